@@ -1,0 +1,135 @@
+//! A request's body, read field by field so that every fault is named in one answer.
+
+use std::time::Duration;
+
+use axum::{
+    body::Bytes,
+    extract::{FromRef, FromRequest, Request},
+    http::{HeaderMap, header},
+};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde_json::{Map, Value};
+
+use super::Error;
+use crate::{Doorward, fault::Fault};
+
+/// The fields of a JSON object and what is wrong with those judged so far.
+pub(super) struct Form {
+    fields: Map<String, Value>,
+    faults: Vec<(&'static str, Fault)>,
+}
+
+/// Stands for a field whose fault the form has noted.
+pub(super) struct Faulty;
+
+impl Form {
+    /// A field that must be there.
+    pub(super) fn required<T>(
+        &mut self,
+        field: &'static str,
+        judge: impl FnOnce(String) -> Result<T, Fault>,
+    ) -> Result<T, Faulty> {
+        match self.optional(field, judge)? {
+            Some(value) => Ok(value),
+            None => self.note(field, Fault::REQUIRED),
+        }
+    }
+
+    /// A field that may be left out.
+    pub(super) fn optional<T>(
+        &mut self,
+        field: &'static str,
+        judge: impl FnOnce(String) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Faulty> {
+        match self.fields.remove(field) {
+            None => Ok(None),
+            Some(Value::String(text)) => match judge(text) {
+                Ok(value) => Ok(Some(value)),
+                Err(fault) => self.note(field, fault),
+            },
+            Some(other) => self.note(field, Fault::wrong_type("string", type_of(&other))),
+        }
+    }
+
+    /// The answer that names every fault noted.
+    pub(super) fn refuse(self) -> Error {
+        Error::Invalid(self.faults)
+    }
+
+    fn note<T>(&mut self, field: &'static str, fault: Fault) -> Result<T, Faulty> {
+        self.faults.push((field, fault));
+        Err(Faulty)
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Form
+where
+    Doorward: FromRef<S>,
+{
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        let limit = Doorward::from_ref(state).settings().body_limit;
+        let (head, body) = request.into_parts();
+        let bytes = read(body, &head.headers, limit).await?;
+        Ok(Self { fields: parse(&bytes, &head.headers)?, faults: Vec::new() })
+    }
+}
+
+/// From the first byte of a body to its last.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+async fn read(body: axum::body::Body, headers: &HeaderMap, limit: usize) -> Result<Bytes, Error> {
+    let declared = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
+    if declared.is_some_and(|length: u64| length > limit as u64) {
+        return Err(Error::TooLarge);
+    }
+    let collected = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, limit).collect()).await;
+    match collected {
+        Err(_) => Err(Error::TooSlow),
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Error::TooLarge),
+        // The client broke off, or its chunks are malformed.
+        Ok(Err(_)) => Err(no_json()),
+    }
+}
+
+fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<Map<String, Value>, Error> {
+    if bytes.is_empty() {
+        return Ok(Map::new());
+    }
+    if !is_json(headers) {
+        return Err(Error::NotJson);
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(other) => {
+            Err(Error::Invalid(vec![("body", Fault::wrong_type("object", type_of(&other)))]))
+        }
+        Err(_) => Err(no_json()),
+    }
+}
+
+fn no_json() -> Error {
+    Error::Invalid(vec![("body", Fault::new("Invalid JSON"))])
+}
+
+/// A body without a type is taken for JSON.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return true };
+    let Ok(value) = value.to_str() else { return false };
+    let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

@@ -1,0 +1,48 @@
+//! `POST /api/user`: creates a user and signs them in.
+
+use std::time::Instant;
+
+use axum::{extract::State, http::StatusCode};
+use serde::Serialize;
+
+use super::{Error, attend::Peer, body::Private, form::Form};
+use crate::{
+    Doorward,
+    password::Password,
+    token::Token,
+    user::{Email, Name, User, UserId},
+};
+
+#[derive(Serialize)]
+pub(super) struct Registered {
+    id: String,
+    token: Token,
+}
+
+pub(super) async fn register(
+    State(doorward): State<Doorward>,
+    Peer(client): Peer,
+    mut form: Form,
+) -> Result<Private<Registered>, Error> {
+    let length = doorward.settings().password_length;
+    let name = form.required("name", Name::parse);
+    let email = form.required("email", Email::parse);
+    let password = form.optional("password", |sent| Password::parse(sent, length));
+    let (Ok(name), Ok(email), Ok(password)) = (name, email, password) else {
+        return Err(form.refuse());
+    };
+    doorward.throttle().sign_up(client, Instant::now())?;
+    // Hashed before the address is looked at: a taken one is not told by the time it takes.
+    let password_hash = match password {
+        Some(password) => Some(doorward.hasher().hash(password, client).await?),
+        None => None,
+    };
+    let now = doorward.now();
+    let user =
+        User { id: UserId::random(), name, email, password_hash, created_at: now, updated_at: now };
+    let session = doorward.new_session(user.id);
+    doorward.store().add_user(&user, &session).await?;
+    tracing::info!(user = %user.id, session = %session.id, "registered");
+    let token = doorward.mint().issue(&session, now);
+    Ok(Private(StatusCode::CREATED, Registered { id: user.id.to_string(), token }))
+}

@@ -1,0 +1,16 @@
+//! `doorward config`: the settings in force, as a settings file.
+
+use crate::config::{KEYS, Settings};
+
+/// Prints every setting with its value, in the form of `doorward.toml`.
+#[derive(clap::Args)]
+pub(super) struct Config {}
+
+impl Config {
+    pub(super) fn run(self, settings: &Settings) -> anyhow::Result<()> {
+        for key in KEYS {
+            println!("{} = {:?}  # {}", key.name, key.value(settings), key.help);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! The commands. Reads the command line, loads the settings, hands over.
+
+mod config;
+mod serve;
+mod user;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::config::{CONFIG_VARIABLE, KEYS, Settings, Sources};
+
+/// Sign-up, login and guarded routes for any app, in one small binary.
+#[derive(Parser)]
+#[command(version, propagate_version = true, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    serve: serve::Serve,
+}
+
+const AFTER_HELP: &str = "Without a command, doorward serves. Every setting can also stand in doorward.toml or in the \
+    environment: --token-lifetime is lifetime in [token], or DOORWARD_TOKEN_LIFETIME.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start the service (the default)
+    Serve(serve::Serve),
+    /// Look at users, sign them out, remove them
+    #[command(subcommand)]
+    User(user::User),
+    /// Show the settings in force
+    Config(config::Config),
+}
+
+/// Runs the command that this process was started with.
+pub fn main() -> ExitCode {
+    let matches = command().get_matches();
+    let run = || -> anyhow::Result<()> {
+        let cli = Cli::from_arg_matches(&matches)?;
+        let settings = Settings::load(sources(&matches))?;
+        match cli.command.unwrap_or(Command::Serve(cli.serve)) {
+            Command::Serve(serve) => serve.run(settings),
+            Command::User(user) => user.run(settings),
+            Command::Config(config) => config.run(&settings),
+        }
+    };
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("doorward: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The derived command line and one flag per setting.
+fn command() -> clap::Command {
+    let defaults = Settings::default();
+    let flags = KEYS.iter().map(|key| {
+        Arg::new(key.name)
+            .long(key.flag())
+            .value_name("VALUE")
+            .help(format!("{} [default: {}]", key.help, key.value(&defaults)))
+            .help_heading("Settings")
+            .global(true)
+    });
+    let file = Arg::new(CONFIG_VARIABLE)
+        .long("config")
+        .value_name("FILE")
+        .help("Settings file [default: doorward.toml, if there is one]")
+        .help_heading("Settings")
+        .value_parser(clap::value_parser!(PathBuf))
+        .global(true);
+    Cli::command().arg(file).args(flags)
+}
+
+fn sources(matches: &ArgMatches) -> Sources {
+    let typed = |key: &crate::config::Key| matches.get_one::<String>(key.name).cloned();
+    let flags = KEYS.iter().filter_map(|key| Some((key, typed(key)?))).collect();
+    Sources::of_process(flags, matches.get_one::<PathBuf>(CONFIG_VARIABLE).cloned())
+}
+
+/// For commands that do one thing and end.
+fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+/// How a listing is printed.
+#[derive(Args)]
+struct Output {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        command().debug_assert();
+    }
+}

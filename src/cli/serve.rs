@@ -1,0 +1,147 @@
+//! `doorward serve`: opens the database, listens, says so, and serves until it is told to stop.
+
+use std::{
+    io::{self, Write},
+    net::SocketAddr,
+    process,
+    time::Duration,
+};
+
+use anyhow::Context;
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+
+use crate::{
+    Doorward, MissingKey, Settings, api,
+    clock::Clock,
+    control::Orders,
+    log,
+    server::{self, Limits},
+};
+
+#[derive(clap::Args)]
+pub(super) struct Serve {
+    /// Make a new signing key if the old one is lost; everybody has to log in again
+    #[arg(long)]
+    new_signing_key: bool,
+}
+
+impl Serve {
+    pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
+        log::start(&settings);
+        let limits =
+            Limits { connections: allow_connections(settings.connections), ..Limits::default() };
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        runtime.block_on(self.serve(settings, limits))?;
+        // Whatever did not finish while draining is not waited for again.
+        runtime.shutdown_timeout(Duration::ZERO);
+        Ok(())
+    }
+
+    async fn serve(self, settings: Settings, limits: Limits) -> anyhow::Result<()> {
+        let stop = stop_signal()?;
+        let wanted = settings.listen;
+        let missing_key =
+            if self.new_signing_key { MissingKey::Replace } else { MissingKey::Refuse };
+        let doorward = Doorward::open_with(settings, missing_key, Clock::system()).await?;
+        let listener = TcpListener::bind(wanted)
+            .await
+            .with_context(|| format!("cannot listen on {wanted} (choose another with --listen)"))?;
+        let orders = match Orders::listen(&doorward) {
+            Ok(orders) => Some(orders),
+            Err(error) => {
+                tracing::warn!(%error, "commands cannot reach this server: no control socket");
+                None
+            }
+        };
+        let address = listener.local_addr()?;
+        tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "listening");
+        // Nobody may be reading.
+        let _ = io::stdout().write_all(welcome(address, &doorward).as_bytes());
+
+        let serving = server::serve(listener, api::service(doorward.clone()), limits, stop);
+        let chores = async {
+            let taking = async {
+                match &orders {
+                    Some(orders) => orders.take(&doorward).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::join!(taking, doorward.sweep())
+        };
+        tokio::select! {
+            () = serving => {}
+            _ = chores => {}
+        }
+        tracing::info!("stopped");
+        Ok(())
+    }
+}
+
+/// Resolves at the first SIGTERM or Ctrl-C; the second one ends the process there and then.
+fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut next = async move || {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    Ok(async move {
+        next().await;
+        tracing::info!("stopping: finishing what runs; a second signal stops at once");
+        tokio::spawn(async move {
+            next().await;
+            process::exit(1);
+        });
+    })
+}
+
+/// Raises the number of descriptors to what the system allows, and returns how many connections that is good for.
+fn allow_connections(wanted: usize) -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    /// For the database, the log, the control socket and what the runtime needs.
+    const OTHER_DESCRIPTORS: usize = 64;
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let allowed = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    let Some(allowed) = allowed.and_then(|allowed| usize::try_from(allowed).ok()) else {
+        return wanted;
+    };
+    let possible = allowed.saturating_sub(OTHER_DESCRIPTORS).max(1);
+    if possible < wanted {
+        tracing::warn!(
+            wanted,
+            possible,
+            "fewer connections than limits.connections: raise `ulimit -n`"
+        );
+    }
+    possible.min(wanted)
+}
+
+/// What a newcomer needs to go on.
+fn welcome(address: SocketAddr, doorward: &Doorward) -> String {
+    let database = &doorward.settings().database;
+    let folder = doorward.folder().path();
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    format!(
+        r#"
+  Doorward listens on http://{address}
+  and keeps its data in {folder} ({database})
+
+  Register, log in and pass the guard:
+
+    curl -s http://{address}/api/user -H 'Content-Type: application/json' -d '{{"name":"Ada Lovelace","email":"ada@example.com","password":"correct horse"}}'
+    TOKEN=$(curl -s http://{address}/api/auth/login -H 'Content-Type: application/json' -d '{{"email":"ada@example.com","password":"correct horse"}}' | sed 's/.*"token":"\([^"]*\)".*/\1/')
+    curl -s http://{address}/api/auth/guard -H "Authorization: Bearer $TOKEN"
+
+"#,
+        folder = folder.display(),
+    )
+}

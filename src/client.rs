@@ -1,0 +1,63 @@
+//! Whose request it is, as far as fairness goes: the network that it comes from.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+};
+
+/// The network of one caller: an IPv4 address, or the /64 that an IPv6 caller can choose addresses from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Client(IpAddr);
+
+impl Client {
+    /// The client behind an address.
+    pub fn at(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
+            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64))),
+            v4 => v4,
+        })
+    }
+
+    /// This machine itself: the operator, a test, or a local proxy that stands for everybody.
+    pub fn is_local(self) -> bool {
+        // The mask of a /64 turns ::1 into ::, which no caller can have.
+        self.0.is_loopback() || self.0.is_unspecified()
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl From<SocketAddr> for Client {
+    fn from(peer: SocketAddr) -> Self {
+        Self::at(peer.ip())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(address: &str) -> Client {
+        Client::at(address.parse().unwrap())
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_are_one_client() {
+        assert_eq!(client("2001:db8::1"), client("2001:db8::ffff:2"));
+        assert_ne!(client("2001:db8::1"), client("2001:db8:0:1::1"));
+        assert_ne!(client("192.0.2.1"), client("192.0.2.2"));
+        assert_eq!(client("::ffff:192.0.2.1"), client("192.0.2.1"));
+    }
+
+    #[test]
+    fn loopback_is_local_in_every_spelling() {
+        for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
+            assert!(client(address).is_local(), "{address}");
+        }
+        assert!(!client("192.0.2.1").is_local() && !client("2001:db8::1").is_local());
+    }
+}

@@ -1,0 +1,69 @@
+//! Time as an argument: `Timestamp` is what the domain compares and the store keeps, `Clock` is where
+//! the doors (handlers, commands) take it from.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+/// Milliseconds since the beginning of 1970, UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The moment this many milliseconds after the beginning of 1970.
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    /// The moment this many whole seconds after the beginning of 1970.
+    pub const fn from_seconds(seconds: i64) -> Self {
+        Self(seconds.saturating_mul(1000))
+    }
+
+    /// Milliseconds since the beginning of 1970.
+    pub const fn millis(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since the beginning of 1970.
+    pub const fn seconds(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+}
+
+impl std::ops::Add<Duration> for Timestamp {
+    type Output = Self;
+
+    fn add(self, later: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(later.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+/// Tells the time. The system's by default; a test may bring its own.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl Clock {
+    /// The clock of the system.
+    pub fn system() -> Self {
+        Self(Arc::new(system_now))
+    }
+
+    /// A clock that shows whatever `now` returns.
+    pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    /// What the clock shows.
+    pub fn now(&self) -> Timestamp {
+        (self.0)()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the system's clock")]
+fn system_now() -> Timestamp {
+    // A clock set before 1970 counts as 1970: everything has expired, nothing panics.
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,253 @@
+//! The data folder: who may use it, and what lies in it beside the database.
+
+use std::{
+    fs::{self, File, OpenOptions, Permissions, TryLockError},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::FallocateFlags;
+
+use crate::token::{SigningKey, UnusableKey};
+
+/// A folder that belongs to this process for as long as the value lives.
+pub struct DataFolder {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// Why the data folder, or something in it, cannot be used. Says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another process has claimed it.
+    #[error("{} is in use by another doorward ({holder}): stop that one first, or choose another database", .folder.display())]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+        /// The other process, in words.
+        holder: String,
+    },
+    /// The key is gone although somebody may hold a token that it signed.
+    #[error(
+        "{} is missing, although users have registered: put it back from your backup, or start once with \
+         --new-signing-key to make a new one, which signs everybody out", .0.display()
+    )]
+    KeyMissing(PathBuf),
+    /// The key file holds something else.
+    #[error("{}: {UnusableKey}: put the right file back from your backup", .0.display())]
+    KeyUnusable(PathBuf),
+    /// The file system said no.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// What was being used.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl DataFolder {
+    /// Space that is kept for the day the disk is full, so that the database can still be opened then.
+    const RESERVE_BYTES: u64 = 8 << 20;
+
+    /// Creates the folder if need be and claims it for this process.
+    ///
+    /// # Errors
+    /// If another process has claimed it, or the file system refuses.
+    pub fn claim(path: &Path) -> Result<Self, Error> {
+        let created = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+        created.map_err(|error| io_error(path, error))?;
+        let lock_path = path.join("doorward.lock");
+        let mut options = private();
+        let mut lock = options
+            .read(true)
+            .create(true)
+            .open(&lock_path)
+            .map_err(|error| io_error(&lock_path, error))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = lock.read_to_string(&mut holder);
+                let holder = holder.trim().to_owned();
+                return Err(Error::InUse { folder: path.to_owned(), holder });
+            }
+            Err(TryLockError::Error(error)) => return Err(io_error(&lock_path, error)),
+        }
+        // On a full disk the name of the holder is lost; the lock itself holds all the same.
+        let _ = lock.set_len(0);
+        let _ = writeln!(lock, "process {}", std::process::id());
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// Where the folder is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where a running server can be spoken to.
+    pub fn socket(folder: &Path) -> PathBuf {
+        folder.join("doorward.sock")
+    }
+
+    /// Where the key for signing tokens is kept.
+    pub fn signing_key_path(&self) -> PathBuf {
+        self.path.join("signing-key.pem")
+    }
+
+    /// Reads the signing key, or makes one when nobody can hold a token yet.
+    ///
+    /// # Errors
+    /// If the key is missing although `tokens_exist`, or cannot be used.
+    pub fn signing_key(&self, tokens_exist: bool) -> Result<SigningKey, Error> {
+        let path = self.signing_key_path();
+        match fs::read_to_string(&path) {
+            Ok(pem) => {
+                tighten(&path);
+                SigningKey::from_pem(&pem).map_err(|UnusableKey| Error::KeyUnusable(path))
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error(&path, error)),
+            Err(_) if tokens_exist => Err(Error::KeyMissing(path)),
+            Err(_) => self.new_signing_key(),
+        }
+    }
+
+    /// Makes a new signing key, safe on disk before it is returned.
+    ///
+    /// # Errors
+    /// If there is one already, or it cannot be written.
+    pub fn new_signing_key(&self) -> Result<SigningKey, Error> {
+        let path = self.signing_key_path();
+        let key = SigningKey::generate();
+        self.write_whole(&path, key.to_pem().as_bytes()).map_err(|error| io_error(&path, error))?;
+        tracing::info!(path = %path.display(), "made a signing key: back this file up");
+        Ok(key)
+    }
+
+    /// Puts a new file in place so that after a crash it is either absent or whole.
+    fn write_whole(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
+        let unfinished = path.with_extension("unfinished");
+        if let Err(error) = fs::remove_file(&unfinished)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        let mut file = private().create_new(true).open(&unfinished)?;
+        file.write_all(contents)?;
+        file.sync_all()?;
+        // Unlike a rename, a link never replaces a file that is there.
+        fs::hard_link(&unfinished, path)?;
+        fs::remove_file(&unfinished)?;
+        File::open(&self.path)?.sync_all()
+    }
+
+    /// Sets space aside for [`Self::release_reserve`]. Without room for it, there is none until the next start.
+    pub fn keep_reserve(&self) {
+        let path = self.reserve_path();
+        let kept = || -> io::Result<()> {
+            let file = private().create(true).open(&path)?;
+            if file.metadata()?.len() < Self::RESERVE_BYTES {
+                rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, Self::RESERVE_BYTES)?;
+            }
+            Ok(())
+        };
+        if let Err(error) = kept() {
+            // A partly allocated reserve would only take what others need more.
+            let _ = fs::remove_file(&path);
+            tracing::warn!(%error, "no room for the reserve file: the disk is nearly full");
+        }
+    }
+
+    /// Gives the reserved space back to the file system; false if there was none.
+    pub fn release_reserve(&self) -> bool {
+        fs::remove_file(self.reserve_path()).is_ok()
+    }
+
+    fn reserve_path(&self) -> PathBuf {
+        self.path.join("doorward.reserve")
+    }
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    options
+}
+
+/// A key that others may read is hardly a secret; whoever made the file may not have known.
+fn tighten(path: &Path) {
+    let Ok(metadata) = fs::metadata(path) else { return };
+    if metadata.permissions().mode() & 0o077 != 0 {
+        let outcome = fs::set_permissions(path, Permissions::from_mode(0o600));
+        tracing::warn!(path = %path.display(), tightened = outcome.is_ok(), "others could read this file");
+    }
+}
+
+fn io_error(path: &Path, error: io::Error) -> Error {
+    Error::Io { path: path.to_owned(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_claimed_folder_is_private_and_nobody_else_can_claim_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("deep/data");
+        let folder = DataFolder::claim(&path).unwrap();
+        assert_eq!(mode(&path), 0o700);
+        let Err(Error::InUse { holder, .. }) = DataFolder::claim(&path) else {
+            panic!("claimed twice");
+        };
+        assert_eq!(holder, format!("process {}", std::process::id()));
+        drop(folder);
+        DataFolder::claim(&path).unwrap();
+    }
+
+    #[test]
+    fn the_signing_key_is_private_and_made_only_once() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = DataFolder::claim(parent.path()).unwrap();
+        let made = folder.signing_key(false).unwrap();
+        assert_eq!(mode(&folder.signing_key_path()), 0o600);
+        assert_eq!(folder.signing_key(true).unwrap().to_pem(), made.to_pem());
+        assert!(folder.new_signing_key().is_err(), "an existing key was replaced");
+    }
+
+    #[test]
+    fn a_key_that_others_could_read_is_made_private() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = DataFolder::claim(parent.path()).unwrap();
+        folder.signing_key(false).unwrap();
+        fs::set_permissions(folder.signing_key_path(), Permissions::from_mode(0o644)).unwrap();
+        folder.signing_key(true).unwrap();
+        assert_eq!(mode(&folder.signing_key_path()), 0o600);
+    }
+
+    #[test]
+    fn a_missing_or_damaged_key_is_refused_when_tokens_exist() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = DataFolder::claim(parent.path()).unwrap();
+        assert!(matches!(folder.signing_key(true), Err(Error::KeyMissing(_))));
+        fs::write(folder.signing_key_path(), "not a key").unwrap();
+        assert!(matches!(folder.signing_key(true), Err(Error::KeyUnusable(_))));
+        assert!(matches!(folder.signing_key(false), Err(Error::KeyUnusable(_))));
+    }
+
+    #[test]
+    fn the_reserve_takes_space_until_it_is_released() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = DataFolder::claim(parent.path()).unwrap();
+        assert!(!folder.release_reserve());
+        folder.keep_reserve();
+        folder.keep_reserve();
+        assert_eq!(fs::metadata(folder.reserve_path()).unwrap().len(), DataFolder::RESERVE_BYTES);
+        assert!(folder.release_reserve());
+    }
+}

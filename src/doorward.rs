@@ -1,0 +1,210 @@
+//! Everything that a running Doorward holds, opened once and shared by all doors.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    caller::{Caller, Callers, WorkDone},
+    clock::{Clock, Timestamp},
+    config::{DatabaseUrl, Settings},
+    data::{self, DataFolder},
+    password::Hasher,
+    policy::Designated,
+    session::{Session, SessionId},
+    store::{self, SqliteStore, Store},
+    throttle::Throttle,
+    token::{SigningKey, TokenMint},
+    user::UserId,
+};
+
+/// Sign-up, login and guards over one database. Cheap to clone; all clones are the same Doorward.
+#[derive(Clone)]
+pub struct Doorward {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    settings: Settings,
+    store: Arc<dyn Store>,
+    mint: Arc<TokenMint>,
+    callers: Callers,
+    hasher: Hasher,
+    throttle: Throttle,
+    designated: Designated,
+    clock: Clock,
+    /// Ours until everything above is gone.
+    folder: DataFolder,
+}
+
+/// Why Doorward could not be opened. Says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The data folder or the key in it.
+    #[error(transparent)]
+    Data(#[from] data::Error),
+    /// The database.
+    #[error("{database}: {error}")]
+    Store {
+        /// Which one.
+        database: DatabaseUrl,
+        /// What it said.
+        error: store::Error,
+    },
+    /// The cost of a password hash.
+    #[error("password.memory_kib and password.passes: {0}")]
+    Cost(argon2::Error),
+    /// The signing key.
+    #[error(transparent)]
+    Key(#[from] crate::token::UnusableKey),
+}
+
+/// What may be done on opening that cannot be undone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingKey {
+    /// A missing key stops the start if anybody could hold a token.
+    #[default]
+    Refuse,
+    /// A missing key is replaced: whoever is signed in has to sign in again.
+    Replace,
+}
+
+impl Doorward {
+    /// Opens the database that the settings name, creating it on first use.
+    ///
+    /// # Errors
+    /// If it is in use by another process, or something in it is missing or damaged.
+    pub async fn open(settings: Settings) -> Result<Self, OpenError> {
+        Self::open_with(settings, MissingKey::Refuse, Clock::system()).await
+    }
+
+    /// Opens the database with a clock of one's own, and a word on what to do without a key.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_with(
+        settings: Settings,
+        missing_key: MissingKey,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
+        let folder = DataFolder::claim(settings.database.data_folder())?;
+        let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
+        let store = open_store(&settings.database, &folder).map_err(in_store)?;
+        let tokens_exist =
+            missing_key == MissingKey::Refuse && store.has_users().await.map_err(in_store)?;
+        let key = folder.signing_key(tokens_exist)?;
+        folder.keep_reserve();
+        Self::assemble(settings, folder, store, &key, clock)
+    }
+
+    fn assemble(
+        settings: Settings,
+        folder: DataFolder,
+        store: Arc<dyn Store>,
+        key: &SigningKey,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
+        let mint = Arc::new(TokenMint::new(key, settings.token.clone())?);
+        let hasher = Hasher::new(settings.password_cost, settings.password_threads);
+        let inner = Inner {
+            callers: Callers::new(Arc::clone(&mint), Arc::clone(&store)),
+            hasher: hasher.map_err(OpenError::Cost)?,
+            throttle: Throttle::new(),
+            designated: Designated::new(&settings.designated_name),
+            settings,
+            store,
+            mint,
+            clock,
+            folder,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The routes of the service, to be merged into an axum app.
+    pub fn routes(&self) -> axum::Router {
+        crate::api::routes(self.clone())
+    }
+
+    /// Who holds this token; `None` if it is not good, or no longer.
+    ///
+    /// # Errors
+    /// If the database cannot tell.
+    pub async fn caller(&self, token: &str) -> Result<Option<Caller>, store::Error> {
+        self.inner.callers.by_token(token, self.now()).await
+    }
+
+    /// What recognising callers has cost so far.
+    pub fn work_done(&self) -> WorkDone {
+        self.inner.callers.work_done()
+    }
+
+    /// The database.
+    pub fn store(&self) -> &dyn Store {
+        &*self.inner.store
+    }
+
+    /// What it was opened with.
+    pub fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+
+    /// The policy for the designated name.
+    pub fn designated(&self) -> &Designated {
+        &self.inner.designated
+    }
+
+    /// The folder with the database and the key.
+    pub fn folder(&self) -> &DataFolder {
+        &self.inner.folder
+    }
+
+    pub(crate) fn hasher(&self) -> &Hasher {
+        &self.inner.hasher
+    }
+
+    pub(crate) fn mint(&self) -> &TokenMint {
+        &self.inner.mint
+    }
+
+    pub(crate) fn throttle(&self) -> &Throttle {
+        &self.inner.throttle
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
+    /// A session that begins now.
+    pub(crate) fn new_session(&self, user_id: UserId) -> Session {
+        let created_at = self.now();
+        let expires_at = created_at + self.inner.mint.lifetime();
+        Session { id: SessionId::random(), user_id, created_at, expires_at }
+    }
+
+    /// Removes expired sessions from time to time, for as long as it is polled.
+    pub async fn sweep(&self) {
+        const EVERY: Duration = Duration::from_secs(600);
+        const AT_ONCE: usize = 1000;
+        loop {
+            match self.store().sweep_sessions(self.now(), AT_ONCE).await {
+                Ok(AT_ONCE) => {}
+                Ok(_) => tokio::time::sleep(EVERY).await,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot remove expired sessions");
+                    tokio::time::sleep(EVERY).await;
+                }
+            }
+        }
+    }
+}
+
+/// Opens the store. On a full disk the reserve is given up for it.
+fn open_store(database: &DatabaseUrl, folder: &DataFolder) -> Result<Arc<dyn Store>, store::Error> {
+    let DatabaseUrl::Sqlite(file) = database;
+    let store = match SqliteStore::open(file) {
+        Err(store::Error::Unavailable(cause)) if folder.release_reserve() => {
+            tracing::warn!(%cause, "gave up the reserve file to open the database: free some disk space");
+            SqliteStore::open(file)?
+        }
+        opened => opened?,
+    };
+    Ok(Arc::new(store))
+}

@@ -1,0 +1,5 @@
+//! The `doorward` binary: hand the command line over.
+
+fn main() -> std::process::ExitCode {
+    doorward::cli::main()
+}

@@ -1,0 +1,247 @@
+//! Who is connected, what each is doing since when, and who has to go.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{sync::Notify, time::Instant};
+
+use super::Limits;
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The head of a request is arriving, or has not begun to on a new connection.
+    Head,
+    /// A request is being read or answered; its handler has a deadline of its own.
+    Answering,
+    /// The client does not take what is sent to it.
+    Writing,
+    /// Between two requests.
+    Idle,
+}
+
+/// All connections of a server.
+pub(super) struct Connections {
+    limits: Limits,
+    started: Instant,
+    open: Mutex<HashMap<u64, Arc<Connection>>>,
+    last_id: AtomicU64,
+    closing: AtomicBool,
+    left: Notify,
+}
+
+impl Connections {
+    /// How often the watch looks round: the grain of all timeouts.
+    const ROUND: Duration = Duration::from_millis(500);
+
+    pub(super) fn new(limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
+            limits,
+            started: Instant::now(),
+            open: Mutex::default(),
+            last_id: AtomicU64::new(0),
+            closing: AtomicBool::new(false),
+            left: Notify::new(),
+        })
+    }
+
+    /// A place for a new connection, if need be at the cost of the one that has been silent longest.
+    pub(super) fn seat(self: &Arc<Self>) -> Seat {
+        if self.count() >= self.limits.connections {
+            self.make_room();
+        }
+        let connection = Arc::new(Connection::new(self.started));
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed);
+        self.open().insert(id, Arc::clone(&connection));
+        Seat { id, connection, connections: Arc::clone(self) }
+    }
+
+    /// Sends some of those away that have been silent longest: several, because finding them takes a look at all.
+    pub(super) fn make_room(&self) {
+        let at_once = (self.limits.connections / 64).max(1);
+        let open = self.open();
+        let mut silent: Vec<_> = open
+            .values()
+            .filter(|connection| connection.phase() != Phase::Answering)
+            .map(|connection| (connection.since(), connection))
+            .collect();
+        let at_once = at_once.min(silent.len());
+        if at_once > 0 {
+            silent.select_nth_unstable_by_key(at_once - 1, |(since, _)| *since);
+        }
+        silent[..at_once].iter().for_each(|(_, connection)| connection.leave.notify_one());
+    }
+
+    /// Looks round for ever and sends those away whose time is up.
+    pub(super) async fn watch(&self) {
+        loop {
+            tokio::time::sleep(Self::ROUND).await;
+            let now = Instant::now();
+            for connection in self.open().values() {
+                if self.time_is_up(connection, now) {
+                    connection.leave.notify_one();
+                }
+            }
+        }
+    }
+
+    fn time_is_up(&self, connection: &Connection, now: Instant) -> bool {
+        let allowed = match connection.phase() {
+            Phase::Head => self.limits.head,
+            Phase::Writing => self.limits.write,
+            Phase::Idle => self.limits.idle,
+            Phase::Answering => return false,
+        };
+        now.duration_since(connection.since()) >= allowed
+    }
+
+    /// Asks everybody to leave: at once, or after the answer that is being made.
+    pub(super) fn close_all(&self) {
+        self.closing.store(true, Ordering::Release);
+        self.open().values().for_each(|connection| connection.leave.notify_one());
+    }
+
+    pub(super) async fn all_gone(&self) {
+        loop {
+            let left = self.left.notified();
+            if self.count() == 0 {
+                return;
+            }
+            left.await;
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.open().len()
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of one connection. Dropping it gives the place back.
+pub(super) struct Seat {
+    id: u64,
+    connection: Arc<Connection>,
+    connections: Arc<Connections>,
+}
+
+impl Seat {
+    pub(super) fn connection(&self) -> Arc<Connection> {
+        Arc::clone(&self.connection)
+    }
+
+    /// Resolves when the connection's time is up, its place is needed or the server stops.
+    pub(super) async fn asked_to_leave(&self) {
+        self.connection.leave.notified().await;
+    }
+
+    /// Whether an answer that is being made may still be sent: the server stops, and nothing else is wrong.
+    pub(super) fn may_finish(&self) -> bool {
+        self.connections.closing.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.connections.open().remove(&self.id);
+        self.connections.left.notify_waiters();
+    }
+}
+
+/// What one connection is doing, and since when.
+pub(super) struct Connection {
+    started: Instant,
+    /// Milliseconds from `started` to the beginning of the phase, and the phase in the lowest two bits.
+    doing: AtomicU64,
+    leave: Notify,
+}
+
+impl Connection {
+    fn new(started: Instant) -> Self {
+        let connection = Self { started, doing: AtomicU64::new(0), leave: Notify::new() };
+        connection.enter(Phase::Head);
+        connection
+    }
+
+    pub(super) fn enter(&self, phase: Phase) {
+        let since = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX >> 2);
+        self.doing.store(since << 2 | phase as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        match self.doing.load(Ordering::Relaxed) & 3 {
+            0 => Phase::Head,
+            1 => Phase::Answering,
+            2 => Phase::Writing,
+            _ => Phase::Idle,
+        }
+    }
+
+    fn since(&self) -> Instant {
+        self.started + Duration::from_millis(self.doing.load(Ordering::Relaxed) >> 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(seat: &Seat) -> bool {
+        use futures_util::FutureExt;
+        seat.asked_to_leave().now_or_never().is_some()
+    }
+
+    fn connections(most: usize) -> Arc<Connections> {
+        Connections::new(Limits { connections: most, ..Limits::default() })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_house_sends_away_whoever_has_been_silent_longest() {
+        let connections = connections(3);
+        let mut seats = Vec::new();
+        for phase in [Phase::Answering, Phase::Idle, Phase::Head] {
+            let seat = connections.seat();
+            seat.connection.enter(phase);
+            seats.push(seat);
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        let _newcomer = connections.seat();
+        let asked: Vec<_> = seats.iter().map(asked).collect();
+        assert_eq!(asked, [false, true, false]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_phase_but_answering_has_its_time() {
+        for (phase, seconds) in [(Phase::Head, 10), (Phase::Writing, 10), (Phase::Idle, 75)] {
+            let connections = connections(10);
+            let seat = connections.seat();
+            seat.connection.enter(phase);
+            let time = Duration::from_secs(seconds);
+            let just_before = Instant::now() + time - Duration::from_millis(1);
+            assert!(!connections.time_is_up(&seat.connection, just_before), "{phase:?}");
+            assert!(connections.time_is_up(&seat.connection, Instant::now() + time), "{phase:?}");
+        }
+        let connections = connections(10);
+        let seat = connections.seat();
+        seat.connection.enter(Phase::Answering);
+        let much_later = Instant::now() + Duration::from_secs(3600);
+        assert!(!connections.time_is_up(&seat.connection, much_later));
+    }
+
+    #[tokio::test]
+    async fn a_place_is_given_back_and_the_last_one_out_is_noticed() {
+        let connections = connections(10);
+        let seat = connections.seat();
+        assert_eq!(connections.count(), 1);
+        let (gone, ()) = tokio::join!(connections.all_gone(), async { drop(seat) });
+        assert_eq!((gone, connections.count()), ((), 0));
+    }
+}

@@ -1,0 +1,227 @@
+//! The embedded database: the statements. How they are run is the engine's business.
+
+mod engine;
+mod migrations;
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use self::engine::Engine;
+use super::{Changes, Error, Store};
+use crate::{
+    clock::Timestamp,
+    password::PasswordHash,
+    session::{Session, SessionId},
+    user::{Email, EmailKey, Name, User, UserId},
+};
+
+/// Users and sessions in one SQLite file, for one process.
+pub struct SqliteStore {
+    engine: Engine,
+}
+
+impl SqliteStore {
+    /// Opens the database file, creating and migrating it as needed.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or was written by a newer version.
+    pub fn open(file: &Path) -> Result<Self, Error> {
+        Ok(Self { engine: Engine::start(file)? })
+    }
+}
+
+const USER: &str = "u.id, u.name, u.email, u.password_hash, u.created_at, u.updated_at";
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn add_user(&self, user: &User, session: &Session) -> Result<(), Error> {
+        let (user, session) = (user.clone(), session.clone());
+        self.engine
+            .write(None, move |db| {
+                db.prepare_cached(
+                    "INSERT INTO users
+                         (id, name, email, email_key, password_hash, created_at, updated_at)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                )?
+                .execute(params![
+                    user.id.to_string(),
+                    user.name.as_str(),
+                    user.email.as_str(),
+                    user.email.key().as_str(),
+                    user.password_hash.as_ref().map(PasswordHash::as_phc),
+                    user.created_at.millis(),
+                    user.updated_at.millis(),
+                ])?;
+                insert_session(db, &session).map(|_| ())
+            })
+            .await
+    }
+
+    async fn user_by_id(&self, id: UserId) -> Result<Option<User>, Error> {
+        self.engine
+            .read(move |db| {
+                db.prepare_cached(&format!("SELECT {USER} FROM users u WHERE u.id = ?1"))?
+                    .query_row([id.to_string()], |row| user(row, 0))
+                    .optional()
+            })
+            .await
+    }
+
+    async fn user_by_email(&self, email: &EmailKey) -> Result<Option<User>, Error> {
+        let email = email.clone();
+        self.engine
+            .read(move |db| {
+                db.prepare_cached(&format!("SELECT {USER} FROM users u WHERE u.email_key = ?1"))?
+                    .query_row([email.as_str()], |row| user(row, 0))
+                    .optional()
+            })
+            .await
+    }
+
+    async fn users(&self, after: Option<&EmailKey>, limit: usize) -> Result<Vec<User>, Error> {
+        // No key is empty, so that every key stands behind the empty one.
+        let after = after.map_or(String::new(), |key| key.as_str().to_owned());
+        self.engine
+            .read(move |db| {
+                db.prepare_cached(&format!(
+                    "SELECT {USER} FROM users u WHERE u.email_key > ?1 ORDER BY u.email_key LIMIT ?2"
+                ))?
+                .query_map(params![after, limit_of(limit)], |row| user(row, 0))?
+                .collect()
+            })
+            .await
+    }
+
+    async fn has_users(&self) -> Result<bool, Error> {
+        self.engine.read(|db| db.prepare_cached("SELECT 1 FROM users LIMIT 1")?.exists([])).await
+    }
+
+    async fn replace_password_hash(
+        &self,
+        id: UserId,
+        old: &PasswordHash,
+        new: &PasswordHash,
+    ) -> Result<(), Error> {
+        let (old, new) = (old.clone(), new.clone());
+        self.engine
+            .write(Some(id), move |db| {
+                db.prepare_cached(
+                    "UPDATE users SET password_hash = ?3 WHERE id = ?1 AND password_hash = ?2",
+                )?
+                .execute(params![id.to_string(), old.as_phc(), new.as_phc()])
+                .map(|_| ())
+            })
+            .await
+    }
+
+    async fn delete_user(&self, id: UserId) -> Result<bool, Error> {
+        self.engine
+            .write(Some(id), move |db| {
+                delete_sessions(db, id)?;
+                let deleted = db
+                    .prepare_cached("DELETE FROM users WHERE id = ?1")?
+                    .execute([id.to_string()])?;
+                Ok(deleted > 0)
+            })
+            .await
+    }
+
+    async fn add_session(&self, session: &Session) -> Result<bool, Error> {
+        let session = session.clone();
+        self.engine.write(None, move |db| insert_session(db, &session)).await
+    }
+
+    async fn session_with_user(&self, id: SessionId) -> Result<Option<(Session, User)>, Error> {
+        self.engine
+            .read(move |db| {
+                db.prepare_cached(&format!(
+                    "SELECT s.user_id, s.created_at, s.expires_at, {USER}
+                     FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ?1"
+                ))?
+                .query_row([id.to_string()], |row| {
+                    let session = Session {
+                        id,
+                        user_id: user_id(row, 0)?,
+                        created_at: timestamp(row, 1)?,
+                        expires_at: timestamp(row, 2)?,
+                    };
+                    Ok((session, user(row, 3)?))
+                })
+                .optional()
+            })
+            .await
+    }
+
+    async fn end_sessions(&self, user: UserId) -> Result<usize, Error> {
+        self.engine.write(Some(user), move |db| delete_sessions(db, user)).await
+    }
+
+    async fn sweep_sessions(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
+        self.engine
+            .write(None, move |db| {
+                db.prepare_cached(
+                    "DELETE FROM sessions WHERE id IN
+                         (SELECT id FROM sessions WHERE expires_at <= ?1 LIMIT ?2)",
+                )?
+                .execute(params![now.millis(), limit_of(limit)])
+            })
+            .await
+    }
+
+    fn changes(&self) -> &Changes {
+        self.engine.changes()
+    }
+}
+
+/// False if the user is gone: a login may race with the removal of its user.
+fn insert_session(db: &Connection, session: &Session) -> rusqlite::Result<bool> {
+    let inserted = db
+        .prepare_cached(
+            "INSERT INTO sessions (id, user_id, created_at, expires_at)
+             SELECT ?1, id, ?3, ?4 FROM users WHERE id = ?2",
+        )?
+        .execute(params![
+            session.id.to_string(),
+            session.user_id.to_string(),
+            session.created_at.millis(),
+            session.expires_at.millis(),
+        ])?;
+    Ok(inserted > 0)
+}
+
+fn delete_sessions(db: &Connection, user: UserId) -> rusqlite::Result<usize> {
+    db.prepare_cached("DELETE FROM sessions WHERE user_id = ?1")?.execute([user.to_string()])
+}
+
+/// Reads the columns of [`USER`], which start at `first`.
+fn user(row: &Row<'_>, first: usize) -> rusqlite::Result<User> {
+    Ok(User {
+        id: user_id(row, first)?,
+        name: Name::from_store(row.get(first + 1)?),
+        email: Email::from_store(row.get(first + 2)?),
+        password_hash: row.get::<_, Option<String>>(first + 3)?.map(PasswordHash::from_store),
+        created_at: timestamp(row, first + 4)?,
+        updated_at: timestamp(row, first + 5)?,
+    })
+}
+
+fn user_id(row: &Row<'_>, column: usize) -> rusqlite::Result<UserId> {
+    let text: String = row.get(column)?;
+    text.parse().map_err(|not_an_id| {
+        rusqlite::Error::FromSqlConversionFailure(
+            column,
+            rusqlite::types::Type::Text,
+            Box::<crate::user::NotAnId>::from(not_an_id),
+        )
+    })
+}
+
+fn timestamp(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    row.get(column).map(Timestamp::from_millis)
+}
+
+fn limit_of(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

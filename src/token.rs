@@ -1,0 +1,358 @@
+//! Tokens: made, signed and recognised here; nobody else names JWT.
+
+use std::{collections::HashMap, fmt, time::Duration};
+
+use aws_lc_rs::{
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair},
+};
+use jsonwebtoken::{
+    Algorithm, DecodingKey, EncodingKey, Header, Validation,
+    jwk::{Jwk, ThumbprintHash},
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use zeroize::Zeroizing;
+
+use crate::{
+    clock::Timestamp,
+    session::{Session, SessionId},
+    user::UserId,
+};
+
+/// A signed token, as it is handed to its user: whoever holds it is taken for that user.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Token(String);
+
+impl Token {
+    /// The text that goes behind `Bearer`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// What a recognised token says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claims {
+    /// Whose token it is.
+    pub user_id: UserId,
+    /// The session that it belongs to.
+    pub session_id: SessionId,
+    /// The first moment at which it is no longer good.
+    pub expires_at: Timestamp,
+}
+
+/// Whom tokens come from, whom they are for, and how long they live.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenTerms {
+    /// The `iss` claim.
+    pub issuer: String,
+    /// The `aud` claim.
+    pub audience: String,
+    /// From signing to expiry.
+    pub lifetime: Duration,
+}
+
+/// Signs tokens and recognises those that it signed.
+pub struct TokenMint {
+    terms: TokenTerms,
+    signing: EncodingKey,
+    header: Header,
+    /// By the first part of a token, which is the same for all tokens of a key: a token with any other head
+    /// (another algorithm, a key of its own, a critical extension) is none of ours.
+    verifying: HashMap<String, DecodingKey>,
+    validation: Validation,
+}
+
+/// The claims on the wire. Their types are strict: a number in quotes is not a number.
+#[derive(Serialize, Deserialize)]
+struct WireClaims {
+    iss: String,
+    aud: String,
+    sub: String,
+    sid: String,
+    iat: i64,
+    exp: i64,
+    jti: String,
+}
+
+impl TokenMint {
+    /// How far the clock of another instance may be ahead of ours.
+    const CLOCK_SKEW_SECONDS: i64 = 60;
+    /// Ours have about 500 characters; nothing longer is worth a look.
+    const MAX_CHARACTERS: usize = 4096;
+
+    /// A mint that signs with this key.
+    ///
+    /// # Errors
+    /// If the key cannot be used for ES256.
+    pub fn new(key: &SigningKey, terms: TokenTerms) -> Result<Self, UnusableKey> {
+        let signing = EncodingKey::from_ec_der(&key.pkcs8);
+        let jwk = Jwk::from_encoding_key(&signing, Algorithm::ES256).map_err(|_| UnusableKey)?;
+        let verifying = DecodingKey::from_jwk(&jwk).map_err(|_| UnusableKey)?;
+        let kid = jwk.thumbprint(ThumbprintHash::SHA256).map_err(|_| UnusableKey)?;
+        let header = Header { kid: Some(kid), ..Header::new(Algorithm::ES256) };
+        let probe = jsonwebtoken::encode(&header, &(), &signing).map_err(|_| UnusableKey)?;
+        let head = probe.split('.').next().unwrap_or_default().to_owned();
+
+        // The library checks the signature; the claims are judged below, with `now` as an argument.
+        let mut validation = Validation::new(Algorithm::ES256);
+        validation.required_spec_claims.clear();
+        validation.validate_exp = false;
+        validation.validate_aud = false;
+        Ok(Self {
+            terms,
+            signing,
+            header,
+            verifying: HashMap::from([(head, verifying)]),
+            validation,
+        })
+    }
+
+    /// How long a token lives.
+    pub fn lifetime(&self) -> Duration {
+        self.terms.lifetime
+    }
+
+    /// Signs a new token for a session.
+    pub fn issue(&self, session: &Session, now: Timestamp) -> Token {
+        let claims = WireClaims {
+            iss: self.terms.issuer.clone(),
+            aud: self.terms.audience.clone(),
+            sub: session.user_id.to_string(),
+            sid: session.id.to_string(),
+            iat: now.seconds(),
+            exp: (now + self.terms.lifetime).seconds(),
+            jti: Uuid::new_v4().to_string(),
+        };
+        let signed = jsonwebtoken::encode(&self.header, &claims, &self.signing);
+        Token(signed.expect("the key signed a probe when the mint was made"))
+    }
+
+    /// Tells what a token says, if it is one of ours and has not expired.
+    pub fn recognise(&self, token: &str, now: Timestamp) -> Option<Claims> {
+        if token.len() > Self::MAX_CHARACTERS {
+            return None;
+        }
+        let (head, _) = token.split_once('.')?;
+        let key = self.verifying.get(head)?;
+        let claims = jsonwebtoken::decode::<WireClaims>(token, key, &self.validation).ok()?.claims;
+        let expires_at = Timestamp::from_seconds(claims.exp);
+        let ours = claims.iss == self.terms.issuer && claims.aud == self.terms.audience;
+        let issued = claims.iat <= now.seconds().saturating_add(Self::CLOCK_SKEW_SECONDS);
+        (ours && issued && now < expires_at).then_some(Claims {
+            user_id: claims.sub.parse().ok()?,
+            session_id: claims.sid.parse().ok()?,
+            expires_at,
+        })
+    }
+}
+
+/// The private half of a key for signing tokens.
+pub struct SigningKey {
+    pkcs8: Zeroizing<Vec<u8>>,
+}
+
+/// The key is not a P-256 key in PKCS#8 form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a P-256 private key in PKCS#8 PEM form")]
+pub struct UnusableKey;
+
+impl SigningKey {
+    const PEM_TAG: &str = "PRIVATE KEY";
+
+    /// A new random key.
+    pub fn generate() -> Self {
+        let document =
+            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
+        let document = document.expect("the system has randomness");
+        Self { pkcs8: Zeroizing::new(document.as_ref().to_vec()) }
+    }
+
+    /// Reads a key from its PEM file's contents.
+    ///
+    /// # Errors
+    /// If that is not a P-256 key.
+    pub fn from_pem(text: &str) -> Result<Self, UnusableKey> {
+        let block = pem::parse(text).map_err(|_| UnusableKey)?;
+        let pkcs8 = Zeroizing::new(block.contents().to_vec());
+        let usable = block.tag() == Self::PEM_TAG
+            && EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8).is_ok();
+        if usable { Ok(Self { pkcs8 }) } else { Err(UnusableKey) }
+    }
+
+    /// The key as the contents of a PEM file.
+    pub fn to_pem(&self) -> Zeroizing<String> {
+        let block = pem::Pem::new(Self::PEM_TAG, self.pkcs8.to_vec());
+        let unix = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
+        Zeroizing::new(pem::encode_config(&block, unix))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+    fn terms() -> TokenTerms {
+        TokenTerms { issuer: "us".into(), audience: "them".into(), lifetime: DAY }
+    }
+
+    fn mint() -> TokenMint {
+        TokenMint::new(&SigningKey::generate(), terms()).unwrap()
+    }
+
+    fn session() -> Session {
+        Session {
+            id: SessionId::random(),
+            user_id: UserId::random(),
+            created_at: NOW,
+            expires_at: NOW + DAY,
+        }
+    }
+
+    /// A token with claims of our choice, signed with the mint's own key.
+    fn signed(mint: &TokenMint, claims: &Value) -> String {
+        jsonwebtoken::encode(&mint.header, claims, &mint.signing).unwrap()
+    }
+
+    fn good_claims() -> Value {
+        json!({
+            "iss": "us", "aud": "them", "sub": UserId::random().to_string(),
+            "sid": SessionId::random().to_string(), "iat": NOW.seconds(),
+            "exp": NOW.seconds() + 60, "jti": "x",
+        })
+    }
+
+    #[test]
+    fn a_token_tells_user_and_session_until_it_expires() {
+        let (mint, session) = (mint(), session());
+        let token = mint.issue(&session, NOW);
+        let claims = mint.recognise(token.as_str(), NOW).unwrap();
+        assert_eq!((claims.user_id, claims.session_id), (session.user_id, session.id));
+        let last = Timestamp::from_millis((NOW + DAY).millis() - 1);
+        assert!(mint.recognise(token.as_str(), last).is_some());
+        assert_eq!(mint.recognise(token.as_str(), NOW + DAY), None);
+    }
+
+    #[test]
+    fn a_token_from_the_future_is_refused_beyond_a_minute() {
+        let (mint, session) = (mint(), session());
+        let ahead = |seconds| mint.issue(&session, NOW + Duration::from_secs(seconds));
+        assert!(mint.recognise(ahead(60).as_str(), NOW).is_some());
+        assert_eq!(mint.recognise(ahead(61).as_str(), NOW), None);
+    }
+
+    #[test]
+    fn no_changed_character_no_prefix_and_no_extension_of_a_token_is_recognised() {
+        let mint = mint();
+        let token = mint.issue(&session(), NOW);
+        let token = token.as_str();
+        const ALPHABET: &str =
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ ";
+        for at in 0..token.len() {
+            assert_eq!(mint.recognise(&token[..at], NOW), None, "the first {at} characters");
+            // Checking a signature takes long without optimisation: three other characters at each place,
+            // and all of them in the last, whose spare bits a lax decoder would ignore.
+            let others = ALPHABET.chars().cycle().skip(at).take(3);
+            let others: Vec<_> =
+                if at + 1 == token.len() { ALPHABET.chars().collect() } else { others.collect() };
+            for other in others.into_iter().filter(|&c| !token[at..].starts_with(c)) {
+                let changed = format!("{}{other}{}", &token[..at], &token[at + 1..]);
+                assert_eq!(mint.recognise(&changed, NOW), None, "{other} at {at}");
+            }
+        }
+        for more in ALPHABET.chars() {
+            assert_eq!(mint.recognise(&format!("{token}{more}"), NOW), None);
+            assert_eq!(mint.recognise(&format!("{more}{token}"), NOW), None);
+        }
+    }
+
+    #[test]
+    fn claims_of_a_wrong_type_or_value_are_refused_even_with_a_right_signature() {
+        let mint = mint();
+        assert!(mint.recognise(&signed(&mint, &good_claims()), NOW).is_some());
+        let wrong = [
+            json!("99999999999"),
+            json!(1.5),
+            json!(true),
+            json!(null),
+            json!([]),
+            json!({}),
+            json!(-1),
+            json!(["us"]),
+            json!(u64::MAX),
+            json!(""),
+        ];
+        for claim in ["iss", "aud", "sub", "sid", "exp", "jti"] {
+            for value in wrong.iter().filter(|v| claim != "jti" || !v.is_string()) {
+                // An expiry in the far future is as good as any other.
+                if claim == "exp" && value.as_u64() == Some(u64::MAX) {
+                    continue;
+                }
+                let mut claims = good_claims();
+                claims[claim] = value.clone();
+                assert_eq!(mint.recognise(&signed(&mint, &claims), NOW), None, "{claim} = {value}");
+            }
+            let mut claims = good_claims();
+            claims.as_object_mut().unwrap().remove(claim);
+            assert_eq!(mint.recognise(&signed(&mint, &claims), NOW), None, "without {claim}");
+        }
+    }
+
+    #[test]
+    fn a_head_that_is_not_ours_is_refused() {
+        let mint = mint();
+        let secret = EncodingKey::from_secret(b"anything");
+        let hs256 = jsonwebtoken::encode(&Header::default(), &good_claims(), &secret).unwrap();
+        assert_eq!(mint.recognise(&hs256, NOW), None);
+        let mut with_type = mint.header.clone();
+        with_type.typ = Some("at+jwt".into());
+        let mut without_kid = mint.header.clone();
+        without_kid.kid = None;
+        let mut with_crit = mint.header.clone();
+        with_crit.crit = Some(vec!["exp".into()]);
+        for header in [with_type, without_kid, with_crit] {
+            let token = jsonwebtoken::encode(&header, &good_claims(), &mint.signing).unwrap();
+            assert_eq!(mint.recognise(&token, NOW), None, "{header:?}");
+        }
+    }
+
+    #[test]
+    fn tokens_of_another_key_issuer_or_audience_are_refused() {
+        let key = SigningKey::generate();
+        let token = TokenMint::new(&key, terms()).unwrap().issue(&session(), NOW);
+        let others = [
+            mint(),
+            TokenMint::new(&key, TokenTerms { issuer: "x".into(), ..terms() }).unwrap(),
+            TokenMint::new(&key, TokenTerms { audience: "x".into(), ..terms() }).unwrap(),
+        ];
+        for other in others {
+            assert_eq!(other.recognise(token.as_str(), NOW), None);
+        }
+    }
+
+    #[test]
+    fn a_key_survives_its_file() {
+        let key = SigningKey::generate();
+        let again = SigningKey::from_pem(&key.to_pem()).unwrap();
+        let token = TokenMint::new(&key, terms()).unwrap().issue(&session(), NOW);
+        let mint = TokenMint::new(&again, terms()).unwrap();
+        assert!(mint.recognise(token.as_str(), NOW).is_some());
+        for bad in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "secret"]
+        {
+            assert_eq!(SigningKey::from_pem(bad).err(), Some(UnusableKey));
+        }
+    }
+}
