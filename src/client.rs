@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    net::{IpAddr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, Ipv6Addr},
 };
 
 /// The network of one caller: an IPv4 address, or the /64 that an IPv6 caller can choose addresses from.
@@ -28,12 +28,6 @@ impl Client {
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-impl From<SocketAddr> for Client {
-    fn from(peer: SocketAddr) -> Self {
-        Self::at(peer.ip())
     }
 }
 

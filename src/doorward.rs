@@ -9,7 +9,7 @@ use crate::{
     data::{self, DataFolder},
     password::Hasher,
     policy::Designated,
-    session::{Session, SessionId},
+    session::{Origin, Session, SessionId},
     store::{self, SqliteStore, Store},
     throttle::Throttle,
     token::{SigningKey, TokenMint},
@@ -173,10 +173,10 @@ impl Doorward {
     }
 
     /// A session that begins now.
-    pub(crate) fn new_session(&self, user_id: UserId) -> Session {
+    pub(crate) fn new_session(&self, user_id: UserId, origin: Origin) -> Session {
         let created_at = self.now();
         let expires_at = created_at + self.inner.mint.lifetime();
-        Session { id: SessionId::random(), user_id, created_at, expires_at }
+        Session { id: SessionId::random(), user_id, created_at, expires_at, origin }
     }
 
     /// Removes expired sessions from time to time, for as long as it is polled.

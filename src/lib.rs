@@ -37,6 +37,8 @@
 //! | [`clock`] | time as an argument |
 //! | [`cli`] | the commands |
 
+#![warn(clippy::unwrap_used)]
+
 pub mod api;
 pub mod caller;
 pub mod cli;

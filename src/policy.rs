@@ -62,22 +62,22 @@ mod tests {
     use super::*;
     use crate::{
         clock::Timestamp,
-        session::{Session, SessionId},
+        session::{Origin, Session, SessionId},
         user::{Email, Name},
     };
 
     fn caller(name: &str) -> Caller {
         let now = Timestamp::from_millis(0);
-        let user = User {
-            id: UserId::random(),
-            name: Name::parse(name.into()).unwrap(),
-            email: Email::parse("someone@example.com".into()).unwrap(),
-            password_hash: None,
+        let name = Name::parse(name.into()).unwrap();
+        let email = Email::parse("someone@example.com".into()).unwrap();
+        let user = User::new(name, email, None, now);
+        let session = Session {
+            id: SessionId::random(),
+            user_id: user.id,
             created_at: now,
-            updated_at: now,
+            expires_at: now,
+            origin: Origin::new([127, 0, 0, 1].into(), ""),
         };
-        let session =
-            Session { id: SessionId::random(), user_id: user.id, created_at: now, expires_at: now };
         Caller { user: Arc::new(user), session: Arc::new(session) }
     }
 

@@ -1,6 +1,6 @@
 //! A session: what a token stands for until it ends.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, net::IpAddr, str::FromStr};
 
 use uuid::Uuid;
 
@@ -20,6 +20,29 @@ pub struct Session {
     pub created_at: Timestamp,
     /// When it ends by itself.
     pub expires_at: Timestamp,
+    /// From where the user signed in.
+    pub origin: Origin,
+}
+
+/// Where a sign-in came from, as far as it can be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The address of the client.
+    pub address: IpAddr,
+    /// What the client says it is, cut to [`Self::MAX_USER_AGENT`].
+    pub user_agent: String,
+}
+
+impl Origin {
+    /// Bytes of a client's own description that are kept.
+    pub const MAX_USER_AGENT: usize = 256;
+
+    /// An origin whose description may be anything that a client can send.
+    pub fn new(address: IpAddr, user_agent: &str) -> Self {
+        let printable: String = user_agent.chars().filter(|c| !c.is_control()).collect();
+        let end = printable.floor_char_boundary(Self::MAX_USER_AGENT);
+        Self { address: address.to_canonical(), user_agent: printable[..end].to_owned() }
+    }
 }
 
 /// Identifies a session: a random UUID.

@@ -219,6 +219,7 @@ mod tests {
             user_id: UserId::random(),
             created_at: NOW,
             expires_at: NOW + DAY,
+            origin: crate::session::Origin::new([127, 0, 0, 1].into(), ""),
         }
     }
 

@@ -1,6 +1,6 @@
 //! A user and the parts of one: what makes each valid, and the message when it is not.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use uuid::Uuid;
 
@@ -19,10 +19,38 @@ pub struct User {
     pub email: Email,
     /// None for a user who registered without a password and so cannot log in with one.
     pub password_hash: Option<PasswordHash>,
+    /// What the operator has made of the user, for policies to look at.
+    pub roles: Roles,
+    /// A disabled user has no sessions and cannot log in.
+    pub disabled: bool,
     /// When the user registered.
     pub created_at: Timestamp,
     /// When this record last changed.
     pub updated_at: Timestamp,
+    /// When the user last logged in; none since registration if never.
+    pub last_login_at: Option<Timestamp>,
+}
+
+impl User {
+    /// Somebody who registers now.
+    pub fn new(
+        name: Name,
+        email: Email,
+        password_hash: Option<PasswordHash>,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id: UserId::random(),
+            name,
+            email,
+            password_hash,
+            roles: Roles::default(),
+            disabled: false,
+            created_at: now,
+            updated_at: now,
+            last_login_at: None,
+        }
+    }
 }
 
 /// Identifies a user: a random UUID, so that it tells neither number nor time of registration.
@@ -157,6 +185,56 @@ impl EmailKey {
 impl fmt::Debug for EmailKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("EmailKey(…)")
+    }
+}
+
+/// The roles of a user, each once and in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Roles(BTreeSet<Role>);
+
+impl Roles {
+    /// Roles as the store kept them: separated by spaces.
+    pub(crate) fn from_store(stored: &str) -> Self {
+        Self(stored.split_whitespace().map(|role| Role(role.to_owned())).collect())
+    }
+
+    /// The roles separated by spaces.
+    pub fn to_text(&self) -> String {
+        let roles: Vec<_> = self.iter().collect();
+        roles.join(" ")
+    }
+
+    /// Each role in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(Role::as_str)
+    }
+
+    /// Adds a role; false if it was there.
+    pub fn grant(&mut self, role: Role) -> bool {
+        self.0.insert(role)
+    }
+
+    /// Takes a role away; false if it was not there.
+    pub fn revoke(&mut self, role: &Role) -> bool {
+        self.0.remove(role)
+    }
+}
+
+/// A word that policies may ask for: up to 64 letters, digits and `_ - : . /`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Role(String);
+
+impl Role {
+    /// Reads a role.
+    pub fn parse(text: &str) -> Option<Self> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"_-:./".contains(&b);
+        let valid = (1..=64).contains(&text.len()) && text.bytes().all(allowed);
+        valid.then(|| Self(text.to_owned()))
+    }
+
+    /// The word.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -316,15 +394,25 @@ mod tests {
 
     #[test]
     fn printing_a_user_shows_no_address_and_no_hash() {
-        let user = User {
-            id: UserId::random(),
-            name: Name("Ada".into()),
-            email: Email("ada@example.com".into()),
-            password_hash: Some(PasswordHash::from_store("$argon2id$secret".into())),
-            created_at: Timestamp::from_millis(0),
-            updated_at: Timestamp::from_millis(0),
-        };
+        let hash = PasswordHash::from_store("$argon2id$secret".into());
+        let (name, email) = (Name("Ada".into()), Email("ada@example.com".into()));
+        let user = User::new(name, email, Some(hash), Timestamp::from_millis(0));
         let printed = format!("{user:?}");
         assert!(!printed.contains("example.com") && !printed.contains("argon2"), "{printed}");
+    }
+
+    #[test]
+    fn roles_are_kept_once_and_in_order() {
+        let role = |text| Role::parse(text).unwrap();
+        let mut roles = Roles::default();
+        assert!(roles.grant(role("staff")) && roles.grant(role("admin")));
+        assert!(!roles.grant(role("staff")));
+        assert_eq!(roles.to_text(), "admin staff");
+        assert_eq!(Roles::from_store("admin staff"), roles);
+        assert!(roles.revoke(&role("admin")) && !roles.revoke(&role("admin")));
+        assert_eq!(roles.to_text(), "staff");
+        for bad in ["", "two words", "ü", &"x".repeat(65)] {
+            assert_eq!(Role::parse(bad), None, "{bad}");
+        }
     }
 }

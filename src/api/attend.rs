@@ -3,7 +3,7 @@
 use std::{
     convert::Infallible,
     fmt,
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     panic::AssertUnwindSafe,
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
@@ -11,7 +11,11 @@ use std::{
 
 use axum::{
     extract::{ConnectInfo, FromRequestParts, MatchedPath, Request},
-    http::{HeaderName, HeaderValue, Method, StatusCode, header::WWW_AUTHENTICATE, request::Parts},
+    http::{
+        HeaderName, HeaderValue, Method, StatusCode,
+        header::{USER_AGENT, WWW_AUTHENTICATE},
+        request::Parts,
+    },
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -19,7 +23,7 @@ use futures_util::FutureExt;
 use tracing::{Instrument, Span};
 
 use super::Error;
-use crate::client::Client;
+use crate::session::Origin;
 
 /// Longer than any honest wait for a hash or the database.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -114,8 +118,8 @@ fn process_start() -> u64 {
     *START.get_or_init(|| RandomState::new().hash_one(0))
 }
 
-/// The network that a request comes from.
-pub(super) struct Peer(pub(super) Client);
+/// Where a request comes from.
+pub(super) struct Peer(pub(super) Origin);
 
 impl<S: Send + Sync> FromRequestParts<S> for Peer {
     type Rejection = Infallible;
@@ -123,7 +127,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Peer {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let info = parts.extensions.get::<ConnectInfo<SocketAddr>>();
         // Without an address (an app that does not tell it, a test) all requests count as local ones.
-        let address = info.map_or(SocketAddr::from(([127, 0, 0, 1], 0)), |info| info.0);
-        Ok(Self(address.into()))
+        let address = info.map_or(Ipv4Addr::LOCALHOST.into(), |info| info.0.ip());
+        let user_agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+        Ok(Self(Origin::new(address, user_agent.unwrap_or_default())))
     }
 }

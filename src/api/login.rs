@@ -21,9 +21,10 @@ pub(super) struct LoggedIn {
 
 pub(super) async fn login(
     State(doorward): State<Doorward>,
-    Peer(client): Peer,
+    Peer(origin): Peer,
     mut form: Form,
 ) -> Result<Private<LoggedIn>, Error> {
+    let client = Client::at(origin.address);
     let email = form.required("email", |typed| Ok(EmailKey::of(&typed)));
     let password = form.required("password", |typed| Ok(Password::tried(typed)));
     let (Ok(email), Ok(password)) = (email, password) else {
@@ -39,7 +40,7 @@ pub(super) async fn login(
         tracing::info!(%client, "failed login");
         return Err(Error::NotFound);
     };
-    let session = doorward.new_session(user.id);
+    let session = doorward.new_session(user.id, origin);
     if !doorward.store().add_session(&session).await? {
         return Err(Error::NotFound);
     }
@@ -54,7 +55,7 @@ async fn match_user(
     password: Password,
     client: Client,
 ) -> Result<Option<User>, Error> {
-    let user = doorward.store().user_by_email(email).await?;
+    let user = doorward.store().user_by_email(email).await?.filter(|user| !user.disabled);
     let stored = user.as_ref().and_then(|user| user.password_hash.as_ref());
     match doorward.hasher().verify(password, stored, client).await? {
         Verdict::Wrong => Ok(None),

@@ -8,9 +8,10 @@ use serde::Serialize;
 use super::{Error, attend::Peer, body::Private, form::Form};
 use crate::{
     Doorward,
+    client::Client,
     password::Password,
     token::Token,
-    user::{Email, Name, User, UserId},
+    user::{Email, Name, User},
 };
 
 #[derive(Serialize)]
@@ -21,9 +22,10 @@ pub(super) struct Registered {
 
 pub(super) async fn register(
     State(doorward): State<Doorward>,
-    Peer(client): Peer,
+    Peer(origin): Peer,
     mut form: Form,
 ) -> Result<Private<Registered>, Error> {
+    let client = Client::at(origin.address);
     let length = doorward.settings().password_length;
     let name = form.required("name", Name::parse);
     let email = form.required("email", Email::parse);
@@ -38,9 +40,8 @@ pub(super) async fn register(
         None => None,
     };
     let now = doorward.now();
-    let user =
-        User { id: UserId::random(), name, email, password_hash, created_at: now, updated_at: now };
-    let session = doorward.new_session(user.id);
+    let user = User::new(name, email, password_hash, now);
+    let session = doorward.new_session(user.id, origin);
     doorward.store().add_user(&user, &session).await?;
     tracing::info!(user = %user.id, session = %session.id, "registered");
     let token = doorward.mint().issue(&session, now);

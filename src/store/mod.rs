@@ -46,7 +46,7 @@ pub trait Store: Send + Sync {
     /// Removes a user and all their sessions; false if there is no such user.
     async fn delete_user(&self, id: UserId) -> Result<bool, Error>;
 
-    /// Adds a session; false if its user is gone.
+    /// Adds a session and notes the login; false if its user is gone or disabled.
     async fn add_session(&self, session: &Session) -> Result<bool, Error>;
 
     /// A session and whose it is.

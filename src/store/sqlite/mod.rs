@@ -3,18 +3,20 @@
 mod engine;
 mod migrations;
 
-use std::path::Path;
+use std::{path::Path, str::FromStr};
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{
+    Connection, Error::FromSqlConversionFailure, OptionalExtension, Row, params, types::Type,
+};
 
 use self::engine::Engine;
 use super::{Changes, Error, Store};
 use crate::{
     clock::Timestamp,
     password::PasswordHash,
-    session::{Session, SessionId},
-    user::{Email, EmailKey, Name, User, UserId},
+    session::{Origin, Session, SessionId},
+    user::{Email, EmailKey, Name, Roles, User, UserId},
 };
 
 /// Users and sessions in one SQLite file, for one process.
@@ -32,7 +34,8 @@ impl SqliteStore {
     }
 }
 
-const USER: &str = "u.id, u.name, u.email, u.password_hash, u.created_at, u.updated_at";
+const USER: &str = "u.id, u.name, u.email, u.password_hash, u.roles, u.disabled, u.created_at, \
+                    u.updated_at, u.last_login_at";
 
 #[async_trait]
 impl Store for SqliteStore {
@@ -42,8 +45,9 @@ impl Store for SqliteStore {
             .write(None, move |db| {
                 db.prepare_cached(
                     "INSERT INTO users
-                         (id, name, email, email_key, password_hash, created_at, updated_at)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                         (id, name, email, email_key, password_hash, roles, disabled, created_at,
+                          updated_at, last_login_at)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
                 )?
                 .execute(params![
                     user.id.to_string(),
@@ -51,8 +55,11 @@ impl Store for SqliteStore {
                     user.email.as_str(),
                     user.email.key().as_str(),
                     user.password_hash.as_ref().map(PasswordHash::as_phc),
+                    user.roles.to_text(),
+                    user.disabled,
                     user.created_at.millis(),
                     user.updated_at.millis(),
+                    user.last_login_at.map(Timestamp::millis),
                 ])?;
                 insert_session(db, &session).map(|_| ())
             })
@@ -130,24 +137,31 @@ impl Store for SqliteStore {
 
     async fn add_session(&self, session: &Session) -> Result<bool, Error> {
         let session = session.clone();
-        self.engine.write(None, move |db| insert_session(db, &session)).await
+        self.engine
+            .write(Some(session.user_id), move |db| {
+                db.prepare_cached("UPDATE users SET last_login_at = ?2 WHERE id = ?1")?
+                    .execute(params![session.user_id.to_string(), session.created_at.millis()])?;
+                insert_session(db, &session)
+            })
+            .await
     }
 
     async fn session_with_user(&self, id: SessionId) -> Result<Option<(Session, User)>, Error> {
         self.engine
             .read(move |db| {
                 db.prepare_cached(&format!(
-                    "SELECT s.user_id, s.created_at, s.expires_at, {USER}
+                    "SELECT s.user_id, s.created_at, s.expires_at, s.address, s.user_agent, {USER}
                      FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ?1"
                 ))?
                 .query_row([id.to_string()], |row| {
                     let session = Session {
                         id,
-                        user_id: user_id(row, 0)?,
+                        user_id: parsed(row, 0)?,
                         created_at: timestamp(row, 1)?,
                         expires_at: timestamp(row, 2)?,
+                        origin: Origin { address: parsed(row, 3)?, user_agent: row.get(4)? },
                     };
-                    Ok((session, user(row, 3)?))
+                    Ok((session, user(row, 5)?))
                 })
                 .optional()
             })
@@ -175,18 +189,20 @@ impl Store for SqliteStore {
     }
 }
 
-/// False if the user is gone: a login may race with the removal of its user.
+/// False if the user is gone or disabled: a login may race with that.
 fn insert_session(db: &Connection, session: &Session) -> rusqlite::Result<bool> {
     let inserted = db
         .prepare_cached(
-            "INSERT INTO sessions (id, user_id, created_at, expires_at)
-             SELECT ?1, id, ?3, ?4 FROM users WHERE id = ?2",
+            "INSERT INTO sessions (id, user_id, created_at, expires_at, address, user_agent)
+             SELECT ?1, id, ?3, ?4, ?5, ?6 FROM users WHERE id = ?2 AND NOT disabled",
         )?
         .execute(params![
             session.id.to_string(),
             session.user_id.to_string(),
             session.created_at.millis(),
             session.expires_at.millis(),
+            session.origin.address.to_string(),
+            session.origin.user_agent,
         ])?;
     Ok(inserted > 0)
 }
@@ -198,24 +214,25 @@ fn delete_sessions(db: &Connection, user: UserId) -> rusqlite::Result<usize> {
 /// Reads the columns of [`USER`], which start at `first`.
 fn user(row: &Row<'_>, first: usize) -> rusqlite::Result<User> {
     Ok(User {
-        id: user_id(row, first)?,
+        id: parsed(row, first)?,
         name: Name::from_store(row.get(first + 1)?),
         email: Email::from_store(row.get(first + 2)?),
         password_hash: row.get::<_, Option<String>>(first + 3)?.map(PasswordHash::from_store),
-        created_at: timestamp(row, first + 4)?,
-        updated_at: timestamp(row, first + 5)?,
+        roles: Roles::from_store(row.get_ref(first + 4)?.as_str()?),
+        disabled: row.get(first + 5)?,
+        created_at: timestamp(row, first + 6)?,
+        updated_at: timestamp(row, first + 7)?,
+        last_login_at: row.get::<_, Option<i64>>(first + 8)?.map(Timestamp::from_millis),
     })
 }
 
-fn user_id(row: &Row<'_>, column: usize) -> rusqlite::Result<UserId> {
-    let text: String = row.get(column)?;
-    text.parse().map_err(|not_an_id| {
-        rusqlite::Error::FromSqlConversionFailure(
-            column,
-            rusqlite::types::Type::Text,
-            Box::<crate::user::NotAnId>::from(not_an_id),
-        )
-    })
+/// Reads a value that is stored as text.
+fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
+where
+    T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    let text = row.get_ref(column)?.as_str()?;
+    text.parse().map_err(|error| FromSqlConversionFailure(column, Type::Text, Box::new(error)))
 }
 
 fn timestamp(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {

@@ -1,0 +1,115 @@
+//! Everything that is not one of the five routes at its best.
+
+use axum::{
+    body::Body,
+    http::{Method, Request, StatusCode, header},
+};
+
+use doorward::config::DatabaseUrl;
+
+use crate::support::{House, NOT_FOUND};
+
+#[tokio::test]
+async fn an_unknown_path_is_not_found() {
+    let house = House::open().await;
+    for path in [
+        "/",
+        "/api",
+        "/api/",
+        "/api/users",
+        "/api/user/",
+        "/api/auth",
+        "/api/auth/",
+        "/API/user",
+        "/api/auth/guard/",
+        "/api/auth/Guard",
+        "/api//auth/guard",
+        "/api/./auth/guard",
+        "/api/auth/%67uard/x",
+        "/api/auth/login/",
+        "/api/auth/unheard-of",
+        "/api/user/a/b",
+    ] {
+        assert_eq!(house.get(path).await.told(), (404, NOT_FOUND), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_told_which_ones_there_are() {
+    let house = House::open().await;
+    let id = "/api/user/00000000-0000-4000-8000-000000000000";
+    for (method, path, allowed) in [
+        (Method::GET, "/api/user", "POST"),
+        (Method::OPTIONS, "/api/user", "POST"),
+        (Method::DELETE, id, "GET,HEAD"),
+        (Method::GET, "/api/auth/login", "POST"),
+        (Method::TRACE, "/api/auth/login", "POST"),
+    ] {
+        let answer = house.ask(method.clone(), path, &[]).await;
+        assert_eq!(
+            answer.told(),
+            (405, r#"{"message":"The requested resource does not support this method."}"#),
+            "{method} {path}"
+        );
+        assert_eq!(answer.header(header::ALLOW), Some(allowed), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_of_another_type_is_refused_and_one_without_a_type_is_read() {
+    let house = House::open().await;
+    let send = async |content_type: Option<&str>, body: &'static str| {
+        let mut request = Request::post("/api/user");
+        if let Some(content_type) = content_type {
+            request = request.header(header::CONTENT_TYPE, content_type);
+        }
+        house.send(request.body(Body::from(body)).unwrap()).await.status.as_u16()
+    };
+    for content_type in ["text/plain", "application/x-www-form-urlencoded", "", "json", "\u{e4}"] {
+        assert_eq!(send(Some(content_type), "{}").await, 415, "{content_type}");
+    }
+    for content_type in
+        ["application/json; charset=utf-8", "Application/JSON", "application/x+json"]
+    {
+        assert_eq!(send(Some(content_type), "{}").await, 400, "{content_type}");
+    }
+    assert_eq!(send(None, "{}").await, 400);
+    assert_eq!(send(Some("text/plain"), "").await, 400, "there is no body to be of another type");
+}
+
+#[tokio::test]
+async fn a_body_beyond_the_limit_is_refused() {
+    let house = House::open_with(|settings| settings.body_limit = 1024).await;
+    let padded = |bytes: usize| format!("{{{}}}", " ".repeat(bytes - 2));
+    assert_eq!(house.post_text("/api/user", padded(1024)).await.status, StatusCode::BAD_REQUEST);
+    let answer = house.post_text("/api/user", padded(1025)).await;
+    assert_eq!(answer.told(), (413, r#"{"message":"The request body is too large."}"#));
+    assert_eq!(answer.header(header::CONNECTION), Some("close"));
+    let declared = Request::post("/api/auth/login").header(header::CONTENT_LENGTH, 1_u64 << 40);
+    let answer = house.send(declared.body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+#[tokio::test]
+async fn every_answer_has_a_request_id_of_its_own() {
+    let house = House::open().await;
+    let mut seen = std::collections::HashSet::new();
+    for path in ["/", "/api/user", "/api/auth/guard", "/api/user/x"] {
+        for _ in 0..100 {
+            let answer = house.get(path).await;
+            let id = answer.header("x-request-id").expect("a request id").to_owned();
+            assert!(seen.insert(id), "an id came twice");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_a_failure_of_ours_and_never_a_refusal() {
+    let house = House::open().await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    let DatabaseUrl::Sqlite(file) = &house.doorward.settings().database;
+    rusqlite::Connection::open(file).unwrap().execute_batch("DROP TABLE sessions").unwrap();
+    let failed = (500, r#"{"message":"Something went wrong. Please try again."}"#);
+    assert_eq!(house.guard("guard", &token).await.told(), failed);
+    assert_eq!(house.login("ada@example.com", "correct horse").await.told(), failed);
+}

@@ -1,0 +1,111 @@
+use std::time::Duration;
+
+use axum::http::{Method, StatusCode, header};
+use serde_json::json;
+
+use crate::support::{House, UNAUTHORIZED};
+
+const PASSED_GUARD: (u16, &str) = (200, r#""You are authenticated.""#);
+const PASSED_MILES: (u16, &str) = (200, r#""You are Miles Davis.""#);
+const REFUSED: (u16, &str) = (401, UNAUTHORIZED);
+
+const NO_CODE: &str = r#"Bearer realm="doorward""#;
+const INVALID: &str = r#"Bearer realm="doorward", error="invalid_token""#;
+const INSUFFICIENT: &str = r#"Bearer realm="doorward", error="insufficient_scope""#;
+
+#[tokio::test]
+async fn every_guard_answers_every_kind_of_caller_as_its_policy_says() {
+    let house = House::open().await;
+    let miles = house.register("miles DAVIS", "miles@example.com").await.token;
+    let ada = house.register("Ada", "ada@example.com").await.token;
+    let deleted = house.register("Miles Davis", "gone@example.com").await;
+    house.doorward.store().delete_user(deleted.id.parse().unwrap()).await.unwrap();
+    let ended = house.register("Miles Davis", "ended@example.com").await;
+    house.doorward.store().end_sessions(ended.id.parse().unwrap()).await.unwrap();
+    let other_house = House::open().await.register("Miles Davis", "miles@example.com").await.token;
+
+    let bearer = |token: &str| vec![format!("Bearer {token}")];
+    let callers: Vec<(&str, Vec<String>, &str, &str)> = vec![
+        ("the designated user", bearer(&miles), "", ""),
+        ("the designated user, bearer", vec![format!("bearer {miles}")], "", ""),
+        ("another user", bearer(&ada), "", INSUFFICIENT),
+        ("nobody", vec![], NO_CODE, NO_CODE),
+        ("another scheme", vec![format!("Basic {miles}")], NO_CODE, NO_CODE),
+        ("no scheme", vec![miles.clone()], NO_CODE, NO_CODE),
+        ("an empty token", bearer(""), INVALID, INVALID),
+        ("a garbled token", bearer(&miles.replace('.', "-")), INVALID, INVALID),
+        ("a token and more", bearer(&format!("{miles} {miles}")), INVALID, INVALID),
+        ("a comma", bearer(&format!("{miles},")), INVALID, INVALID),
+        ("two headers", [bearer(&miles), bearer(&miles)].concat(), INVALID, INVALID),
+        ("a deleted user", bearer(&deleted.token), INVALID, INVALID),
+        ("an ended session", bearer(&ended.token), INVALID, INVALID),
+        ("a token of another house", bearer(&other_house), INVALID, INVALID),
+    ];
+    for (caller, authorization, guard_challenge, miles_challenge) in callers {
+        let authorization: Vec<_> = authorization.iter().map(String::as_str).collect();
+        for (path, passed, challenge) in [
+            ("/api/auth/guard", PASSED_GUARD, guard_challenge),
+            ("/api/auth/miles", PASSED_MILES, miles_challenge),
+        ] {
+            for method in [Method::GET, Method::POST, Method::OPTIONS, Method::DELETE] {
+                let answer = house.ask(method.clone(), path, &authorization).await;
+                let expected = if challenge.is_empty() { passed } else { REFUSED };
+                assert_eq!(answer.told(), expected, "{method} {path} by {caller}");
+                assert_eq!(
+                    answer.header(header::WWW_AUTHENTICATE).unwrap_or_default(),
+                    challenge,
+                    "{method} {path} by {caller}"
+                );
+                assert_eq!(answer.header(header::CACHE_CONTROL), Some("no-store"));
+                assert_eq!(answer.header(header::CONTENT_TYPE), Some("application/json"));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_read_from_the_authorization_header_alone() {
+    let house = House::open().await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    let answer = house.get(&format!("/api/auth/guard?access_token={token}&token={token}")).await;
+    assert_eq!(answer.told(), REFUSED);
+    let request = axum::http::Request::post("/api/auth/guard")
+        .header(header::COOKIE, format!("token={token}"))
+        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .body(format!("access_token={token}").into())
+        .unwrap();
+    assert_eq!(house.send(request).await.told(), REFUSED);
+}
+
+#[tokio::test]
+async fn a_token_is_good_until_its_last_second() {
+    let house = House::open_with(|s| s.token.lifetime = Duration::from_secs(3600)).await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    house.let_pass(Duration::from_secs(3599));
+    assert_eq!(house.guard("guard", &token).await.told(), PASSED_GUARD);
+    house.let_pass(Duration::from_secs(1));
+    assert_eq!(house.guard("guard", &token).await.told(), REFUSED, "remembered, and expired");
+}
+
+#[tokio::test]
+async fn name_and_segment_of_the_designated_guard_are_settings() {
+    let house = House::open_with(|settings| {
+        settings.designated_name = "Ella Fitzgerald".into();
+        settings.designated_segment = "ella".into();
+    })
+    .await;
+    let ella = house.register("ELLA fitzgerald", "ella@example.com").await.token;
+    assert_eq!(house.guard("ella", &ella).await.told(), (200, r#""You are Ella Fitzgerald.""#));
+    assert_eq!(house.guard("miles", &ella).await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_registered_address_of_a_deleted_user_is_a_new_user() {
+    let house = House::open().await;
+    let old = house.register("Ada", "ada@example.com").await;
+    house.doorward.store().delete_user(old.id.parse().unwrap()).await.unwrap();
+    let new = house.register_with(json!({"name": "Ada", "email": "ada@example.com"})).await;
+    assert_ne!(new.id, old.id);
+    assert_eq!(house.guard("guard", &old.token).await.told(), REFUSED);
+    assert_eq!(house.guard("guard", &new.token).await.told(), PASSED_GUARD);
+}

@@ -1,0 +1,110 @@
+use axum::http::{HeaderMap, StatusCode};
+use doorward::password::Cost;
+use serde_json::json;
+
+use crate::support::{Answer, House, MALFORMED, NOT_FOUND};
+
+#[tokio::test]
+async fn the_right_password_gets_a_token_and_nothing_else() {
+    let house = House::open().await;
+    house.register("Ada", "Ada@example.com").await;
+    for email in ["Ada@example.com", "ada@EXAMPLE.com"] {
+        let answer = house.login(email, "correct horse").await;
+        assert_eq!(answer.status, StatusCode::OK);
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        let body = answer.json();
+        assert_eq!(body.as_object().unwrap().len(), 1, "{body}");
+        assert_eq!(
+            house.guard("guard", body["token"].as_str().unwrap()).await.status,
+            StatusCode::OK
+        );
+    }
+}
+
+fn without_request_id(mut answer: Answer) -> (StatusCode, HeaderMap, String) {
+    answer.headers.remove("x-request-id").expect("every answer has a request id");
+    (answer.status, answer.headers, answer.body)
+}
+
+#[tokio::test]
+async fn the_refusals_of_a_login_are_the_same_to_the_byte() {
+    let house = House::open().await;
+    house.register("Ada", "ada@example.com").await;
+    house.register_with(json!({"name": "Bob", "email": "bob@example.com"})).await;
+    let unknown = without_request_id(house.login("nobody@example.com", "correct horse").await);
+    assert_eq!((unknown.0.as_u16(), &*unknown.2), (404, NOT_FOUND));
+    let others = [
+        ("ada@example.com", "wrong horse"),
+        ("ada@example.com", ""),
+        ("ada@example.com", &"x".repeat(10_000)),
+        ("bob@example.com", "correct horse"),
+        ("bob@example.com", ""),
+        ("no address at all", "correct horse"),
+        ("", ""),
+    ];
+    for (email, password) in others {
+        let answer = without_request_id(house.login(email, password).await);
+        assert_eq!(answer, unknown, "{email:?} with {password:.10?}");
+    }
+}
+
+#[tokio::test]
+async fn missing_and_mistyped_fields_are_malformed() {
+    let house = House::open().await;
+    let answer = house.post_text("/api/auth/login", "").await;
+    let expected = format!(
+        r#"{{"message":"{MALFORMED}","error":[{{"email":"Required","password":"Required"}}]}}"#
+    );
+    assert_eq!(answer.told(), (400, &*expected));
+    let answer = house.post("/api/auth/login", &json!({"email": 1, "password": null})).await;
+    let expected = format!(
+        r#"{{"message":"{MALFORMED}","error":[{{"email":"Expected string, received number","password":"Expected string, received null"}}]}}"#
+    );
+    assert_eq!(answer.told(), (400, &*expected));
+}
+
+#[tokio::test]
+async fn too_many_failures_on_an_account_are_throttled_alike_whether_it_exists() {
+    let house = House::open_with(|s| s.password_cost = Cost { memory_kib: 8, passes: 1 }).await;
+    house.register("Ada", "ada@example.com").await;
+    for email in ["ada@example.com", "nobody@example.com"] {
+        let mut refusals = 0;
+        let throttled = loop {
+            let answer = house.login(email, "wrong horse").await;
+            if answer.status != StatusCode::NOT_FOUND {
+                break answer;
+            }
+            refusals += 1;
+        };
+        assert_eq!(refusals, 255, "{email}");
+        assert_eq!(
+            throttled.told(),
+            (429, r#"{"message":"Too many attempts. Please try again later."}"#)
+        );
+        assert_eq!(throttled.header("retry-after"), Some("40"));
+    }
+    let answer = house.register("Bob", "bob@example.com").await;
+    assert_eq!(house.guard("guard", &answer.token).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_login_renews_a_hash_that_was_made_at_another_cost() {
+    let house = House::open().await;
+    let member = house.register("Ada", "ada@example.com").await;
+    let id = member.id.parse().unwrap();
+    let before = house.doorward.store().user_by_id(id).await.unwrap().unwrap();
+    assert!(before.password_hash.unwrap().as_phc().contains("m=64,t=1"));
+
+    let database = house.doorward.settings().database.clone();
+    let folder = house.close();
+    let house = House::reopen(folder, |settings| {
+        settings.database = database;
+        settings.password_cost = Cost { memory_kib: 128, passes: 2 };
+    })
+    .await;
+    for _ in 0..2 {
+        assert_eq!(house.login("ada@example.com", "correct horse").await.status, StatusCode::OK);
+        let after = house.doorward.store().user_by_id(id).await.unwrap().unwrap();
+        assert!(after.password_hash.unwrap().as_phc().contains("m=128,t=2"));
+    }
+}

@@ -1,0 +1,77 @@
+//! What a guarded request costs, counted.
+
+use axum::http::StatusCode;
+
+use crate::support::House;
+
+#[tokio::test]
+async fn a_guarded_request_makes_no_query_and_no_signature_check_while_nothing_changes() {
+    let house = House::open().await;
+    let token = house.register("Miles Davis", "miles@example.com").await.token;
+    assert_eq!(house.guard("guard", &token).await.status, StatusCode::OK);
+    let after_the_first = house.doorward.work_done();
+    assert_eq!((after_the_first.signature_checks, after_the_first.look_ups), (1, 1));
+    for _ in 0..100 {
+        for guard in ["guard", "miles"] {
+            assert_eq!(house.guard(guard, &token).await.status, StatusCode::OK);
+        }
+    }
+    assert_eq!(house.doorward.work_done(), after_the_first);
+}
+
+#[tokio::test]
+async fn the_end_of_a_session_bites_at_the_next_request() {
+    let house = House::open().await;
+    let member = house.register("Ada", "ada@example.com").await;
+    assert_eq!(house.guard("guard", &member.token).await.status, StatusCode::OK);
+    let ended = house.doorward.store().end_sessions(member.id.parse().unwrap()).await.unwrap();
+    assert_eq!(ended, 1);
+    assert_eq!(house.guard("guard", &member.token).await.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(house.doorward.work_done().signature_checks, 1, "the signature had not changed");
+}
+
+#[tokio::test]
+async fn the_removal_of_a_user_bites_at_the_next_request_of_all_their_tokens() {
+    let house = House::open().await;
+    let member = house.register("Ada", "ada@example.com").await;
+    let login = house.login("ada@example.com", "correct horse").await.json();
+    let tokens = [member.token.as_str(), login["token"].as_str().unwrap()];
+    for token in tokens {
+        assert_eq!(house.guard("guard", token).await.status, StatusCode::OK);
+    }
+    assert!(house.doorward.store().delete_user(member.id.parse().unwrap()).await.unwrap());
+    for token in tokens {
+        assert_eq!(house.guard("guard", token).await.status, StatusCode::UNAUTHORIZED);
+    }
+}
+
+#[tokio::test]
+async fn a_change_to_one_user_leaves_the_others_remembered() {
+    let house = House::open().await;
+    let mut tokens = Vec::new();
+    for number in 0..20 {
+        let email = format!("user{number}@example.com");
+        tokens.push(house.register("Somebody", &email).await);
+    }
+    for member in &tokens {
+        house.guard("guard", &member.token).await;
+    }
+    let before = house.doorward.work_done();
+    house.doorward.store().end_sessions(tokens[0].id.parse().unwrap()).await.unwrap();
+    for member in &tokens[1..] {
+        assert_eq!(house.guard("guard", &member.token).await.status, StatusCode::OK);
+    }
+    let looked_up = house.doorward.work_done().look_ups - before.look_ups;
+    assert!(looked_up <= 1, "{looked_up} of 19 users were looked up again");
+}
+
+#[tokio::test]
+async fn garbage_is_not_remembered_and_costs_no_query() {
+    let house = House::open().await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    let garbage = format!("{}x", &token[..token.len() - 1]);
+    for _ in 0..3 {
+        assert_eq!(house.guard("guard", &garbage).await.status, StatusCode::UNAUTHORIZED);
+    }
+    assert_eq!(house.doorward.work_done().look_ups, 0);
+}

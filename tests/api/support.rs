@@ -1,0 +1,147 @@
+//! A Doorward of one's own for each test, with a clock that the test can turn, spoken to in HTTP.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Body,
+    http::{HeaderMap, Method, Request, StatusCode, header},
+};
+use doorward::{
+    Doorward, MissingKey, Settings, api,
+    clock::{Clock, Timestamp},
+    config::DatabaseUrl,
+    password::Cost,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+pub const MALFORMED: &str = "The requested action could not be exercised due to malformed syntax.";
+pub const UNAUTHORIZED: &str = r#"{"message":"The provided credentials are either invalid or has insufficient privilege to perform the requested action."}"#;
+pub const NOT_FOUND: &str = r#"{"message":"The requested resource could not be found."}"#;
+
+pub struct House {
+    pub doorward: Doorward,
+    app: Router,
+    seconds: Arc<AtomicI64>,
+    folder: TempDir,
+}
+
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    pub fn header(&self, name: impl header::AsHeaderName) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// Status and whole body, to be compared in one assertion.
+    pub fn told(&self) -> (u16, &str) {
+        (self.status.as_u16(), &self.body)
+    }
+}
+
+pub struct Member {
+    pub id: String,
+    pub token: String,
+}
+
+impl House {
+    pub async fn open() -> Self {
+        Self::open_with(|_| {}).await
+    }
+
+    pub async fn open_with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::reopen(tempfile::tempdir().unwrap(), change).await
+    }
+
+    /// Ends this Doorward and leaves its folder to the next.
+    pub fn close(self) -> TempDir {
+        self.folder
+    }
+
+    pub async fn reopen(folder: TempDir, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = Settings {
+            database: DatabaseUrl::Sqlite(folder.path().join("doorward.db")),
+            password_cost: Cost { memory_kib: 64, passes: 1 },
+            password_threads: NonZeroUsize::MIN,
+            ..Settings::default()
+        };
+        change(&mut settings);
+        let seconds = Arc::new(AtomicI64::new(1_800_000_000));
+        let hand = Arc::clone(&seconds);
+        let clock = Clock::new(move || Timestamp::from_seconds(hand.load(Ordering::Relaxed)));
+        let doorward = Doorward::open_with(settings, MissingKey::Refuse, clock).await.unwrap();
+        Self { app: api::service(doorward.clone()), doorward, seconds, folder }
+    }
+
+    pub fn let_pass(&self, time: Duration) {
+        self.seconds.fetch_add(i64::try_from(time.as_secs()).unwrap(), Ordering::Relaxed);
+    }
+
+    pub async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.app.clone().oneshot(request).await.unwrap();
+        let (head, body) = response.into_parts();
+        let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+        let body = String::from_utf8(bytes.to_vec()).unwrap();
+        Answer { status: head.status, headers: head.headers, body }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Request::get(path).body(Body::empty()).unwrap()).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.post_text(path, body.to_string()).await
+    }
+
+    pub async fn post_text(&self, path: &str, body: impl Into<Body>) -> Answer {
+        let request = Request::post(path).header(header::CONTENT_TYPE, "application/json");
+        self.send(request.body(body.into()).unwrap()).await
+    }
+
+    pub async fn ask(&self, method: Method, path: &str, authorization: &[&str]) -> Answer {
+        let mut request = Request::builder().method(method).uri(path);
+        for value in authorization {
+            request = request.header(header::AUTHORIZATION, *value);
+        }
+        self.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    /// Asks a guard with a token.
+    pub async fn guard(&self, guard: &str, token: &str) -> Answer {
+        let path = format!("/api/auth/{guard}");
+        self.ask(Method::GET, &path, &[&format!("Bearer {token}")]).await
+    }
+
+    pub async fn register(&self, name: &str, email: &str) -> Member {
+        self.register_with(json!({"name": name, "email": email, "password": "correct horse"})).await
+    }
+
+    pub async fn register_with(&self, body: Value) -> Member {
+        let answer = self.post("/api/user", &body).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.body);
+        let body = answer.json();
+        let text = |field: &str| body[field].as_str().unwrap().to_owned();
+        Member { id: text("id"), token: text("token") }
+    }
+
+    pub async fn login(&self, email: &str, password: &str) -> Answer {
+        self.post("/api/auth/login", &json!({"email": email, "password": password})).await
+    }
+}
