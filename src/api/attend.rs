@@ -65,8 +65,8 @@ fn log(id: RequestId, method: &Method, route: &str, response: &Response, started
             tracing::debug!(%id, %method, route, status, micros, "admitted");
         }
         StatusCode::UNAUTHORIZED => {
-            let challenge = response.headers().get(WWW_AUTHENTICATE);
-            tracing::info!(%id, %method, route, status, micros, ?challenge, "refused");
+            let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|v| v.to_str().ok());
+            tracing::info!(%id, %method, route, status, micros, challenge, "refused");
         }
         _ => tracing::info!(%id, %method, route, status, micros, "answered"),
     }

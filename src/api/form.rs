@@ -116,11 +116,10 @@ fn no_json() -> Error {
 
 /// A body without a type is taken for JSON.
 fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(header::CONTENT_TYPE) else { return true };
-    let Ok(value) = value.to_str() else { return false };
-    let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    essence == "application/json"
-        || (essence.starts_with("application/") && essence.ends_with("+json"))
+    headers.get_all(header::CONTENT_TYPE).iter().all(|value| {
+        let essence = value.to_str().ok().and_then(|value| value.split(';').next());
+        essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+    })
 }
 
 fn type_of(value: &Value) -> &'static str {

@@ -1,0 +1,115 @@
+"""Starts the service once for the whole run, or uses the one that DOORWARD_URL names."""
+
+import os
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+pytest.register_assert_rewrite("support")
+
+from support import Client, fresh_email  # noqa: E402
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+START_SECONDS = 15
+STOP_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Service:
+    host: str
+    port: int
+    folder: Path | None  # None for a service that this run did not start
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until_it_listens(process, port, log):
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    process.kill()
+    pytest.exit(f"the service did not start (exit code {process.wait()}):\n{log()}", returncode=1)
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory):
+    if url := os.environ.get("DOORWARD_URL"):
+        parts = urlsplit(url)
+        yield Service(parts.hostname, parts.port or 80, None)
+        return
+
+    binary = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
+    folder = tmp_path_factory.mktemp("doorward")
+    port = free_port()
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
+    settings = {
+        "DOORWARD_LISTEN": f"127.0.0.1:{port}",
+        "DOORWARD_DATABASE_URL": f"sqlite://{folder}/doorward.db",
+    }
+
+    def log():
+        return "\n".join((folder / name).read_text(errors="replace") for name in ("stdout", "stderr"))
+
+    with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
+        process = subprocess.Popen([binary], cwd=folder, env=inherited | settings, stdout=out, stderr=err)
+    wait_until_it_listens(process, port, log)
+    try:
+        yield Service("127.0.0.1", port, folder)
+    finally:
+        process.terminate()
+        try:
+            code = process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = "none: it had to be killed"
+    assert code == 0, f"exit code after SIGTERM: {code}\n{log()}"
+
+
+@pytest.fixture(scope="session")
+def folder(service):
+    if service.folder is None:
+        pytest.skip("needs the data folder of the service")
+    return service.folder
+
+
+@pytest.fixture(scope="session")
+def signing_key(folder):
+    return load_pem_private_key((folder / "signing-key.pem").read_bytes(), password=None)
+
+
+@pytest.fixture(scope="session")
+def api(service):
+    client = Client(service.host, service.port)
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def ada(api):
+    """Somebody without a password: most tests need a token and no login."""
+    return api.sign_up(name="Ada Lovelace")
+
+
+@pytest.fixture(scope="session")
+def miles(api):
+    return api.sign_up(name="Miles Davis")
+
+
+@pytest.fixture(scope="session")
+def member(api):
+    """Somebody who can log in."""
+    return api.sign_up(name="Grace Hopper", email=fresh_email("Grace.Hopper"), password="correct horse battery")

@@ -1,0 +1,267 @@
+"""Tokens that somebody made: with the wrong key, the wrong algorithm, or the right key and the wrong content."""
+
+import socket
+import time
+import uuid
+
+import pytest
+
+from support import (
+    GUARD,
+    GUARDS,
+    MILES,
+    MISSING,
+    REFUSED,
+    altered,
+    as_json,
+    assert_answer,
+    b64,
+    claims_of,
+    header_of,
+    new_key,
+    public_encodings,
+    public_jwk,
+    sign_es256,
+    sign_hmac,
+    signature_of,
+    signing_input,
+    thumbprint,
+)
+
+
+@pytest.fixture(scope="module")
+def header(ada):
+    return header_of(ada.token)
+
+
+@pytest.fixture(scope="module")
+def claims(ada):
+    return claims_of(ada.token)
+
+
+@pytest.fixture(scope="module")
+def stranger():
+    """A key of the right kind that the service has never seen."""
+    return new_key()
+
+
+def assert_refused(api, token):
+    for path in GUARDS:
+        answer = api.guard(token, path)
+        assert_answer(answer, 401, REFUSED)
+        assert answer.challenge_error == "invalid_token"
+
+
+def test_the_same_content_signed_again_with_the_right_key_passes(api, signing_key, header, claims):
+    """Without this, every refusal below might only show that the workshop makes bad tokens."""
+    assert api.guard(sign_es256(signing_key, header, claims)).status == 200
+
+
+# --- the wrong key or algorithm --------------------------------------------------------------------------------------
+
+
+def test_a_token_signed_with_another_key_is_refused(api, stranger, header, claims):
+    assert_refused(api, sign_es256(stranger, header, claims))
+    assert_refused(api, sign_es256(stranger, altered(header, kid=thumbprint(stranger)), claims))
+    assert_refused(api, sign_es256(stranger, altered(header, kid=MISSING), claims))
+
+
+@pytest.mark.parametrize("secret", public_encodings(new_key()))
+@pytest.mark.parametrize(
+    "algorithm, digest", [("HS256", "sha256"), ("HS384", "sha384"), ("HS512", "sha512"), ("ES256", "sha256")]
+)
+def test_the_public_key_is_no_shared_secret(api, signing_key, header, claims, secret, algorithm, digest):
+    forged_header = altered(header, alg=algorithm)
+    assert_refused(api, sign_hmac(public_encodings(signing_key)[secret], forged_header, claims, digest))
+
+
+ALGORITHMS = [
+    "none", "None", "NONE", "nOnE", " none", "none ", "", "HS256", "HS384", "HS512", "RS256", "PS256", "ES384", "ES512",
+    "ES256K", "EdDSA", "Ed25519", "es256", "ES256 ", "ECDH-ES", "dir",
+    None, True, 0, [], ["ES256"], {"ES256": True}, MISSING,
+]  # fmt: skip
+
+
+def spelling(value):
+    return "missing" if value is MISSING else repr(value)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=spelling)
+def test_no_algorithm_but_es256_is_believed(api, ada, signing_key, header, claims, algorithm):
+    forged = altered(header, alg=algorithm)
+    content = signing_input(forged, claims)
+    assert_refused(api, f"{content}.")
+    assert_refused(api, content)
+    assert_refused(api, f"{content}.{b64(signature_of(ada.token))}")
+    assert_refused(api, sign_es256(signing_key, forged, claims))
+
+
+# --- the header ------------------------------------------------------------------------------------------------------
+
+
+KEY_IDS = [
+    "unknown", "", " ", "0", "../../../dev/null", "/dev/null", "signing-key.pem", "' OR '1'='1", "' UNION SELECT 'x'--",
+    "a\0b", "*", "k" * 5000, None, True, 0, [], {}, MISSING,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kid", KEY_IDS, ids=lambda kid: spelling(kid)[:24])
+def test_a_key_id_that_is_not_the_services_own_is_refused(api, signing_key, header, claims, kid):
+    assert_refused(api, sign_es256(signing_key, altered(header, kid=kid), claims))
+    assert_refused(api, sign_hmac(b"", altered(header, kid=kid, alg="HS256"), claims))
+
+
+@pytest.mark.parametrize(
+    "typ",
+    ["", "at+jwt", "JWE", "JOSE", "dpop+jwt", "logout+jwt", "JWT ", None, True, 0, [], ["JWT"], MISSING],
+    ids=spelling,
+)
+def test_a_token_of_another_type_is_refused(api, signing_key, header, claims, typ):
+    assert_refused(api, sign_es256(signing_key, altered(header, typ=typ), claims))
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"crit": ["exp"]},
+        {"crit": ["x"], "x": 1},
+        {"crit": []},
+        {"crit": None},
+        {"crit": "exp"},
+        {"crit": ["b64"], "b64": False},
+    ],
+    ids=str,
+)
+def test_a_critical_extension_is_refused(api, signing_key, header, claims, extra):
+    assert_refused(api, sign_es256(signing_key, header | extra, claims))
+
+
+@pytest.mark.parametrize("kid", ["the service's", "the stranger's", "missing"])
+def test_a_key_that_comes_with_the_token_is_not_trusted(api, stranger, header, claims, kid):
+    chosen = {"the service's": header["kid"], "the stranger's": thumbprint(stranger), "missing": MISSING}[kid]
+    jwk = public_jwk(stranger) | {"kid": thumbprint(stranger), "alg": "ES256", "use": "sig"}
+    forged = altered(header, kid=chosen, jwk=jwk)
+    assert_refused(api, sign_es256(stranger, forged, claims))
+    symmetric = altered(header, alg="HS256", kid=chosen, jwk={"kty": "oct", "k": b64(b"secret")})
+    assert_refused(api, sign_hmac(b"secret", symmetric, claims))
+
+
+@pytest.mark.parametrize("parameter", ["jku", "x5u"])
+def test_an_address_in_the_header_is_never_asked_for_a_key(api, stranger, header, claims, parameter):
+    with socket.create_server(("127.0.0.1", 0)) as trap:
+        address = f"http://127.0.0.1:{trap.getsockname()[1]}/keys"
+        for kid in (header["kid"], thumbprint(stranger)):
+            assert_refused(api, sign_es256(stranger, altered(header, kid=kid) | {parameter: address}, claims))
+        trap.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            trap.accept()
+
+
+def test_a_certificate_in_the_header_is_not_trusted(api, stranger, header, claims):
+    certificate = b64(public_encodings(stranger)["DER"])
+    assert_refused(api, sign_es256(stranger, header | {"x5c": [certificate], "x5t": "x"}, claims))
+
+
+@pytest.mark.parametrize("raw", [b"", b"{}", b"[]", b"null", b'"ES256"', b"{", b"\xff", b"\0"], ids=repr)
+def test_a_header_or_payload_that_is_no_complete_object_is_refused(api, signing_key, header, claims, raw):
+    assert_refused(api, sign_es256(signing_key, raw, claims))
+    assert_refused(api, sign_es256(signing_key, header, raw))
+
+
+def test_a_token_inside_a_token_is_refused(api, ada, signing_key, header):
+    assert_refused(api, sign_es256(signing_key, header | {"cty": "JWT"}, ada.token.encode()))
+
+
+# --- the claims ------------------------------------------------------------------------------------------------------
+
+CLAIMS = ["iss", "aud", "sub", "sid", "iat", "exp", "jti"]
+NO_STRINGS = [None, True, False, 0, 1, -1, 1.5, [], {}, {"value": "x"}]
+NO_NUMBERS = [None, True, False, "", "x", "9999999999", [], {}, [9999999999], {"value": 9999999999}]
+WRONG_TYPES = {name: NO_NUMBERS if name in ("iat", "exp") else NO_STRINGS for name in CLAIMS}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_token_without_one_of_its_claims_is_refused(api, signing_key, header, claims, name):
+    assert_refused(api, sign_es256(signing_key, header, altered(claims, **{name: MISSING})))
+
+
+@pytest.mark.parametrize("name, value", [(name, value) for name in CLAIMS for value in WRONG_TYPES[name]], ids=repr)
+def test_a_claim_of_the_wrong_type_is_refused(api, signing_key, header, claims, name, value):
+    assert_refused(api, sign_es256(signing_key, header, altered(claims, **{name: value})))
+
+
+@pytest.mark.parametrize("name", ["iss", "sub", "sid", "jti", "iat", "exp"])
+def test_a_claim_wrapped_in_a_list_is_refused(api, signing_key, header, claims, name):
+    assert_refused(api, sign_es256(signing_key, header, altered(claims, **{name: [claims[name]]})))
+
+
+@pytest.mark.parametrize("name", ["iss", "aud", "sub", "sid"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda right: "", id="empty"),
+        pytest.param(lambda right: "x", id="something else"),
+        pytest.param(lambda right: right + " ", id="a space more"),
+        pytest.param(lambda right: right + "\0", id="a NUL more"),
+        pytest.param(lambda right: right[:-1], id="the last letter missing"),
+        pytest.param(lambda right: right + "/", id="a slash more"),
+        pytest.param(lambda right: "' OR '1'='1", id="SQL"),
+        pytest.param(lambda right: str(uuid.uuid4()), id="another UUID"),
+    ],
+)
+def test_a_claim_with_another_value_is_refused(api, signing_key, header, claims, name, change):
+    assert_refused(api, sign_es256(signing_key, header, altered(claims, **{name: change(claims[name])})))
+
+
+@pytest.mark.parametrize("audience", [["x"], ["x", "y"], [None], [[]]], ids=repr)
+def test_a_list_of_other_audiences_is_refused(api, signing_key, header, claims, audience):
+    assert_refused(api, sign_es256(signing_key, header, altered(claims, aud=audience)))
+
+
+@pytest.mark.parametrize("expiry", [-(2**63), -1, 0, 1], ids=str)
+def test_a_token_that_expired_long_ago_is_refused(api, signing_key, header, claims, expiry):
+    assert_refused(api, sign_es256(signing_key, header, altered(claims, exp=expiry)))
+
+
+@pytest.mark.parametrize("seconds", [0, 1, 30, 3600])
+def test_a_token_that_expired_just_now_is_refused(api, signing_key, header, claims, seconds):
+    assert_refused(api, sign_es256(signing_key, header, altered(claims, exp=int(time.time()) - seconds)))
+
+
+def test_a_token_from_the_far_future_is_refused(api, signing_key, header, claims):
+    later = int(time.time()) + 10 * 365 * 86400
+    assert_refused(api, sign_es256(signing_key, header, altered(claims, iat=later, exp=later + 86400)))
+
+
+@pytest.mark.parametrize("name", ["iat", "exp"])
+@pytest.mark.parametrize("value", [2**53, 2**63 - 1, 2**63, 2**64, 10**30, -(10**30), 1e300, -0.0], ids=str)
+def test_an_absurd_time_is_judged_and_breaks_nothing(api, signing_key, header, claims, name, value):
+    assert api.guard(sign_es256(signing_key, header, altered(claims, **{name: value}))).status in (200, 401)
+
+
+# --- sessions and users ----------------------------------------------------------------------------------------------
+
+
+def test_a_session_cannot_be_used_for_another_user(api, ada, miles, signing_key, header):
+    ours, theirs = claims_of(ada.token), claims_of(miles.token)
+    assert_refused(api, sign_es256(signing_key, header, altered(ours, sub=theirs["sub"])))
+    assert_refused(api, sign_es256(signing_key, header, altered(ours, sid=theirs["sid"])))
+
+
+def test_an_unknown_session_is_refused(api, signing_key, header, claims):
+    assert_refused(api, sign_es256(signing_key, header, altered(claims, sid=str(uuid.uuid4()), jti=str(uuid.uuid4()))))
+
+
+def test_a_name_in_the_token_counts_for_nothing(api, signing_key, header, claims):
+    """The name policy looks at the user record, never at the token."""
+    boasting = claims | {"name": "Miles Davis", "role": "admin", "scope": "miles", "preferred_username": "Miles Davis"}
+    token = sign_es256(signing_key, header, boasting)
+    assert api.guard(token, MILES).status == 401
+    assert api.guard(token, GUARD).status in (200, 401)
+
+
+def test_a_repeated_claim_cannot_smuggle_in_another_user(api, ada, miles, signing_key, header, claims):
+    body = as_json(altered(claims, sub=MISSING))
+    for subjects in ((ada.id, miles.id), (miles.id, ada.id)):
+        doubled = body[:-1] + b',"sub":"%s","sub":"%s"}' % tuple(map(str.encode, subjects))
+        assert api.guard(sign_es256(signing_key, header, doubled), MILES).status == 401
