@@ -1,18 +1,22 @@
 //! Who is calling: a token, once shown to be good, is remembered together with its user and session, so that
 //! the next request with it costs neither a signature check nor a query until something about them changes.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use quick_cache::sync::Cache;
 
 use crate::{
     clock::Timestamp,
+    guard::{CallerFacts, Memo},
     session::Session,
     store::{self, Stamp, Store},
-    token::{Claims, TokenMint},
+    token::{Claims, TokenMint, Unrecognised},
     user::User,
 };
 
@@ -23,6 +27,56 @@ pub struct Caller {
     pub user: Arc<User>,
     /// The session of the token.
     pub session: Arc<Session>,
+    pub(crate) memo: Arc<Memo>,
+}
+
+impl Caller {
+    pub(crate) fn new(user: Arc<User>, session: Arc<Session>) -> Self {
+        Self { user, session, memo: Arc::default() }
+    }
+
+    /// What conditions see of the caller.
+    pub(crate) fn facts(&self) -> &CallerFacts {
+        self.memo.facts(self)
+    }
+}
+
+/// Somebody whose token does not show who they are, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stranger {
+    /// None was sent.
+    NoToken,
+    /// Forged, damaged, or from somewhere else.
+    NotOurs,
+    /// Its time is up.
+    Expired,
+    /// Its session has been ended.
+    SessionEnded,
+    /// Its user is gone.
+    UserGone,
+}
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoToken => "no token was sent",
+            Self::NotOurs => {
+                "not a token of this service: forged, damaged or signed with another key"
+            }
+            Self::Expired => "expired",
+            Self::SessionEnded => "its session has ended",
+            Self::UserGone => "its user has been deleted",
+        })
+    }
+}
+
+impl From<Unrecognised> for Stranger {
+    fn from(unrecognised: Unrecognised) -> Self {
+        match unrecognised {
+            Unrecognised::NotOurs => Self::NotOurs,
+            Unrecognised::Expired => Self::Expired,
+        }
+    }
 }
 
 /// Turns tokens into callers.
@@ -56,33 +110,33 @@ impl Callers {
         }
     }
 
-    /// Who holds this token; `None` if it is not good, or no longer.
+    /// Who holds this token.
     ///
     /// # Errors
-    /// If the store cannot tell.
+    /// The outer one if the store cannot tell, the inner one if the token is not good, or no longer.
     pub async fn by_token(
         &self,
         token: &str,
         now: Timestamp,
-    ) -> Result<Option<Caller>, store::Error> {
+    ) -> Result<Result<Caller, Stranger>, store::Error> {
         let known = self.known.get(token);
         if let Some(known) = &known
             && now < known.claims.expires_at
             && self.store.changes().is_current(known.as_of)
         {
-            return Ok(Some(known.caller.clone()));
+            return Ok(Ok(known.caller.clone()));
         }
         // A change to the user does not touch the signature.
         let claims = match known {
-            Some(known) if now < known.claims.expires_at => Some(known.claims),
-            Some(_) => None,
-            None => self.check_signature(token, now),
+            Some(known) if now < known.claims.expires_at => Ok(known.claims),
+            Some(_) => Err(Stranger::Expired),
+            None => self.check_signature(token, now).map_err(Stranger::from),
         };
         let caller = match claims {
-            Some(claims) => self.look_up(token, claims, now).await?,
-            None => None,
+            Ok(claims) => self.look_up(token, claims, now).await?,
+            Err(stranger) => Err(stranger),
         };
-        if caller.is_none() {
+        if caller.is_err() {
             self.known.remove(token);
         }
         Ok(caller)
@@ -96,7 +150,7 @@ impl Callers {
         }
     }
 
-    fn check_signature(&self, token: &str, now: Timestamp) -> Option<Claims> {
+    fn check_signature(&self, token: &str, now: Timestamp) -> Result<Claims, Unrecognised> {
         self.signature_checks.fetch_add(1, Ordering::Relaxed);
         self.mint.recognise(token, now)
     }
@@ -106,19 +160,21 @@ impl Callers {
         token: &str,
         claims: Claims,
         now: Timestamp,
-    ) -> Result<Option<Caller>, store::Error> {
+    ) -> Result<Result<Caller, Stranger>, store::Error> {
         self.look_ups.fetch_add(1, Ordering::Relaxed);
         let as_of = self.store.changes().stamp(claims.user_id);
-        let Some((session, user)) = self.store.session_with_user(claims.session_id).await? else {
-            return Ok(None);
+        let found = self.store.session_with_user(claims.session_id).await?;
+        let Some((session, user)) = found.filter(|(_, user)| user.id == claims.user_id) else {
+            let user = self.store.user_by_id(claims.user_id).await?;
+            return Ok(Err(user.map_or(Stranger::UserGone, |_| Stranger::SessionEnded)));
         };
-        if user.id != claims.user_id || session.expires_at <= now {
-            return Ok(None);
+        if session.expires_at <= now {
+            return Ok(Err(Stranger::SessionEnded));
         }
-        let caller = Caller { user: Arc::new(user), session: Arc::new(session) };
+        let caller = Caller::new(Arc::new(user), Arc::new(session));
         let known = Known { claims, caller: caller.clone(), as_of };
         self.known.insert(token.into(), Arc::new(known));
-        Ok(Some(caller))
+        Ok(Ok(caller))
     }
 }
 

@@ -4,8 +4,10 @@
 use std::{
     fs::{self, Permissions},
     io,
+    net::{IpAddr, Ipv4Addr},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,10 +19,14 @@ use tokio::{
 };
 
 use crate::{
-    Doorward, OpenError, Settings,
+    Caller, Doorward, OpenError, Settings,
+    clock::Timestamp,
+    config,
     data::{self, DataFolder},
+    guard::{Explanation, Guard, MadeUpRequest, Mode, Refusal},
+    session::{Origin, Session, SessionId},
     store,
-    user::{EmailKey, User},
+    user::{EmailKey, Role, User},
 };
 
 /// What an operator may ask for.
@@ -40,6 +46,38 @@ pub enum Order {
     EndSessions(Who),
     /// Removes a user.
     DeleteUser(Who),
+    /// Gives a role to a user.
+    GrantRole(Who, String),
+    /// Takes a role from a user.
+    RevokeRole(Who, String),
+    /// Reads the guards anew.
+    Reload,
+    /// The guards in force.
+    Guards,
+    /// What a guard would say to a user.
+    CheckGuard {
+        /// The guard.
+        guard: String,
+        /// The user.
+        who: Who,
+        /// What they ask for.
+        request: AskFor,
+    },
+    /// Why a decision was made.
+    Why(String),
+}
+
+/// A request that is only imagined.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct AskFor {
+    /// The method, `GET` unless given.
+    pub method: Option<String>,
+    /// The host.
+    pub host: Option<String>,
+    /// The path, `/` unless given.
+    pub path: Option<String>,
+    /// Where it comes from.
+    pub address: Option<IpAddr>,
 }
 
 /// A user by id or e-mail address, as typed.
@@ -59,6 +97,25 @@ pub enum Report {
     SessionsEnded(usize),
     /// It is done.
     Done,
+    /// Nothing had to be done.
+    NothingToDo,
+    /// The guards in force.
+    Guards(Vec<GuardReport>),
+    /// What a guard says, and why.
+    Verdict {
+        /// Whether it admits.
+        admitted: bool,
+        /// Its condition.
+        condition: String,
+        /// The condition taken apart.
+        explanation: Explanation,
+    },
+    /// A refusal and its reason.
+    Refusal(Box<Refusal>),
+    /// There is no such guard.
+    NoSuchGuard,
+    /// There is no such refusal, or it is no longer remembered.
+    NoSuchRefusal,
     /// There is no such user.
     NoSuchUser,
     /// It could not be done.
@@ -75,6 +132,8 @@ pub struct UserReport {
     pub name: String,
     /// The address.
     pub email: String,
+    /// The roles.
+    pub roles: Vec<String>,
     /// Whether they can log in with a password.
     pub has_password: bool,
     /// When they registered, in milliseconds since 1970.
@@ -83,12 +142,38 @@ pub struct UserReport {
     pub updated_at: i64,
 }
 
+/// A guard as an operator sees one.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GuardReport {
+    /// The name.
+    pub name: String,
+    /// The version.
+    pub version: String,
+    /// The condition, or the policy in words for a built-in one.
+    pub allow: String,
+    /// Whether it only reports.
+    pub only_reports: bool,
+}
+
+impl From<&Guard> for GuardReport {
+    fn from(guard: &Guard) -> Self {
+        Self {
+            name: guard.name.clone(),
+            version: guard.version.clone(),
+            allow: guard.condition.text().to_owned(),
+            only_reports: guard.mode == Mode::Report,
+        }
+    }
+}
+
 impl From<User> for UserReport {
     fn from(user: User) -> Self {
         Self {
             id: user.id.to_string(),
             name: user.name.as_str().to_owned(),
             email: user.email.as_str().to_owned(),
+            roles: user.roles.iter().map(str::to_owned).collect(),
             has_password: user.password_hash.is_some(),
             created_at: user.created_at.millis(),
             updated_at: user.updated_at.millis(),
@@ -102,6 +187,9 @@ pub enum Error {
     /// No server runs, and the database cannot be opened without one.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The order is for a running server, and none runs.
+    #[error("no doorward is running on this database: the guards are read when it starts")]
+    NotRunning,
     /// A server runs and cannot be reached.
     #[error("a doorward is running, but {} cannot be reached: {error}", .socket.display())]
     Unreachable {
@@ -118,8 +206,10 @@ pub enum Error {
 /// If neither can be done.
 pub async fn give(settings: Settings, order: &Order) -> Result<Report, Error> {
     let socket = DataFolder::socket(settings.database.data_folder());
+    let again = settings.clone();
     match Doorward::open(settings).await {
-        Ok(doorward) => Ok(carry_out(&doorward, order).await),
+        Ok(_) if matches!(order, Order::Reload) => Err(Error::NotRunning),
+        Ok(doorward) => Ok(carry_out(&doorward, &move || Ok(again.clone()), order).await),
         Err(OpenError::Data(data::Error::InUse { .. })) => {
             send(&socket, order).await.map_err(|error| Error::Unreachable { socket, error })
         }
@@ -127,29 +217,77 @@ pub async fn give(settings: Settings, order: &Order) -> Result<Report, Error> {
     }
 }
 
+/// How the settings are read once more.
+pub type ReadSettings = dyn Fn() -> Result<Settings, config::Error> + Send + Sync;
+
+/// Puts the guards of the settings file in force, all of them or none.
+///
+/// # Errors
+/// If anything in the file is wrong; then nothing changes.
+pub fn reload(doorward: &Doorward, read: &ReadSettings) -> Result<usize, config::Error> {
+    match read() {
+        Ok(settings) => {
+            let guards = settings.guards.len();
+            doorward.replace_guards(settings.guards);
+            tracing::info!(guards, "guards reloaded; other settings need a restart");
+            Ok(guards)
+        }
+        Err(error) => {
+            tracing::error!(%error, "guards not reloaded: those in force stay");
+            Err(error)
+        }
+    }
+}
+
 /// Carries an order out.
-pub async fn carry_out(doorward: &Doorward, order: &Order) -> Report {
-    match try_to(doorward, order).await {
+pub async fn carry_out(doorward: &Doorward, read: &ReadSettings, order: &Order) -> Report {
+    match try_to(doorward, read, order).await {
         Ok(report) => report,
         Err(error) => Report::Failed(error.to_string()),
     }
 }
 
-async fn try_to(doorward: &Doorward, order: &Order) -> Result<Report, store::Error> {
-    let store = doorward.store();
-    let who = match order {
+async fn try_to(
+    doorward: &Doorward,
+    read: &ReadSettings,
+    order: &Order,
+) -> Result<Report, store::Error> {
+    Ok(match order {
         Order::Users { after, limit } => {
             let after = after.as_deref().map(EmailKey::of);
-            let users = store.users(after.as_ref(), *limit).await?;
-            return Ok(Report::Users(users.into_iter().map(UserReport::from).collect()));
+            let users = doorward.store().users(after.as_ref(), *limit).await?;
+            Report::Users(users.into_iter().map(UserReport::from).collect())
         }
-        Order::User(who) | Order::EndSessions(who) | Order::DeleteUser(who) => who,
-    };
-    let user = match who.0.parse() {
-        Ok(id) => store.user_by_id(id).await?,
-        Err(_) => store.user_by_email(&EmailKey::of(&who.0)).await?,
-    };
-    let Some(user) = user else { return Ok(Report::NoSuchUser) };
+        Order::User(who)
+        | Order::EndSessions(who)
+        | Order::DeleteUser(who)
+        | Order::GrantRole(who, _)
+        | Order::RevokeRole(who, _)
+        | Order::CheckGuard { who, .. } => match find(doorward, who).await? {
+            Some(user) => with_user(doorward, user, order).await?,
+            None => Report::NoSuchUser,
+        },
+        Order::Reload => match reload(doorward, read) {
+            Ok(_) => Report::Guards(doorward.guards().iter().map(GuardReport::from).collect()),
+            Err(error) => Report::Failed(error.to_string()),
+        },
+        Order::Guards => Report::Guards(doorward.guards().iter().map(GuardReport::from).collect()),
+        Order::Why(id) => match doorward.refusal(id) {
+            Some(refusal) => Report::Refusal(Box::new(refusal)),
+            None => Report::NoSuchRefusal,
+        },
+    })
+}
+
+async fn find(doorward: &Doorward, who: &Who) -> Result<Option<User>, store::Error> {
+    match who.0.parse() {
+        Ok(id) => doorward.store().user_by_id(id).await,
+        Err(_) => doorward.store().user_by_email(&EmailKey::of(&who.0)).await,
+    }
+}
+
+async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Report, store::Error> {
+    let (store, now) = (doorward.store(), doorward.now());
     Ok(match order {
         Order::EndSessions(_) => {
             let ended = store.end_sessions(user.id).await?;
@@ -161,8 +299,53 @@ async fn try_to(doorward: &Doorward, order: &Order) -> Result<Report, store::Err
             tracing::info!(user = %user.id, "deleted by the operator");
             Report::Done
         }
-        Order::Users { .. } | Order::User(_) => Report::User(user.into()),
+        Order::GrantRole(_, role) | Order::RevokeRole(_, role) => {
+            let Some(role) = Role::parse(role) else {
+                return Ok(Report::Failed(format!(
+                    "\"{role}\" is not a role: 1 to 64 letters, digits and _ - : . /"
+                )));
+            };
+            let granted = matches!(order, Order::GrantRole(..));
+            let changed = if granted {
+                store.grant_role(user.id, &role, now).await?
+            } else {
+                store.revoke_role(user.id, &role, now).await?
+            };
+            tracing::info!(user = %user.id, role = role.as_str(), granted, changed, "role set by the operator");
+            if changed { Report::Done } else { Report::NothingToDo }
+        }
+        Order::CheckGuard { guard, request, .. } => match doorward.guards().by_name(guard) {
+            Some(guard) => check(guard, user, request, now),
+            None => Report::NoSuchGuard,
+        },
+        _ => Report::User(user.into()),
     })
+}
+
+/// Decides about a user as if they had just signed in.
+fn check(guard: &Guard, user: User, request: &AskFor, now: Timestamp) -> Report {
+    let session = Session {
+        id: SessionId::random(),
+        user_id: user.id,
+        created_at: now,
+        expires_at: now,
+        origin: Origin::new(request.address.unwrap_or(Ipv4Addr::LOCALHOST.into()), ""),
+    };
+    let caller = Caller::new(Arc::new(user), Arc::new(session));
+    let AskFor { method, host, path, address } = request;
+    let request = MadeUpRequest {
+        method: method.clone(),
+        host: host.clone(),
+        path: path.clone(),
+        scheme: None,
+        address: *address,
+    };
+    let facts = request.facts(now);
+    Report::Verdict {
+        admitted: guard.decide(&caller, &facts).is_ok(),
+        condition: guard.condition.text().to_owned(),
+        explanation: guard.condition.explain(caller.facts(), &facts),
+    }
 }
 
 /// An order has one line; so has a report.
@@ -192,11 +375,12 @@ impl Orders {
     }
 
     /// Takes orders, one after the other, for ever.
-    pub async fn take(&self, doorward: &Doorward) {
+    pub async fn take(&self, doorward: &Doorward, read: &ReadSettings) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    if let Ok(Err(error)) = timeout(PATIENCE, answer(stream, doorward)).await {
+                    if let Ok(Err(error)) = timeout(PATIENCE, answer(stream, doorward, read)).await
+                    {
                         tracing::debug!(%error, "an order broke off");
                     }
                 }
@@ -215,12 +399,16 @@ impl Drop for Orders {
     }
 }
 
-async fn answer(mut stream: UnixStream, doorward: &Doorward) -> io::Result<()> {
+async fn answer(
+    mut stream: UnixStream,
+    doorward: &Doorward,
+    read: &ReadSettings,
+) -> io::Result<()> {
     let (reader, mut writer) = stream.split();
     let mut line = String::new();
     BufReader::new(reader.take(MAX_ORDER_BYTES)).read_line(&mut line).await?;
     let report = match serde_json::from_str(&line) {
-        Ok(order) => carry_out(doorward, &order).await,
+        Ok(order) => carry_out(doorward, read, &order).await,
         Err(error) => Report::Failed(format!("not an order that this server knows: {error}")),
     };
     writer.write_all(&to_line(&report)).await

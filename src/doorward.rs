@@ -2,11 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use arc_swap::{ArcSwap, Guard as Borrowed};
+
 use crate::{
-    caller::{Caller, Callers, WorkDone},
+    caller::{Caller, Callers, Stranger, WorkDone},
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, Settings},
     data::{self, DataFolder},
+    guard::{DecisionId, GuardSet, Refusal, Refusals},
     password::Hasher,
     policy::Designated,
     session::{Origin, Session, SessionId},
@@ -30,6 +33,8 @@ struct Inner {
     hasher: Hasher,
     throttle: Throttle,
     designated: Designated,
+    guards: ArcSwap<GuardSet>,
+    refusals: Refusals,
     clock: Clock,
     /// Ours until everything above is gone.
     folder: DataFolder,
@@ -109,6 +114,8 @@ impl Doorward {
             hasher: hasher.map_err(OpenError::Cost)?,
             throttle: Throttle::new(),
             designated: Designated::new(&settings.designated_name),
+            guards: ArcSwap::new(Arc::clone(&settings.guards)),
+            refusals: Refusals::default(),
             settings,
             store,
             mint,
@@ -123,17 +130,37 @@ impl Doorward {
         crate::api::routes(self.clone())
     }
 
-    /// Who holds this token; `None` if it is not good, or no longer.
+    /// Who holds this token.
     ///
     /// # Errors
-    /// If the database cannot tell.
-    pub async fn caller(&self, token: &str) -> Result<Option<Caller>, store::Error> {
+    /// The outer one if the database cannot tell, the inner one if the token is not good, or no longer.
+    pub async fn caller(&self, token: &str) -> Result<Result<Caller, Stranger>, store::Error> {
         self.inner.callers.by_token(token, self.now()).await
     }
 
     /// What recognising callers has cost so far.
     pub fn work_done(&self) -> WorkDone {
         self.inner.callers.work_done()
+    }
+
+    /// The guards in force.
+    pub fn guards(&self) -> Borrowed<Arc<GuardSet>> {
+        self.inner.guards.load()
+    }
+
+    /// Puts other guards in force, all at once.
+    pub fn replace_guards(&self, guards: Arc<GuardSet>) {
+        self.inner.guards.store(guards);
+    }
+
+    /// The refusal with this id, if it is among the latest.
+    pub fn refusal(&self, id: &str) -> Option<Refusal> {
+        self.inner.refusals.by_id(id)
+    }
+
+    /// Keeps a refusal and names it.
+    pub(crate) fn refuse(&self, refusal: Refusal) -> DecisionId {
+        self.inner.refusals.keep(refusal)
     }
 
     /// The database.

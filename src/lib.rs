@@ -26,6 +26,7 @@
 //! | [`control`] | commands to the running server, over a socket in its data folder |
 //! | [`api`] | the only floor that knows HTTP: the table of routes, one file per endpoint, the guard as an argument |
 //! | [`caller`] | from token to user, remembered until something changes |
+//! | [`guard`] | guards that operators declare: conditions, their check, the decision and its reason |
 //! | [`policy`] | pure rules from a caller to what an action may have |
 //! | [`password`] | passwords, their hashes and the hashing lane |
 //! | [`token`] | made, signed, recognised |
@@ -49,7 +50,9 @@ pub mod control;
 pub mod data;
 mod doorward;
 pub mod fault;
+pub mod guard;
 pub mod log;
+mod nearest;
 pub mod password;
 pub mod policy;
 pub mod server;

@@ -78,7 +78,7 @@ mod tests {
             expires_at: now,
             origin: Origin::new([127, 0, 0, 1].into(), ""),
         };
-        Caller { user: Arc::new(user), session: Arc::new(session) }
+        Caller::new(Arc::new(user), Arc::new(session))
     }
 
     #[test]

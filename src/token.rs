@@ -136,23 +136,39 @@ impl TokenMint {
         Token(signed.expect("the key signed a probe when the mint was made"))
     }
 
-    /// Tells what a token says, if it is one of ours and has not expired.
-    pub fn recognise(&self, token: &str, now: Timestamp) -> Option<Claims> {
+    /// Tells what a token says.
+    ///
+    /// # Errors
+    /// If it is none of ours, or has expired.
+    pub fn recognise(&self, token: &str, now: Timestamp) -> Result<Claims, Unrecognised> {
+        let claims = self.read(token, now).ok_or(Unrecognised::NotOurs)?;
+        if now < claims.expires_at { Ok(claims) } else { Err(Unrecognised::Expired) }
+    }
+
+    fn read(&self, token: &str, now: Timestamp) -> Option<Claims> {
         if token.len() > Self::MAX_CHARACTERS {
             return None;
         }
         let (head, _) = token.split_once('.')?;
         let key = self.verifying.get(head)?;
         let claims = jsonwebtoken::decode::<WireClaims>(token, key, &self.validation).ok()?.claims;
-        let expires_at = Timestamp::from_seconds(claims.exp);
         let ours = claims.iss == self.terms.issuer && claims.aud == self.terms.audience;
         let issued = claims.iat <= now.seconds().saturating_add(Self::CLOCK_SKEW_SECONDS);
-        (ours && issued && now < expires_at).then_some(Claims {
+        (ours && issued).then_some(Claims {
             user_id: claims.sub.parse().ok()?,
             session_id: claims.sid.parse().ok()?,
-            expires_at,
+            expires_at: Timestamp::from_seconds(claims.exp),
         })
     }
+}
+
+/// Why a token tells nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unrecognised {
+    /// Forged, damaged, or from somewhere else.
+    NotOurs,
+    /// Ours, and its time is up.
+    Expired,
 }
 
 /// The private half of a key for signing tokens.
@@ -243,16 +259,16 @@ mod tests {
         let claims = mint.recognise(token.as_str(), NOW).unwrap();
         assert_eq!((claims.user_id, claims.session_id), (session.user_id, session.id));
         let last = Timestamp::from_millis((NOW + DAY).millis() - 1);
-        assert!(mint.recognise(token.as_str(), last).is_some());
-        assert_eq!(mint.recognise(token.as_str(), NOW + DAY), None);
+        assert!(mint.recognise(token.as_str(), last).is_ok());
+        assert_eq!(mint.recognise(token.as_str(), NOW + DAY), Err(Unrecognised::Expired));
     }
 
     #[test]
     fn a_token_from_the_future_is_refused_beyond_a_minute() {
         let (mint, session) = (mint(), session());
         let ahead = |seconds| mint.issue(&session, NOW + Duration::from_secs(seconds));
-        assert!(mint.recognise(ahead(60).as_str(), NOW).is_some());
-        assert_eq!(mint.recognise(ahead(61).as_str(), NOW), None);
+        assert!(mint.recognise(ahead(60).as_str(), NOW).is_ok());
+        assert_eq!(mint.recognise(ahead(61).as_str(), NOW).ok(), None);
     }
 
     #[test]
@@ -263,7 +279,7 @@ mod tests {
         const ALPHABET: &str =
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ ";
         for at in 0..token.len() {
-            assert_eq!(mint.recognise(&token[..at], NOW), None, "the first {at} characters");
+            assert_eq!(mint.recognise(&token[..at], NOW).ok(), None, "the first {at} characters");
             // Checking a signature takes long without optimisation: three other characters at each place,
             // and all of them in the last, whose spare bits a lax decoder would ignore.
             let others = ALPHABET.chars().cycle().skip(at).take(3);
@@ -271,19 +287,19 @@ mod tests {
                 if at + 1 == token.len() { ALPHABET.chars().collect() } else { others.collect() };
             for other in others.into_iter().filter(|&c| !token[at..].starts_with(c)) {
                 let changed = format!("{}{other}{}", &token[..at], &token[at + 1..]);
-                assert_eq!(mint.recognise(&changed, NOW), None, "{other} at {at}");
+                assert_eq!(mint.recognise(&changed, NOW).ok(), None, "{other} at {at}");
             }
         }
         for more in ALPHABET.chars() {
-            assert_eq!(mint.recognise(&format!("{token}{more}"), NOW), None);
-            assert_eq!(mint.recognise(&format!("{more}{token}"), NOW), None);
+            assert_eq!(mint.recognise(&format!("{token}{more}"), NOW).ok(), None);
+            assert_eq!(mint.recognise(&format!("{more}{token}"), NOW).ok(), None);
         }
     }
 
     #[test]
     fn claims_of_a_wrong_type_or_value_are_refused_even_with_a_right_signature() {
         let mint = mint();
-        assert!(mint.recognise(&signed(&mint, &good_claims()), NOW).is_some());
+        assert!(mint.recognise(&signed(&mint, &good_claims()), NOW).is_ok());
         let wrong = [
             json!("99999999999"),
             json!(1.5),
@@ -304,11 +320,15 @@ mod tests {
                 }
                 let mut claims = good_claims();
                 claims[claim] = value.clone();
-                assert_eq!(mint.recognise(&signed(&mint, &claims), NOW), None, "{claim} = {value}");
+                assert_eq!(
+                    mint.recognise(&signed(&mint, &claims), NOW).ok(),
+                    None,
+                    "{claim} = {value}"
+                );
             }
             let mut claims = good_claims();
             claims.as_object_mut().unwrap().remove(claim);
-            assert_eq!(mint.recognise(&signed(&mint, &claims), NOW), None, "without {claim}");
+            assert_eq!(mint.recognise(&signed(&mint, &claims), NOW).ok(), None, "without {claim}");
         }
     }
 
@@ -317,7 +337,7 @@ mod tests {
         let mint = mint();
         let secret = EncodingKey::from_secret(b"anything");
         let hs256 = jsonwebtoken::encode(&Header::default(), &good_claims(), &secret).unwrap();
-        assert_eq!(mint.recognise(&hs256, NOW), None);
+        assert_eq!(mint.recognise(&hs256, NOW).ok(), None);
         let mut with_type = mint.header.clone();
         with_type.typ = Some("at+jwt".into());
         let mut without_kid = mint.header.clone();
@@ -326,7 +346,7 @@ mod tests {
         with_crit.crit = Some(vec!["exp".into()]);
         for header in [with_type, without_kid, with_crit] {
             let token = jsonwebtoken::encode(&header, &good_claims(), &mint.signing).unwrap();
-            assert_eq!(mint.recognise(&token, NOW), None, "{header:?}");
+            assert_eq!(mint.recognise(&token, NOW).ok(), None, "{header:?}");
         }
     }
 
@@ -340,7 +360,7 @@ mod tests {
             TokenMint::new(&key, TokenTerms { audience: "x".into(), ..terms() }).unwrap(),
         ];
         for other in others {
-            assert_eq!(other.recognise(token.as_str(), NOW), None);
+            assert_eq!(other.recognise(token.as_str(), NOW).ok(), None);
         }
     }
 
@@ -350,7 +370,7 @@ mod tests {
         let again = SigningKey::from_pem(&key.to_pem()).unwrap();
         let token = TokenMint::new(&key, terms()).unwrap().issue(&session(), NOW);
         let mint = TokenMint::new(&again, terms()).unwrap();
-        assert!(mint.recognise(token.as_str(), NOW).is_some());
+        assert!(mint.recognise(token.as_str(), NOW).is_ok());
         for bad in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "secret"]
         {
             assert_eq!(SigningKey::from_pem(bad).err(), Some(UnusableKey));

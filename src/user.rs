@@ -220,6 +220,12 @@ impl Roles {
     }
 }
 
+impl FromIterator<Role> for Roles {
+    fn from_iter<T: IntoIterator<Item = Role>>(roles: T) -> Self {
+        Self(roles.into_iter().collect())
+    }
+}
+
 /// A word that policies may ask for: up to 64 letters, digits and `_ - : . /`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Role(String);

@@ -7,7 +7,7 @@ use doorward::{
     password::PasswordHash,
     session::{Origin, Session, SessionId},
     store::{Error, SqliteStore, Store},
-    user::{Email, EmailKey, Name, User, UserId},
+    user::{Email, EmailKey, Name, Role, User, UserId},
 };
 
 const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_123);
@@ -71,6 +71,20 @@ async fn tell(store: &dyn Store) {
     assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap().password_hash, Some(old.clone()));
     store.replace_password_hash(ada.id, &old, &hash("new")).await.unwrap();
     assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap().password_hash, Some(hash("new")));
+
+    // Roles are granted and revoked once, and each time the record changes.
+    let role = |text| Role::parse(text).unwrap();
+    let later = NOW + Duration::from_secs(5);
+    let before = store.changes().stamp(ada.id);
+    assert!(store.grant_role(ada.id, &role("staff"), later).await.unwrap());
+    assert!(!store.changes().is_current(before));
+    assert!(!store.grant_role(ada.id, &role("staff"), NOW).await.unwrap());
+    assert!(store.grant_role(ada.id, &role("admin"), later).await.unwrap());
+    assert!(!store.revoke_role(ada.id, &role("boss"), NOW).await.unwrap());
+    let promoted = store.user_by_id(ada.id).await.unwrap().unwrap();
+    assert_eq!((promoted.roles.to_text().as_str(), promoted.updated_at), ("admin staff", later));
+    assert!(store.revoke_role(ada.id, &role("admin"), later).await.unwrap());
+    assert!(!store.grant_role(UserId::random(), &role("staff"), NOW).await.unwrap());
 
     // Sessions end together, are swept when their time is up, and every end is marked as a change.
     let second = session(&ada, 3600);

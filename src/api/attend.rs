@@ -12,7 +12,7 @@ use std::{
 use axum::{
     extract::{ConnectInfo, FromRequestParts, MatchedPath, Request},
     http::{
-        HeaderName, HeaderValue, Method, StatusCode,
+        HeaderName, HeaderValue, StatusCode,
         header::{USER_AGENT, WWW_AUTHENTICATE},
         request::Parts,
     },
@@ -20,9 +20,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
-use tracing::{Instrument, Span};
+use tracing::Instrument;
 
-use super::Error;
+use super::{Error, error::DECISION_ID};
 use crate::session::Origin;
 
 /// Longer than any honest wait for a hash or the database.
@@ -30,46 +30,49 @@ const HANDLER_TIMEOUT: Duration = Duration::from_secs(15);
 /// The header that carries the id of a request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// Around every request but those to a guard.
 pub(super) async fn attend(request: Request, next: Next) -> Response {
-    let started = Instant::now();
     let id = RequestId::next();
+    let span = tracing::info_span!("request", %id);
+    watch(id, request, next, |_| false).instrument(span).await
+}
+
+/// Around a request to a guard, the hot path: whoever is admitted is logged at a level that is usually off, and there
+/// is no span, which would cost more than all the rest of this.
+pub(super) async fn attend_guard(request: Request, next: Next) -> Response {
+    watch(RequestId::next(), request, next, |status| status == StatusCode::OK).await
+}
+
+async fn watch(
+    id: RequestId,
+    request: Request,
+    next: Next,
+    is_routine: fn(StatusCode) -> bool,
+) -> Response {
+    let started = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let route = route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
     let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
-    // Guards log nothing of their own, and a span would cost more than all the rest of this.
-    let span = if is_guard(route) { Span::none() } else { tracing::info_span!("request", %id) };
-    let mut response = match tokio::time::timeout(HANDLER_TIMEOUT, answer.instrument(span)).await {
+    let mut response = match tokio::time::timeout(HANDLER_TIMEOUT, answer).await {
         Ok(Ok(response)) => response,
         Ok(Err(_panic)) => Error::Internal("a handler panicked".into()).into_response(),
         Err(_) => Error::Unavailable("a handler took too long".into()).into_response(),
     };
-    log(id, &method, route, &response, started);
-    response.headers_mut().insert(REQUEST_ID, id.header());
-    response
-}
-
-/// What stands in the log for a path that is no route.
-const NO_ROUTE: &str = "-";
-
-fn is_guard(route: &str) -> bool {
-    route.starts_with("/api/auth/") && !route.ends_with("/login")
-}
-
-/// Only the pattern of a route is logged: what a client puts into a path or query may be a secret.
-fn log(id: RequestId, method: &Method, route: &str, response: &Response, started: Instant) {
+    // Only the pattern of a route is logged: what a client puts into a path or query may be a secret.
+    let route = route.as_ref().map_or("-", MatchedPath::as_str);
     let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     let status = response.status().as_u16();
-    match response.status() {
-        StatusCode::OK if is_guard(route) => {
-            tracing::debug!(%id, %method, route, status, micros, "admitted");
-        }
-        StatusCode::UNAUTHORIZED => {
-            let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|v| v.to_str().ok());
-            tracing::info!(%id, %method, route, status, micros, challenge, "refused");
-        }
-        _ => tracing::info!(%id, %method, route, status, micros, "answered"),
+    if is_routine(response.status()) {
+        tracing::debug!(%id, %method, route, status, micros, "admitted");
+    } else if response.status() == StatusCode::UNAUTHORIZED {
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let (challenge, decision) = (header(WWW_AUTHENTICATE), header(DECISION_ID));
+        tracing::info!(%id, %method, route, status, micros, challenge, decision, "refused");
+    } else {
+        tracing::info!(%id, %method, route, status, micros, "answered");
     }
+    response.headers_mut().insert(REQUEST_ID, id.header());
+    response
 }
 
 /// Names one request in its answer and in the log.

@@ -8,6 +8,7 @@ use axum::{
 use serde::Serialize;
 
 pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+pub(super) const AUTHORIZATION: HeaderValue = HeaderValue::from_static("Authorization");
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {

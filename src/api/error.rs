@@ -3,21 +3,22 @@
 use std::time::Duration;
 
 use axum::{
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use super::body::{NO_STORE, json};
-use crate::{fault::Fault, password::Busy, store, throttle::Throttled};
+use super::body::{AUTHORIZATION, NO_STORE, json};
+use crate::{fault::Fault, guard::DecisionId, password::Busy, store, throttle::Throttled};
 
 /// What goes wrong with a request. Whatever must look alike to a caller is one variant.
 #[derive(Debug)]
 pub enum Error {
     /// The body is missing, unreadable or has bad fields: each with its fault, in order.
     Invalid(Vec<(&'static str, Fault)>),
-    /// No good token, or the policy refuses. The challenge is the only difference.
-    Unauthorized(Challenge),
+    /// No good token, or the policy refuses. The challenge is the only difference; the decision's id leads the
+    /// operator to the reason.
+    Unauthorized(Challenge, Option<DecisionId>),
     /// No such thing; also every login that is not a match.
     NotFound,
     /// The route exists, the method does not. The router adds `Allow`.
@@ -37,6 +38,9 @@ pub enum Error {
     /// Trouble of our own that may pass. The cause is for the log only.
     Unavailable(String),
 }
+
+/// The header that carries the id of a refusal.
+pub(super) const DECISION_ID: HeaderName = HeaderName::from_static("x-decision-id");
 
 /// The error code of `WWW-Authenticate`, by RFC 6750.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +70,7 @@ impl Error {
     fn status(&self) -> StatusCode {
         match self {
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
-            Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
+            Self::Unauthorized(..) => StatusCode::UNAUTHORIZED,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
@@ -91,8 +95,13 @@ impl Error {
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         match self {
-            Self::Unauthorized(challenge) => {
+            Self::Unauthorized(challenge, decision) => {
                 headers.insert(header::WWW_AUTHENTICATE, challenge.header());
+                headers.insert(header::VARY, AUTHORIZATION);
+                if let Some(id) = decision.and_then(|id| HeaderValue::try_from(id.to_string()).ok())
+                {
+                    headers.insert(DECISION_ID, id);
+                }
             }
             Self::Throttled(wait) => {
                 headers.insert(header::RETRY_AFTER, whole_seconds(*wait));

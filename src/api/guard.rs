@@ -1,22 +1,125 @@
-//! The two guarded routes of the service document.
+//! The guards: the two of the service document, and those that the operator declares.
 
-use axum::{extract::State, http::StatusCode};
+use axum::{
+    extract::{Path, State},
+    http::{StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
 
-use super::{body::Private, only::Only};
+use super::{
+    Challenge, Error,
+    asked::Asked,
+    attend::Peer,
+    body::{AUTHORIZATION, Private},
+    identity::Identity,
+    only::{Only, identify},
+};
 use crate::{
     Doorward,
+    caller::Caller,
+    guard::{Grant, Guard, Mode, Refusal, RequestFacts},
     policy::{Authenticated, Designated},
 };
 
 /// `/api/auth/guard`: the action learns the caller's id and nothing else.
-pub(super) async fn authenticated(Only(_user_id): Only<Authenticated>) -> Private<&'static str> {
-    Private(StatusCode::OK, "You are authenticated.")
+pub(super) async fn authenticated(
+    State(doorward): State<Doorward>,
+    Only(user_id): Only<Authenticated>,
+) -> Response {
+    let identity = Identity { policy: "guard", user_id: Some(user_id), user: None };
+    admit(&doorward, "You are authenticated.", &identity)
 }
 
 /// `/api/auth/<segment>`: the action holds the whole user.
 pub(super) async fn designated(
     State(doorward): State<Doorward>,
-    Only(_user): Only<Designated>,
-) -> Private<String> {
-    Private(StatusCode::OK, format!("You are {}.", doorward.designated().name()))
+    Only(user): Only<Designated>,
+) -> Response {
+    let policy = &doorward.settings().designated_segment;
+    let identity = Identity { policy, user_id: Some(user.id), user: Some(&user) };
+    admit(&doorward, &format!("You are {}.", doorward.designated().name()), &identity)
+}
+
+/// `/api/auth/<guard>` for a declared guard.
+pub(super) async fn declared(
+    state: State<Doorward>,
+    Path(name): Path<String>,
+    peer: Peer,
+    parts: Parts,
+) -> Result<Response, Error> {
+    ask(state, &name, "/", peer, &parts).await
+}
+
+/// `/api/auth/<guard>/<path>`, as proxies ask that put the guarded path behind the guard's.
+pub(super) async fn declared_with_tail(
+    state: State<Doorward>,
+    Path((name, _)): Path<(String, String)>,
+    peer: Peer,
+    parts: Parts,
+) -> Result<Response, Error> {
+    // As it was sent, behind the slash that follows the guard: decoding it is for whoever looks at it.
+    let path = parts.uri.path();
+    let tail = path.match_indices('/').nth(3).map_or("/", |(slash, _)| &path[slash..]);
+    ask(state, &name, tail, peer, &parts).await
+}
+
+async fn ask(
+    State(doorward): State<Doorward>,
+    name: &str,
+    tail: &str,
+    Peer(origin): Peer,
+    parts: &Parts,
+) -> Result<Response, Error> {
+    let guards = doorward.guards();
+    let guard = guards.by_name(name).ok_or(Error::NotFound)?;
+    let asked = Asked { parts, tail, peer: origin.address, time: doorward.now() };
+    let request = asked.facts(guard.proxy, &doorward.settings().trusted_proxies);
+    if guard.preflight && asked.is_preflight(&request) {
+        return Ok(pass(&doorward, guard, None));
+    }
+    let (answer, refusal, caller) = match identify(&doorward, &parts.headers).await? {
+        Ok(caller) => match judge(&doorward, guard, &caller, &request) {
+            None => return Ok(pass(&doorward, guard, Some(&caller))),
+            Some(refusal) => (Challenge::InsufficientScope, refusal, Some(caller)),
+        },
+        Err(unknown) => (unknown.challenge, unknown.refusal(name, &doorward), None),
+    };
+    let decision = doorward.refuse(refusal.by(guard));
+    match guard.mode {
+        Mode::Enforce => Err(Error::Unauthorized(answer, Some(decision))),
+        Mode::Report => {
+            tracing::info!(guard = name, %decision, "would have been refused");
+            Ok(pass(&doorward, guard, caller.as_ref()))
+        }
+    }
+}
+
+/// The refusal of a caller whom the guard does not admit.
+fn judge(
+    doorward: &Doorward,
+    guard: &Guard,
+    caller: &Caller,
+    request: &RequestFacts<'_>,
+) -> Option<Refusal> {
+    guard.decide(caller, request).err()?;
+    let refusal = Refusal::of_caller(&guard.name, caller, doorward.now());
+    let explanation = guard.condition.explain(caller.facts(), request);
+    Some(refusal.explained(guard.condition.text(), explanation))
+}
+
+fn pass(doorward: &Doorward, guard: &Guard, caller: Option<&Caller>) -> Response {
+    let user = caller.map(|caller| &*caller.user);
+    let identity = Identity {
+        policy: &guard.name,
+        user_id: user.map(|user| user.id),
+        user: user.filter(|_| guard.grant == Grant::User),
+    };
+    admit(doorward, "You may pass.", &identity)
+}
+
+fn admit(doorward: &Doorward, words: &str, identity: &Identity<'_>) -> Response {
+    let mut response = Private(StatusCode::OK, words).into_response();
+    response.headers_mut().insert(header::VARY, AUTHORIZATION);
+    identity.write(response.headers_mut(), &doorward.settings().identity_headers);
+    response
 }

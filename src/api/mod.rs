@@ -1,10 +1,12 @@
 //! The HTTP floor: the table of routes and what happens around each of them.
 
+mod asked;
 mod attend;
 mod body;
 mod error;
 mod form;
 mod guard;
+mod identity;
 mod login;
 mod look_up;
 pub mod only;
@@ -13,6 +15,7 @@ mod register;
 use axum::{
     Router,
     extract::FromRef,
+    middleware::from_fn,
     routing::{any, get, post},
 };
 
@@ -26,26 +29,34 @@ use crate::{
     policy::{Authenticated, Designated},
 };
 
-/// The five routes of the service document.
+/// The routes of the service: users, login, and a guard for every name that is declared.
 pub fn routes(doorward: Doorward) -> Router {
-    let designated = format!("/api/auth/{}", doorward.settings().designated_segment);
-    Router::new()
+    let service = Router::new()
         .route("/api/user", post(register::register))
         .route("/api/user/{id}", get(look_up::look_up))
         .route("/api/auth/login", post(login::login))
-        // Some proxies ask with the method of the request that they guard.
-        .route("/api/auth/guard", any(guard::authenticated))
-        .route(&designated, any(guard::designated))
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
-        .layer(axum::middleware::from_fn(attend::attend))
-        .with_state(doorward)
+        .layer(from_fn(attend::attend));
+    service.merge(guards(&doorward)).with_state(doorward)
+}
+
+/// Guards answer every method, because some proxies ask with that of the request that they guard, and every path
+/// below their own, because some put the guarded path there.
+fn guards(doorward: &Doorward) -> Router<Doorward> {
+    let designated = format!("/api/auth/{}", doorward.settings().designated_segment);
+    Router::new()
+        .route("/api/auth/guard", any(guard::authenticated))
+        .route("/api/auth/guard/{*tail}", any(guard::authenticated))
+        .route(&designated, any(guard::designated))
+        .route(&format!("{designated}/{{*tail}}"), any(guard::designated))
+        .route("/api/auth/{guard}", any(guard::declared))
+        .route("/api/auth/{guard}/{*tail}", any(guard::declared_with_tail))
+        .layer(from_fn(attend::attend_guard))
 }
 
 /// The whole service: the routes, and an answer to everything else.
 pub fn service(doorward: Doorward) -> Router {
-    let elsewhere = Router::new()
-        .fallback(async || Error::NotFound)
-        .layer(axum::middleware::from_fn(attend::attend));
+    let elsewhere = Router::new().fallback(async || Error::NotFound).layer(from_fn(attend::attend));
     routes(doorward).merge(elsewhere)
 }
 

@@ -6,7 +6,13 @@ use axum::{
 };
 
 use super::{Challenge, Error};
-use crate::{Doorward, policy::Policy};
+use crate::{
+    Doorward,
+    caller::{Caller, Stranger},
+    guard::Refusal,
+    policy::Policy,
+    store,
+};
 
 /// What policy `P` grants to a caller that it admits. There is no other way to come by one, so an action that
 /// holds it has been guarded.
@@ -24,12 +30,62 @@ where
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
-        let token = bearer(&parts.headers).map_err(Error::Unauthorized)?;
-        let caller = Doorward::from_ref(state).caller(token).await?;
-        let caller = caller.ok_or(Error::Unauthorized(Challenge::InvalidToken))?;
-        let grant = P::from_ref(state).admit(&caller);
-        grant.map(Self).ok_or(Error::Unauthorized(Challenge::InsufficientScope))
+        let doorward = Doorward::from_ref(state);
+        let caller = match identify(&doorward, &parts.headers).await? {
+            Ok(caller) => caller,
+            Err(unknown) => return Err(unknown.refused_by(policy_name::<P>(), &doorward)),
+        };
+        P::from_ref(state).admit(&caller).map(Self).ok_or_else(|| {
+            let refusal = Refusal::of_caller(policy_name::<P>(), &caller, doorward.now());
+            Error::Unauthorized(Challenge::InsufficientScope, Some(doorward.refuse(refusal)))
+        })
     }
+}
+
+/// What a policy is called among the refusals.
+fn policy_name<P>() -> &'static str {
+    std::any::type_name::<P>().rsplit("::").next().unwrap_or_default()
+}
+
+/// Somebody who did not show who they are.
+pub(super) struct Unknown {
+    pub(super) challenge: Challenge,
+    stranger: Stranger,
+}
+
+impl Unknown {
+    /// What is kept of the refusal.
+    pub(super) fn refusal(&self, by: &str, doorward: &Doorward) -> Refusal {
+        Refusal::of_stranger(by, self.stranger, doorward.now())
+    }
+
+    fn refused_by(self, policy: &str, doorward: &Doorward) -> Error {
+        let decision = doorward.refuse(self.refusal(policy, doorward));
+        Error::Unauthorized(self.challenge, Some(decision))
+    }
+}
+
+impl From<Challenge> for Unknown {
+    fn from(challenge: Challenge) -> Self {
+        let stranger = match challenge {
+            Challenge::NoCredentials => Stranger::NoToken,
+            Challenge::InvalidToken | Challenge::InsufficientScope => Stranger::NotOurs,
+        };
+        Self { challenge, stranger }
+    }
+}
+
+/// Finds out who sent a request.
+pub(super) async fn identify(
+    doorward: &Doorward,
+    headers: &HeaderMap,
+) -> Result<Result<Caller, Unknown>, store::Error> {
+    let token = match bearer(headers) {
+        Ok(token) => token,
+        Err(challenge) => return Ok(Err(challenge.into())),
+    };
+    let caller = doorward.caller(token).await?;
+    Ok(caller.map_err(|stranger| Unknown { challenge: Challenge::InvalidToken, stranger }))
 }
 
 /// The token of the one `Authorization` header.

@@ -1,14 +1,22 @@
 //! The commands. Reads the command line, loads the settings, hands over.
 
 mod config;
+mod guard;
+mod reload;
 mod serve;
 mod user;
+mod why;
 
 use std::{path::PathBuf, process::ExitCode};
 
+use anyhow::bail;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::config::{CONFIG_VARIABLE, KEYS, Settings, Sources};
+use crate::{
+    config::{CONFIG_VARIABLE, KEYS, Settings, Sources},
+    control::{self, Order, Report},
+    guard::{Explanation, Step},
+};
 
 /// Sign-up, login and guarded routes for any app, in one small binary.
 #[derive(Parser)]
@@ -31,6 +39,13 @@ enum Command {
     /// Look at users, sign them out, remove them
     #[command(subcommand)]
     User(user::User),
+    /// Look at the declared guards and try them out
+    #[command(subcommand)]
+    Guard(guard::Guard),
+    /// Say why somebody was refused
+    Why(why::Why),
+    /// Have the running server read its guards anew
+    Reload(reload::Reload),
     /// Show the settings in force
     Config(config::Config),
 }
@@ -40,10 +55,14 @@ pub fn main() -> ExitCode {
     let matches = command().get_matches();
     let run = || -> anyhow::Result<()> {
         let cli = Cli::from_arg_matches(&matches)?;
-        let settings = Settings::load(sources(&matches))?;
+        let sources = sources(&matches);
+        let settings = Settings::load(sources.clone())?;
         match cli.command.unwrap_or(Command::Serve(cli.serve)) {
-            Command::Serve(serve) => serve.run(settings),
+            Command::Serve(serve) => serve.run(settings, sources),
             Command::User(user) => user.run(settings),
+            Command::Guard(guard) => guard.run(settings),
+            Command::Why(why) => why.run(settings),
+            Command::Reload(reload) => reload.run(settings),
             Command::Config(config) => config.run(&settings),
         }
     };
@@ -86,6 +105,36 @@ fn sources(matches: &ArgMatches) -> Sources {
 /// For commands that do one thing and end.
 fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+/// Gives an order and turns what is no success into an error.
+async fn give(settings: Settings, order: Order) -> anyhow::Result<Report> {
+    match control::give(settings, &order).await? {
+        Report::NoSuchUser => {
+            bail!("there is no such user: `doorward user list` shows all of them")
+        }
+        Report::NoSuchGuard => {
+            bail!("there is no such guard: `doorward guard list` shows all of them")
+        }
+        Report::NoSuchRefusal => {
+            bail!(
+                "no such refusal is remembered: only the latest are, and only while the server runs"
+            )
+        }
+        Report::Failed(cause) => bail!("{cause}"),
+        report => Ok(report),
+    }
+}
+
+/// Shows a condition part by part, and which one decided against the caller.
+fn print_explanation(explanation: &Explanation, refused: bool) {
+    for Step { depth, text, value } in &explanation.steps {
+        println!("{:indent$}{text}  =>  {value}", "", indent = 2 * (depth + 1));
+    }
+    if refused {
+        let Step { text, value, .. } = &explanation.culprit;
+        println!("\nrefused because  {text}  is  {value}");
+    }
 }
 
 /// How a listing is printed.

@@ -9,14 +9,15 @@ use std::{
 
 use anyhow::Context;
 use tokio::{
-    net::TcpListener,
-    signal::unix::{SignalKind, signal},
+    net::{TcpListener, TcpSocket},
+    signal::unix::{Signal, SignalKind, signal},
 };
 
 use crate::{
     Doorward, MissingKey, Settings, api,
     clock::Clock,
-    control::Orders,
+    config::Sources,
+    control::{self, Orders, ReadSettings},
     log,
     server::{self, Limits},
 };
@@ -29,25 +30,30 @@ pub(super) struct Serve {
 }
 
 impl Serve {
-    pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
+    pub(super) fn run(self, settings: Settings, sources: Sources) -> anyhow::Result<()> {
         log::start(&settings);
         let limits =
             Limits { connections: allow_connections(settings.connections), ..Limits::default() };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        runtime.block_on(self.serve(settings, limits))?;
+        runtime.block_on(self.serve(settings, sources, limits))?;
         // Whatever did not finish while draining is not waited for again.
         runtime.shutdown_timeout(Duration::ZERO);
         Ok(())
     }
 
-    async fn serve(self, settings: Settings, limits: Limits) -> anyhow::Result<()> {
+    async fn serve(
+        self,
+        settings: Settings,
+        sources: Sources,
+        limits: Limits,
+    ) -> anyhow::Result<()> {
         let stop = stop_signal()?;
+        let hangup = signal(SignalKind::hangup())?;
         let wanted = settings.listen;
         let missing_key =
             if self.new_signing_key { MissingKey::Replace } else { MissingKey::Refuse };
         let doorward = Doorward::open_with(settings, missing_key, Clock::system()).await?;
-        let listener = TcpListener::bind(wanted)
-            .await
+        let listener = listen(wanted)
             .with_context(|| format!("cannot listen on {wanted} (choose another with --listen)"))?;
         let orders = match Orders::listen(&doorward) {
             Ok(orders) => Some(orders),
@@ -61,23 +67,32 @@ impl Serve {
         // Nobody may be reading.
         let _ = io::stdout().write_all(welcome(address, &doorward).as_bytes());
 
+        let read: Box<ReadSettings> = Box::new(move || Settings::load(sources.clone()));
         let serving = server::serve(listener, api::service(doorward.clone()), limits, stop);
-        let chores = async {
-            let taking = async {
-                match &orders {
-                    Some(orders) => orders.take(&doorward).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::join!(taking, doorward.sweep())
+        let taking_orders = async {
+            match &orders {
+                Some(orders) => orders.take(&doorward, &read).await,
+                None => std::future::pending().await,
+            }
         };
         tokio::select! {
             () = serving => {}
-            _ = chores => {}
+            () = taking_orders => {}
+            () = doorward.sweep() => {}
+            () = reload_at_hangup(hangup, &doorward, &read) => {}
         }
         tracing::info!("stopped");
         Ok(())
     }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    /// Connections that the kernel holds for us: with the usual 128, a burst of clients waits a second for its turn.
+    const BACKLOG: u32 = 4096;
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Resolves at the first SIGTERM or Ctrl-C; the second one ends the process there and then.
@@ -98,6 +113,15 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
             process::exit(1);
         });
     })
+}
+
+/// Reads the guards anew at every SIGHUP.
+async fn reload_at_hangup(mut hangup: Signal, doorward: &Doorward, read: &ReadSettings) {
+    while hangup.recv().await.is_some() {
+        // Whatever is wrong has been logged, and nothing has changed.
+        let _ = control::reload(doorward, read);
+    }
+    std::future::pending().await
 }
 
 /// Raises the number of descriptors to what the system allows, and returns how many connections that is good for.

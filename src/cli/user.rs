@@ -2,10 +2,10 @@
 
 use anyhow::bail;
 
-use super::{Output, block_on};
+use super::{Output, block_on, give};
 use crate::{
     Settings,
-    control::{self, Order, Report, UserReport, Who},
+    control::{Order, Report, UserReport, Who},
 };
 
 #[derive(clap::Subcommand)]
@@ -23,6 +23,20 @@ pub(super) enum User {
     Logout {
         /// E-mail address or id
         user: String,
+    },
+    /// Give a role to a user
+    Grant {
+        /// E-mail address or id
+        user: String,
+        /// The role
+        role: String,
+    },
+    /// Take a role from a user
+    Revoke {
+        /// E-mail address or id
+        user: String,
+        /// The role
+        role: String,
     },
     /// Remove a user and their sessions
     Delete {
@@ -48,6 +62,22 @@ impl User {
                         Report::SessionsEnded(ended) => println!("{ended} sessions ended"),
                         other => bail!("unexpected answer: {other:?}"),
                     }
+                    Ok(())
+                }
+                Self::Grant { user, role } => {
+                    let report = give(settings, Order::GrantRole(Who(user), role)).await?;
+                    println!(
+                        "{}",
+                        if changed(&report) { "granted" } else { "they had it already" }
+                    );
+                    Ok(())
+                }
+                Self::Revoke { user, role } => {
+                    let report = give(settings, Order::RevokeRole(Who(user), role)).await?;
+                    println!(
+                        "{}",
+                        if changed(&report) { "revoked" } else { "they did not have it" }
+                    );
                     Ok(())
                 }
                 Self::Delete { user } => {
@@ -78,15 +108,8 @@ async fn list(settings: Settings) -> anyhow::Result<Vec<UserReport>> {
     }
 }
 
-/// Gives an order and turns what is no success into an error.
-async fn give(settings: Settings, order: Order) -> anyhow::Result<Report> {
-    match control::give(settings, &order).await? {
-        Report::NoSuchUser => {
-            bail!("there is no such user: `doorward user list` shows all of them")
-        }
-        Report::Failed(cause) => bail!("{cause}"),
-        report => Ok(report),
-    }
+fn changed(report: &Report) -> bool {
+    matches!(report, Report::Done)
 }
 
 fn print(users: &[UserReport], output: &Output) -> anyhow::Result<()> {
@@ -95,9 +118,11 @@ fn print(users: &[UserReport], output: &Output) -> anyhow::Result<()> {
         return Ok(());
     }
     let width = users.iter().map(|user| user.email.chars().count()).max().unwrap_or(0);
-    for UserReport { id, name, email, has_password, .. } in users {
+    for UserReport { id, name, email, roles, has_password, .. } in users {
+        let roles =
+            if roles.is_empty() { String::new() } else { format!("  [{}]", roles.join(" ")) };
         let note = if *has_password { "" } else { "  (no password)" };
-        println!("{id}  {email:width$}  {name}{note}");
+        println!("{id}  {email:width$}  {name}{roles}{note}");
     }
     Ok(())
 }

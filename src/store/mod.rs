@@ -13,7 +13,7 @@ use crate::{
     clock::Timestamp,
     password::PasswordHash,
     session::{Session, SessionId},
-    user::{EmailKey, User, UserId},
+    user::{EmailKey, Role, User, UserId},
 };
 
 /// What the doors ask of a database. A method that changes something returns when the change is safe on disk and
@@ -42,6 +42,12 @@ pub trait Store: Send + Sync {
         old: &PasswordHash,
         new: &PasswordHash,
     ) -> Result<(), Error>;
+
+    /// Gives a role to a user; false if they had it.
+    async fn grant_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error>;
+
+    /// Takes a role from a user; false if they did not have it.
+    async fn revoke_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error>;
 
     /// Removes a user and all their sessions; false if there is no such user.
     async fn delete_user(&self, id: UserId) -> Result<bool, Error>;

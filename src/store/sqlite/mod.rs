@@ -16,7 +16,7 @@ use crate::{
     clock::Timestamp,
     password::PasswordHash,
     session::{Origin, Session, SessionId},
-    user::{Email, EmailKey, Name, Roles, User, UserId},
+    user::{Email, EmailKey, Name, Role, Roles, User, UserId},
 };
 
 /// Users and sessions in one SQLite file, for one process.
@@ -123,6 +123,20 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn grant_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error> {
+        let role = role.clone();
+        self.engine
+            .write(Some(id), move |db| change_roles(db, id, now, |roles| roles.grant(role)))
+            .await
+    }
+
+    async fn revoke_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error> {
+        let role = role.clone();
+        self.engine
+            .write(Some(id), move |db| change_roles(db, id, now, |roles| roles.revoke(&role)))
+            .await
+    }
+
     async fn delete_user(&self, id: UserId) -> Result<bool, Error> {
         self.engine
             .write(Some(id), move |db| {
@@ -205,6 +219,27 @@ fn insert_session(db: &Connection, session: &Session) -> rusqlite::Result<bool> 
             session.origin.user_agent,
         ])?;
     Ok(inserted > 0)
+}
+
+/// Reads the roles of a user, changes them and writes them back, all in the transaction of the caller.
+fn change_roles(
+    db: &Connection,
+    id: UserId,
+    now: Timestamp,
+    change: impl FnOnce(&mut Roles) -> bool,
+) -> rusqlite::Result<bool> {
+    let stored: Option<String> = db
+        .prepare_cached("SELECT roles FROM users WHERE id = ?1")?
+        .query_row([id.to_string()], |row| row.get(0))
+        .optional()?;
+    let Some(stored) = stored else { return Ok(false) };
+    let mut roles = Roles::from_store(&stored);
+    let changed = change(&mut roles);
+    if changed {
+        db.prepare_cached("UPDATE users SET roles = ?2, updated_at = ?3 WHERE id = ?1")?
+            .execute(params![id.to_string(), roles.to_text(), now.millis()])?;
+    }
+    Ok(changed)
 }
 
 fn delete_sessions(db: &Connection, user: UserId) -> rusqlite::Result<usize> {

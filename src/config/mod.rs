@@ -1,18 +1,26 @@
 //! Settings: their names, defaults and bounds, stated once, and how they are read. Nobody else reads the environment.
 
+mod file;
+mod guards;
+
 use std::{
     ffi::OsString,
-    fmt, fs, io,
-    net::SocketAddr,
+    fmt, fs,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     num::NonZeroUsize,
     path::{Path, PathBuf},
+    sync::Arc,
     thread,
     time::Duration,
 };
 
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use toml::de::{DeTable, DeValue};
 
+use self::file::SettingsFile;
 use crate::{
+    guard::{GuardSet, RESERVED_NAMES},
+    nearest::nearest,
     password::{Cost, PasswordLength},
     token::TokenTerms,
     user::Name,
@@ -41,6 +49,12 @@ pub struct Settings {
     pub body_limit: usize,
     /// Connections at most.
     pub connections: usize,
+    /// Whose account of a guarded request is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Sets of headers that tell the guarded side who was admitted, beside `X-Auth-…`.
+    pub identity_headers: Vec<IdentityHeaders>,
+    /// The guards that the settings file declares.
+    pub guards: Arc<GuardSet>,
     /// What is logged, in the syntax of `RUST_LOG`.
     pub log: String,
     /// How it is logged.
@@ -64,10 +78,19 @@ impl Default for Settings {
             password_threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             body_limit: 64 << 10,
             connections: 10_000,
+            trusted_proxies: loopback().into(),
+            identity_headers: Vec::new(),
+            guards: Arc::default(),
             log: "info".into(),
             log_format: LogFormat::Auto,
         }
     }
+}
+
+fn loopback() -> [IpNet; 2] {
+    let v4 = Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8);
+    let v6 = Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128);
+    [v4.into(), v6.into()]
 }
 
 /// Which database, and where.
@@ -99,6 +122,20 @@ impl fmt::Display for DatabaseUrl {
         let Self::Sqlite(file) = self;
         write!(f, "sqlite://{}", file.display())
     }
+}
+
+/// A set of headers that other programs have made a habit of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdentityHeaders {
+    /// `Remote-User`, `-Name`, `-Email`, `-Groups`, as Authelia sends them.
+    Remote,
+    /// `X-Auth-Request-User`, `-Preferred-Username`, `-Email`, `-Groups`, as oauth2-proxy sends them.
+    XAuthRequest,
+}
+
+impl IdentityHeaders {
+    const NAMES: [(&str, Self); 2] =
+        [("remote", Self::Remote), ("x-auth-request", Self::XAuthRequest)];
 }
 
 /// How log lines look.
@@ -204,11 +241,11 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "designated.segment",
         help: "The path that it guards: /api/auth/<segment>",
-        allowed: "1 to 64 of a-z, 0-9 and -, other than guard and login",
+        allowed: "1 to 64 of a-z, 0-9 and -, other than guard, login, logout, logout-everywhere, refresh and reset",
         secret: false,
         set: |s, text| {
             let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-            let free = !["guard", "login"].contains(&text);
+            let free = !RESERVED_NAMES.contains(&text);
             let valid = (1..=64).contains(&text.len()) && text.bytes().all(allowed) && free;
             valid.then(|| s.designated_segment = text.to_owned())
         },
@@ -281,6 +318,41 @@ pub const KEYS: &[Key] = &[
         show: |s| s.connections.to_string(),
     },
     Key {
+        name: "trusted_proxies",
+        help: "Networks of proxies whose account of the guarded request is believed",
+        allowed: "networks or addresses separated by spaces, such as 127.0.0.0/8 ::1/128, or none",
+        secret: false,
+        set: |s, text| {
+            let network = |text: &str| {
+                let address = || text.parse::<IpAddr>().map(IpNet::from).ok();
+                text.parse().ok().or_else(address)
+            };
+            s.trusted_proxies = parse_list(text, network)?;
+            Some(())
+        },
+        show: |s| show_list(s.trusted_proxies.iter().map(ToString::to_string)),
+    },
+    Key {
+        name: "identity_headers",
+        help: "Headers of an admission beside X-Auth-…: remote, x-auth-request",
+        allowed: "remote, x-auth-request, both separated by a space, or none",
+        secret: false,
+        set: |s, text| {
+            let set = |text: &str| {
+                let known = IdentityHeaders::NAMES.iter().find(|(name, _)| *name == text);
+                known.map(|(_, set)| *set)
+            };
+            s.identity_headers = parse_list(text, set)?;
+            Some(())
+        },
+        show: |s| {
+            let name = |set: &IdentityHeaders| {
+                IdentityHeaders::NAMES.iter().find(|(_, known)| known == set).map(|(name, _)| *name)
+            };
+            show_list(s.identity_headers.iter().filter_map(name).map(str::to_owned))
+        },
+    },
+    Key {
         name: "log",
         help: "What to log: error, warn, info, debug, trace, or RUST_LOG's syntax",
         allowed: "a level such as info or debug, or directives such as info,doorward=debug",
@@ -316,7 +388,7 @@ pub const KEYS: &[Key] = &[
 
 /// The variable that names the settings file.
 pub const CONFIG_VARIABLE: &str = "DOORWARD_CONFIG";
-const CONFIG_FILE: &str = "doorward.toml";
+const GUARDS: &str = "guards";
 const FILE_SUFFIX: &str = "_FILE";
 
 /// A setting that cannot be used: one line with its name, its value and what is allowed.
@@ -325,6 +397,7 @@ const FILE_SUFFIX: &str = "_FILE";
 pub struct Error(String);
 
 /// Where settings may come from, first the strongest.
+#[derive(Clone)]
 pub struct Sources {
     /// From the command line: keys and values.
     pub flags: Vec<(&'static Key, String)>,
@@ -350,8 +423,8 @@ impl Settings {
     pub fn load(sources: Sources) -> Result<Self, Error> {
         let environment = Environment::read(sources.environment)?;
         let mut settings = Self::default();
-        if let Some((path, text)) = settings_file(sources.file.or(environment.config_file))? {
-            apply_file(&mut settings, &path, &text)?;
+        if let Some(file) = SettingsFile::read(sources.file.or(environment.config_file))? {
+            apply_file(&mut settings, &file)?;
         }
         for (key, variable, value) in environment.values {
             apply(&mut settings, key, &value, &variable)?;
@@ -363,6 +436,13 @@ impl Settings {
         if min > max {
             return Err(Error(format!(
                 "password.min_length: {min} is not a number up to password.max_length, which is {max}"
+            )));
+        }
+        let segment = &settings.designated_segment;
+        if settings.guards.by_name(segment).is_some() {
+            return Err(Error(format!(
+                "guards.{segment}: the name policy guards /api/auth/{segment} (designated.segment): \
+                 choose another name"
             )));
         }
         Ok(settings)
@@ -409,42 +489,28 @@ impl Environment {
             let text = read.map_err(|error| Error(format!("{variable}: {value}: {error}")))?;
             return Ok((key, text.trim_end().to_owned()));
         }
-        let names = KEYS.iter().map(Key::variable).chain([CONFIG_VARIABLE.to_owned()]);
+        let names: Vec<_> = KEYS.iter().map(Key::variable).collect();
+        let names = names.iter().map(String::as_str).chain([CONFIG_VARIABLE]);
         Err(Error(format!("{variable}: unknown setting{}", did_you_mean(variable, names))))
     }
 }
 
-/// The file that was named, which must exist, or the usual one, which need not.
-fn settings_file(named: Option<PathBuf>) -> Result<Option<(PathBuf, String)>, Error> {
-    let optional = named.is_none();
-    let path = named.unwrap_or_else(|| CONFIG_FILE.into());
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(Some((path, text))),
-        Err(error) if optional && error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error(format!("{}: {error}", path.display()))),
+fn apply_file(settings: &mut Settings, file: &SettingsFile) -> Result<(), Error> {
+    let mut table = file.parse()?;
+    if let Some(guards) = table.remove(GUARDS) {
+        let DeValue::Table(tables) = guards.get_ref() else {
+            return Err(file.error(guards.span().start, "guards: not a table: write [guards.NAME]"));
+        };
+        settings.guards = Arc::new(guards::read(file, tables)?);
     }
-}
-
-fn apply_file(settings: &mut Settings, path: &Path, text: &str) -> Result<(), Error> {
-    let place = |offset: usize| {
-        let before = &text[..offset];
-        let line = before.matches('\n').count() + 1;
-        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-        format!("{}:{line}:{column}", path.display())
-    };
-    let table = DeTable::parse(text).map_err(|error| {
-        let place = place(error.span().map_or(0, |span| span.start));
-        Error(format!("{place}: {}", error.message()))
-    })?;
     let mut values = Vec::new();
-    flatten("", table.get_ref(), &mut values);
+    flatten("", &table, &mut values);
     for (name, offset, value) in values {
         let Some(key) = KEYS.iter().find(|key| key.name == name) else {
-            let names = KEYS.iter().map(|key| key.name.to_owned());
-            let hint = did_you_mean(&name, names);
-            return Err(Error(format!("{}: {name}: unknown setting{hint}", place(offset))));
+            let hint = did_you_mean(&name, KEYS.iter().map(|key| key.name));
+            return Err(file.error(offset, &format!("{name}: unknown setting{hint}")));
         };
-        apply(settings, key, &value, &format!("{}: {name}", place(offset)))?;
+        apply(settings, key, &value, &format!("{}: {name}", file.place(offset)))?;
     }
     Ok(())
 }
@@ -475,13 +541,20 @@ fn apply(settings: &mut Settings, key: &Key, value: &str, place: &str) -> Result
     })
 }
 
-fn did_you_mean(typed: &str, names: impl Iterator<Item = String>) -> String {
-    const CLOSE: f64 = 0.75;
-    names
-        .map(|name| (strsim::jaro_winkler(typed, &name), name))
-        .filter(|(similarity, _)| *similarity >= CLOSE)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map_or_else(String::new, |(_, name)| format!(": did you mean {name}?"))
+fn did_you_mean<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> String {
+    nearest(typed, names).map_or_else(String::new, |name| format!(": did you mean {name}?"))
+}
+
+/// What stands for an empty list, so that a setting can be emptied on the command line.
+const NONE: &str = "none";
+
+fn parse_list<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+    if text == NONE { Some(Vec::new()) } else { text.split_whitespace().map(parse).collect() }
+}
+
+fn show_list(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<_> = items.collect();
+    if items.is_empty() { NONE.into() } else { items.join(" ") }
 }
 
 fn parse_in<T: std::str::FromStr + PartialOrd>(

@@ -1,0 +1,245 @@
+//! What a guard is asked about: its own request, or the one that a proxy tells of.
+
+use std::{borrow::Cow, net::IpAddr};
+
+use axum::http::{HeaderMap, Method, header, request::Parts};
+use ipnet::IpNet;
+use percent_encoding::percent_decode_str;
+
+use crate::{
+    clock::Timestamp,
+    guard::{ProxyStyle, RequestFacts},
+};
+
+/// A request to a guard, and whom it came from.
+pub(super) struct Asked<'a> {
+    pub(super) parts: &'a Parts,
+    /// The path behind that of the guard, with its leading slash.
+    pub(super) tail: &'a str,
+    pub(super) peer: IpAddr,
+    pub(super) time: Timestamp,
+}
+
+impl<'a> Asked<'a> {
+    /// What conditions may look at. A proxy's account counts only in the style that the guard names, and only from a
+    /// proxy that is trusted; from anybody else nothing is believed.
+    pub(super) fn facts(&self, style: Option<ProxyStyle>, trusted: &[IpNet]) -> RequestFacts<'a> {
+        let Some(style) = style else { return self.own() };
+        if !is_trusted(self.peer, trusted) {
+            let nothing =
+                RequestFacts { method: None, host: None, path: None, scheme: None, ..self.own() };
+            return nothing;
+        }
+        let method = match style {
+            ProxyStyle::Nginx => self.told("x-original-method"),
+            ProxyStyle::Traefik | ProxyStyle::Caddy | ProxyStyle::Haproxy => {
+                self.told("x-forwarded-method")
+            }
+            ProxyStyle::Envoy => Some(self.parts.method.as_str()),
+        };
+        let uri = match style {
+            ProxyStyle::Nginx => self.told("x-original-uri"),
+            ProxyStyle::Traefik | ProxyStyle::Caddy | ProxyStyle::Haproxy => {
+                self.told("x-forwarded-uri")
+            }
+            ProxyStyle::Envoy => Some(self.tail),
+        };
+        let host = match style {
+            ProxyStyle::Envoy => self.told(header::HOST.as_str()),
+            _ => self.told("x-forwarded-host"),
+        };
+        RequestFacts {
+            method: method.map(Cow::Borrowed),
+            host: host.map(host_name),
+            path: uri.and_then(decoded_path),
+            scheme: self.told("x-forwarded-proto").map(Cow::Borrowed),
+            address: client(&self.parts.headers, self.peer, trusted),
+            time: self.time,
+        }
+    }
+
+    /// Whether a browser asks what it may ask (CORS), which it does without a token.
+    pub(super) fn is_preflight(&self, facts: &RequestFacts<'_>) -> bool {
+        let names = [header::ORIGIN, header::ACCESS_CONTROL_REQUEST_METHOD];
+        facts.method.as_deref() == Some(Method::OPTIONS.as_str())
+            && names.iter().all(|name| self.parts.headers.contains_key(name))
+    }
+
+    /// The request to the guard itself.
+    fn own(&self) -> RequestFacts<'a> {
+        RequestFacts {
+            method: Some(self.parts.method.as_str().into()),
+            host: self.told(header::HOST.as_str()).map(host_name),
+            path: decoded_path(self.tail),
+            scheme: Some("http".into()),
+            address: self.peer.to_canonical(),
+            time: self.time,
+        }
+    }
+
+    /// A header that was sent once.
+    fn told(&self, name: &str) -> Option<&'a str> {
+        let mut values = self.parts.headers.get_all(name).iter();
+        let value = values.next()?;
+        if values.next().is_some() { None } else { value.to_str().ok() }
+    }
+}
+
+fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
+    let address = address.to_canonical();
+    trusted.iter().any(|network| network.contains(&address))
+}
+
+/// The last hop that is not a proxy of ours. Everything before it is hearsay.
+fn client(headers: &HeaderMap, peer: IpAddr, trusted: &[IpNet]) -> IpAddr {
+    let mut client = peer.to_canonical();
+    let lines: Vec<_> = headers.get_all("x-forwarded-for").iter().collect();
+    let hops = lines.iter().rev().filter_map(|line| line.to_str().ok());
+    for hop in hops.flat_map(|line| line.rsplit(',')) {
+        if !is_trusted(client, trusted) {
+            break;
+        }
+        let Ok(address) = hop.trim().parse::<IpAddr>() else { break };
+        client = address.to_canonical();
+    }
+    client
+}
+
+fn host_name(host: &str) -> Cow<'_, str> {
+    let has_port = |(_, port): &(&str, &str)| port.bytes().all(|b| b.is_ascii_digit());
+    let name = host.rsplit_once(':').filter(has_port).map_or(host, |(name, _)| name);
+    if name.bytes().any(|b| b.is_ascii_uppercase()) {
+        name.to_ascii_lowercase().into()
+    } else {
+        name.into()
+    }
+}
+
+/// The path of a target, decoded. None where proxy and app may not agree which path it is: dot segments, encoded
+/// slashes, backslashes, control characters, what is not UTF-8.
+fn decoded_path(target: &str) -> Option<Cow<'_, str>> {
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    let path = if path.is_empty() { "/" } else { path };
+    let lower = path.to_ascii_lowercase();
+    let decoded = percent_decode_str(path).decode_utf8().ok()?;
+    let ambiguous = lower.contains("%2f")
+        || lower.contains("%25")
+        || decoded.contains('\\')
+        || decoded.contains(char::is_control)
+        || decoded.split('/').any(|segment| segment == "." || segment == "..");
+    (decoded.starts_with('/') && !ambiguous).then_some(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Request;
+
+    use super::*;
+
+    const PROXY: [u8; 4] = [127, 0, 0, 1];
+
+    fn parts(headers: &[(&str, &str)]) -> Parts {
+        let mut request =
+            Request::post("/api/auth/staff/tail?x=y").header("host", "Auth.example:3000");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    fn facts(parts: &Parts, peer: [u8; 4], style: Option<ProxyStyle>) -> String {
+        let asked =
+            Asked { parts, tail: "/tail", peer: peer.into(), time: Timestamp::from_millis(0) };
+        let RequestFacts { method, host, path, scheme, address, .. } =
+            asked.facts(style, &["127.0.0.0/8".parse().unwrap()]);
+        let [method, host, path, scheme] =
+            [&method, &host, &path, &scheme].map(|fact| fact.as_deref().unwrap_or("?"));
+        format!("{method} {scheme}://{host}{path} from {address}")
+    }
+
+    const FORGED: [(&str, &str); 7] = [
+        ("x-forwarded-method", "DELETE"),
+        ("x-forwarded-uri", "/forwarded?q"),
+        ("x-original-method", "PUT"),
+        ("x-original-uri", "/original?q"),
+        ("x-forwarded-proto", "https"),
+        ("x-forwarded-host", "App.Example.com:443"),
+        ("x-forwarded-for", "203.0.113.5, 198.51.100.7, 127.0.0.2"),
+    ];
+
+    #[test]
+    fn a_proxy_is_believed_in_its_own_style_only() {
+        let parts = parts(&FORGED);
+        let told = "https://app.example.com";
+        assert_eq!(
+            facts(&parts, PROXY, Some(ProxyStyle::Nginx)),
+            format!("PUT {told}/original from 198.51.100.7")
+        );
+        for style in [ProxyStyle::Traefik, ProxyStyle::Caddy, ProxyStyle::Haproxy] {
+            assert_eq!(
+                facts(&parts, PROXY, Some(style)),
+                format!("DELETE {told}/forwarded from 198.51.100.7")
+            );
+        }
+        assert_eq!(
+            facts(&parts, PROXY, Some(ProxyStyle::Envoy)),
+            "POST https://auth.example/tail from 198.51.100.7"
+        );
+        assert_eq!(facts(&parts, PROXY, None), "POST http://auth.example/tail from 127.0.0.1");
+    }
+
+    #[test]
+    fn whoever_is_not_a_trusted_proxy_tells_nothing() {
+        let parts = parts(&FORGED);
+        assert_eq!(
+            facts(&parts, [192, 0, 2, 1], Some(ProxyStyle::Nginx)),
+            "? ?://?? from 192.0.2.1"
+        );
+        assert_eq!(
+            facts(&parts, [192, 0, 2, 1], None),
+            "POST http://auth.example/tail from 192.0.2.1"
+        );
+    }
+
+    #[test]
+    fn what_a_proxy_leaves_out_or_says_twice_is_missing() {
+        let left_out = parts(&[]);
+        assert_eq!(facts(&left_out, PROXY, Some(ProxyStyle::Nginx)), "? ?://?? from 127.0.0.1");
+        let twice = parts(&[("x-original-method", "GET"), ("x-original-method", "PUT")]);
+        assert!(facts(&twice, PROXY, Some(ProxyStyle::Nginx)).starts_with("? "));
+    }
+
+    #[test]
+    fn a_path_that_can_be_read_in_two_ways_is_no_path() {
+        for path in [
+            "/public/../admin",
+            "/public/%2e%2e/admin",
+            "/a/./b",
+            "/a%2Fb",
+            "/a%5cb",
+            "/a\\b",
+            "/a%00b",
+            "/%252e%252e/admin",
+            "admin",
+            "/%ff",
+        ] {
+            assert_eq!(decoded_path(path), None, "{path}");
+        }
+        assert_eq!(decoded_path("/caf%C3%A9/x?a=/../b").as_deref(), Some("/café/x"));
+        assert_eq!(decoded_path("").as_deref(), Some("/"));
+    }
+
+    #[test]
+    fn garbage_in_a_chain_of_hops_ends_it() {
+        for (chain, expected) in [
+            ("203.0.113.5, nonsense", "127.0.0.1"),
+            ("nonsense, 203.0.113.5", "203.0.113.5"),
+            ("203.0.113.5,,127.0.0.9", "127.0.0.9"),
+            ("::ffff:203.0.113.5", "203.0.113.5"),
+        ] {
+            let parts = parts(&[("x-forwarded-for", chain)]);
+            let shown = facts(&parts, PROXY, Some(ProxyStyle::Nginx));
+            assert!(shown.ends_with(&format!("from {expected}")), "{chain}: {shown}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The `[guards]` tables of a settings file.
+
+use std::ops::Range;
+
+use serde_spanned::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+use super::{Error, file::SettingsFile};
+use crate::{
+    guard::{
+        Declaration, Expectation, Expected, Grant, Guard, GuardSet, MadeUpRequest, MadeUpUser,
+        Mode, ProxyStyle, Unusable,
+    },
+    nearest::nearest,
+    user::{Email, Name, Role},
+};
+
+/// Reads and checks all guards: all of them or none.
+pub(super) fn read(file: &SettingsFile, guards: &DeTable<'_>) -> Result<GuardSet, Error> {
+    let mut set = GuardSet::default();
+    for (name, table) in guards {
+        let reader = Reader { file, path: format!("guards.{}", name.get_ref()) };
+        set.add(reader.guard(name, table)?);
+    }
+    Ok(set)
+}
+
+/// Reads one table, and knows what it is called.
+struct Reader<'f> {
+    file: &'f SettingsFile,
+    path: String,
+}
+
+type Key<'a> = Spanned<DeString<'a>>;
+type Item<'a> = Spanned<DeValue<'a>>;
+
+impl<'f> Reader<'f> {
+    fn guard(&self, name: &Key<'_>, table: &Item<'_>) -> Result<Guard, Error> {
+        let mut declaration =
+            Declaration { name: name.get_ref().to_string(), ..Declaration::default() };
+        let mut condition = None;
+        let mut examples = Vec::new();
+        for (key, value) in self.table(table, name.span())? {
+            match key.get_ref().as_ref() {
+                "allow" => {
+                    declaration.allow = self.text(key, value)?;
+                    condition = Some(value.span());
+                }
+                "grant" => declaration.grant = self.choice(key, value, &GRANTS)?,
+                "mode" => declaration.mode = self.choice(key, value, &MODES)?,
+                "proxy" => declaration.proxy = Some(self.choice(key, value, &PROXIES)?),
+                "preflight" => declaration.preflight = self.flag(key, value)?,
+                "expect" => {
+                    for example in self.array(key, value)? {
+                        examples.push(example.span());
+                        declaration.expectations.push(self.nested(key).expectation(example)?);
+                    }
+                }
+                _ => {
+                    return Err(self.unknown(
+                        key,
+                        &["allow", "grant", "mode", "proxy", "preflight", "expect"],
+                    ));
+                }
+            }
+        }
+        let Some(condition) = condition else {
+            return Err(self.wrong(name.span(), "has no condition: allow = '…' is missing"));
+        };
+        let allow = declaration.allow.clone();
+        Guard::declare(declaration).map_err(|unusable| match unusable {
+            Unusable::Name(message) => self.wrong(name.span(), &message),
+            Unusable::Condition(flaw) => {
+                let at = self.file.within(condition, &allow, flaw.at);
+                self.file.error(at, &format!("{}.allow: {}", self.path, flaw.message))
+            }
+            Unusable::Expectation(number, unmet) => {
+                let (should, but) = match unmet.expected {
+                    Expected::Allow => ("allowed", "refused"),
+                    Expected::Deny => ("refused", "allowed"),
+                };
+                let message =
+                    format!("this example should be {should} and is {but}: {}", unmet.because);
+                self.nested_name("expect").wrong(examples[number].clone(), &message)
+            }
+        })
+    }
+
+    fn expectation(&self, example: &Item<'_>) -> Result<Expectation, Error> {
+        let mut expected = None;
+        let mut expectation = Expectation {
+            expected: Expected::Deny,
+            user: MadeUpUser::default(),
+            request: MadeUpRequest::default(),
+            session_address: None,
+        };
+        for (key, value) in self.table(example, example.span())? {
+            match key.get_ref().as_ref() {
+                "allow" => {
+                    let allowed = self.flag(key, value)?;
+                    expected = Some(if allowed { Expected::Allow } else { Expected::Deny });
+                }
+                "user" => expectation.user = self.nested(key).user(value)?,
+                "request" => expectation.request = self.nested(key).request(value)?,
+                "session" => {
+                    let reader = self.nested(key);
+                    for (key, value) in reader.table(value, key.span())? {
+                        match key.get_ref().as_ref() {
+                            "address" => {
+                                expectation.session_address = Some(reader.address(key, value)?)
+                            }
+                            _ => return Err(reader.unknown(key, &["address"])),
+                        }
+                    }
+                }
+                _ => return Err(self.unknown(key, &["allow", "user", "request", "session"])),
+            }
+        }
+        let missing =
+            || self.wrong(example.span(), "does not say what is expected: allow = true or false");
+        expectation.expected = expected.ok_or_else(missing)?;
+        Ok(expectation)
+    }
+
+    fn user(&self, table: &Item<'_>) -> Result<MadeUpUser, Error> {
+        let mut user = MadeUpUser::default();
+        for (key, value) in self.table(table, table.span())? {
+            let bad = |allowed: &str| self.wrong(value.span(), &format!("not {allowed}"));
+            match key.get_ref().as_ref() {
+                "name" => {
+                    let name = Name::parse(self.text(key, value)?);
+                    user.name = Some(name.map_err(|_| bad("a name of 2 to 200 characters"))?);
+                }
+                "email" => {
+                    let email = Email::parse(self.text(key, value)?);
+                    user.email = Some(email.map_err(|_| bad("an e-mail address"))?);
+                }
+                "roles" => {
+                    for role in self.array(key, value)? {
+                        let role = Role::parse(&self.text(key, role)?);
+                        user.roles.push(
+                            role.ok_or_else(|| bad("a role: letters, digits and _ - : . /"))?,
+                        );
+                    }
+                }
+                "disabled" => user.disabled = self.flag(key, value)?,
+                _ => return Err(self.unknown(key, &["name", "email", "roles", "disabled"])),
+            }
+        }
+        Ok(user)
+    }
+
+    fn request(&self, table: &Item<'_>) -> Result<MadeUpRequest, Error> {
+        let mut request = MadeUpRequest::default();
+        for (key, value) in self.table(table, table.span())? {
+            match key.get_ref().as_ref() {
+                "method" => request.method = Some(self.text(key, value)?),
+                "host" => request.host = Some(self.text(key, value)?),
+                "path" => request.path = Some(self.text(key, value)?),
+                "scheme" => request.scheme = Some(self.text(key, value)?),
+                "address" => request.address = Some(self.address(key, value)?),
+                _ => {
+                    return Err(self.unknown(key, &["method", "host", "path", "scheme", "address"]));
+                }
+            }
+        }
+        Ok(request)
+    }
+
+    fn address(&self, key: &Key<'_>, value: &Item<'_>) -> Result<std::net::IpAddr, Error> {
+        let address = self.text(key, value)?.parse();
+        address.map_err(|_| self.nested(key).wrong(value.span(), "not an IP address"))
+    }
+
+    fn choice<T: Copy>(
+        &self,
+        key: &Key<'_>,
+        value: &Item<'_>,
+        known: &[(&str, T)],
+    ) -> Result<T, Error> {
+        let text = self.text(key, value)?;
+        let choice = known.iter().find(|(name, _)| *name == text);
+        choice.map(|(_, choice)| *choice).ok_or_else(|| {
+            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+            let message = format!("\"{text}\" is not one of {}", names.join(", "));
+            self.nested(key).wrong(value.span(), &message)
+        })
+    }
+
+    fn text(&self, key: &Key<'_>, value: &Item<'_>) -> Result<String, Error> {
+        match value.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            other => Err(self.wrong_type(key, value, "a text", other)),
+        }
+    }
+
+    fn flag(&self, key: &Key<'_>, value: &Item<'_>) -> Result<bool, Error> {
+        match value.get_ref() {
+            DeValue::Boolean(flag) => Ok(*flag),
+            other => Err(self.wrong_type(key, value, "true or false", other)),
+        }
+    }
+
+    fn array<'v, 'i>(&self, key: &Key<'_>, value: &'v Item<'i>) -> Result<&'v [Item<'i>], Error> {
+        match value.get_ref() {
+            DeValue::Array(elements) => Ok(elements),
+            other => Err(self.wrong_type(key, value, "a list", other)),
+        }
+    }
+
+    fn table<'v, 'i>(
+        &self,
+        value: &'v Item<'i>,
+        at: Range<usize>,
+    ) -> Result<&'v DeTable<'i>, Error> {
+        match value.get_ref() {
+            DeValue::Table(table) => Ok(table),
+            other => {
+                Err(self.wrong(at, &format!("a value of type {} is not a table", other.type_str())))
+            }
+        }
+    }
+
+    fn wrong_type(
+        &self,
+        key: &Key<'_>,
+        value: &Item<'_>,
+        wanted: &str,
+        got: &DeValue<'_>,
+    ) -> Error {
+        let message = format!("a value of type {} is not {wanted}", got.type_str());
+        self.nested(key).wrong(value.span(), &message)
+    }
+
+    fn unknown(&self, key: &Key<'_>, known: &[&str]) -> Error {
+        let hint = match nearest(key.get_ref(), known.iter().copied()) {
+            Some(meant) => format!("did you mean {meant}?"),
+            None => format!("there are {}", known.join(", ")),
+        };
+        self.nested(key).wrong(key.span(), &format!("unknown setting: {hint}"))
+    }
+
+    fn nested(&self, key: &Key<'_>) -> Self {
+        self.nested_name(key.get_ref())
+    }
+
+    fn nested_name(&self, name: &str) -> Self {
+        Self { file: self.file, path: format!("{}.{name}", self.path) }
+    }
+
+    fn wrong(&self, at: Range<usize>, message: &str) -> Error {
+        self.file.error(at.start, &format!("{}: {message}", self.path))
+    }
+}
+
+const GRANTS: [(&str, Grant); 2] = [("id", Grant::Id), ("user", Grant::User)];
+const MODES: [(&str, Mode); 2] = [("enforce", Mode::Enforce), ("report", Mode::Report)];
+const PROXIES: [(&str, ProxyStyle); 5] = [
+    ("nginx", ProxyStyle::Nginx),
+    ("traefik", ProxyStyle::Traefik),
+    ("caddy", ProxyStyle::Caddy),
+    ("haproxy", ProxyStyle::Haproxy),
+    ("envoy", ProxyStyle::Envoy),
+];

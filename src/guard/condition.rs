@@ -1,0 +1,226 @@
+//! A condition in CEL: checked when it is read, decided per caller, explained when it refuses. Nobody else names CEL.
+
+mod check;
+mod explain;
+mod scene;
+
+use std::sync::{Arc, LazyLock};
+
+use cel::{
+    Context, Env, Program, Value,
+    common::types::CelString,
+    extensions,
+    parser::{Expression, ParseErrors},
+};
+
+use self::scene::Scene;
+pub use self::{
+    explain::{Explanation, Step},
+    scene::{CallerFacts, RequestFacts},
+};
+
+/// An expression over `user`, `session` and `request` that is true or false.
+pub struct Condition {
+    text: String,
+    program: Program,
+    /// The fields of `request` that it looks at: only these are made ready for it.
+    request_fields: Vec<&'static str>,
+}
+
+/// What is wrong with a condition, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Flaw {
+    /// Bytes into the text of the condition.
+    pub at: usize,
+    /// In words.
+    pub message: String,
+}
+
+/// Why a condition is not true.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Untrue {
+    /// It is false.
+    False,
+    /// It could not be worked out: a missing field, an overflow. Whoever asks is refused.
+    Error(String),
+}
+
+impl Condition {
+    /// Reads and checks a condition.
+    ///
+    /// # Errors
+    /// For the first thing that is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, Flaw> {
+        let program = LANGUAGE.compile(text).map_err(|errors| syntax_flaw(text, &errors))?;
+        let request_fields = check::check(&program, text)?;
+        Ok(Self { text: text.to_owned(), program, request_fields })
+    }
+
+    /// The condition as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the same caller may be decided differently from one request to the next.
+    pub fn looks_at_request(&self) -> bool {
+        !self.request_fields.is_empty()
+    }
+
+    /// Decides.
+    ///
+    /// # Errors
+    /// If it is not true.
+    pub fn holds(&self, caller: &CallerFacts, request: &RequestFacts<'_>) -> Result<(), Untrue> {
+        let scene = self.scene(caller, request);
+        match evaluate(self.program.expression(), &scene) {
+            Ok(Value::Bool(true)) => Ok(()),
+            Ok(Value::Bool(false)) => Err(Untrue::False),
+            Ok(other) => {
+                Err(Untrue::Error(format!("gives {}, not true or false", other.type_of())))
+            }
+            Err(error) => Err(Untrue::Error(error)),
+        }
+    }
+
+    /// Shows every part of the condition with the value that it has, and which one made it untrue.
+    pub fn explain(&self, caller: &CallerFacts, request: &RequestFacts<'_>) -> Explanation {
+        explain::explain(self.program.expression(), &self.scene(caller, request))
+    }
+
+    fn scene<'a>(&self, caller: &'a CallerFacts, request: &RequestFacts<'_>) -> Scene<'a> {
+        Scene::new(caller, request, &self.request_fields)
+    }
+}
+
+/// CEL's standard functions, those for strings and lists, and `lower()`.
+static LANGUAGE: LazyLock<Arc<Env>> = LazyLock::new(|| {
+    let mut language = Env::stdlib();
+    let extended = language
+        .add_extension(extensions::strings)
+        .and_then(|()| language.add_extension(extensions::lists))
+        .and_then(|()| cel::add_member_overload!(language, fn lower: (CelString) -> CelString));
+    extended.expect("none of these is declared twice");
+    Arc::new(language)
+});
+
+/// Unicode lower case, unlike CEL's own `lowerAscii`.
+fn lower(this: &CelString<'_>) -> CelString<'static> {
+    this.inner().to_lowercase().into()
+}
+
+fn evaluate(expression: &Expression, scene: &Scene<'_>) -> Result<Value, String> {
+    resolve(expression, scene).map_err(|error| error.to_string())
+}
+
+fn resolve(expression: &Expression, scene: &Scene<'_>) -> cel::ResolveResult {
+    let mut context = Context::with_env(Arc::clone(&LANGUAGE));
+    context.set_variable_resolver(scene);
+    context.resolve(expression)
+}
+
+fn syntax_flaw(text: &str, errors: &ParseErrors) -> Flaw {
+    let Some(first) = errors.errors.first() else {
+        return Flaw { at: 0, message: "cannot be read".into() };
+    };
+    let (line, column) = first.pos;
+    let before: usize =
+        text.split_inclusive('\n').take(usize::try_from(line - 1).unwrap_or(0)).map(str::len).sum();
+    let in_line = text[before..].chars().take(usize::try_from(column - 1).unwrap_or(0));
+    Flaw { at: before + in_line.map(char::len_utf8).sum::<usize>(), message: first.msg.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::made_up;
+
+    fn holds(text: &str) -> Result<(), Untrue> {
+        let condition = Condition::parse(text).unwrap_or_else(|flaw| panic!("{text}: {flaw:?}"));
+        condition.holds(&made_up::caller_facts(), &made_up::request())
+    }
+
+    fn flaw(text: &str) -> (usize, String) {
+        let flaw = Condition::parse(text).err().unwrap_or_else(|| panic!("{text} was accepted"));
+        (flaw.at, flaw.message)
+    }
+
+    #[test]
+    fn a_condition_sees_user_session_and_request() {
+        for text in [
+            "true",
+            r#""staff" in user.roles && request.method in ["GET", "HEAD"]"#,
+            r#"user.name.lower() == "ada lövelace""#,
+            r#"user.domain == "example.com" && user.email.endsWith("@Example.com")"#,
+            "!user.disabled && user.id.size() == 36",
+            r#"user.createdAt < request.time && request.time - user.createdAt > duration("1h")"#,
+            r#"session.createdAt.getFullYear() > 2000 && session.address == "192.0.2.7""#,
+            r#"request.path.startsWith("/reports/") && request.host == "app.example.com""#,
+            r#"request.scheme == "https" && request.address == "192.0.2.9""#,
+            r#"user.roles.exists(role, role.startsWith("st"))"#,
+            r#"user.roles.filter(r, r != "staff").size() == 1"#,
+            r#"user.name.matches("^Ada .*") && has(user.email)"#,
+            r#"request.path.split("/")[1] == "reports""#,
+            "user.lastLoginAt == null || user.lastLoginAt < request.time",
+        ] {
+            assert_eq!(holds(text), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_false_or_fails_is_untrue() {
+        assert_eq!(holds(r#""boss" in user.roles"#), Err(Untrue::False));
+        for failing in [
+            r#"user.roles[7] == "staff""#,
+            "9223372036854775807 + user.name.size() > 0",
+            r#"int(user.name) > 1"#,
+            r#"timestamp(user.name) < request.time"#,
+        ] {
+            assert!(matches!(holds(failing), Err(Untrue::Error(_))), "{failing}");
+        }
+    }
+
+    #[test]
+    fn only_conditions_over_the_request_differ_between_requests() {
+        for (text, looks) in [
+            ("user.disabled", false),
+            (r#"session.address == "::1""#, false),
+            (r#"request.method == "GET""#, true),
+            ("request.time > user.createdAt", true),
+            (r#"user.roles.exists(r, r == request.path)"#, true),
+        ] {
+            assert_eq!(Condition::parse(text).unwrap().looks_at_request(), looks, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_flaw_is_named_with_its_place_and_the_nearest_word() {
+        assert_eq!(flaw("user.nmae == \"x\""), (4, "user.nmae: did you mean name?".into()));
+        assert_eq!(flaw("usr.name == \"x\""), (0, "usr: did you mean user?".into()));
+        assert_eq!(flaw("user.name.lowr() == \"x\""), (14, "lowr(): did you mean lower()?".into()));
+        assert_eq!(
+            flaw("true && user[\"nmae\"] == 1"),
+            (12, "user.nmae: did you mean name?".into())
+        );
+        assert_eq!(
+            flaw("user.roles.exists(r, x == r)").1,
+            "x: unknown variable (there are user, session and request)"
+        );
+        assert_eq!(flaw("user.name"), (4, "gives string, not true or false".into()));
+        assert_eq!(flaw("size(user.roles)"), (4, "gives int, not true or false".into()));
+        assert!(
+            flaw("user.disabled &&").1.contains("Syntax error"),
+            "{:?}",
+            flaw("user.disabled &&")
+        );
+        assert!(flaw("").1.contains("Syntax error"), "{:?}", flaw(""));
+        assert_eq!(flaw("true &&\n  user.neme == 1").0, 14, "in the second line");
+        for badly_typed in
+            ["user.name + 1 == 2", "user.disabled || user.name", "user.id.contains(1)"]
+        {
+            let (_, message) = flaw(badly_typed);
+            let about_types =
+                ["overload", "type", "operator"].iter().any(|word| message.contains(word));
+            assert!(about_types, "{badly_typed}: {message}");
+        }
+    }
+}
