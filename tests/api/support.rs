@@ -17,7 +17,7 @@ use axum::{
 use doorward::{
     Doorward, MissingKey, Settings, api,
     clock::{Clock, Timestamp},
-    config::DatabaseUrl,
+    config::{DatabaseUrl, Sources},
     password::Cost,
 };
 use serde_json::{Value, json};
@@ -88,6 +88,16 @@ impl House {
         let clock = Clock::new(move || Timestamp::from_seconds(hand.load(Ordering::Relaxed)));
         let doorward = Doorward::open_with(settings, MissingKey::Refuse, clock).await.unwrap();
         Self { app: api::service(doorward.clone()), doorward, seconds, folder }
+    }
+
+    /// Settings from the text of a file, or the one line that says what is wrong with it.
+    pub fn settings_from(file: &str) -> Result<Settings, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("doorward.toml");
+        std::fs::write(&path, file).unwrap();
+        let sources = Sources { flags: vec![], file: Some(path), environment: vec![] };
+        let shortened = format!("{}/", folder.path().display());
+        Settings::load(sources).map_err(|error| error.to_string().replace(&shortened, ""))
     }
 
     pub fn let_pass(&self, time: Duration) {

@@ -1,0 +1,430 @@
+//! Guards that an operator declares, as proxies and apps ask them.
+
+use axum::{
+    body::Body,
+    extract::ConnectInfo,
+    http::{Method, Request, StatusCode, header},
+};
+use doorward::{Settings, config::IdentityHeaders};
+
+use crate::support::{Answer, House, UNAUTHORIZED};
+
+const PASSED: (u16, &str) = (200, r#""You may pass.""#);
+const REFUSED: (u16, &str) = (401, UNAUTHORIZED);
+
+/// A house with the guards of a settings file.
+async fn house(file: &str) -> House {
+    let guards = settings(file).guards;
+    House::open_with(|settings| settings.guards = guards).await
+}
+
+fn settings(file: &str) -> Settings {
+    House::settings_from(file).unwrap_or_else(|error| panic!("{error}"))
+}
+
+async fn give_role(house: &House, id: &str, role: &str) {
+    let role = doorward::user::Role::parse(role).unwrap();
+    let now = doorward::clock::Timestamp::from_seconds(1_800_000_001);
+    assert!(house.doorward.store().grant_role(id.parse().unwrap(), &role, now).await.unwrap());
+}
+
+fn identity(answer: &Answer) -> [Option<&str>; 4] {
+    ["x-auth-user-id", "x-auth-policy", "x-auth-user-name", "x-auth-user-email"]
+        .map(|name| answer.header(name))
+}
+
+const STAFF: &str = r#"
+    [guards.staff]
+    allow = '"staff" in user.roles && request.method in ["GET", "HEAD"]'
+    grant = "user"
+
+    [guards.domain]
+    allow = 'user.domain == "example.com"'
+"#;
+
+#[tokio::test]
+async fn a_declared_guard_admits_by_its_condition_and_tells_what_it_grants() {
+    let house = house(STAFF).await;
+    let zoe = house.register("Zoë Öz", "zoe@example.com").await;
+    assert_eq!(house.guard("staff", &zoe.token).await.told(), REFUSED);
+
+    give_role(&house, &zoe.id, "staff").await;
+    let answer = house.guard("staff", &zoe.token).await;
+    assert_eq!(answer.told(), PASSED, "a role bites at the next request");
+    let id = zoe.id.as_str();
+    assert_eq!(
+        identity(&answer),
+        [Some(id), Some("staff"), Some("Zo%C3%AB %C3%96z"), Some("zoe@example.com")]
+    );
+    assert_eq!(answer.header(header::CACHE_CONTROL), Some("no-store"));
+    assert_eq!(answer.header(header::VARY), Some("Authorization"));
+
+    let answer = house.guard("domain", &zoe.token).await;
+    assert_eq!(identity(&answer), [Some(id), Some("domain"), Some(""), Some("")]);
+    let bearer = format!("Bearer {}", zoe.token);
+    let answer = house.ask(Method::POST, "/api/auth/staff", &[&bearer]).await;
+    assert_eq!(answer.told(), REFUSED);
+    assert_eq!(identity(&answer), [None; 4], "a refusal tells nobody's name");
+    assert_eq!(
+        answer.header(header::WWW_AUTHENTICATE),
+        Some(r#"Bearer realm="doorward", error="insufficient_scope""#)
+    );
+    assert_eq!(answer.header(header::VARY), Some("Authorization"));
+}
+
+#[tokio::test]
+async fn a_guard_answers_every_method_and_path_below_it_and_ignores_query_and_body() {
+    let house = house(STAFF).await;
+    let ada = house.register("Ada", "ada@example.com").await;
+    let bearer = format!("Bearer {}", ada.token);
+    for guard in ["guard", "domain"] {
+        for tail in ["", "/x", "/deep/er/path?query=1", "/a%2fb"] {
+            for method in
+                [Method::GET, Method::PUT, Method::OPTIONS, Method::from_bytes(b"QUERY").unwrap()]
+            {
+                let path = format!("/api/auth/{guard}{tail}");
+                let answer = house.ask(method.clone(), &path, &[&bearer]).await;
+                assert_eq!(answer.status, StatusCode::OK, "{method} {path}");
+                let answer = house.ask(method.clone(), &path, &[]).await;
+                assert_eq!(answer.told(), REFUSED, "{method} {path}");
+            }
+        }
+    }
+    let request = Request::post("/api/auth/domain")
+        .header(header::AUTHORIZATION, &bearer)
+        .header(header::CONTENT_TYPE, "text/plain")
+        .body(Body::from("anything"));
+    assert_eq!(house.send(request.unwrap()).await.told(), PASSED);
+    let unheard = house.ask(Method::GET, "/api/auth/unheard-of/x", &[&bearer]).await;
+    assert_eq!(unheard.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_documents_guards_written_as_conditions_decide_as_the_built_in_ones() {
+    let house = house(
+        r#"
+        [guards.as-guard]
+        allow = "true"
+        [guards.as-miles]
+        allow = 'user.name.lower() == "miles davis"'
+        grant = "user"
+        "#,
+    )
+    .await;
+    let names = ["Miles Davis", "miles DAVIS", "Miles", "Ada", "MİLES DAVIS", "Miles  Davis"];
+    let mut callers = vec![vec![], vec!["Basic x".to_owned()], vec!["Bearer x.y.z".to_owned()]];
+    for (number, name) in names.iter().enumerate() {
+        let member = house.register(name, &format!("user{number}@example.com")).await;
+        callers.push(vec![format!("Bearer {}", member.token)]);
+        callers.push(vec![format!("bearer  {}", member.token)]);
+        callers.push(vec![format!("Bearer {}x", member.token)]);
+        callers.push(vec![format!("Bearer {}", member.token); 2]);
+        let gone = house.register(name, &format!("gone{number}@example.com")).await;
+        house.doorward.store().delete_user(gone.id.parse().unwrap()).await.unwrap();
+        callers.push(vec![format!("Bearer {}", gone.token)]);
+    }
+    for caller in callers {
+        let caller: Vec<_> = caller.iter().map(String::as_str).collect();
+        for (built_in, declared) in [("guard", "as-guard"), ("miles", "as-miles")] {
+            for method in [Method::GET, Method::POST, Method::HEAD] {
+                let [one, other] = [built_in, declared].map(|guard| format!("/api/auth/{guard}"));
+                let one = house.ask(method.clone(), &one, &caller).await;
+                let other = house.ask(method.clone(), &other, &caller).await;
+                assert_eq!(one.status, other.status, "{method} {built_in} by {caller:?}");
+                for name in
+                    ["www-authenticate", "x-auth-user-id", "x-auth-user-name", "cache-control"]
+                {
+                    assert_eq!(
+                        one.header(name),
+                        other.header(name),
+                        "{name} of {built_in} by {caller:?}"
+                    );
+                }
+                if one.status == StatusCode::UNAUTHORIZED {
+                    assert_eq!(one.body, other.body);
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_guard_that_only_reports_admits_and_remembers_whom_it_would_have_refused() {
+    let house =
+        house("[guards.soon]\nallow = '\"staff\" in user.roles'\nmode = \"report\"\n").await;
+    let ada = house.register("Ada", "ada@example.com").await;
+    let answer = house.guard("soon", &ada.token).await;
+    assert_eq!(answer.told(), PASSED);
+    assert_eq!(answer.header("x-auth-user-id"), Some(ada.id.as_str()));
+    let answer = house.ask(Method::GET, "/api/auth/soon", &[]).await;
+    assert_eq!(answer.told(), PASSED);
+    assert_eq!(identity(&answer), [Some(""), Some("soon"), Some(""), Some("")]);
+}
+
+#[tokio::test]
+async fn every_refusal_leads_to_its_reason() {
+    let house = house(
+        r#"
+        [guards.staff]
+        allow = '!user.disabled && "staff" in user.roles'
+        [guards.seventh]
+        allow = 'user.roles[7] == "x"'
+        [guards.overflow]
+        allow = '9223372036854775807 + size(user.name) > 0'
+        "#,
+    )
+    .await;
+    let ada = house.register("Ada", "ada@example.com").await;
+    let gone = house.register("Bob", "bob@example.com").await;
+    house.doorward.store().delete_user(gone.id.parse().unwrap()).await.unwrap();
+    let ended = house.register("Eve", "eve@example.com").await;
+    house.doorward.store().end_sessions(ended.id.parse().unwrap()).await.unwrap();
+    let why = async |guard: &str, token: Option<&str>| {
+        let bearer = token.map(|token| format!("Bearer {token}"));
+        let authorization: Vec<_> = bearer.iter().map(String::as_str).collect();
+        let answer = house.ask(Method::GET, &format!("/api/auth/{guard}"), &authorization).await;
+        assert_eq!(answer.told(), REFUSED);
+        let id = answer.header("x-decision-id").expect("a decision id").to_owned();
+        house.doorward.refusal(&id).expect("the refusal is remembered")
+    };
+    for guard in ["staff", "guard"] {
+        assert_eq!(why(guard, None).await.token, "no token was sent");
+        assert!(why(guard, Some("x.y.z")).await.token.starts_with("not a token of this service"));
+        assert_eq!(why(guard, Some(&gone.token)).await.token, "its user has been deleted");
+        assert_eq!(why(guard, Some(&ended.token)).await.token, "its session has ended");
+    }
+    let refusal = why("staff", Some(&ada.token)).await;
+    assert_eq!((refusal.token.as_str(), refusal.user), ("good", Some(ada.id.clone())));
+    assert_eq!(refusal.condition.as_deref(), Some(r#"!user.disabled && "staff" in user.roles"#));
+    let culprit = refusal.explanation.unwrap().culprit;
+    assert_eq!(
+        (culprit.text.as_str(), culprit.value.as_str()),
+        (r#""staff" in user.roles"#, "false")
+    );
+    for (guard, error) in [("seventh", "Index out of bounds"), ("overflow", "verflow")] {
+        let culprit = why(guard, Some(&ada.token)).await.explanation.unwrap().culprit;
+        assert!(
+            culprit.value.starts_with("error: ") && culprit.value.contains(error),
+            "{culprit:?}"
+        );
+    }
+    assert_eq!(why("miles", Some(&ada.token)).await.guard, "Designated");
+    house.let_pass(std::time::Duration::from_secs(24 * 60 * 60));
+    assert_eq!(why("staff", Some(&ada.token)).await.token, "expired");
+}
+
+#[tokio::test]
+async fn a_proxy_is_believed_in_its_style_and_from_its_network_only() {
+    let house = house(
+        r#"
+        [guards.plain]
+        allow = 'request.method == "GET"'
+        [guards.nginx]
+        allow = 'request.method == "GET" && request.path.startsWith("/public/")'
+        proxy = "nginx"
+        [guards.envoy]
+        allow = 'request.path.startsWith("/public/")'
+        proxy = "envoy"
+        "#,
+    )
+    .await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    let ask = async |path: &str, peer: [u8; 4], headers: &[(&str, &str)]| {
+        let mut request = Request::get(format!("/api/auth/{path}"))
+            .header(header::AUTHORIZATION, format!("Bearer {token}"))
+            .extension(ConnectInfo(std::net::SocketAddr::from((peer, 9))));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        house.send(request.body(Body::empty()).unwrap()).await.status == StatusCode::OK
+    };
+    let (proxy, stranger) = ([127, 0, 0, 1], [192, 0, 2, 1]);
+    let told = |method, uri| [("x-original-method", method), ("x-original-uri", uri)];
+    assert!(ask("nginx", proxy, &told("GET", "/public/x?y")).await);
+    assert!(!ask("nginx", proxy, &told("POST", "/public/x")).await);
+    assert!(!ask("nginx", proxy, &told("GET", "/private/x")).await);
+    assert!(!ask("nginx", proxy, &told("GET", "/public/../private")).await);
+    assert!(!ask("nginx", proxy, &[]).await, "what the proxy leaves out is missing");
+    assert!(!ask("nginx", stranger, &told("GET", "/public/x")).await);
+    assert!(
+        !ask("nginx", proxy, &[("x-forwarded-method", "GET"), ("x-forwarded-uri", "/public/x")])
+            .await
+    );
+    assert!(ask("plain", stranger, &told("POST", "/x")).await, "no style, nothing is looked at");
+    assert!(ask("envoy/public/x", proxy, &[]).await);
+    assert!(!ask("envoy/private/x", proxy, &[("x-forwarded-uri", "/public/x")]).await);
+    assert!(!ask("envoy/public/%2e%2e/private", proxy, &[]).await);
+    assert!(!ask("env%6Fy/private", proxy, &[]).await);
+}
+
+#[tokio::test]
+async fn a_preflight_passes_where_the_guard_says_so() {
+    let file = "[guards.open]\nallow = 'true'\npreflight = true\n[guards.shut]\nallow = 'true'\n";
+    let house = house(file).await;
+    let ask = async |guard: &str, method: &str, headers: &[&str]| {
+        let mut request = Request::builder().method(method).uri(format!("/api/auth/{guard}"));
+        for name in headers {
+            request = request.header(*name, "x");
+        }
+        house.send(request.body(Body::empty()).unwrap()).await.status.as_u16()
+    };
+    let preflight = ["origin", "access-control-request-method"];
+    assert_eq!(ask("open", "OPTIONS", &preflight).await, 200);
+    assert_eq!(ask("shut", "OPTIONS", &preflight).await, 401);
+    assert_eq!(ask("open", "OPTIONS", &preflight[..1]).await, 401);
+    assert_eq!(ask("open", "GET", &preflight).await, 401);
+}
+
+#[tokio::test]
+async fn other_sets_of_identity_headers_are_sent_on_demand() {
+    let guards = settings(STAFF).guards;
+    let house = House::open_with(|settings| {
+        settings.guards = guards;
+        settings.identity_headers = vec![IdentityHeaders::Remote, IdentityHeaders::XAuthRequest];
+    })
+    .await;
+    let ada = house.register("Ada", "ada@example.com").await;
+    give_role(&house, &ada.id, "staff").await;
+    give_role(&house, &ada.id, "admin").await;
+    let answer = house.guard("staff", &ada.token).await;
+    for (name, value) in [
+        ("remote-user", ada.id.as_str()),
+        ("remote-name", "Ada"),
+        ("remote-email", "ada@example.com"),
+        ("remote-groups", "admin,staff"),
+        ("x-auth-request-user", &ada.id),
+        ("x-auth-request-preferred-username", "Ada"),
+        ("x-auth-request-email", "ada@example.com"),
+        ("x-auth-request-groups", "admin,staff"),
+    ] {
+        assert_eq!(answer.header(name), Some(value), "{name}");
+    }
+    let answer = house.guard("domain", &ada.token).await;
+    assert_eq!(answer.header("remote-groups"), Some(""), "sent, and empty");
+}
+
+#[tokio::test]
+async fn a_decision_that_does_not_depend_on_the_request_is_not_shared_between_guards() {
+    let house = house("[guards.yes]\nallow = 'true'\n[guards.no]\nallow = 'user.disabled'\n").await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    for _ in 0..100 {
+        assert_eq!(house.guard("yes", &token).await.status, StatusCode::OK);
+        assert_eq!(house.guard("no", &token).await.status, StatusCode::UNAUTHORIZED);
+    }
+    assert_eq!(house.doorward.work_done().look_ups, 1);
+}
+
+#[tokio::test]
+async fn other_guards_are_put_in_force_all_at_once() {
+    let house = house("[guards.door]\nallow = 'true'\n").await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    assert_eq!(house.guard("door", &token).await.status, StatusCode::OK);
+    house.doorward.replace_guards(settings("[guards.door]\nallow = 'user.disabled'\n").guards);
+    assert_eq!(house.guard("door", &token).await.status, StatusCode::UNAUTHORIZED);
+    house.doorward.replace_guards(settings("").guards);
+    assert_eq!(house.guard("door", &token).await.status, StatusCode::NOT_FOUND);
+}
+
+#[test]
+fn every_kind_of_broken_guard_is_refused_with_its_place() {
+    let broken = [
+        (
+            "[guards.a]\nallow = 'user.nmae == \"x\"'",
+            "doorward.toml:2:14: guards.a.allow: user.nmae: did you mean name?",
+        ),
+        (
+            "[guards.a]\nallow = 'usr.name == \"x\"'",
+            "doorward.toml:2:10: guards.a.allow: usr: did you mean user?",
+        ),
+        (
+            "[guards.a]\nallow = 'user.name.lowr() == \"x\"'",
+            "doorward.toml:2:24: guards.a.allow: lowr(): did you mean lower()?",
+        ),
+        (
+            "[guards.a]\nallow = 'user.name'",
+            "doorward.toml:2:14: guards.a.allow: gives string, not true or false",
+        ),
+        (
+            "[guards.a]\nallow = '''\ntrue &&\nuser.x'''",
+            "doorward.toml:4:5: guards.a.allow: user.x: unknown field (user has id, name, email, domain, roles, disabled, createdAt, updatedAt, lastLoginAt)",
+        ),
+        (
+            "[guards.Staff]\nallow = 'true'",
+            "doorward.toml:1:9: guards.Staff: not a name for a guard: 1 to 64 of a-z, 0-9 and -",
+        ),
+        (
+            "[guards.login]\nallow = 'true'",
+            "doorward.toml:1:9: guards.login: /api/auth/login is taken: choose another name",
+        ),
+        (
+            "[guards.miles]\nallow = 'true'",
+            "guards.miles: the name policy guards /api/auth/miles (designated.segment): choose another name",
+        ),
+        (
+            "[guards.a]\ngrant = 'id'",
+            "doorward.toml:1:9: guards.a: has no condition: allow = '…' is missing",
+        ),
+        (
+            "[guards.a]\nallow = 'true'\ngrant = 'all'",
+            "doorward.toml:3:9: guards.a.grant: \"all\" is not one of id, user",
+        ),
+        (
+            "[guards.a]\nallow = 'true'\nmod = 'report'",
+            "doorward.toml:3:1: guards.a.mod: unknown setting: did you mean mode?",
+        ),
+        (
+            "[guards.a]\nallow = true",
+            "doorward.toml:2:9: guards.a.allow: a value of type boolean is not a text",
+        ),
+        (
+            "[guards]\na = 'true'",
+            "doorward.toml:2:1: guards.a: a value of type string is not a table",
+        ),
+        ("guards = 1", "doorward.toml:1:10: guards: not a table: write [guards.NAME]"),
+        (
+            "[guards.a]\nallow = '\"staff\" in user.roles'\n[[guards.a.expect]]\nallow = true\nuser = { roles = [\"boss\"] }",
+            "doorward.toml:3:1: guards.a.expect: this example should be allowed and is refused: \"staff\" in user.roles is false",
+        ),
+        (
+            "[guards.a]\nallow = 'true'\nexpect = [{ allow = false }]",
+            "doorward.toml:3:11: guards.a.expect: this example should be refused and is allowed: true is true",
+        ),
+        (
+            "[guards.a]\nallow = 'true'\nexpect = [{ user = { rolls = [] } }]",
+            "doorward.toml:3:22: guards.a.expect.user.rolls: unknown setting: did you mean roles?",
+        ),
+        (
+            "[guards.a]\nallow = 'true'\nexpect = [{}]",
+            "doorward.toml:3:11: guards.a.expect: does not say what is expected: allow = true or false",
+        ),
+    ];
+    for (file, expected) in broken {
+        assert_eq!(House::settings_from(file).map(|_| ()), Err(expected.to_owned()), "{file}");
+    }
+    let syntax = House::settings_from("[guards.a]\nallow = 'user.disabled &&'").unwrap_err();
+    assert!(
+        syntax.starts_with("doorward.toml:2:") && syntax.contains("guards.a.allow"),
+        "{syntax}"
+    );
+}
+
+#[test]
+fn examples_beside_a_condition_are_tried() {
+    let guards = settings(
+        r#"
+        [guards.staff]
+        allow = '"staff" in user.roles && request.method == "GET" && session.address == "192.0.2.1"'
+        [[guards.staff.expect]]
+        allow = true
+        user = { name = "Ada Lovelace", email = "ada@example.com", roles = ["staff"], disabled = false }
+        request = { method = "GET", host = "x", path = "/", scheme = "https", address = "::1" }
+        session = { address = "192.0.2.1" }
+        [[guards.staff.expect]]
+        allow = false
+        user = { roles = ["staff"] }
+        request = { method = "POST" }
+        "#,
+    )
+    .guards;
+    assert_eq!(guards.by_name("staff").unwrap().expectations.len(), 2);
+}
