@@ -14,8 +14,8 @@ use crate::{
 /// A request to a guard, and whom it came from.
 pub(super) struct Asked<'a> {
     pub(super) parts: &'a Parts,
-    /// The path behind that of the guard, with its leading slash.
-    pub(super) tail: &'a str,
+    /// The path behind that of the guard, with its leading slash, if there is any.
+    pub(super) tail: Option<&'a str>,
     pub(super) peer: IpAddr,
     pub(super) time: Timestamp,
 }
@@ -42,7 +42,7 @@ impl<'a> Asked<'a> {
             ProxyStyle::Traefik | ProxyStyle::Caddy | ProxyStyle::Haproxy => {
                 self.told("x-forwarded-uri")
             }
-            ProxyStyle::Envoy => Some(self.tail),
+            ProxyStyle::Envoy => self.tail,
         };
         let host = match style {
             ProxyStyle::Envoy => self.told(header::HOST.as_str()),
@@ -70,7 +70,7 @@ impl<'a> Asked<'a> {
         RequestFacts {
             method: Some(self.parts.method.as_str().into()),
             host: self.told(header::HOST.as_str()).map(host_name),
-            path: decoded_path(self.tail),
+            path: self.tail.and_then(decoded_path),
             scheme: Some("http".into()),
             address: self.peer.to_canonical(),
             time: self.time,
@@ -148,8 +148,12 @@ mod tests {
     }
 
     fn facts(parts: &Parts, peer: [u8; 4], style: Option<ProxyStyle>) -> String {
-        let asked =
-            Asked { parts, tail: "/tail", peer: peer.into(), time: Timestamp::from_millis(0) };
+        let asked = Asked {
+            parts,
+            tail: Some("/tail"),
+            peer: peer.into(),
+            time: Timestamp::from_millis(0),
+        };
         let RequestFacts { method, host, path, scheme, address, .. } =
             asked.facts(style, &["127.0.0.0/8".parse().unwrap()]);
         let [method, host, path, scheme] =

@@ -6,6 +6,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
+use serde::Deserialize;
+
 use super::{
     Challenge, Error,
     asked::Asked,
@@ -40,58 +42,51 @@ pub(super) async fn designated(
     admit(&doorward, &format!("You are {}.", doorward.designated().name()), &identity)
 }
 
-/// `/api/auth/<guard>` for a declared guard.
+/// `/api/auth/<guard>` for a declared guard, and `/api/auth/<guard>/<path>`, as proxies ask that put the guarded path
+/// behind the guard's.
 pub(super) async fn declared(
-    state: State<Doorward>,
-    Path(name): Path<String>,
-    peer: Peer,
-    parts: Parts,
-) -> Result<Response, Error> {
-    ask(state, &name, "/", peer, &parts).await
-}
-
-/// `/api/auth/<guard>/<path>`, as proxies ask that put the guarded path behind the guard's.
-pub(super) async fn declared_with_tail(
-    state: State<Doorward>,
-    Path((name, _)): Path<(String, String)>,
-    peer: Peer,
-    parts: Parts,
-) -> Result<Response, Error> {
-    // As it was sent, behind the slash that follows the guard: decoding it is for whoever looks at it.
-    let path = parts.uri.path();
-    let tail = path.match_indices('/').nth(3).map_or("/", |(slash, _)| &path[slash..]);
-    ask(state, &name, tail, peer, &parts).await
-}
-
-async fn ask(
     State(doorward): State<Doorward>,
-    name: &str,
-    tail: &str,
+    Path(path): Path<GuardPath>,
     Peer(origin): Peer,
-    parts: &Parts,
+    parts: Parts,
 ) -> Result<Response, Error> {
     let guards = doorward.guards();
-    let guard = guards.by_name(name).ok_or(Error::NotFound)?;
-    let asked = Asked { parts, tail, peer: origin.address, time: doorward.now() };
+    let guard = guards.by_name(&path.guard).ok_or(Error::NotFound)?;
+    let asked = Asked {
+        parts: &parts,
+        tail: tail(parts.uri.path()),
+        peer: origin.address,
+        time: doorward.now(),
+    };
     let request = asked.facts(guard.proxy, &doorward.settings().trusted_proxies);
     if guard.preflight && asked.is_preflight(&request) {
         return Ok(pass(&doorward, guard, None));
     }
-    let (answer, refusal, caller) = match identify(&doorward, &parts.headers).await? {
+    let (challenge, refusal, caller) = match identify(&doorward, &parts.headers).await? {
         Ok(caller) => match judge(&doorward, guard, &caller, &request) {
             None => return Ok(pass(&doorward, guard, Some(&caller))),
             Some(refusal) => (Challenge::InsufficientScope, refusal, Some(caller)),
         },
-        Err(unknown) => (unknown.challenge, unknown.refusal(name, &doorward), None),
+        Err(unknown) => (unknown.challenge, unknown.refusal(&guard.name, &doorward), None),
     };
     let decision = doorward.refuse(refusal.by(guard));
     match guard.mode {
-        Mode::Enforce => Err(Error::Unauthorized(answer, Some(decision))),
+        Mode::Enforce => Err(Error::Unauthorized(challenge, Some(decision))),
         Mode::Report => {
-            tracing::info!(guard = name, %decision, "would have been refused");
+            tracing::info!(guard = guard.name, %decision, "would have been refused");
             Ok(pass(&doorward, guard, caller.as_ref()))
         }
     }
+}
+
+#[derive(Deserialize)]
+pub(super) struct GuardPath {
+    guard: String,
+}
+
+/// What stands behind the guard in a path, as it was sent: decoding it is for whoever looks at it.
+fn tail(path: &str) -> Option<&str> {
+    path.match_indices('/').nth(3).map(|(slash, _)| &path[slash..])
 }
 
 /// The refusal of a caller whom the guard does not admit.

@@ -43,15 +43,21 @@ pub fn routes(doorward: Doorward) -> Router {
 /// Guards answer every method, because some proxies ask with that of the request that they guard, and every path
 /// below their own, because some put the guarded path there.
 fn guards(doorward: &Doorward) -> Router<Doorward> {
-    let designated = format!("/api/auth/{}", doorward.settings().designated_segment);
-    Router::new()
-        .route("/api/auth/guard", any(guard::authenticated))
-        .route("/api/auth/guard/{*tail}", any(guard::authenticated))
-        .route(&designated, any(guard::designated))
-        .route(&format!("{designated}/{{*tail}}"), any(guard::designated))
-        .route("/api/auth/{guard}", any(guard::declared))
-        .route("/api/auth/{guard}/{*tail}", any(guard::declared_with_tail))
-        .layer(from_fn(attend::attend_guard))
+    let designated = &doorward.settings().designated_segment;
+    [
+        ("guard", any(guard::authenticated)),
+        (designated, any(guard::designated)),
+        ("{guard}", any(guard::declared)),
+    ]
+    .into_iter()
+    .fold(Router::new(), |router, (guard, door)| {
+        let path = format!("/api/auth/{guard}");
+        router
+            .route(&path, door.clone())
+            .route(&format!("{path}/"), door.clone())
+            .route(&format!("{path}/{{*tail}}"), door)
+    })
+    .layer(from_fn(attend::attend_guard))
 }
 
 /// The whole service: the routes, and an answer to everything else.

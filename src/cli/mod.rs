@@ -4,6 +4,7 @@ mod config;
 mod guard;
 mod reload;
 mod serve;
+mod snippet;
 mod user;
 mod why;
 
@@ -46,6 +47,8 @@ enum Command {
     Why(why::Why),
     /// Have the running server read its guards anew
     Reload(reload::Reload),
+    /// Print a working piece for a proxy or an app that asks a guard
+    Snippet(snippet::Snippet),
     /// Show the settings in force
     Config(config::Config),
 }
@@ -63,6 +66,7 @@ pub fn main() -> ExitCode {
             Command::Guard(guard) => guard.run(settings),
             Command::Why(why) => why.run(settings),
             Command::Reload(reload) => reload.run(settings),
+            Command::Snippet(snippet) => snippet.run(&settings),
             Command::Config(config) => config.run(&settings),
         }
     };

@@ -78,7 +78,7 @@ async fn a_guard_answers_every_method_and_path_below_it_and_ignores_query_and_bo
     let ada = house.register("Ada", "ada@example.com").await;
     let bearer = format!("Bearer {}", ada.token);
     for guard in ["guard", "domain"] {
-        for tail in ["", "/x", "/deep/er/path?query=1", "/a%2fb"] {
+        for tail in ["", "/", "//x", "/x", "/deep/er/path?query=1", "/a%2fb"] {
             for method in
                 [Method::GET, Method::PUT, Method::OPTIONS, Method::from_bytes(b"QUERY").unwrap()]
             {

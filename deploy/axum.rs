@@ -1,0 +1,108 @@
+//! A layer that lets requests through only when Doorward says yes, and a tiny axum app behind it.
+//! Start: cargo add axum reqwest && cargo add tokio --features full && cp deploy/axum.rs src/main.rs && cargo run
+//!
+//! An app in Rust can also hold Doorward inside itself and ask nobody over HTTP: see `examples/embed.rs`.
+//!
+//! The app is asked as if a proxy stood before it: the four `X-Auth-*` headers come from Doorward or not at all.
+
+use std::{net::SocketAddr, time::Duration};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{ConnectInfo, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+
+const GUARD: &str = "http://127.0.0.1:3000/api/auth/guard";
+const IDENTITY: [&str; 4] =
+    ["x-auth-user-id", "x-auth-policy", "x-auth-user-name", "x-auth-user-email"];
+const REFUSED_WITH: [HeaderName; 4] =
+    [header::CONTENT_TYPE, header::WWW_AUTHENTICATE, header::CACHE_CONTROL, header::VARY];
+
+async fn doorward(
+    State(client): State<reqwest::Client>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    remove_identity(request.headers_mut());
+    let question = question(&request, peer);
+    // Away, or silent for 2 s: then nobody passes.
+    let Ok(answer) = client.get(GUARD).headers(question).send().await else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
+    match answer.status() {
+        StatusCode::OK => {
+            for name in IDENTITY {
+                if let Some(value) = answer.headers().get(name) {
+                    request.headers_mut().insert(name, value.clone());
+                }
+            }
+            next.run(request).await
+        }
+        StatusCode::UNAUTHORIZED => refusal(answer).await,
+        _ => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
+
+fn remove_identity(headers: &mut HeaderMap) {
+    let says_who = |name: &str| name.replace('_', "-").starts_with("x-auth-");
+    let forged: Vec<_> = headers.keys().filter(|name| says_who(name.as_str())).cloned().collect();
+    for name in forged {
+        headers.remove(name);
+    }
+}
+
+fn question(request: &Request, peer: SocketAddr) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    // All of them: Doorward refuses a request that brings two.
+    for value in request.headers().get_all(header::AUTHORIZATION) {
+        headers.append(header::AUTHORIZATION, value.clone());
+    }
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    for (name, value) in [
+        ("x-forwarded-for", peer.ip().to_string()),
+        ("x-forwarded-proto", "http".into()),
+        ("x-forwarded-host", host.unwrap_or_default().into()),
+        ("x-forwarded-method", request.method().to_string()),
+        ("x-forwarded-uri", request.uri().to_string()),
+    ] {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(name, value);
+        }
+    }
+    headers
+}
+
+async fn refusal(answer: reqwest::Response) -> Response {
+    let mut refusal = StatusCode::UNAUTHORIZED.into_response();
+    for name in REFUSED_WITH {
+        if let Some(value) = answer.headers().get(&name) {
+            refusal.headers_mut().insert(name, value.clone());
+        }
+    }
+    *refusal.body_mut() = Body::from(answer.bytes().await.unwrap_or_default());
+    refusal
+}
+
+async fn hello(headers: HeaderMap) -> String {
+    let id = headers["x-auth-user-id"].to_str().unwrap_or_default();
+    format!("Hello, user {id}.\n")
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // A proxy named in the environment has no business with the tokens.
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(2)).build()?;
+    let app = Router::new()
+        .route("/", get(hello))
+        .layer(middleware::from_fn_with_state(client, doorward))
+        .into_make_service_with_connect_info::<SocketAddr>();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+    axum::serve(listener, app).await?;
+    Ok(())
+}

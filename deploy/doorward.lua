@@ -1,0 +1,53 @@
+-- The action lua.doorward <url> for HAProxy 2.5 and later: asks Doorward, copies the identity on a yes,
+-- hands Doorward's refusal to the client, and leaves every other answer to the rule that follows it.
+-- Loaded by haproxy.cfg.
+
+-- HAProxy asks up to four times: 2 s in all.
+local TIMEOUT_MS = 500
+
+local ASKED_WITH = {
+    "authorization",
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    "x-forwarded-host",
+    "x-forwarded-method",
+    "x-forwarded-uri",
+}
+local IDENTITY = { "x-auth-user-id", "x-auth-policy", "x-auth-user-name", "x-auth-user-email" }
+local REFUSED_WITH = { "content-type", "www-authenticate", "cache-control", "vary" }
+
+-- HAProxy counts the values of a header from 0, its HTTP client from 1.
+local function values(header)
+    local list = {}
+    for i = 0, #header do
+        list[i + 1] = header[i]
+    end
+    return list
+end
+
+core.register_action("doorward", { "http-req" }, function(txn, url)
+    local sent = txn.http:req_get_headers()
+    local question = {}
+    for _, name in ipairs(ASKED_WITH) do
+        if sent[name] then
+            question[name] = values(sent[name])
+        end
+    end
+
+    local answer = core.httpclient():get({ url = url, headers = question, timeout = TIMEOUT_MS })
+
+    if answer.status == 200 then
+        for _, name in ipairs(IDENTITY) do
+            txn.http:req_set_header(name, answer.headers[name][0])
+        end
+        txn:set_var("txn.doorward_agreed", true)
+    elseif answer.status == 401 then
+        local refusal = txn:reply({ status = 401, body = answer.body })
+        for _, name in ipairs(REFUSED_WITH) do
+            if answer.headers[name] then
+                refusal:add_header(name, answer.headers[name][0])
+            end
+        end
+        txn:done(refusal)
+    end
+end, 1)

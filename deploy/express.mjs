@@ -1,0 +1,67 @@
+// Express middleware that lets requests through only when Doorward says yes, and a tiny app behind it.
+// Start: npm install express && node deploy/express.mjs
+//
+// The app is asked as if a proxy stood before it: the four X-Auth-* headers come from Doorward or not at all.
+// `req.caller` holds the same, decoded.
+
+import { pathToFileURL } from 'node:url';
+import express from 'express';
+
+const GUARD = 'http://127.0.0.1:3000/api/auth/guard';
+const IDENTITY = ['x-auth-user-id', 'x-auth-policy', 'x-auth-user-name', 'x-auth-user-email'];
+const REFUSED_WITH = ['content-type', 'www-authenticate', 'cache-control', 'vary'];
+
+export async function doorward(req, res, next) {
+  for (const headers of [req.headers, req.headersDistinct]) {
+    for (const name of Object.keys(headers)) {
+      if (/^x[-_]auth[-_]/.test(name)) delete headers[name];
+    }
+  }
+
+  const { answer, refusal } = await ask(req);
+  if (answer?.status === 200) {
+    for (const name of IDENTITY) {
+      req.headers[name] = answer.headers.get(name) ?? '';
+      req.headersDistinct[name] = [req.headers[name]];
+    }
+    const [id, policy, name, email] = IDENTITY.map((name) => decodeURIComponent(req.headers[name]));
+    req.caller = { id, policy, name, email };
+    next();
+  } else if (answer?.status === 401) {
+    for (const name of REFUSED_WITH) {
+      if (answer.headers.has(name)) res.setHeader(name, answer.headers.get(name));
+    }
+    res.status(401).end(refusal);
+  } else {
+    res.status(503).json({ message: 'The request could not be authorised.' });
+  }
+}
+
+// No answer at all when Doorward is away or silent for 2 s.
+async function ask(req) {
+  const headers = {
+    'X-Forwarded-For': req.socket.remoteAddress,
+    'X-Forwarded-Proto': req.socket.encrypted ? 'https' : 'http',
+    'X-Forwarded-Host': req.headers.host ?? '',
+    'X-Forwarded-Method': req.method,
+    'X-Forwarded-Uri': req.originalUrl,
+  };
+  // Of two Authorization headers, `req.headers` would show just the first; Doorward has to see that there are two.
+  const authorization = req.headersDistinct.authorization?.join(', ');
+  if (authorization) headers.Authorization = authorization;
+  try {
+    const answer = await fetch(GUARD, { headers, redirect: 'manual', signal: AbortSignal.timeout(2000) });
+    return { answer, refusal: await answer.text() };
+  } catch {
+    return {};
+  }
+}
+
+export const app = express();
+app.use(doorward);
+app.get('/', (req, res) => res.send(`Hello, user ${req.caller.id}.\n`));
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const [host, port] = '127.0.0.1:8080'.split(':');
+  app.listen(port, host);
+}
