@@ -21,8 +21,8 @@ use tokio::{
 use crate::{
     Caller, Doorward, OpenError, Settings,
     clock::Timestamp,
-    config,
-    data::{self, DataFolder},
+    config::{self, DatabaseUrl},
+    data::{self, DataFolder, SocketPath},
     guard::{Explanation, Guard, MadeUpRequest, Mode, Refusal},
     session::{Origin, Session, SessionId},
     store,
@@ -187,14 +187,17 @@ pub enum Error {
     /// No server runs, and the database cannot be opened without one.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// Nobody has ever started a server with this database.
+    #[error("there is no database {0} yet: `doorward serve` makes it")]
+    NoDatabase(DatabaseUrl),
     /// The order is for a running server, and none runs.
     #[error("no doorward is running on this database: the guards are read when it starts")]
     NotRunning,
     /// A server runs and cannot be reached.
-    #[error("a doorward is running, but {} cannot be reached: {error}", .socket.display())]
+    #[error("a doorward is running on {}, but cannot be reached: {error}", .folder.display())]
     Unreachable {
-        /// Where it should listen.
-        socket: PathBuf,
+        /// Its data folder.
+        folder: PathBuf,
         /// What the system said.
         error: io::Error,
     },
@@ -205,13 +208,17 @@ pub enum Error {
 /// # Errors
 /// If neither can be done.
 pub async fn give(settings: Settings, order: &Order) -> Result<Report, Error> {
-    let socket = DataFolder::socket(settings.database.data_folder());
+    let DatabaseUrl::Sqlite(file) = &settings.database;
+    if !file.exists() {
+        return Err(Error::NoDatabase(settings.database));
+    }
+    let folder = settings.database.data_folder().to_owned();
     let again = settings.clone();
     match Doorward::open(settings).await {
         Ok(_) if matches!(order, Order::Reload) => Err(Error::NotRunning),
         Ok(doorward) => Ok(carry_out(&doorward, &move || Ok(again.clone()), order).await),
         Err(OpenError::Data(data::Error::InUse { .. })) => {
-            send(&socket, order).await.map_err(|error| Error::Unreachable { socket, error })
+            send(&folder, order).await.map_err(|error| Error::Unreachable { folder, error })
         }
         Err(error) => Err(error.into()),
     }
@@ -355,7 +362,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Where a running server takes orders. The socket is removed when this is dropped.
 pub struct Orders {
     listener: UnixListener,
-    socket: PathBuf,
+    socket: SocketPath,
 }
 
 impl Orders {
@@ -364,7 +371,7 @@ impl Orders {
     /// # Errors
     /// If the socket cannot be made.
     pub fn listen(doorward: &Doorward) -> io::Result<Self> {
-        let socket = DataFolder::socket(doorward.folder().path());
+        let socket = DataFolder::socket(doorward.folder().path())?;
         match fs::remove_file(&socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -414,8 +421,9 @@ async fn answer(
     writer.write_all(&to_line(&report)).await
 }
 
-async fn send(socket: &Path, order: &Order) -> io::Result<Report> {
-    let mut stream = UnixStream::connect(socket).await?;
+async fn send(folder: &Path, order: &Order) -> io::Result<Report> {
+    let socket = DataFolder::socket(folder)?;
+    let mut stream = UnixStream::connect(&socket).await?;
     stream.write_all(&to_line(order)).await?;
     let mut report = String::new();
     BufReader::new(stream).read_line(&mut report).await?;

@@ -3,7 +3,10 @@
 use std::{
     fs::{self, File, OpenOptions, Permissions, TryLockError},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
 };
 
@@ -87,8 +90,11 @@ impl DataFolder {
     }
 
     /// Where a running server can be spoken to.
-    pub fn socket(folder: &Path) -> PathBuf {
-        folder.join("doorward.sock")
+    ///
+    /// # Errors
+    /// If the folder has a long name and cannot be opened.
+    pub fn socket(folder: &Path) -> io::Result<SocketPath> {
+        SocketPath::new(folder.join("doorward.sock"))
     }
 
     /// Where the key for signing tokens is kept.
@@ -142,21 +148,34 @@ impl DataFolder {
         File::open(&self.path)?.sync_all()
     }
 
-    /// Sets space aside for [`Self::release_reserve`]. Without room for it, there is none until the next start.
+    /// Sets space aside for [`Self::release_reserve`]: all of it, or as much as there is.
     pub fn keep_reserve(&self) {
         let path = self.reserve_path();
-        let kept = || -> io::Result<()> {
+        let mut sizes = (0..8).map(|halvings| Self::RESERVE_BYTES >> halvings);
+        let kept = |size: u64| -> io::Result<()> {
             let file = private().create(true).open(&path)?;
-            if file.metadata()?.len() < Self::RESERVE_BYTES {
-                rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, Self::RESERVE_BYTES)?;
+            if file.metadata()?.len() < size {
+                rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size)?;
             }
             Ok(())
         };
-        if let Err(error) = kept() {
-            // A partly allocated reserve would only take what others need more.
-            let _ = fs::remove_file(&path);
-            tracing::warn!(%error, "no room for the reserve file: the disk is nearly full");
+        let kept_or_given_back = |size: u64| {
+            let outcome = kept(size);
+            if outcome.is_err() {
+                let _ = fs::remove_file(&path);
+            }
+            outcome.is_ok()
+        };
+        if !sizes.any(kept_or_given_back) {
+            tracing::warn!("no room for the reserve file: the disk is full");
         }
+    }
+
+    /// Whether next to nothing can be written to the disk that holds the folder.
+    pub fn is_disk_full(&self) -> bool {
+        const NEXT_TO_NOTHING: u64 = 1 << 20;
+        let disk = rustix::fs::statvfs(&self.path);
+        disk.is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < NEXT_TO_NOTHING)
     }
 
     /// Gives the reserved space back to the file system; false if there was none.
@@ -166,6 +185,35 @@ impl DataFolder {
 
     fn reserve_path(&self) -> PathBuf {
         self.path.join("doorward.reserve")
+    }
+}
+
+/// The path of a socket, made short enough for one: the system allows 107 bytes.
+pub struct SocketPath {
+    path: PathBuf,
+    /// Kept open while the path leads through it.
+    _folder: Option<File>,
+}
+
+impl SocketPath {
+    const MAX_BYTES: usize = 107;
+
+    fn new(path: PathBuf) -> io::Result<Self> {
+        if path.as_os_str().len() <= Self::MAX_BYTES {
+            return Ok(Self { path, _folder: None });
+        }
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let folder = File::open(folder)?;
+        let path = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
+        Ok(Self { path, _folder: Some(folder) })
+    }
+}
+
+impl AsRef<Path> for SocketPath {
+    fn as_ref(&self) -> &Path {
+        &self.path
     }
 }
 

@@ -206,19 +206,18 @@ impl Doorward {
         Session { id: SessionId::random(), user_id, created_at, expires_at, origin }
     }
 
-    /// Removes expired sessions from time to time, for as long as it is polled.
+    /// Removes expired sessions and keeps the reserve full, from time to time, for as long as it is polled.
     pub async fn sweep(&self) {
         const EVERY: Duration = Duration::from_secs(600);
         const AT_ONCE: usize = 1000;
         loop {
             match self.store().sweep_sessions(self.now(), AT_ONCE).await {
-                Ok(AT_ONCE) => {}
-                Ok(_) => tokio::time::sleep(EVERY).await,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot remove expired sessions");
-                    tokio::time::sleep(EVERY).await;
-                }
+                Ok(AT_ONCE) => continue,
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "cannot remove expired sessions"),
             }
+            self.inner.folder.keep_reserve();
+            tokio::time::sleep(EVERY).await;
         }
     }
 }
@@ -229,9 +228,15 @@ fn open_store(database: &DatabaseUrl, folder: &DataFolder) -> Result<Arc<dyn Sto
     let store = match SqliteStore::open(file) {
         Err(store::Error::Unavailable(cause)) if folder.release_reserve() => {
             tracing::warn!(%cause, "gave up the reserve file to open the database: free some disk space");
-            SqliteStore::open(file)?
+            SqliteStore::open(file)
         }
-        opened => opened?,
+        opened => opened,
     };
-    Ok(Arc::new(store))
+    match store {
+        Ok(store) => Ok(Arc::new(store)),
+        Err(store::Error::Unavailable(_)) if folder.is_disk_full() => Err(
+            store::Error::Unavailable("the disk is full: free some space and start again".into()),
+        ),
+        Err(error) => Err(error),
+    }
 }

@@ -12,7 +12,7 @@ use std::{
 use axum::{
     extract::{ConnectInfo, FromRequestParts, MatchedPath, Request},
     http::{
-        HeaderName, HeaderValue, StatusCode,
+        HeaderName, HeaderValue, Method, StatusCode,
         header::{USER_AGENT, WWW_AUTHENTICATE},
         request::Parts,
     },
@@ -50,7 +50,7 @@ async fn watch(
     is_routine: fn(StatusCode) -> bool,
 ) -> Response {
     let started = Instant::now();
-    let method = request.method().clone();
+    let method = known(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
     let mut response = match tokio::time::timeout(HANDLER_TIMEOUT, answer).await {
@@ -63,16 +63,30 @@ async fn watch(
     let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     let status = response.status().as_u16();
     if is_routine(response.status()) {
-        tracing::debug!(%id, %method, route, status, micros, "admitted");
+        tracing::debug!(%id, method, route, status, micros, "admitted");
     } else if response.status() == StatusCode::UNAUTHORIZED {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let (challenge, decision) = (header(WWW_AUTHENTICATE), header(DECISION_ID));
-        tracing::info!(%id, %method, route, status, micros, challenge, decision, "refused");
+        tracing::info!(%id, method, route, status, micros, challenge, decision, "refused");
     } else {
-        tracing::info!(%id, %method, route, status, micros, "answered");
+        tracing::info!(%id, method, route, status, micros, "answered");
     }
     response.headers_mut().insert(REQUEST_ID, id.header());
     response
+}
+
+/// The methods that there are. A client may call its method anything, and so put anything into a log.
+fn known(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        _ => "-",
+    }
 }
 
 /// Names one request in its answer and in the log.

@@ -1,5 +1,6 @@
 //! Connections: accepted, watched, limited, drained; no routes.
 
+mod body;
 mod watch;
 mod wire;
 
@@ -21,6 +22,7 @@ use tokio::{
 use tower_service::Service;
 
 use self::{
+    body::Watched,
     watch::{Connections, Phase, Seat},
     wire::Wire,
 };
@@ -122,8 +124,8 @@ async fn attend(
         let connection = seat.connection();
         let mut app = app.clone();
         async move {
-            connection.enter(Phase::Answering);
-            let mut request = request.map(Body::new);
+            connection.enter(Phase::Body);
+            let mut request = request.map(|body| Body::new(Watched::new(body, &connection)));
             request.extensions_mut().insert(ConnectInfo(peer));
             let response = app.call(request).await;
             connection.enter(Phase::Idle);
@@ -138,8 +140,10 @@ async fn attend(
             () = seat.asked_to_leave() => {}
         }
         match seat.connection().phase() {
-            Phase::Answering if seat.may_finish() => Pin::new(&mut serving).graceful_shutdown(),
-            Phase::Head => {
+            // Whatever it was asked for, an answer that is being made is still sent.
+            Phase::Answering => Pin::new(&mut serving).graceful_shutdown(),
+            Phase::Body if seat.is_closing() => Pin::new(&mut serving).graceful_shutdown(),
+            Phase::Head if !seat.is_closing() => {
                 let wire = serving.into_parts().io.into_inner();
                 tell_and_close(wire.into_stream(), StatusCode::REQUEST_TIMEOUT).await;
                 return;

@@ -18,7 +18,9 @@ use super::Limits;
 pub(super) enum Phase {
     /// The head of a request is arriving, or has not begun to on a new connection.
     Head,
-    /// A request is being read or answered; its handler has a deadline of its own.
+    /// The body of a request is arriving; whoever reads it has a deadline of its own.
+    Body,
+    /// A request is being answered; its handler has a deadline of its own.
     Answering,
     /// The client does not take what is sent to it.
     Writing,
@@ -96,7 +98,7 @@ impl Connections {
             Phase::Head => self.limits.head,
             Phase::Writing => self.limits.write,
             Phase::Idle => self.limits.idle,
-            Phase::Answering => return false,
+            Phase::Body | Phase::Answering => return false,
         };
         now.duration_since(connection.since()) >= allowed
     }
@@ -143,8 +145,8 @@ impl Seat {
         self.connection.leave.notified().await;
     }
 
-    /// Whether an answer that is being made may still be sent: the server stops, and nothing else is wrong.
-    pub(super) fn may_finish(&self) -> bool {
+    /// Whether everybody has been asked to leave, because the server stops.
+    pub(super) fn is_closing(&self) -> bool {
         self.connections.closing.load(Ordering::Acquire)
     }
 }
@@ -159,7 +161,7 @@ impl Drop for Seat {
 /// What one connection is doing, and since when.
 pub(super) struct Connection {
     started: Instant,
-    /// Milliseconds from `started` to the beginning of the phase, and the phase in the lowest two bits.
+    /// Milliseconds from `started` to the beginning of the phase, and the phase in the lowest three bits.
     doing: AtomicU64,
     leave: Notify,
 }
@@ -172,21 +174,22 @@ impl Connection {
     }
 
     pub(super) fn enter(&self, phase: Phase) {
-        let since = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX >> 2);
-        self.doing.store(since << 2 | phase as u64, Ordering::Relaxed);
+        let since = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX >> 3);
+        self.doing.store(since << 3 | phase as u64, Ordering::Relaxed);
     }
 
     pub(super) fn phase(&self) -> Phase {
-        match self.doing.load(Ordering::Relaxed) & 3 {
+        match self.doing.load(Ordering::Relaxed) & 7 {
             0 => Phase::Head,
-            1 => Phase::Answering,
-            2 => Phase::Writing,
+            1 => Phase::Body,
+            2 => Phase::Answering,
+            3 => Phase::Writing,
             _ => Phase::Idle,
         }
     }
 
     fn since(&self) -> Instant {
-        self.started + Duration::from_millis(self.doing.load(Ordering::Relaxed) >> 2)
+        self.started + Duration::from_millis(self.doing.load(Ordering::Relaxed) >> 3)
     }
 }
 

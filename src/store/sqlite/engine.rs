@@ -147,15 +147,18 @@ impl Database {
         Ok(db)
     }
 
-    /// Closes all connections and opens the writing one again.
+    /// Closes all connections and opens the writing one again, on a journal that starts anew.
     ///
     /// After a failed flush the system may hold pages as clean that never reached the disk. Only when nobody has
-    /// the file open does SQLite go through its journal from the start and write them all once more.
+    /// the file open does SQLite go through its journal from the start and write them all once more; and nothing may
+    /// be built on that journal before it has been emptied into the file, and the file flushed.
     fn reopen(&self, writer: Option<Connection>) -> rusqlite::Result<Connection> {
         let mut readers: Vec<_> = (0..READERS).map(|number| self.reader(number)).collect();
         readers.iter_mut().for_each(|reader| **reader = None);
         drop(writer);
-        self.open()
+        let db = self.open()?;
+        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(db)
     }
 }
 
@@ -238,7 +241,7 @@ impl Writer {
             }
             Err(error) => {
                 self.tell_trouble(&error);
-                if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
+                if is_failed_flush(&error) {
                     self.db = self.database.reopen(self.db.take()).ok();
                 }
                 let cause = error.to_string();
@@ -289,6 +292,12 @@ fn commit(
     }
     transaction.commit()?;
     Ok(outcomes)
+}
+
+/// After any other error the next transaction overwrites what the failed one wrote.
+fn is_failed_flush(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|failure| failure.extended_code);
+    matches!(code, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC))
 }
 
 fn ends_the_transaction(error: &rusqlite::Error) -> bool {

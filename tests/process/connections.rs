@@ -1,0 +1,248 @@
+//! Connections that are slow, many, too large or malformed, on a real socket.
+
+use std::{
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::support::{Answer, Home, Line, Server};
+
+/// Reads the 408 that a slow client gets, and the end of its connection.
+fn told_to_be_quicker(mut line: Line) -> (Answer, Duration) {
+    let begun = Instant::now();
+    let answer = line.answer().expect("a slow client is told");
+    let waited = begun.elapsed();
+    assert!(line.is_closed());
+    (answer, waited)
+}
+
+#[test]
+fn a_client_that_dribbles_is_told_after_ten_seconds_and_sent_away() {
+    const PAUSE: Duration = Duration::from_millis(300);
+    let home = Home::new();
+    let server = home.start();
+    let kept_alive = {
+        let mut line = server.connect();
+        line.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n");
+        assert_eq!(line.answer().unwrap().status, 404);
+        line
+    };
+    let slow = [
+        ("says nothing", "", server.connect()),
+        ("dribbles a request line", "G", server.connect()),
+        ("dribbles a head", "GET / HTTP/1.1\r\nHost: here\r\nX-Slow: ", server.connect()),
+        ("dribbles a second head", "GET / HTTP/1.1\r\nX-Slow: ", kept_alive),
+        (
+            "dribbles a body",
+            "POST /api/user HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{",
+            server.connect(),
+        ),
+        (
+            "dribbles chunks",
+            "POST /api/auth/login HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n{",
+            server.connect(),
+        ),
+        (
+            "stops in a body",
+            "POST /api/auth/login HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n",
+            server.connect(),
+        ),
+    ];
+    thread::scope(|scope| {
+        for (what, begin, mut line) in slow {
+            scope.spawn(move || {
+                line.send(begin);
+                if what.starts_with("dribbles") {
+                    line.dribble(b"a", PAUSE);
+                }
+                let (answer, waited) = told_to_be_quicker(line);
+                println!("{what}: {} after {waited:?}", answer.status);
+                answer.must_be_error(408);
+                let about_ten = Duration::from_secs(8)..Duration::from_secs(20);
+                assert!(about_ten.contains(&waited), "{what}: {waited:?}");
+            });
+        }
+    });
+    assert_eq!(server.client.get("/").status, 404);
+}
+
+/// Sends a whole request by hand and reads the one answer.
+#[track_caller]
+fn only_answer(server: &Server, request: impl AsRef<[u8]>) -> Answer {
+    let mut line = server.connect();
+    line.send_if_it_listens(&request);
+    let shown =
+        String::from_utf8_lossy(&request.as_ref()[..request.as_ref().len().min(80)]).into_owned();
+    let answer = line.answer().unwrap_or_else(|| panic!("no answer to {shown:?}"));
+    assert!(line.is_closed(), "{shown:?}");
+    answer
+}
+
+#[test]
+fn a_client_that_does_not_read_is_sent_away_after_ten_seconds() {
+    let home = Home::new();
+    let server = home.start();
+    let begun = Instant::now();
+    let many = "GET / HTTP/1.1\r\nHost: here\r\n\r\n".repeat(1000);
+    server.connect().send_until_it_is_closed(many);
+    let took = begun.elapsed();
+    println!("a client that does not read was sent away after {took:?}");
+    assert!((Duration::from_secs(8)..Duration::from_secs(25)).contains(&took), "{took:?}");
+    assert_eq!(server.client.get("/").status, 404);
+}
+
+#[test]
+fn a_head_that_is_too_large_is_told_so() {
+    let home = Home::new();
+    let server = home.start();
+    let mebibyte = "a".repeat(1 << 20);
+    let fields: String = (0..10_000).map(|number| format!("X-{number}: a\r\n")).collect();
+    for request in [
+        format!("GET / HTTP/1.1\r\nHost: here\r\nX-Large: {mebibyte}\r\n\r\n"),
+        format!("GET / HTTP/1.1\r\nHost: here\r\n{fields}\r\n"),
+        format!(
+            "GET / HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {}\r\n\r\n",
+            &mebibyte[..20_000]
+        ),
+    ] {
+        for _ in 0..10 {
+            only_answer(&server, &request).must_be_error(431);
+        }
+    }
+    let answer = only_answer(&server, format!("GET /{mebibyte} HTTP/1.1\r\nHost: here\r\n\r\n"));
+    assert!([414, 431].contains(&answer.status), "{answer:?}");
+    answer.must_be_error(answer.status);
+    assert_eq!(server.client.get("/").status, 404);
+}
+
+#[test]
+fn a_body_that_is_too_large_is_told_so_before_it_is_read() {
+    let home = Home::new();
+    let server = home.start();
+    let head = "POST /api/user HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n";
+    for length in ["65537", "1073741824"] {
+        only_answer(&server, format!("{head}Content-Length: {length}\r\n\r\n")).must_be_error(413);
+    }
+    let chunk = format!("10000\r\n{}\r\n", "a".repeat(1 << 16)).repeat(16);
+    let endless = format!("{head}Transfer-Encoding: chunked\r\n\r\n{chunk}");
+    only_answer(&server, endless).must_be_error(413);
+}
+
+#[test]
+fn a_malformed_request_is_told_so() {
+    let home = Home::new();
+    let server = home.start();
+    for request in [
+        &b"GARBAGE\r\n\r\n"[..],
+        b"GET /api/auth/guard\r\n\r\n",
+        b"GET /a b HTTP/1.1\r\nHost: here\r\n\r\n",
+        b"GET / HTTP/9.9\r\nHost: here\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: here\r\nno colon\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: here\r\nSpace before : colon\r\n\r\n",
+        b"POST /api/user HTTP/1.1\r\nHost: here\r\nContent-Length: many\r\n\r\n",
+        b"POST /api/user HTTP/1.1\r\nHost: here\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"\0\x01\x02\r\n\r\n",
+        // The beginning of a TLS handshake.
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    ] {
+        only_answer(&server, request).must_be_error(400);
+    }
+    assert_eq!(server.client.get("/").status, 404);
+}
+
+#[test]
+fn idle_connections_do_not_stop_a_good_client() {
+    const LIMIT: usize = 100;
+    let home = Home::new();
+    let server = home.start_with(&["--limits-connections", &LIMIT.to_string()]);
+    let ada = server.client.register("ada@example.com");
+    let ask = format!(
+        "GET /api/auth/guard HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {}\r\n\r\n",
+        ada.token
+    );
+    let mut good = server.connect();
+    let mut idle = Vec::new();
+    let mut slowest = Duration::ZERO;
+    for number in 0..3 * LIMIT {
+        let mut line = server.connect();
+        match number % 3 {
+            0 => {}
+            1 => line.send("GET / HTTP/1.1\r\nHo"),
+            _ => line.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n"),
+        }
+        idle.push(line);
+        let asked = Instant::now();
+        good.send(&ask);
+        let answer = good.answer().expect("the good client keeps its connection");
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let mut newcomer = server.connect();
+        newcomer.send(&ask);
+        assert_eq!(newcomer.answer().expect("a newcomer is served").status, 200);
+        slowest = slowest.max(asked.elapsed());
+    }
+    let closed = idle.iter_mut().map(Line::was_closed).filter(|closed| *closed).count();
+    println!(
+        "{closed} of {} idle connections were closed; slowest pair of answers {slowest:?}",
+        idle.len()
+    );
+    assert!(idle.len() - closed <= LIMIT, "{closed} closed");
+    assert_eq!(server.client.login(&ada.email, crate::support::PASSWORD).status, 200);
+}
+
+/// Starts with so few descriptors that a few hundred connections take them all.
+fn start_with_few_descriptors(home: &Home) -> Server {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "ulimit -n 256; exec \"$0\"", env!("CARGO_BIN_EXE_doorward")]);
+    Server::start(home.command_through(shell))
+}
+
+#[track_caller]
+fn newcomers_are_served_soon(server: &Server) {
+    for _ in 0..5 {
+        let asked = Instant::now();
+        let mut newcomer = server.connect();
+        newcomer.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n");
+        assert_eq!(newcomer.answer().expect("a newcomer is served").status, 404);
+        let took = asked.elapsed();
+        println!("a newcomer was served after {took:?}");
+        assert!(took < Duration::from_secs(5), "{took:?}");
+    }
+}
+
+#[test]
+fn half_sent_heads_that_take_all_descriptors_do_not_stop_newcomers() {
+    let home = Home::new();
+    let server = start_with_few_descriptors(&home);
+    let mut lines: Vec<_> = (0..400).map(|_| server.connect()).collect();
+    lines.iter_mut().for_each(|line| line.send_if_it_listens("GET / HTTP/1.1\r\nHo"));
+    newcomers_are_served_soon(&server);
+}
+
+#[test]
+fn half_sent_bodies_count_as_connections_too() {
+    const LIMIT: usize = 100;
+    let home = Home::new();
+    let server = home.start_with(&["--limits-connections", &LIMIT.to_string()]);
+    let begun = Instant::now();
+    let mut lines: Vec<_> = (0..3 * LIMIT)
+        .map(|_| {
+            let mut line = server.connect();
+            line.send(
+                "POST /api/user HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\
+                 Expect: 100-continue\r\n\r\n",
+            );
+            // Sent when somebody begins to read the body.
+            assert_eq!(line.answer().unwrap().status, 100);
+            line
+        })
+        .collect();
+    newcomers_are_served_soon(&server);
+    // Well before a body's own time is up.
+    let mut open = lines.len();
+    while open > LIMIT && begun.elapsed() < Duration::from_secs(8) {
+        open = lines.iter_mut().map(Line::was_closed).filter(|closed| !closed).count();
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(open <= LIMIT, "{open} connections are open");
+}

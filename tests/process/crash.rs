@@ -1,0 +1,120 @@
+//! SIGKILL at any moment: whoever was told that they are registered is.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    ledger::{Ledger, integrity},
+    support::{Client, Home},
+};
+
+const WRITERS: usize = 6;
+const PASSWORD_WRITERS: usize = 1;
+const LOGINS: usize = 2;
+const GUARDS: usize = 2;
+
+#[expect(clippy::disallowed_methods, reason = "how long to test is the tester's choice")]
+fn kills() -> u32 {
+    let wanted = std::env::var("DOORWARD_TEST_KILLS");
+    wanted.map_or(60, |kills| kills.parse().expect("DOORWARD_TEST_KILLS is a number"))
+}
+
+fn random(below: u64) -> u64 {
+    RandomState::new().hash_one(()) % below
+}
+
+/// Keeps a server busy until it dies.
+fn keep_busy<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    ledger: &'scope Ledger,
+    client: &Client,
+    round: u32,
+) {
+    for writer in 0..WRITERS {
+        let client = client.clone();
+        let has_password = writer < PASSWORD_WRITERS;
+        scope.spawn(move || {
+            let email = |number| format!("round{round}.writer{writer}.{number}@example.com");
+            (0..)
+                .take_while(|number| ledger.register(&client, &email(*number), has_password))
+                .count()
+        });
+    }
+    for number in 0..LOGINS {
+        let client = client.clone();
+        scope.spawn(move || {
+            while let Some(member) = ledger.anybody(random(1 << 20) as usize + number, true) {
+                if !ledger.login(&client, &member.email) {
+                    return;
+                }
+            }
+        });
+    }
+    for number in 0..GUARDS {
+        let client = client.clone();
+        scope.spawn(move || {
+            while let Some(member) = ledger.anybody(random(1 << 20) as usize + number, false) {
+                match client.try_guard(&member.token) {
+                    Ok(answer) => assert_eq!(answer.status, 200, "{member:?}: {answer:?}"),
+                    Err(_) => return,
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_the_process_is_killed_under_load() {
+    let kills = kills();
+    let (home, ledger) = (Home::new(), Ledger::default());
+    let begun = Instant::now();
+    let mut server = home.start();
+    ledger.register(&server.client, "first@example.com", true);
+    let mut slowest = Duration::ZERO;
+    for round in 0..kills {
+        thread::scope(|scope| {
+            keep_busy(scope, &ledger, &server.client, round);
+            // The instant of the fault, not a wait for anything.
+            thread::sleep(Duration::from_millis(5 + random(396)));
+            server.kill_now();
+        });
+        server = home.start();
+        slowest = slowest.max(server.ready_after);
+        ledger.settle(&server.client);
+    }
+    let load = begun.elapsed();
+    let figures = ledger.compare(&server.client, 100);
+    server.stop();
+    ledger.compare_with_list(&home, &[]);
+    assert_eq!(integrity(&home), "ok");
+    println!(
+        "{kills} kills: {figures:?}, 0 lost; ready again after at most {slowest:?}; {load:?} of load, {:?} in all",
+        begun.elapsed()
+    );
+    assert!(slowest < Duration::from_secs(10), "ready again only after {slowest:?}");
+}
+
+#[test]
+fn a_first_start_that_was_killed_at_any_instant_can_be_made_again() {
+    const ROUNDS: u32 = 25;
+    let usual = Home::new().start().ready_after;
+    for round in 0..ROUNDS {
+        let home = Home::new();
+        let mut first = home.command();
+        let mut first = first.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // The instant of the fault, not a wait for anything.
+        thread::sleep(usual * round / ROUNDS);
+        first.kill().unwrap();
+        first.wait().unwrap();
+
+        let server = home.start();
+        let ada = server.client.register_quickly("ada@example.com");
+        server.kill();
+        home.start().client.must_know(&ada);
+    }
+    println!("{ROUNDS} first starts killed within {usual:?}");
+}

@@ -1,0 +1,373 @@
+//! A disk that is full or fails: nothing is acknowledged that is not kept, reading goes on, writing comes back.
+
+use std::{
+    fs::{self, File},
+    io::{ErrorKind, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use crate::{
+    ledger::{Ledger, integrity},
+    support::{Home, Member, Server, Signal, eventually, is_installed},
+};
+
+/// A small file system in memory, gone with the value.
+struct SmallDisk {
+    mounted_at: PathBuf,
+}
+
+impl SmallDisk {
+    const MEBIBYTES: u32 = 24;
+
+    /// None where mounting is not permitted.
+    fn mount(at: &Path) -> Option<Self> {
+        fs::create_dir_all(at).unwrap();
+        let size = format!("size={}m", Self::MEBIBYTES);
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &size, "doorward-test"]).arg(at);
+        let outcome = mount.stdin(Stdio::null()).output();
+        match outcome {
+            Ok(output) if output.status.success() => Some(Self { mounted_at: at.to_owned() }),
+            other => {
+                println!("left out: cannot mount a small disk: {other:?}");
+                None
+            }
+        }
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.mounted_at.join("ballast")
+    }
+
+    /// Fills the disk to the last byte.
+    fn fill(&self) {
+        let mut ballast = File::options().create(true).append(true).open(self.ballast()).unwrap();
+        for size in [1 << 20, 4096, 1] {
+            let bytes = vec![1; size];
+            loop {
+                match ballast.write(&bytes) {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::StorageFull => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+    }
+
+    fn relieve(&self) {
+        fs::remove_file(self.ballast()).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.mounted_at).status();
+    }
+}
+
+/// Registers people until the disk is really full: a page or two may still fit into the journal.
+fn write_until_unavailable(server: &Server, ledger: &Ledger, prefix: &str) {
+    const MOST: usize = 2000;
+    let mut number = 0;
+    eventually("a full disk is noticed", || {
+        number += 1;
+        assert!(number < MOST, "a full disk took {MOST} registrations");
+        let before = ledger.figures();
+        assert!(ledger.register(&server.client, &format!("{prefix}{number}@example.com"), false));
+        ledger.figures().registered == before.registered
+    });
+}
+
+#[test]
+fn a_full_disk_stops_writing_only_and_only_while_it_is_full() {
+    let home = Home::with_data_in("disk/data");
+    let Some(disk) = SmallDisk::mount(&home.root().join("disk")) else { return };
+    let ledger = Ledger::default();
+    let server = home.start();
+    let (seen, unseen) =
+        (server.client.register("seen@example.com"), server.client.register("unseen@example.com"));
+    server.client.must_know(&seen);
+
+    disk.fill();
+    write_until_unavailable(&server, &ledger, "one");
+    for number in 0..20 {
+        server.client.try_to_register(&format!("two{number}@example.com")).must_be_unavailable();
+        server.client.must_know(&seen);
+    }
+    server.client.must_know(&unseen);
+
+    disk.relieve();
+    let bob = server.client.try_to_register("bob@example.com");
+    assert_eq!(bob.status, 201, "the first registration with room again: {bob:?}");
+    ledger.settle(&server.client);
+    ledger.compare(&server.client, 0);
+    server.stop();
+    assert_eq!(integrity(&home), "ok");
+}
+
+/// How a server ended before it is started again on the full disk.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    Stopped,
+    Killed,
+    /// Killed, and the shared memory of the database is gone: as after a reboot.
+    Rebooted,
+}
+
+#[test]
+fn a_restart_on_a_full_disk_serves_reads_and_loses_nothing() {
+    let home = Home::with_data_in("disk/data");
+    let Some(disk) = SmallDisk::mount(&home.root().join("disk")) else { return };
+    let ledger = Ledger::default();
+    let mut members = Vec::new();
+    for ending in [Ending::Killed, Ending::Rebooted, Ending::Stopped, Ending::Rebooted] {
+        let mut server = home.start();
+        members.push(server.client.register(&format!("number{}@example.com", members.len())));
+        disk.fill();
+        write_until_unavailable(&server, &ledger, &format!("{ending:?}{}", members.len()));
+        match ending {
+            Ending::Stopped => drop(server.stop()),
+            Ending::Killed => server.kill_now(),
+            Ending::Rebooted => {
+                server.kill_now();
+                fs::remove_file(home.data().join("doorward.db-shm")).unwrap();
+            }
+        }
+        // Whatever the end of the process gave back is taken by somebody else.
+        disk.fill();
+
+        let server = home.start();
+        println!("{ending:?}: started on a full disk after {:?}", server.ready_after);
+        members.iter().for_each(|member: &Member| server.client.must_know(member));
+        disk.relieve();
+        ledger.settle(&server.client);
+        ledger.compare(&server.client, 0);
+        server.stop();
+    }
+    assert_eq!(integrity(&home), "ok");
+}
+
+#[test]
+fn a_disk_that_stays_full_can_be_started_on_again_and_again() {
+    let home = Home::with_data_in("disk/data");
+    let Some(disk) = SmallDisk::mount(&home.root().join("disk")) else { return };
+    let mut server = home.start();
+    let ada = server.client.register("ada@example.com");
+    for _ in 0..3 {
+        disk.fill();
+        server.kill_now();
+        fs::remove_file(home.data().join("doorward.db-shm")).unwrap();
+        server = home.start();
+        server.client.must_know(&ada);
+    }
+}
+
+/// Makes system calls of a running process fail.
+struct Saboteur {
+    strace: Child,
+}
+
+impl Saboteur {
+    /// None where tracing is not permitted.
+    fn attach(server: &Server, fault: &str) -> Option<Self> {
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-o", "/dev/null", "-p", &server.pid().to_string()]);
+        strace.args(["-e", &format!("inject={fault}")]);
+        strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut saboteur = Self { strace: strace.spawn().ok()? };
+        let mut permitted = true;
+        eventually("all threads are traced", || {
+            permitted = saboteur.strace.try_wait().unwrap().is_none();
+            !permitted || is_traced(server)
+        });
+        if !permitted {
+            println!("left out: tracing is not permitted");
+        }
+        permitted.then_some(saboteur)
+    }
+
+    fn detach(mut self, server: &Server) {
+        let strace = rustix::process::Pid::from_child(&self.strace);
+        rustix::process::kill_process(strace, Signal::TERM).unwrap();
+        self.strace.wait().unwrap();
+        assert!(!is_traced(server));
+    }
+}
+
+impl Drop for Saboteur {
+    fn drop(&mut self) {
+        let _ = self.strace.kill();
+        let _ = self.strace.wait();
+    }
+}
+
+fn is_traced(server: &Server) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap();
+    tasks.flatten().all(|task| {
+        let status = fs::read_to_string(task.path().join("status")).unwrap_or_default();
+        !status.contains("TracerPid:\t0\n")
+    })
+}
+
+fn can_trace() -> bool {
+    let installed = is_installed("strace");
+    if !installed {
+        println!("left out: I/O errors need strace");
+    }
+    installed
+}
+
+#[test]
+fn a_write_that_fails_once_is_not_acknowledged_and_the_next_one_is() {
+    if !can_trace() {
+        return;
+    }
+    for fault in [
+        "fdatasync,fsync:error=EIO:when=1",
+        "fdatasync,fsync:error=EIO:when=1..2",
+        "fdatasync,fsync:error=EIO:when=1..3",
+        "fdatasync,fsync:error=ENOSPC:when=1",
+        "pwrite64:error=EIO:when=1",
+        "pwrite64:error=EIO:when=2",
+        "pwrite64:error=ENOSPC:when=1",
+    ] {
+        let (home, ledger) = (Home::new(), Ledger::default());
+        let server = home.start();
+        let ada = server.client.register("ada@example.com");
+        let Some(saboteur) = Saboteur::attach(&server, fault) else { return };
+        assert!(ledger.register(&server.client, "first@example.com", true));
+        assert_eq!(ledger.figures().registered, 0, "{fault}: acknowledged what failed");
+        server.client.must_know(&ada);
+        let mut tries = 0;
+        eventually("writing comes back", || {
+            tries += 1;
+            server.client.must_know(&ada);
+            ledger.register(&server.client, &format!("next{tries}@example.com"), tries == 1);
+            ledger.figures().registered > 0
+        });
+        println!("{fault}: acknowledged again at try {tries}");
+        // Every further fault may cost one more.
+        assert!(tries <= 3, "{fault}: {tries} tries");
+        saboteur.detach(&server);
+        for number in 0..10 {
+            let last = format!("last{number}@example.com");
+            assert!(ledger.register(&server.client, &last, false));
+        }
+        assert_eq!(ledger.figures().registered, 11, "{fault}: refused without a fault");
+        server.kill();
+
+        let server = home.start();
+        server.client.must_know(&ada);
+        ledger.settle(&server.client);
+        ledger.compare(&server.client, 4);
+        server.stop();
+        ledger.compare_with_list(&home, &[&ada]);
+        assert_eq!(integrity(&home), "ok", "{fault}");
+    }
+}
+
+/// A disk that fails in this way for a while and then recovers.
+fn only_writing_stops_during(fault: &str) {
+    if !can_trace() {
+        return;
+    }
+    let (home, ledger) = (Home::new(), Ledger::default());
+    let server = home.start();
+    let ada = server.client.register("ada@example.com");
+    let unseen = server.client.register("unseen@example.com");
+    let Some(saboteur) = Saboteur::attach(&server, fault) else { return };
+    for number in 0..10 {
+        let email = format!("during{number}@example.com");
+        assert!(ledger.register(&server.client, &email, number == 0));
+        assert_eq!(ledger.figures().registered, 0, "acknowledged what failed");
+        server.client.must_know(&ada);
+    }
+    server.client.must_know(&unseen);
+    saboteur.detach(&server);
+    assert!(ledger.register(&server.client, "after@example.com", true));
+    assert_eq!(ledger.figures().registered, 1, "writing did not come back");
+    server.kill();
+
+    let server = home.start();
+    server.client.must_know(&ada);
+    ledger.settle(&server.client);
+    ledger.compare(&server.client, 4);
+    server.stop();
+    ledger.compare_with_list(&home, &[&ada, &unseen]);
+    assert_eq!(integrity(&home), "ok");
+}
+
+#[test]
+fn a_disk_that_cannot_flush_for_a_while_stops_writing_only() {
+    only_writing_stops_during("fdatasync,fsync:error=EIO");
+}
+
+#[test]
+fn a_disk_that_cannot_write_for_a_while_stops_writing_only() {
+    only_writing_stops_during("pwrite64:error=EIO");
+}
+
+#[test]
+fn a_disk_without_room_for_a_while_stops_writing_only() {
+    only_writing_stops_during("pwrite64:error=ENOSPC");
+}
+
+/// After a failed flush the system may count pages as written that never were, and a later flush says nothing about
+/// them. Takes from the journal what was in it when a flush failed and has not been written again since, as a loss
+/// of power would.
+fn lose_what_was_never_flushed(home: &Home, before: usize, failed: &[u8]) -> usize {
+    const PAGE: usize = 4096;
+    let mut journal = fs::read(journal(home)).unwrap_or_default();
+    let never_flushed = before.next_multiple_of(PAGE)..failed.len() / PAGE * PAGE;
+    let mut lost = 0;
+    for start in never_flushed.step_by(PAGE) {
+        let page = start..start + PAGE;
+        if journal.get(page.clone()) == Some(&failed[page.clone()]) {
+            journal[page].fill(0);
+            lost += 1;
+        }
+    }
+    if lost > 0 {
+        fs::write(self::journal(home), journal).unwrap();
+        fs::remove_file(home.data().join("doorward.db-shm")).unwrap();
+    }
+    lost
+}
+
+fn journal(home: &Home) -> PathBuf {
+    home.data().join("doorward.db-wal")
+}
+
+#[test]
+fn nothing_is_acknowledged_on_top_of_a_flush_that_failed() {
+    if !can_trace() {
+        return;
+    }
+    for failures in 1..=4 {
+        let (home, ledger) = (Home::new(), Ledger::default());
+        let server = home.start();
+        let ada = server.client.register_quickly("ada@example.com");
+        let before = fs::read(journal(&home)).unwrap().len();
+        let fault = format!("fdatasync,fsync:error=EIO:when=1..{failures}");
+        let Some(saboteur) = Saboteur::attach(&server, &fault) else { return };
+        assert!(ledger.register(&server.client, "first@example.com", false));
+        assert_eq!(ledger.figures().registered, 0, "{fault}: acknowledged what failed");
+        let failed = fs::read(journal(&home)).unwrap_or_default();
+        let mut tries = 0;
+        eventually("writing comes back", || {
+            tries += 1;
+            ledger.register(&server.client, &format!("next{tries}@example.com"), false);
+            ledger.figures().registered > 0
+        });
+        saboteur.detach(&server);
+        server.kill();
+        let lost = lose_what_was_never_flushed(&home, before, &failed);
+        println!("{failures} failed flushes: {lost} pages of the journal were never flushed");
+
+        let server = home.start();
+        server.client.must_know(&ada);
+        ledger.settle(&server.client);
+        ledger.compare(&server.client, 0);
+    }
+}

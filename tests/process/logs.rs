@@ -1,0 +1,143 @@
+//! Logs: for programs, and without anything that somebody would rather keep to themselves.
+
+use serde_json::{Value, json};
+
+use crate::support::{Home, Server};
+
+const PASSWORD: &str = "canarypassword-7f3a";
+const WRONG: &str = "canarywrong-91bc";
+const MAIL: &str = "canarymail-55d0";
+const GARBAGE: &str = "canarygarbage-c2e8";
+const NAME: &str = "Canaryname Eab1";
+
+/// Puts secrets wherever a client can put them. Returns the tokens that it got.
+fn spread_secrets(server: &Server) -> Vec<String> {
+    let client = &server.client;
+    let email = format!("{MAIL}@example.com");
+    let body = json!({"name": NAME, "email": email, "password": PASSWORD});
+    let registered = client.post("/api/user", &body);
+    assert_eq!(registered.status, 201);
+    assert_eq!(client.post("/api/user", &body).status, 409);
+    let token = registered.field("token");
+    let login = client.login(&email, PASSWORD);
+    let mut tokens = vec![token.clone(), login.field("token")];
+    assert_eq!(client.login(&email, WRONG).status, 404);
+    assert_eq!(client.login(&format!("nobody-{MAIL}@example.com"), WRONG).status, 404);
+    for (field, value) in [("name", json!(7)), ("email", json!([MAIL])), ("password", json!("x"))] {
+        let mut faulty = body.clone();
+        faulty[field] = value;
+        assert_eq!(client.post("/api/user", &faulty).status, 400);
+    }
+    for token in &tokens {
+        assert_eq!(client.guard(token), 200);
+        let named = client.try_get("/api/auth/miles", Some(&format!("Bearer {token}"))).unwrap();
+        assert_eq!(named.status, 401);
+    }
+
+    let tampered = format!("{}x", &token[..token.len() - 5]);
+    for value in [
+        format!("Bearer {GARBAGE}"),
+        format!("Bearer {GARBAGE}.{GARBAGE}.{GARBAGE}"),
+        format!("Bearer {tampered}"),
+        format!("Bearer {token} {token}"),
+        format!("Basic {token}"),
+        token.clone(),
+        format!("{GARBAGE} {PASSWORD}"),
+    ] {
+        assert_eq!(client.try_get("/api/auth/guard", Some(&value)).unwrap().status, 401);
+    }
+    for secret in [&token, PASSWORD, MAIL, GARBAGE] {
+        for path in [
+            format!("/{secret}"),
+            format!("/api/user/{secret}"),
+            format!("/api/auth/{secret}"),
+            format!("/api/user/{secret}/{secret}?{secret}"),
+            format!("/api/auth/guard?token={secret}&access_token={secret}"),
+            format!("/api/auth/login?password={secret}"),
+            format!("/%2e%2e/{secret}%00%ff"),
+        ] {
+            assert!((400..500).contains(&client.get(&path).status), "{path}");
+        }
+    }
+    tokens.push(tampered);
+    send_odd_requests(server, &token);
+    tokens
+}
+
+/// What a client library would not send.
+fn send_odd_requests(server: &Server, token: &str) {
+    let length = PASSWORD.len() + 1;
+    for request in [
+        format!("{PASSWORD} {MAIL} {token}\r\n\r\n"),
+        format!("GET /{PASSWORD} {MAIL} HTTP/1.1\r\n\r\n"),
+        format!("GET / HTTP/1.1\r\nHost: here\r\nAuth orization: {token}\r\n\r\n"),
+        format!("GET / HTTP/1.1\r\nHost: here\r\n{PASSWORD}: {MAIL}\r\nCookie: {token}\r\n\r\n"),
+        format!("GET / HTTP/1.1\r\nHost: here\r\nContent-Length: {token}\r\n\r\n"),
+        format!(
+            "POST /api/user HTTP/1.1\r\nHost: here\r\nContent-Length: {length}\r\n\r\n{{{PASSWORD}"
+        ),
+        format!(
+            "POST /api/user HTTP/1.1\r\nHost: here\r\nContent-Type: text/{GARBAGE}\r\n\
+             Content-Length: {length}\r\n\r\n{{{PASSWORD}"
+        ),
+        format!(
+            "POST /api/user HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n{PASSWORD}\r\n"
+        ),
+        format!(
+            "POST /api/auth/login HTTP/1.1\r\nHost: here\r\nContent-Length: 99\r\n\r\n{PASSWORD}"
+        ),
+    ] {
+        let mut line = server.connect();
+        line.send_if_it_listens(&request);
+        line.hang_up();
+        while let Some(answer) = line.answer() {
+            assert!((400..500).contains(&answer.status), "{request:?}: {answer:?}");
+        }
+    }
+}
+
+fn nothing_secret_is_logged(level: &str) {
+    let home = Home::new();
+    let server = home.start_with(&["--log", level]);
+    let tokens = spread_secrets(&server);
+    let finished = server.stop();
+    let logged: Vec<Value> = finished
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}")))
+        .collect();
+    assert!(logged.len() > 10, "{}", finished.stderr);
+    assert!(logged.iter().all(Value::is_object), "{}", finished.stderr);
+
+    let all = finished.stdout + &finished.stderr;
+    let parts = tokens.iter().flat_map(|token| token.split('.').skip(1));
+    let secrets = parts.chain([PASSWORD, WRONG, MAIL, GARBAGE, NAME]);
+    for secret in secrets {
+        let found = all.to_lowercase().find(&secret.to_lowercase());
+        let line = found.and_then(|at| all[at..].lines().next());
+        assert_eq!(line, None, "{secret} was logged at {level}");
+    }
+}
+
+#[test]
+fn logs_are_json_lines_without_passwords_tokens_or_addresses() {
+    nothing_secret_is_logged("info");
+}
+
+#[test]
+fn the_most_talkative_log_tells_no_secrets_either() {
+    nothing_secret_is_logged("trace");
+}
+
+#[test]
+fn a_method_that_nobody_knows_is_not_logged() {
+    let home = Home::new();
+    let server = home.start();
+    for path in ["/", "/api/user", "/api/auth/guard"] {
+        let mut line = server.connect();
+        line.send(format!("{GARBAGE} {path} HTTP/1.1\r\nHost: here\r\n\r\n"));
+        assert!((400..500).contains(&line.answer().unwrap().status));
+    }
+    let logged = server.stop().stderr;
+    assert!(!logged.contains(GARBAGE), "{logged}");
+}

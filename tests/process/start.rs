@@ -1,0 +1,222 @@
+//! Starting: for the first time, again, twice, with parts missing, with bad settings.
+
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::support::{Finished, Home, PASSWORD, Server, is_installed, run};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[track_caller]
+fn everything_is_private(home: &Home) {
+    assert_eq!(mode(home.data()), 0o700, "{}", home.data().display());
+    let mut names = Vec::new();
+    for entry in fs::read_dir(home.data()).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+        names.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+    }
+    for name in ["doorward.db", "signing-key.pem", "doorward.lock", "doorward.sock"] {
+        assert!(names.iter().any(|other| other == name), "{name} is not among {names:?}");
+    }
+}
+
+#[test]
+fn the_first_start_makes_a_folder_that_nobody_else_can_read() {
+    let home = Home::with_data_in("not/there/yet");
+    let server = home.start();
+    server.client.register("ada@example.com");
+    everything_is_private(&home);
+    assert_eq!(mode(&home.root().join("not")), 0o700);
+}
+
+#[test]
+fn an_open_umask_does_not_open_the_folder() {
+    let home = Home::new();
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "umask 000; exec \"$0\"", env!("CARGO_BIN_EXE_doorward")]);
+    let server = Server::start(home.command_through(shell));
+    server.client.register("ada@example.com");
+    everything_is_private(&home);
+}
+
+#[test]
+fn the_second_start_keeps_users_tokens_and_the_key() {
+    let home = Home::new();
+    let server = home.start();
+    let ada = server.client.register("ada@example.com");
+    let logged_in = server.client.login(&ada.email, PASSWORD).field("token");
+    let key = fs::read(home.signing_key()).unwrap();
+    server.stop();
+
+    let server = home.start();
+    server.client.must_know(&ada);
+    assert_eq!(server.client.guard(&logged_in), 200);
+    assert_eq!(server.client.login(&ada.email, PASSWORD).status, 200);
+    assert_eq!(server.client.try_to_register(&ada.email).status, 409);
+    assert_eq!(fs::read(home.signing_key()).unwrap(), key);
+}
+
+#[test]
+fn the_printed_lines_work_when_they_are_pasted() {
+    if !is_installed("curl") {
+        eprintln!("left out: the printed lines need curl");
+        return;
+    }
+    let server = Home::new();
+    let server = server.start();
+    let (printed, _) = server.said();
+    let is_command = |line: &&str| line.starts_with("curl ") || line.starts_with("TOKEN=");
+    let lines: Vec<_> = printed.lines().map(str::trim_start).filter(is_command).collect();
+    assert_eq!(lines.len(), 3, "{printed}");
+
+    let mut shell = Command::new("sh");
+    shell.env("no_proxy", "*").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut shell = shell.spawn().unwrap();
+    writeln!(shell.stdin.take().unwrap(), "{}", lines.join("\n")).unwrap();
+    let pasted = shell.wait_with_output().unwrap();
+    let said = String::from_utf8(pasted.stdout).unwrap();
+    assert!(said.starts_with(r#"{"id":""#) && said.contains(r#","token":""#), "{said}");
+    assert!(said.ends_with(r#""You are authenticated.""#), "{said}");
+    assert_eq!(String::from_utf8(pasted.stderr).unwrap(), "");
+}
+
+#[test]
+fn a_second_process_on_the_same_folder_ends_and_names_the_first() {
+    let home = Home::new();
+    let first = home.start();
+    let ada = first.client.register("ada@example.com");
+
+    let asked = Instant::now();
+    let second = home.run(&[]);
+    let took = asked.elapsed();
+    println!("the second process ended after {took:?}");
+    assert!(!second.status.success(), "{second:#?}");
+    assert!(second.stderr.contains(&format!("process {}", first.pid())), "{second:#?}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+
+    first.client.must_know(&ada);
+    first.client.register("bob@example.com");
+    assert_eq!(home.run(&["user", "list"]).stdout.lines().count(), 2, "the socket is the first's");
+    first.stop();
+}
+
+#[test]
+fn a_missing_key_stops_the_start_until_the_operator_says_to_make_a_new_one() {
+    let home = Home::new();
+    let server = home.start();
+    let ada = server.client.register("ada@example.com");
+    server.stop();
+    fs::remove_file(home.signing_key()).unwrap();
+
+    let refused = home.run(&[]);
+    assert!(!refused.status.success(), "{refused:#?}");
+    assert!(refused.stderr.contains("--new-signing-key"), "{refused:#?}");
+    assert!(refused.stderr.contains(home.signing_key().to_str().unwrap()), "{refused:#?}");
+    assert!(!home.signing_key().exists(), "a refused start made a key");
+
+    let server = home.start_with(&["--new-signing-key"]);
+    assert_eq!(server.client.guard(&ada.token), 401);
+    assert_eq!(server.client.profile(&ada.id).status, 200);
+    let token = server.client.login(&ada.email, PASSWORD).field("token");
+    assert_eq!(server.client.guard(&token), 200);
+    assert_eq!(mode(&home.signing_key()), 0o600);
+    server.stop();
+
+    let server = home.start();
+    assert_eq!((server.client.guard(&token), server.client.guard(&ada.token)), (200, 401));
+}
+
+#[test]
+fn a_damaged_key_stops_the_start_and_is_left_as_it_is() {
+    let home = Home::new();
+    let server = home.start();
+    let ada = server.client.register("ada@example.com");
+    server.stop();
+    let key = fs::read_to_string(home.signing_key()).unwrap();
+    let cut = key[..key.len() / 2].to_owned();
+    let other = key.replace("PRIVATE KEY", "CERTIFICATE");
+    for damaged in [String::new(), "not a key\n".into(), cut, other] {
+        fs::write(home.signing_key(), &damaged).unwrap();
+        for arguments in [&[][..], &["--new-signing-key"]] {
+            let refused = home.run(arguments);
+            assert!(!refused.status.success(), "{damaged:?}: {refused:#?}");
+            let path = home.signing_key();
+            assert!(refused.stderr.contains(path.to_str().unwrap()), "{refused:#?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
+        }
+    }
+    fs::write(home.signing_key(), key).unwrap();
+    home.start().client.must_know(&ada);
+}
+
+/// Runs with these variables and this settings file. Such a start has to fail with one line.
+#[track_caller]
+fn refused_with(variables: &[(&str, &str)], file: &str, arguments: &[&str]) -> String {
+    let home = Home::new();
+    fs::write(home.root().join("doorward.toml"), file).unwrap();
+    let mut command = home.command();
+    command.envs(variables.iter().copied()).args(arguments);
+    let Finished { status, stdout, stderr } = run(command);
+    assert!(!status.success(), "started with {variables:?} {file:?} {arguments:?}");
+    assert_eq!((stderr.lines().count(), stdout.as_str()), (1, ""), "{stderr}");
+    assert!(!home.data().exists(), "a refused start left something behind");
+    stderr
+}
+
+#[track_caller]
+fn names_all(line: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(line.contains(part), "{part:?} is not in {line:?}");
+    }
+}
+
+#[test]
+fn a_bad_setting_is_refused_in_one_line_that_says_what_is_allowed() {
+    let line = refused_with(&[("DOORWARD_LISTN", "127.0.0.1:0")], "", &[]);
+    names_all(&line, &["DOORWARD_LISTN", "unknown", "DOORWARD_LISTEN"]);
+
+    let line = refused_with(&[("DOORWARD_LISTEN", "localhost")], "", &[]);
+    names_all(&line, &["DOORWARD_LISTEN", "\"localhost\"", "127.0.0.1:3000"]);
+
+    let line = refused_with(&[("DOORWARD_TOKEN_LIFETIME", "1s")], "", &[]);
+    names_all(&line, &["DOORWARD_TOKEN_LIFETIME", "\"1s\"", "5m to 30d"]);
+
+    let line = refused_with(&[], "[token]\nlifetme = \"1h\"\n", &[]);
+    names_all(&line, &["doorward.toml:2:1", "token.lifetme", "unknown", "token.lifetime"]);
+
+    let line = refused_with(&[], "[password]\npasses = 99\n", &[]);
+    names_all(&line, &["doorward.toml:2:1", "password.passes", "\"99\"", "1 to 16"]);
+
+    let line = refused_with(&[], "listen = \"127.0.0.1:0\nlog = 3", &[]);
+    names_all(&line, &["doorward.toml:1:"]);
+
+    let line = refused_with(&[], "", &["--limits-body", "1GiB"]);
+    names_all(&line, &["--limits-body", "\"1GiB\"", "1KiB to 16MiB"]);
+
+    let line = refused_with(&[], "", &["--config", "no/such.toml"]);
+    names_all(&line, &["no/such.toml"]);
+
+    let line = refused_with(&[("DOORWARD_DATABASE_URL", "mysql://me:hunter2@db")], "", &[]);
+    names_all(&line, &["DOORWARD_DATABASE_URL", "sqlite://"]);
+    assert!(!line.contains("hunter2"), "{line}");
+}
+
+#[test]
+fn an_address_that_is_taken_is_refused_in_one_line_with_what_to_do() {
+    let (home, other) = (Home::new(), Home::new());
+    let server = home.start();
+    let address = server.address.to_string();
+    let refused = other.run(&["--listen", &address]);
+    assert!(!refused.status.success(), "{refused:#?}");
+    let last = refused.stderr.lines().last().unwrap_or_default();
+    names_all(last, &[&address, "--listen"]);
+}

@@ -1,0 +1,195 @@
+//! Stopping: what is under way is finished, everything else is not waited for.
+
+use std::{
+    fs,
+    sync::Mutex,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+
+use crate::support::{
+    Client, Home, Line, Member, PASSWORD, Server, Signal, eventually, member, name_for,
+};
+
+/// Well below the ten seconds that a drain may take.
+const WELL_BEFORE: Duration = Duration::from_secs(5);
+
+/// A login whose head has been read and whose body is half sent, and the other half.
+fn half_a_login(server: &Server, member: &Member) -> (Line, String) {
+    let body = json!({"email": member.email, "password": PASSWORD}).to_string();
+    let (first, second) = body.split_at(body.len() / 2);
+    let mut line = server.connect();
+    line.send(format!(
+        "POST /api/auth/login HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+        body.len()
+    ));
+    // Sent when somebody begins to read the body.
+    assert_eq!(line.answer().unwrap().status, 100);
+    line.send(first);
+    (line, second.to_owned())
+}
+
+fn an_idle_connection(server: &Server) -> Line {
+    let mut line = server.connect();
+    line.send("GET /api/auth/guard HTTP/1.1\r\nHost: here\r\n\r\n");
+    assert_eq!(line.answer().unwrap().status, 401);
+    line
+}
+
+fn stops_gracefully_at(signal: Signal) {
+    let home = Home::new();
+    let server = home.start();
+    let ada = server.client.register("ada@example.com");
+    let (mut login, rest) = half_a_login(&server, &ada);
+    let mut idle = an_idle_connection(&server);
+    let mut fresh = server.connect();
+    let mut half_a_head = server.connect();
+    half_a_head.send("GET /api/auth/guard HTTP/1.1\r\nHost: he");
+
+    let signalled = Instant::now();
+    server.signal(signal);
+    server.wait_until_it_refuses();
+    // None of these waits for the login, which cannot end before the rest of it is sent.
+    assert!(idle.is_closed(), "an answer to nothing");
+    for line in [&mut fresh, &mut half_a_head] {
+        while let Some(answer) = line.answer() {
+            answer.must_be_error(408);
+        }
+    }
+    login.send(rest);
+    let answer = login.answer().expect("a login under way is answered");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(login.is_closed());
+    let finished = server.end();
+    let took = signalled.elapsed();
+    println!("{signal:?}: stopped after {took:?}");
+    assert_eq!(finished.status.code(), Some(0), "{finished:#?}");
+    assert!(took < WELL_BEFORE, "{took:?}");
+    assert!(!home.data().join("doorward.sock").exists(), "the socket was left behind");
+
+    let token = answer.field("token");
+    assert_eq!(home.start().client.guard(&token), 200, "the session was kept");
+}
+
+#[test]
+fn sigterm_finishes_what_is_under_way_and_waits_for_nothing_else() {
+    stops_gracefully_at(Signal::TERM);
+}
+
+#[test]
+fn sigint_finishes_what_is_under_way_and_waits_for_nothing_else() {
+    stops_gracefully_at(Signal::INT);
+}
+
+/// Whether a hashing thread of the process is at work.
+fn is_hashing(server: &Server) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap();
+    tasks.flatten().any(|task| {
+        let status = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        status.contains(" (hash-") && status.contains(") R ")
+    })
+}
+
+#[test]
+fn a_password_that_is_being_hashed_when_the_signal_comes_is_answered() {
+    let home = Home::new();
+    let slow = ["--password-memory-kib", "65536", "--password-passes", "4"];
+    let server = home.start_with(&slow);
+    let ada = server.client.register("ada@example.com");
+    // The thread that made the hash has something to tidy up.
+    eventually("nothing is being hashed", || !is_hashing(&server));
+    let client = server.client.clone();
+    let login = thread::spawn(move || client.login(&ada.email, PASSWORD));
+    eventually("the password is being hashed", || is_hashing(&server) || login.is_finished());
+    server.stop();
+    assert_eq!(login.join().unwrap().status, 200);
+}
+
+#[test]
+fn a_stop_with_nothing_under_way_is_over_at_once() {
+    let home = Home::new();
+    let server = home.start();
+    let lines: Vec<_> = (0..20).map(|_| an_idle_connection(&server)).collect();
+    let signalled = Instant::now();
+    server.stop();
+    let took = signalled.elapsed();
+    println!("with {} idle connections: stopped after {took:?}", lines.len());
+    assert!(took < WELL_BEFORE, "{took:?}");
+}
+
+#[test]
+fn a_second_signal_ends_the_process_there_and_then() {
+    for second in [Signal::TERM, Signal::INT] {
+        let home = Home::new();
+        let server = home.start();
+        let ada = server.client.register("ada@example.com");
+        let (mut login, _) = half_a_login(&server, &ada);
+        server.signal(Signal::TERM);
+        server.wait_until_it_refuses();
+        let signalled = Instant::now();
+        server.signal(second);
+        let finished = server.end();
+        let took = signalled.elapsed();
+        println!("TERM, then {second:?}: ended after {took:?}");
+        assert!(!finished.status.success(), "requests were left unanswered: {finished:#?}");
+        assert!(took < WELL_BEFORE, "{took:?}");
+        assert!(login.answer().is_none());
+        home.start().client.must_know(&ada);
+    }
+}
+
+/// Registers one after the other until the server is gone. Returns those with an answer, and the one without.
+fn register_until_it_stops(client: &Client, writer: &str) -> (Vec<Member>, String) {
+    let mut members = Vec::new();
+    loop {
+        let email = format!("{writer}.{}@example.com", members.len());
+        let body = json!({"name": name_for(&email), "email": email});
+        match client.try_post("/api/user", &body) {
+            Ok(answer) if answer.status == 201 => members.push(member(&email, &answer)),
+            // On a connection that was accepted and not read from when the signal came.
+            Ok(answer) => {
+                answer.must_be_error(408);
+                return (members, email);
+            }
+            Err(_) => return (members, email),
+        }
+    }
+}
+
+#[test]
+fn a_stop_under_load_leaves_nothing_done_that_nobody_was_told_of() {
+    const ROUNDS: usize = 10;
+    const WRITERS: usize = 8;
+    let home = Home::new();
+    let mut told = 0;
+    for round in 0..ROUNDS {
+        let server = home.start();
+        let outcomes = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let (client, outcomes) = (server.client.clone(), &outcomes);
+                scope.spawn(move || {
+                    let outcome = register_until_it_stops(&client, &format!("{round}.{writer}"));
+                    outcomes.lock().unwrap().push(outcome);
+                });
+            }
+            // The instant of the signal, not a wait for anything.
+            thread::sleep(Duration::from_millis(40 + 13 * round as u64));
+            server.stop();
+        });
+        let server = home.start();
+        for (members, without_answer) in outcomes.into_inner().unwrap() {
+            told += members.len();
+            members.iter().for_each(|member| server.client.must_know(member));
+            server.client.register_quickly(&without_answer);
+        }
+        server.stop();
+    }
+    println!(
+        "{ROUNDS} stops under load: {told} told, all there; {} not told, none there",
+        ROUNDS * WRITERS
+    );
+}
