@@ -2,25 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Finished, Home, Member, PASSWORD, Server, name_for};
-
-/// A command that has to succeed.
-#[track_caller]
-fn told(home: &Home, arguments: &[&str]) -> String {
-    let Finished { status, stdout, stderr } = home.run(arguments);
-    assert!(status.success(), "{arguments:?}: {stderr}");
-    assert_eq!(stderr, "", "{arguments:?}");
-    stdout
-}
-
-/// A command that has to fail with one line.
-#[track_caller]
-fn refused(home: &Home, arguments: &[&str]) -> String {
-    let Finished { status, stdout, stderr } = home.run(arguments);
-    assert!(!status.success(), "{arguments:?}: {stdout}");
-    assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{arguments:?}: {stderr}");
-    stderr
-}
+use crate::support::{Home, Member, PASSWORD, Server, name_for, refused, told};
 
 #[track_caller]
 fn lists_and_shows(home: &Home, ada: &Member, bob: &Member) {

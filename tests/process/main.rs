@@ -4,6 +4,7 @@ mod commands;
 mod connections;
 mod crash;
 mod disk;
+mod guards;
 mod ledger;
 mod logs;
 mod start;

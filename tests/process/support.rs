@@ -106,6 +106,24 @@ pub fn run(command: Command) -> Finished {
     Finished { status, stdout, stderr }
 }
 
+/// A command that has to succeed.
+#[track_caller]
+pub fn told(home: &Home, arguments: &[&str]) -> String {
+    let Finished { status, stdout, stderr } = home.run(arguments);
+    assert!(status.success(), "{arguments:?}: {stderr}");
+    assert_eq!(stderr, "", "{arguments:?}");
+    stdout
+}
+
+/// A command that has to fail with one line.
+#[track_caller]
+pub fn refused(home: &Home, arguments: &[&str]) -> String {
+    let Finished { status, stdout, stderr } = home.run(arguments);
+    assert!(!status.success(), "{arguments:?}: {stdout}");
+    assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{arguments:?}: {stderr}");
+    stderr
+}
+
 /// A child process that does not outlive the test.
 struct Process {
     child: Child,

@@ -1,0 +1,201 @@
+//! Declared guards in the real binary: their file, their reload, their reasons.
+
+use std::{
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use crate::support::{Answer, Home, Member, Server, Signal, eventually, refused, told};
+
+const STAFF: &str = "[guards.staff]\nallow = '\"staff\" in user.roles'\n";
+
+/// Replaces the settings file at once: a file that is half written is another file.
+fn write_settings(home: &Home, text: &str) {
+    let (unfinished, path) = (home.root().join("unfinished"), home.root().join("doorward.toml"));
+    fs::write(&unfinished, text).unwrap();
+    fs::rename(unfinished, path).unwrap();
+}
+
+fn ask(server: &Server, guard: &str, member: &Member) -> Answer {
+    let bearer = format!("Bearer {}", member.token);
+    server.client.try_get(&format!("/api/auth/{guard}"), Some(&bearer)).unwrap()
+}
+
+#[test]
+fn a_role_bites_at_the_next_request_and_so_does_its_end() {
+    let home = Home::new();
+    write_settings(&home, STAFF);
+    let server = home.start();
+    let ada = server.client.register_quickly("ada@example.com");
+    assert_eq!(ask(&server, "staff", &ada).status, 401);
+    assert_eq!(told(&home, &["user", "grant", &ada.email, "staff"]), "granted\n");
+    assert_eq!(ask(&server, "staff", &ada).status, 200);
+    assert_eq!(told(&home, &["user", "grant", &ada.email, "staff"]), "they had it already\n");
+    assert!(told(&home, &["user", "show", &ada.email]).contains("[staff]"));
+    assert_eq!(told(&home, &["user", "revoke", &ada.email, "staff"]), "revoked\n");
+    assert_eq!(ask(&server, "staff", &ada).status, 401);
+    assert!(refused(&home, &["user", "grant", &ada.email, "two words"]).contains("not a role"));
+}
+
+#[test]
+fn guards_are_reloaded_all_or_none() {
+    let home = Home::new();
+    write_settings(&home, STAFF);
+    let server = home.start();
+    let ada = server.client.register_quickly("ada@example.com");
+    assert_eq!(ask(&server, "open", &ada).status, 404);
+
+    write_settings(&home, &format!("{STAFF}[guards.open]\nallow = 'true'\n"));
+    server.signal(Signal::HUP);
+    eventually("SIGHUP puts the new guard in force", || ask(&server, "open", &ada).status == 200);
+
+    // One bad guard, and the good ones of the same file are not in force either.
+    write_settings(
+        &home,
+        "[guards.new]\nallow = 'true'\n[guards.open]\nallow = 'user.nmae == 1'\n",
+    );
+    server.signal(Signal::HUP);
+    eventually("the trouble is told", || server.said().1.contains("guards not reloaded"));
+    assert!(server.said().1.contains("user.nmae: did you mean name?"), "{}", server.said().1);
+    assert_eq!(ask(&server, "new", &ada).status, 404);
+    assert_eq!(ask(&server, "open", &ada).status, 200);
+
+    write_settings(&home, "[guards.new]\nallow = 'true'\n");
+    assert!(told(&home, &["reload"]).starts_with("1 guards are in force"));
+    assert_eq!(ask(&server, "new", &ada).status, 200);
+    assert_eq!(ask(&server, "open", &ada).status, 404);
+    server.stop();
+    assert!(refused(&home, &["reload"]).contains("no doorward is running"));
+}
+
+#[test]
+fn a_broken_reload_under_load_makes_no_wrong_decision() {
+    const DECISIONS: usize = 100_000;
+    let home = Home::new();
+    write_settings(&home, STAFF);
+    let server = home.start();
+    let staff = server.client.register_quickly("staff@example.com");
+    let guest = server.client.register_quickly("guest@example.com");
+    told(&home, &["user", "grant", &staff.email, "staff"]);
+
+    let decided = Arc::new(AtomicUsize::new(0));
+    let askers: Vec<_> = (0..4)
+        .map(|_| {
+            let (client, staff, guest) = (server.client.clone(), staff.clone(), guest.clone());
+            let decided = Arc::clone(&decided);
+            thread::spawn(move || {
+                let mut wrong = 0;
+                while decided.fetch_add(2, Ordering::Relaxed) < DECISIONS {
+                    for (member, right) in [(&staff, 200), (&guest, 401)] {
+                        let bearer = format!("Bearer {}", member.token);
+                        let answer = client.try_get("/api/auth/staff", Some(&bearer)).unwrap();
+                        wrong += usize::from(answer.status != right);
+                    }
+                }
+                wrong
+            })
+        })
+        .collect();
+    let files = [
+        "[guards.staff]\nallow = '\"staff\" in usr.roles'\n",
+        "[guards.staff]\nallow = 'user.roles.exists(r, r == \"staff\")'\n",
+        "[guards.staff\n",
+        STAFF,
+    ];
+    let mut reloads = 0;
+    while !askers.iter().all(thread::JoinHandle::is_finished) {
+        write_settings(&home, files[reloads % files.len()]);
+        server.signal(Signal::HUP);
+        reloads += 1;
+        thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let wrong: usize = askers.into_iter().map(|asker| asker.join().unwrap()).sum();
+    println!("{DECISIONS} decisions, {reloads} reloads, {wrong} wrong");
+    assert_eq!(wrong, 0);
+    let logged = server.said().1;
+    assert!(logged.contains("guards reloaded") && logged.contains("guards not reloaded"));
+}
+
+#[test]
+fn every_refusal_is_explained_on_the_command_line() {
+    let home = Home::new();
+    write_settings(&home, &format!("{STAFF}[guards.broken]\nallow = 'user.roles[5] == \"x\"'\n"));
+    let server = home.start();
+    let ada = server.client.register_quickly("ada@example.com");
+    let why = |answer: &Answer| {
+        assert_eq!(answer.status, 401);
+        told(&home, &["why", answer.header("x-decision-id").expect("a decision id")])
+    };
+    let nobody = server.client.get("/api/auth/staff");
+    assert!(why(&nobody).contains("token      no token was sent"), "{}", why(&nobody));
+    let told_why = why(&ask(&server, "staff", &ada));
+    for part in [
+        "guard      staff (version ",
+        "outcome    refused",
+        "token      good",
+        &format!("user       {}", ada.id),
+        "condition  \"staff\" in user.roles",
+        "  \"staff\" in user.roles  =>  false",
+        "    user.roles  =>  []",
+        "refused because  \"staff\" in user.roles  is  false",
+    ] {
+        assert!(told_why.contains(part), "{part:?} is missing in:\n{told_why}");
+    }
+    assert!(!told_why.contains(&ada.token) && !told_why.contains("@example.com"), "{told_why}");
+    assert!(why(&ask(&server, "broken", &ada)).contains("error: Index out of bounds"));
+    told(&home, &["user", "logout", &ada.email]);
+    assert!(why(&ask(&server, "staff", &ada)).contains("its session has ended"));
+    told(&home, &["user", "delete", &ada.email]);
+    assert!(why(&ask(&server, "staff", &ada)).contains("its user has been deleted"));
+    assert!(
+        refused(&home, &["why", "0123456789abcdef0123456789abcdef"]).contains("no such refusal")
+    );
+}
+
+#[test]
+fn guards_are_tried_out_from_the_command_line() {
+    let home = Home::new();
+    let reading = "[guards.reading]\nallow = 'request.method == \"GET\" && user.domain == \"example.com\"'\n\
+                   [[guards.reading.expect]]\nallow = true\n[[guards.reading.expect]]\nallow = false\n\
+                   request = { method = \"POST\" }\n";
+    write_settings(&home, &format!("{STAFF}{reading}"));
+    let server = home.start();
+    let ada = server.client.register_quickly("ada@example.com");
+    let list = told(&home, &["guard", "list"]);
+    assert!(list.contains("staff") && list.contains("request.method == \"GET\""), "{list}");
+    let check = |guard: &str, more: &[&str]| {
+        told(&home, &[&["guard", "check", guard, "--user", &ada.email], more].concat())
+    };
+    for _ in 0..2 {
+        assert!(check("reading", &[]).starts_with("admitted\n"));
+        let refusal = check("reading", &["--method", "POST"]);
+        assert!(refusal.starts_with("refused\n"), "{refusal}");
+        assert!(
+            refusal.contains("refused because  request.method == \"GET\"  is  false"),
+            "{refusal}"
+        );
+        assert!(
+            refused(&home, &["guard", "check", "stuff", "--user", &ada.email])
+                .contains("no such guard")
+        );
+    }
+    let tested = told(&home, &["guard", "test"]);
+    assert!(
+        tested.contains("reading: 2 examples hold") && tested.contains("2 passed, 0 failed"),
+        "{tested}"
+    );
+    server.stop();
+    assert!(check("staff", &[]).starts_with("refused\n"), "and without a server");
+    let nginx = told(&home, &["snippet", "nginx", "staff", "--listen", "127.0.0.1:4711"]);
+    assert!(nginx.contains("127.0.0.1:4711") && nginx.contains("/api/auth/staff"), "{nginx}");
+    assert!(refused(&home, &["snippet", "nginx", "stuff"]).contains("did you mean staff?"));
+    write_settings(&home, &reading.replace("allow = false", "allow = true"));
+    assert!(
+        refused(&home, &["guard", "test"])
+            .contains("this example should be allowed and is refused")
+    );
+}
