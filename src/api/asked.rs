@@ -14,75 +14,119 @@ use crate::{
 /// A request to a guard, and whom it came from.
 pub(super) struct Asked<'a> {
     pub(super) parts: &'a Parts,
-    /// The path behind that of the guard, with its leading slash, if there is any.
-    pub(super) tail: Option<&'a str>,
     pub(super) peer: IpAddr,
     pub(super) time: Timestamp,
 }
 
 impl<'a> Asked<'a> {
-    /// What conditions may look at. A proxy's account counts only in the style that the guard names, and only from a
-    /// proxy that is trusted; from anybody else nothing is believed.
-    pub(super) fn facts(&self, style: Option<ProxyStyle>, trusted: &[IpNet]) -> RequestFacts<'a> {
-        let Some(style) = style else { return self.own() };
-        if !is_trusted(self.peer, trusted) {
-            let nothing =
-                RequestFacts { method: None, host: None, path: None, scheme: None, ..self.own() };
-            return nothing;
-        }
-        let method = match style {
-            ProxyStyle::Nginx => self.told("x-original-method"),
-            ProxyStyle::Traefik | ProxyStyle::Caddy | ProxyStyle::Haproxy => {
-                self.told("x-forwarded-method")
-            }
-            ProxyStyle::Envoy => Some(self.parts.method.as_str()),
+    /// What conditions may look at, as far as `wanted`. A proxy's account counts only in the style that the guard names,
+    /// and only from a proxy that is trusted; from anybody else nothing is believed.
+    pub(super) fn facts(
+        &self,
+        style: Option<ProxyStyle>,
+        trusted: &[IpNet],
+        wanted: &[&str],
+    ) -> RequestFacts<'a> {
+        let account = match style {
+            None => Some(Account::own()),
+            Some(style) if is_trusted(self.peer, trusted) => Some(Account::of(style)),
+            Some(_) => None,
         };
-        let uri = match style {
-            ProxyStyle::Nginx => self.told("x-original-uri"),
-            ProxyStyle::Traefik | ProxyStyle::Caddy | ProxyStyle::Haproxy => {
-                self.told("x-forwarded-uri")
-            }
-            ProxyStyle::Envoy => self.tail,
-        };
-        let host = match style {
-            ProxyStyle::Envoy => self.told(header::HOST.as_str()),
-            _ => self.told("x-forwarded-host"),
+        let source = |field: &str, source: fn(&Account) -> &Source| {
+            let wanted = wanted.contains(&field);
+            account.as_ref().filter(|_| wanted).and_then(|account| self.told(source(account)))
         };
         RequestFacts {
-            method: method.map(Cow::Borrowed),
-            host: host.map(host_name),
-            path: uri.and_then(decoded_path),
-            scheme: self.told("x-forwarded-proto").map(Cow::Borrowed),
-            address: client(&self.parts.headers, self.peer, trusted),
+            method: source("method", |account| &account.method).map(Cow::Borrowed),
+            host: source("host", |account| &account.host).map(host_name),
+            path: source("path", |account| &account.target).and_then(decoded_path),
+            scheme: source("scheme", |account| &account.scheme).map(Cow::Borrowed),
+            address: match style {
+                Some(_) => client(&self.parts.headers, self.peer, trusted),
+                None => self.peer.to_canonical(),
+            },
             time: self.time,
         }
     }
 
     /// Whether a browser asks what it may ask (CORS), which it does without a token.
-    pub(super) fn is_preflight(&self, facts: &RequestFacts<'_>) -> bool {
+    pub(super) fn is_preflight(&self, style: Option<ProxyStyle>, trusted: &[IpNet]) -> bool {
         let names = [header::ORIGIN, header::ACCESS_CONTROL_REQUEST_METHOD];
-        facts.method.as_deref() == Some(Method::OPTIONS.as_str())
-            && names.iter().all(|name| self.parts.headers.contains_key(name))
+        names.iter().all(|name| self.parts.headers.contains_key(name))
+            && self.facts(style, trusted, &["method"]).method.as_deref()
+                == Some(Method::OPTIONS.as_str())
     }
 
+    fn told(&self, source: &Source) -> Option<&'a str> {
+        match source {
+            Source::Method => Some(self.parts.method.as_str()),
+            Source::Tail => tail(self.parts.uri.path()),
+            Source::Known(value) => Some(value),
+            Source::Header(name) => {
+                // Said twice is not said.
+                let mut values = self.parts.headers.get_all(*name).iter();
+                let value = values.next()?;
+                if values.next().is_some() { None } else { value.to_str().ok() }
+            }
+        }
+    }
+}
+
+/// Where each fact about the guarded request is found.
+struct Account {
+    method: Source,
+    host: Source,
+    target: Source,
+    scheme: Source,
+}
+
+enum Source {
+    /// The method of the request to the guard.
+    Method,
+    /// What stands behind the guard in its path.
+    Tail,
+    Header(&'static str),
+    Known(&'static str),
+}
+
+impl Account {
     /// The request to the guard itself.
-    fn own(&self) -> RequestFacts<'a> {
-        RequestFacts {
-            method: Some(self.parts.method.as_str().into()),
-            host: self.told(header::HOST.as_str()).map(host_name),
-            path: self.tail.and_then(decoded_path),
-            scheme: Some("http".into()),
-            address: self.peer.to_canonical(),
-            time: self.time,
+    fn own() -> Self {
+        Self {
+            method: Source::Method,
+            host: Source::Header("host"),
+            target: Source::Tail,
+            scheme: Source::Known("http"),
         }
     }
 
-    /// A header that was sent once.
-    fn told(&self, name: &str) -> Option<&'a str> {
-        let mut values = self.parts.headers.get_all(name).iter();
-        let value = values.next()?;
-        if values.next().is_some() { None } else { value.to_str().ok() }
+    fn of(style: ProxyStyle) -> Self {
+        let (method, target) = match style {
+            ProxyStyle::Nginx => ("x-original-method", "x-original-uri"),
+            ProxyStyle::Traefik | ProxyStyle::Caddy | ProxyStyle::Haproxy => {
+                ("x-forwarded-method", "x-forwarded-uri")
+            }
+            ProxyStyle::Envoy => {
+                return Self { scheme: Source::Header("x-forwarded-proto"), ..Self::own() };
+            }
+        };
+        Self {
+            method: Source::Header(method),
+            host: Source::Header("x-forwarded-host"),
+            target: Source::Header(target),
+            scheme: Source::Header("x-forwarded-proto"),
+        }
     }
+}
+
+/// The segment of a path that names a guard, as it was sent.
+pub(super) fn guard_name(path: &str) -> Option<&str> {
+    path.split('/').nth(3)
+}
+
+/// What stands behind the guard in a path, as it was sent: decoding it is for whoever looks at it.
+fn tail(path: &str) -> Option<&str> {
+    path.match_indices('/').nth(3).map(|(slash, _)| &path[slash..])
 }
 
 fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
@@ -137,6 +181,7 @@ mod tests {
     use super::*;
 
     const PROXY: [u8; 4] = [127, 0, 0, 1];
+    const ALL: [&str; 4] = ["method", "host", "path", "scheme"];
 
     fn parts(headers: &[(&str, &str)]) -> Parts {
         let mut request =
@@ -148,14 +193,9 @@ mod tests {
     }
 
     fn facts(parts: &Parts, peer: [u8; 4], style: Option<ProxyStyle>) -> String {
-        let asked = Asked {
-            parts,
-            tail: Some("/tail"),
-            peer: peer.into(),
-            time: Timestamp::from_millis(0),
-        };
+        let asked = Asked { parts, peer: peer.into(), time: Timestamp::from_millis(0) };
         let RequestFacts { method, host, path, scheme, address, .. } =
-            asked.facts(style, &["127.0.0.0/8".parse().unwrap()]);
+            asked.facts(style, &["127.0.0.0/8".parse().unwrap()], &ALL);
         let [method, host, path, scheme] =
             [&method, &host, &path, &scheme].map(|fact| fact.as_deref().unwrap_or("?"));
         format!("{method} {scheme}://{host}{path} from {address}")

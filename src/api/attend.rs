@@ -3,7 +3,7 @@
 use std::{
     convert::Infallible,
     fmt,
-    net::{Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     panic::AssertUnwindSafe,
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
@@ -12,7 +12,7 @@ use std::{
 use axum::{
     extract::{ConnectInfo, FromRequestParts, MatchedPath, Request},
     http::{
-        HeaderName, HeaderValue, Method, StatusCode,
+        Extensions, HeaderName, HeaderValue, Method, StatusCode,
         header::{USER_AGENT, WWW_AUTHENTICATE},
         request::Parts,
     },
@@ -142,10 +142,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Peer {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let info = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        // Without an address (an app that does not tell it, a test) all requests count as local ones.
-        let address = info.map_or(Ipv4Addr::LOCALHOST.into(), |info| info.0.ip());
         let user_agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
-        Ok(Self(Origin::new(address, user_agent.unwrap_or_default())))
+        Ok(Self(Origin::new(peer(&parts.extensions), user_agent.unwrap_or_default())))
     }
+}
+
+/// The address that a request comes from. Without one (an app that does not tell it, a test) it counts as local.
+pub(super) fn peer(extensions: &Extensions) -> IpAddr {
+    let info = extensions.get::<ConnectInfo<SocketAddr>>();
+    info.map_or(Ipv4Addr::LOCALHOST.into(), |info| info.0.ip())
 }

@@ -1,17 +1,17 @@
 //! The guards: the two of the service document, and those that the operator declares.
 
 use axum::{
-    extract::{Path, State},
-    http::{StatusCode, header, request::Parts},
+    extract::{Request, State},
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 
-use serde::Deserialize;
+use ipnet::IpNet;
 
 use super::{
     Challenge, Error,
-    asked::Asked,
-    attend::Peer,
+    asked::{Asked, guard_name},
+    attend::peer,
     body::{AUTHORIZATION, Private},
     identity::Identity,
     only::{Only, identify},
@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Doorward,
     caller::Caller,
-    guard::{Grant, Guard, Mode, Refusal, RequestFacts},
+    guard::{Grant, Guard, Mode, Refusal},
     policy::{Authenticated, Designated},
 };
 
@@ -46,24 +46,19 @@ pub(super) async fn designated(
 /// behind the guard's.
 pub(super) async fn declared(
     State(doorward): State<Doorward>,
-    Path(path): Path<GuardPath>,
-    Peer(origin): Peer,
-    parts: Parts,
+    request: Request,
 ) -> Result<Response, Error> {
+    let (parts, _) = request.into_parts();
     let guards = doorward.guards();
-    let guard = guards.by_name(&path.guard).ok_or(Error::NotFound)?;
-    let asked = Asked {
-        parts: &parts,
-        tail: tail(parts.uri.path()),
-        peer: origin.address,
-        time: doorward.now(),
-    };
-    let request = asked.facts(guard.proxy, &doorward.settings().trusted_proxies);
-    if guard.preflight && asked.is_preflight(&request) {
+    let guard = guard_name(parts.uri.path()).and_then(|name| guards.by_name(name));
+    let guard = guard.ok_or(Error::NotFound)?;
+    let asked = Asked { parts: &parts, peer: peer(&parts.extensions), time: doorward.now() };
+    let trusted = &doorward.settings().trusted_proxies;
+    if guard.preflight && asked.is_preflight(guard.proxy, trusted) {
         return Ok(pass(&doorward, guard, None));
     }
     let (challenge, refusal, caller) = match identify(&doorward, &parts.headers).await? {
-        Ok(caller) => match judge(&doorward, guard, &caller, &request) {
+        Ok(caller) => match judge(guard, &caller, &asked, trusted) {
             None => return Ok(pass(&doorward, guard, Some(&caller))),
             Some(refusal) => (Challenge::InsufficientScope, refusal, Some(caller)),
         },
@@ -79,26 +74,15 @@ pub(super) async fn declared(
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct GuardPath {
-    guard: String,
-}
-
-/// What stands behind the guard in a path, as it was sent: decoding it is for whoever looks at it.
-fn tail(path: &str) -> Option<&str> {
-    path.match_indices('/').nth(3).map(|(slash, _)| &path[slash..])
-}
-
 /// The refusal of a caller whom the guard does not admit.
-fn judge(
-    doorward: &Doorward,
-    guard: &Guard,
-    caller: &Caller,
-    request: &RequestFacts<'_>,
-) -> Option<Refusal> {
-    guard.decide(caller, request).err()?;
-    let refusal = Refusal::of_caller(&guard.name, caller, doorward.now());
-    let explanation = guard.condition.explain(caller.facts(), request);
+fn judge(guard: &Guard, caller: &Caller, asked: &Asked<'_>, trusted: &[IpNet]) -> Option<Refusal> {
+    if guard.is_known_to_admit(caller) {
+        return None;
+    }
+    let request = asked.facts(guard.proxy, trusted, guard.condition.request_fields());
+    guard.decide(caller, &request).err()?;
+    let refusal = Refusal::of_caller(&guard.name, caller, asked.time);
+    let explanation = guard.condition.explain(caller.facts(), &request);
     Some(refusal.explained(guard.condition.text(), explanation))
 }
 

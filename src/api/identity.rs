@@ -68,6 +68,15 @@ const X_AUTH_REQUEST: [HeaderName; 4] = [
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
 fn value(text: &str) -> HeaderValue {
+    let plain = |b: u8| b.is_ascii_graphic() && b != b'%' || b == b' ';
+    if text.is_empty() {
+        return HeaderValue::from_static("");
+    }
+    if text.bytes().all(plain)
+        && let Ok(value) = HeaderValue::from_str(text)
+    {
+        return value;
+    }
     let encoded = utf8_percent_encode(text, ENCODED).to_string();
     HeaderValue::try_from(encoded).expect("what is encoded is printable ASCII")
 }

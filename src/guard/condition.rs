@@ -66,6 +66,11 @@ impl Condition {
         !self.request_fields.is_empty()
     }
 
+    /// The fields of the request that it looks at; the others need not be known.
+    pub fn request_fields(&self) -> &[&'static str] {
+        &self.request_fields
+    }
+
     /// Decides.
     ///
     /// # Errors

@@ -134,17 +134,22 @@ impl Guard {
         Ok(guard)
     }
 
+    /// Whether the caller is admitted whatever they ask for: the condition does not look at the request, and has held
+    /// since the caller last changed.
+    pub fn is_known_to_admit(&self, caller: &Caller) -> bool {
+        caller.memo.is_admitted_by(self.serial)
+    }
+
     /// Decides about a caller.
     ///
     /// # Errors
     /// If the condition is not true.
     pub fn decide(&self, caller: &Caller, request: &RequestFacts<'_>) -> Result<(), Untrue> {
-        let lasting = !self.condition.looks_at_request();
-        if lasting && caller.memo.is_admitted_by(self.serial) {
+        if self.is_known_to_admit(caller) {
             return Ok(());
         }
         self.condition.holds(caller.facts(), request)?;
-        if lasting {
+        if !self.condition.looks_at_request() {
             caller.memo.note_admission_by(self.serial);
         }
         Ok(())
