@@ -1,0 +1,316 @@
+"""What the commands of the lab share: a service to measure, a fast HTTP client, helper processes and a table.
+
+Linux only: memory is read from /proc.
+"""
+
+import argparse
+import contextlib
+import json
+import multiprocessing
+import os
+import re
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+HOST = "127.0.0.1"
+LOGIN = "/api/auth/login"
+GUARD = "/api/auth/guard"
+START_SECONDS = 15
+STOP_SECONDS = 15
+FORK = multiprocessing.get_context("fork")
+CORES = len(os.sched_getaffinity(0))
+
+
+def arguments(doc, **options):
+    """Parses the command line; each option is a number with a default and a help text."""
+    parser = argparse.ArgumentParser(
+        description=doc,
+        epilog="Runs target/release/doorward or what DOORWARD_BIN names; exits with 1 if a bound is not met.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for name, (default, text) in options.items():
+        text += f" (default {default})"
+        parser.add_argument(f"--{name}", type=positive, default=default, metavar="N", help=text)
+    return parser.parse_args()
+
+
+def positive(text):
+    if (number := int(text)) < 1:
+        raise ValueError
+    return number
+
+
+# --- the service -----------------------------------------------------------------------------------------------------
+
+
+class Service:
+    """A running service with a data folder of its own, or the one given; stopped at the end of the `with` block."""
+
+    _numbers = count(1)
+
+    def __init__(self, folder=None):
+        self._cleanup = contextlib.ExitStack()
+        self._folder = Path(folder or self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="doorward-lab-")))
+        self.port = free_port()
+
+    @staticmethod
+    def binary():
+        return REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
+
+    def __enter__(self):
+        # A command that is told to end stops its service all the same.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
+        settings = {
+            "DOORWARD_LISTEN": f"{HOST}:{self.port}",
+            "DOORWARD_DATABASE_URL": f"sqlite://{self._folder}/doorward.db",
+        }
+        with open(self._folder / "output", "wb") as output:
+            started = time.perf_counter()
+            try:
+                self._process = subprocess.Popen(
+                    [self.binary()], cwd=self._folder, env=inherited | settings, stdout=output, stderr=output
+                )
+            except OSError as error:
+                sys.exit(f"{error}: build it with `cargo build --release`, or set DOORWARD_BIN")
+        try:
+            self._wait_for_an_answer(started + START_SECONDS)
+        except BaseException:
+            self.__exit__()
+            raise
+        self.seconds_to_first_answer = time.perf_counter() - started
+        return self
+
+    def __exit__(self, *_):
+        if self._process.poll() is None:
+            self.stop()
+        elif self._process.returncode not in (0, -signal.SIGKILL):
+            print(f"The service ended by itself ({self._process.returncode}):\n{self._tail()}", file=sys.stderr)
+        self._cleanup.close()
+
+    def stop(self):
+        """Asks it to stop; returns the exit code (None: it had to be killed) and how long that took."""
+        started = time.perf_counter()
+        self._process.terminate()
+        try:
+            code = self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            code = None
+        return code, time.perf_counter() - started
+
+    def connect(self):
+        return Connection(self.port)
+
+    def sign_up(self, password=None):
+        """Registers somebody new; returns the e-mail address and a token."""
+        email = f"member-{next(self._numbers):06}@example.com"
+        fields = {"name": "Ada Lovelace", "email": email} | ({"password": password} if password else {})
+        with self.connect() as connection:
+            answer = connection.ask(post("/api/user", fields))
+        if answer.status != 201:
+            sys.exit(f"sign-up answered {answer.status}: {answer.body.decode(errors='replace')}")
+        return email, json.loads(answer.body)["token"]
+
+    def rss(self):
+        """Resident memory now, in MiB."""
+        return self._memory("VmRSS")
+
+    def peak_rss(self):
+        """The most resident memory so far, in MiB."""
+        return self._memory("VmHWM")
+
+    def _memory(self, field):
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(re.search(rf"{field}:\s+(\d+) kB", status)[1]) / 1024
+
+    def _wait_for_an_answer(self, deadline):
+        while True:
+            try:
+                with self.connect() as connection:
+                    connection.ask(get("/api/user/x"))
+                    return
+            except OSError as error:
+                if time.perf_counter() > deadline or self._process.poll() is not None:
+                    sys.exit(f"the service does not answer ({error}):\n{self._tail()}")
+                time.sleep(0.0005)
+
+    def _tail(self):
+        return "\n".join((self._folder / "output").read_text(errors="replace").splitlines()[-20:])
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return probe.getsockname()[1]
+
+
+# --- HTTP ------------------------------------------------------------------------------------------------------------
+
+
+def get(path, token=None):
+    authorization = f"Authorization: Bearer {token}\r\n" if token else ""
+    return f"GET {path} HTTP/1.1\r\nHost: lab\r\n{authorization}\r\n".encode()
+
+
+def post(path, fields):
+    body = json.dumps(fields)
+    head = f"POST {path} HTTP/1.1\r\nHost: lab\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    return f"{head}\r\n\r\n{body}".encode()
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    head: bytes
+    body: bytes
+
+    @property
+    def visible(self):
+        """Everything a caller can see, apart from the two values that differ by their nature."""
+        return re.sub(rb"(?im)^(date|x-request-id):.*$", rb"\1", self.head), self.body
+
+
+class Connection:
+    """A keep-alive connection that does as little as possible itself, because it is used to measure time."""
+
+    def __init__(self, port, timeout=10):
+        self._socket = socket.create_connection((HOST, port), timeout)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._socket.close()
+
+    def ask(self, request):
+        self._socket.sendall(request)
+        received = self._more()
+        while b"\r\n\r\n" not in received:
+            received += self._more()
+        head, _, body = received.partition(b"\r\n\r\n")
+        length = int(re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)[1])
+        while len(body) < length:
+            body += self._more()
+        return Answer(int(head[9:12]), head, body)
+
+    def _more(self):
+        received = self._socket.recv(65536)
+        if not received:
+            raise ConnectionError("closed by the service")
+        return received
+
+
+# --- helper processes ------------------------------------------------------------------------------------------------
+
+
+class Helper:
+    """Runs a function in a process of its own: clients that share one Python process would slow each other down."""
+
+    def __init__(self, function, *args, niceness=0):
+        self._result, result = FORK.Pipe(duplex=False)
+        self._process = FORK.Process(target=self._run, args=(result, niceness, function, args), daemon=True)
+        self._process.start()
+        result.close()
+
+    @staticmethod
+    def _run(result, niceness, function, args):
+        os.nice(niceness)
+        result.send(function(*args))
+
+    def result(self):
+        """Waits for what the function returns."""
+        try:
+            return self._result.recv()
+        except EOFError:
+            sys.exit("a helper process of the lab failed")
+        finally:
+            self._process.join()
+
+
+class Probe:
+    """Asks the guard at a steady rate, on one connection or on a new one each time, until it is stopped."""
+
+    def __init__(self, port, token, rate, *, fresh):
+        self._stop = FORK.Event()
+        self._helper = Helper(self._ask, port, get(GUARD, token), 1 / rate, fresh)
+
+    def stop(self):
+        self._stop.set()
+        return self._helper.result()
+
+    def _ask(self, port, request, interval, fresh):
+        latencies, failures, connection = [], [], None
+        due = time.perf_counter()
+        while not self._stop.wait(max(0, due - time.perf_counter())):
+            started = time.perf_counter()
+            try:
+                connection = connection or Connection(port)
+                answer = connection.ask(request)
+                failure = None if answer.status == 200 else f"status {answer.status}"
+            except OSError as error:
+                failure = str(error) or type(error).__name__
+            if failure:
+                failures.append(failure)
+            else:
+                latencies.append(time.perf_counter() - started)
+            if connection and (fresh or failure):
+                connection.__exit__()
+                connection = None
+            due = max(due + interval, time.perf_counter())
+        return Asked(latencies, failures)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a probe saw."""
+
+    latencies: list
+    failures: list
+
+    def __str__(self):
+        if not self.latencies:
+            return "no answer"
+        p50, p99 = (percentile(self.latencies, share) * 1000 for share in (50, 99))
+        most = max(self.latencies) * 1000
+        return f"p50 {p50:.2f}, p99 {p99:.2f}, max {most:.1f} ms (of {len(self.latencies)})"
+
+
+def percentile(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, len(values) * share // 100)]
+
+
+def milliseconds(values):
+    return f"{statistics.median(values) * 1000:.2f} ms"
+
+
+# --- the outcome -----------------------------------------------------------------------------------------------------
+
+
+class Report:
+    """A table of what was measured, each with its bound, if it has one."""
+
+    def __init__(self):
+        self._rows = []
+
+    def add(self, what, value, bound="", met=True):
+        self._rows.append((what, str(value), bound, ("ok" if met else "NOT MET") if bound else ""))
+
+    def finish(self):
+        """Prints the table and ends the command."""
+        widths = [max(map(len, column)) for column in zip(*self._rows)]
+        for row in self._rows:
+            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+        sys.exit(1 if any(verdict == "NOT MET" for *_, verdict in self._rows) else 0)
