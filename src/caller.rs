@@ -15,6 +15,7 @@ use crate::{
     clock::Timestamp,
     guard::{CallerFacts, Memo},
     session::Session,
+    sighting::{LastNote, Sightings},
     store::{self, Stamp, Store},
     token::{Claims, TokenMint, Unrecognised},
     user::User,
@@ -84,6 +85,7 @@ pub struct Callers {
     mint: Arc<TokenMint>,
     store: Arc<dyn Store>,
     known: Cache<Box<str>, Arc<Known>>,
+    sightings: Sightings,
     signature_checks: AtomicU64,
     look_ups: AtomicU64,
 }
@@ -93,6 +95,7 @@ struct Known {
     caller: Caller,
     /// Taken before the look-up, so that a change during it makes this stale.
     as_of: Stamp,
+    last_note: LastNote,
 }
 
 impl Callers {
@@ -105,6 +108,7 @@ impl Callers {
             mint,
             store,
             known: Cache::new(Self::REMEMBERED),
+            sightings: Sightings::default(),
             signature_checks: AtomicU64::new(0),
             look_ups: AtomicU64::new(0),
         }
@@ -124,6 +128,7 @@ impl Callers {
             && now < known.claims.expires_at
             && self.store.changes().is_current(known.as_of)
         {
+            self.sightings.note(known.claims.session_id, &known.last_note, now);
             return Ok(Ok(known.caller.clone()));
         }
         // A change to the user does not touch the signature.
@@ -140,6 +145,11 @@ impl Callers {
             self.known.remove(token);
         }
         Ok(caller)
+    }
+
+    /// When sessions were last used.
+    pub fn sightings(&self) -> &Sightings {
+        &self.sightings
     }
 
     /// Signatures checked and callers looked up in the store since the start.
@@ -168,11 +178,13 @@ impl Callers {
             let user = self.store.user_by_id(claims.user_id).await?;
             return Ok(Err(user.map_or(Stranger::UserGone, |_| Stranger::SessionEnded)));
         };
-        if session.expires_at <= now {
+        if session.expires_at <= now || session.token_id != claims.token_id {
             return Ok(Err(Stranger::SessionEnded));
         }
+        let last_note = LastNote::new(session.last_seen_at);
+        self.sightings.note(session.id, &last_note, now);
         let caller = Caller::new(Arc::new(user), Arc::new(session));
-        let known = Known { claims, caller: caller.clone(), as_of };
+        let known = Known { claims, caller: caller.clone(), as_of, last_note };
         self.known.insert(token.into(), Arc::new(known));
         Ok(Ok(caller))
     }

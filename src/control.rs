@@ -24,7 +24,7 @@ use crate::{
     config::{self, DatabaseUrl},
     data::{self, DataFolder, SocketPath},
     guard::{Explanation, Guard, MadeUpRequest, Mode, Refusal},
-    session::{Origin, Session, SessionId},
+    session::{Origin, Session},
     store,
     user::{EmailKey, Role, User},
 };
@@ -331,13 +331,8 @@ async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Rep
 
 /// Decides about a user as if they had just signed in.
 fn check(guard: &Guard, user: User, request: &AskFor, now: Timestamp) -> Report {
-    let session = Session {
-        id: SessionId::random(),
-        user_id: user.id,
-        created_at: now,
-        expires_at: now,
-        origin: Origin::new(request.address.unwrap_or(Ipv4Addr::LOCALHOST.into()), ""),
-    };
+    let origin = Origin::new(request.address.unwrap_or(Ipv4Addr::LOCALHOST.into()), "");
+    let session = Session::new(user.id, origin, now, Duration::ZERO);
     let caller = Caller::new(Arc::new(user), Arc::new(session));
     let AskFor { method, host, path, address } = request;
     let request = MadeUpRequest {

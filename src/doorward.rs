@@ -12,7 +12,7 @@ use crate::{
     guard::{DecisionId, GuardSet, Refusal, Refusals},
     password::Hasher,
     policy::Designated,
-    session::{Origin, Session, SessionId},
+    session::{Origin, Session},
     store::{self, SqliteStore, Store},
     throttle::Throttle,
     token::{SigningKey, TokenMint},
@@ -201,24 +201,32 @@ impl Doorward {
 
     /// A session that begins now.
     pub(crate) fn new_session(&self, user_id: UserId, origin: Origin) -> Session {
-        let created_at = self.now();
-        let expires_at = created_at + self.inner.mint.lifetime();
-        Session { id: SessionId::random(), user_id, created_at, expires_at, origin }
+        Session::new(user_id, origin, self.now(), self.settings().session_lifetime)
     }
 
-    /// Removes expired sessions and keeps the reserve full, from time to time, for as long as it is polled.
+    /// Tidies up and keeps the reserve full, from time to time, for as long as it is polled.
     pub async fn sweep(&self) {
-        const EVERY: Duration = Duration::from_secs(600);
-        const AT_ONCE: usize = 1000;
+        const EVERY: Duration = Duration::from_secs(60);
         loop {
-            match self.store().sweep_sessions(self.now(), AT_ONCE).await {
-                Ok(AT_ONCE) => continue,
-                Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "cannot remove expired sessions"),
+            if let Err(error) = self.tidy().await {
+                tracing::warn!(%error, "cannot tidy up the sessions");
             }
             self.inner.folder.keep_reserve();
             tokio::time::sleep(EVERY).await;
         }
+    }
+
+    /// Writes down which sessions were used, and removes what has expired.
+    ///
+    /// # Errors
+    /// If the database does not do it.
+    pub async fn tidy(&self) -> Result<(), store::Error> {
+        const AT_ONCE: usize = 1000;
+        for seen in self.inner.callers.sightings().take().chunks(AT_ONCE) {
+            self.store().note_sightings(seen).await?;
+        }
+        while self.store().sweep(self.now(), AT_ONCE).await? == AT_ONCE {}
+        Ok(())
     }
 }
 

@@ -30,7 +30,9 @@
 //! | [`policy`] | pure rules from a caller to what an action may have |
 //! | [`password`] | passwords, their hashes and the hashing lane |
 //! | [`token`] | made, signed, recognised |
-//! | [`session`], [`user`], [`fault`] | the things themselves, what makes them valid and the words when they are not |
+//! | [`sighting`] | when sessions were last used |
+//! | [`reset`] | codes that stand in for a forgotten password |
+//! | [`session`], [`user`], [`id`], [`fault`] | the things themselves, what makes them valid and the words when they are not |
 //! | [`throttle`], [`client`] | how often somebody may try, and who counts as one |
 //! | [`store`] | the only floor that knows SQL |
 //! | [`data`] | the data folder: its lock, its key, its reserve |
@@ -51,12 +53,15 @@ pub mod data;
 mod doorward;
 pub mod fault;
 pub mod guard;
+pub mod id;
 pub mod log;
 mod nearest;
 pub mod password;
 pub mod policy;
+pub mod reset;
 pub mod server;
 pub mod session;
+pub mod sighting;
 pub mod store;
 pub mod throttle;
 pub mod token;
@@ -67,6 +72,6 @@ pub use self::{
     caller::Caller,
     config::Settings,
     doorward::{Doorward, MissingKey, OpenError},
-    policy::{Authenticated, Designated, Policy},
+    policy::{Authenticated, Designated, Policy, SignedIn},
     user::{User, UserId},
 };

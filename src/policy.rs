@@ -30,6 +30,18 @@ impl Policy for Authenticated {
     }
 }
 
+/// Admits every caller with a good token, to what is their own: the action receives the user and the session.
+#[derive(Clone, Copy, Debug)]
+pub struct SignedIn;
+
+impl Policy for SignedIn {
+    type Grant = Caller;
+
+    fn admit(&self, caller: &Caller) -> Option<Caller> {
+        Some(caller.clone())
+    }
+}
+
 /// Admits only users with the designated name, whatever its letter case. The action receives the whole user.
 #[derive(Clone, Debug)]
 pub struct Designated {
@@ -59,10 +71,12 @@ impl Policy for Designated {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::{
         clock::Timestamp,
-        session::{Origin, Session, SessionId},
+        session::{Origin, Session},
         user::{Email, Name},
     };
 
@@ -71,13 +85,8 @@ mod tests {
         let name = Name::parse(name.into()).unwrap();
         let email = Email::parse("someone@example.com".into()).unwrap();
         let user = User::new(name, email, None, now);
-        let session = Session {
-            id: SessionId::random(),
-            user_id: user.id,
-            created_at: now,
-            expires_at: now,
-            origin: Origin::new([127, 0, 0, 1].into(), ""),
-        };
+        let origin = Origin::new([127, 0, 0, 1].into(), "");
+        let session = Session::new(user.id, origin, now, Duration::ZERO);
         Caller::new(Arc::new(user), Arc::new(session))
     }
 

@@ -1,27 +1,41 @@
 //! A session: what a token stands for until it ends.
 
-use std::{fmt, net::IpAddr, str::FromStr};
+use std::{net::IpAddr, time::Duration};
 
-use uuid::Uuid;
+use crate::{clock::Timestamp, id::id, user::UserId};
 
-use crate::{
-    clock::Timestamp,
-    user::{NotAnId, UserId, parse_hyphenated},
-};
-
-/// One signing-in of one user. Its tokens are good for as long as it is kept.
+/// One signing-in of one user. Its token is good for as long as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// Named by every token of the session.
     pub id: SessionId,
     /// Whose session it is.
     pub user_id: UserId,
+    /// The one token of the session that is good: the latest.
+    pub token_id: TokenId,
     /// When the user signed in.
     pub created_at: Timestamp,
+    /// When it was last used, to within some minutes.
+    pub last_seen_at: Timestamp,
     /// When it ends by itself.
     pub expires_at: Timestamp,
     /// From where the user signed in.
     pub origin: Origin,
+}
+
+impl Session {
+    /// A session that begins now.
+    pub fn new(user_id: UserId, origin: Origin, now: Timestamp, lifetime: Duration) -> Self {
+        Self {
+            id: SessionId::random(),
+            user_id,
+            token_id: TokenId::random(),
+            created_at: now,
+            last_seen_at: now,
+            expires_at: now + lifetime,
+            origin,
+        }
+    }
 }
 
 /// Where a sign-in came from, as far as it can be told.
@@ -45,27 +59,12 @@ impl Origin {
     }
 }
 
-/// Identifies a session: a random UUID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SessionId(Uuid);
+id!(
+    /// Identifies a session.
+    SessionId
+);
 
-impl SessionId {
-    /// An id that no session has.
-    pub fn random() -> Self {
-        Self(Uuid::new_v4())
-    }
-}
-
-impl fmt::Display for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.hyphenated().fmt(f)
-    }
-}
-
-impl FromStr for SessionId {
-    type Err = NotAnId;
-
-    fn from_str(text: &str) -> Result<Self, NotAnId> {
-        parse_hyphenated(text).map(Self).ok_or(NotAnId)
-    }
-}
+id!(
+    /// Identifies a token of a session.
+    TokenId
+);

@@ -55,9 +55,7 @@ impl Throttle {
         now: Instant,
     ) -> Result<Try<'_>, Throttled> {
         let account = self.keyed.hash_one(email.as_str());
-        if !client.is_local() {
-            self.failures.pay(client, now)?;
-        }
+        self.pay_for_failure(client, now)?;
         let paid = self.accounts.pay(account, now);
         let by_visitor = paid.is_err();
         if let Err(throttled) = paid
@@ -68,12 +66,24 @@ impl Throttle {
         Ok(Try { throttle: self, account, client, by_visitor })
     }
 
+    /// Pays for a reset code that may be wrong, from the client's budget of failed logins.
+    ///
+    /// # Errors
+    /// When the budget of the client is spent.
+    pub fn reset(&self, client: Client, now: Instant) -> Result<(), Throttled> {
+        self.pay_for_failure(client, now)
+    }
+
     /// Pays for a sign-up.
     ///
     /// # Errors
     /// When the budget of the client is spent.
     pub fn sign_up(&self, client: Client, now: Instant) -> Result<(), Throttled> {
         if client.is_local() { Ok(()) } else { self.sign_ups.pay(client, now) }
+    }
+
+    fn pay_for_failure(&self, client: Client, now: Instant) -> Result<(), Throttled> {
+        if client.is_local() { Ok(()) } else { self.failures.pay(client, now) }
     }
 }
 
@@ -244,6 +254,16 @@ mod tests {
         assert_eq!(spread(client(1)), 600);
         assert_eq!(spread(client(2)), 600);
         assert_eq!(spread(Client::at([127, 0, 0, 1].into())), 1000);
+    }
+
+    #[test]
+    fn reset_codes_and_logins_of_a_client_share_its_600_failures() {
+        let (throttle, now) = (Throttle::new(), Instant::now());
+        assert_eq!((0..1000).take_while(|_| throttle.reset(client(1), now).is_ok()).count(), 600);
+        assert_eq!(tries(&throttle, "ada@example.com", client(1), now, 1), 0);
+        assert!(throttle.reset(client(2), now).is_ok());
+        let local = Client::at([127, 0, 0, 1].into());
+        assert!((0..1000).all(|_| throttle.reset(local, now).is_ok()));
     }
 
     #[test]

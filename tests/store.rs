@@ -5,8 +5,9 @@ use std::{sync::Arc, time::Duration};
 use doorward::{
     clock::Timestamp,
     password::PasswordHash,
-    session::{Origin, Session, SessionId},
-    store::{Error, SqliteStore, Store},
+    reset::ResetCode,
+    session::{Origin, Session, SessionId, TokenId},
+    store::{Error, OldPassword, SqliteStore, Store},
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
 
@@ -19,13 +20,8 @@ fn user(name: &str, email: &str) -> User {
 }
 
 fn session(user: &User, lifetime: u64) -> Session {
-    Session {
-        id: SessionId::random(),
-        user_id: user.id,
-        created_at: NOW,
-        expires_at: NOW + Duration::from_secs(lifetime),
-        origin: Origin::new([192, 0, 2, 7].into(), "curl/8 \u{7f}(λ)"),
-    }
+    let origin = Origin::new([192, 0, 2, 7].into(), "curl/8 \u{7f}(λ)");
+    Session::new(user.id, origin, NOW, Duration::from_secs(lifetime))
 }
 
 async fn tell(store: &dyn Store) {
@@ -34,7 +30,7 @@ async fn tell(store: &dyn Store) {
     // Whoever registers is found by id and by any spelling of their address, to the last character.
     let ada = user("Ada \"λ\" '; DROP TABLE users --", "Ada@Example.com");
     let first = session(&ada, 60);
-    store.add_user(&ada, &first).await.unwrap();
+    store.add_user(&ada, Some(&first)).await.unwrap();
     assert!(store.has_users().await.unwrap());
     assert_eq!(store.user_by_id(ada.id).await.unwrap().as_ref(), Some(&ada));
     let key = EmailKey::of("aDA@eXAMPLE.COM");
@@ -52,14 +48,14 @@ async fn tell(store: &dyn Store) {
     // An address is taken once; the loser leaves neither user nor session behind.
     let eve = user("Eve", "ADA@example.com");
     let refused = session(&eve, 60);
-    assert!(matches!(store.add_user(&eve, &refused).await, Err(Error::EmailTaken)));
+    assert!(matches!(store.add_user(&eve, Some(&refused)).await, Err(Error::EmailTaken)));
     assert_eq!(store.user_by_id(eve.id).await.unwrap(), None);
     assert_eq!(store.session_with_user(refused.id).await.unwrap(), None);
 
     // Users are listed by address, page by page.
     let mut bob = user("Bob", "bob@example.com");
     bob.password_hash = None;
-    store.add_user(&bob, &session(&bob, 60)).await.unwrap();
+    store.add_user(&bob, Some(&session(&bob, 60))).await.unwrap();
     assert_eq!(store.users(None, 10).await.unwrap(), [ada.clone(), bob.clone()]);
     assert_eq!(store.users(None, 1).await.unwrap(), std::slice::from_ref(&ada));
     assert_eq!(store.users(Some(&ada.email.key()), 10).await.unwrap(), [bob.clone()]);
@@ -88,12 +84,12 @@ async fn tell(store: &dyn Store) {
 
     // Sessions end together, are swept when their time is up, and every end is marked as a change.
     let second = session(&ada, 3600);
-    assert!(store.add_session(&second).await.unwrap());
+    assert!(store.add_session(&ada, &second).await.unwrap());
     let (_, owner) = store.session_with_user(second.id).await.unwrap().unwrap();
     assert_eq!(owner.last_login_at, Some(second.created_at));
-    assert_eq!(store.sweep_sessions(NOW + Duration::from_secs(59), 10).await.unwrap(), 0);
-    assert_eq!(store.sweep_sessions(NOW + Duration::from_secs(60), 1).await.unwrap(), 1);
-    assert_eq!(store.sweep_sessions(NOW + Duration::from_secs(60), 10).await.unwrap(), 1);
+    assert_eq!(store.sweep(NOW + Duration::from_secs(59), 10).await.unwrap(), 0);
+    assert_eq!(store.sweep(NOW + Duration::from_secs(60), 1).await.unwrap(), 1);
+    assert_eq!(store.sweep(NOW + Duration::from_secs(60), 10).await.unwrap(), 1);
     assert_eq!(store.session_with_user(first.id).await.unwrap(), None);
     let before = store.changes().stamp(ada.id);
     assert!(store.changes().is_current(before));
@@ -101,20 +97,147 @@ async fn tell(store: &dyn Store) {
     assert!(!store.changes().is_current(before));
     assert_eq!(store.session_with_user(second.id).await.unwrap(), None);
 
+    // A session is renewed once for each token, and only while it lasts.
+    let third = session(&ada, 60);
+    assert!(store.add_session(&ada, &third).await.unwrap());
+    let renewed = Session { token_id: TokenId::random(), ..third.clone() };
+    let before = store.changes().stamp(ada.id);
+    assert!(store.renew_session(&third, renewed.token_id).await.unwrap());
+    assert!(!store.changes().is_current(before));
+    assert!(!store.renew_session(&third, TokenId::random()).await.unwrap());
+    assert_eq!(store.session_with_user(third.id).await.unwrap().unwrap().0, renewed);
+
+    // Its last use is written down without being a change.
+    let seen_at = NOW + Duration::from_secs(30);
+    let before = store.changes().stamp(ada.id);
+    store.note_sightings(&[(third.id, seen_at), (SessionId::random(), seen_at)]).await.unwrap();
+    assert!(store.changes().is_current(before));
+    let seen = Session { last_seen_at: seen_at, ..renewed };
+    assert_eq!(store.sessions_of(ada.id, seen_at).await.unwrap(), std::slice::from_ref(&seen));
+    assert_eq!(store.sessions_of(ada.id, seen.expires_at).await.unwrap(), []);
+
+    // A session is ended by its owner alone.
+    assert!(!store.end_session(bob.id, third.id).await.unwrap());
+    let before = store.changes().stamp(ada.id);
+    assert!(store.end_session(ada.id, third.id).await.unwrap());
+    assert!(!store.changes().is_current(before));
+    assert!(!store.end_session(ada.id, third.id).await.unwrap());
+    assert!(!store.renew_session(&seen, TokenId::random()).await.unwrap());
+
+    change_names_and_addresses(store, &ada, &bob).await;
+    set_passwords(store, &ada).await;
+    let ada = store.user_by_id(ada.id).await.unwrap().unwrap();
+    disable_and_enable(store, &ada).await;
+
     // A user goes with everything that is theirs, once, and no session can be added for them any more.
     let last = session(&ada, 60);
-    assert!(store.add_session(&last).await.unwrap());
+    assert!(store.add_session(&ada, &last).await.unwrap());
     let before = store.changes().stamp(ada.id);
     assert!(store.delete_user(ada.id).await.unwrap());
     assert!(!store.changes().is_current(before));
     assert!(!store.delete_user(ada.id).await.unwrap());
     assert_eq!(store.session_with_user(last.id).await.unwrap(), None);
-    assert!(!store.add_session(&session(&ada, 60)).await.unwrap());
+    assert!(!store.add_session(&ada, &session(&ada, 60)).await.unwrap());
     assert_eq!(store.users(None, 10).await.unwrap(), [bob]);
 
     // The freed address is anybody's.
     let again = user("Ada again", "ada@example.com");
-    store.add_user(&again, &session(&again, 60)).await.unwrap();
+    store.add_user(&again, None).await.unwrap();
+}
+
+async fn change_names_and_addresses(store: &dyn Store, ada: &User, bob: &User) {
+    let later = NOW + Duration::from_secs(5);
+    let (name, email) = (Name::parse("Augusta".into()), Email::parse("augusta@example.com".into()));
+    let (name, email) = (name.unwrap(), email.unwrap());
+    let before = store.changes().stamp(ada.id);
+    let renamed = store.change_user(ada.id, Some(&name), None, later).await.unwrap().unwrap();
+    assert!(!store.changes().is_current(before));
+    assert_eq!((&renamed.name, &renamed.email), (&name, &ada.email));
+    assert_eq!((renamed.created_at, renamed.updated_at), (NOW, later));
+    let moved = store.change_user(ada.id, None, Some(&email), later).await.unwrap().unwrap();
+    assert_eq!(store.user_by_email(&email.key()).await.unwrap(), Some(moved));
+    assert_eq!(store.user_by_email(&ada.email.key()).await.unwrap(), None);
+
+    // A taken address leaves everything as it was.
+    let taken = store.change_user(ada.id, Some(&ada.name), Some(&bob.email), later).await;
+    assert!(matches!(taken, Err(Error::EmailTaken)));
+    assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap().name, name);
+    assert_eq!(store.change_user(UserId::random(), Some(&name), None, later).await.unwrap(), None);
+}
+
+async fn set_passwords(store: &dyn Store, ada: &User) {
+    let hash = |text: &str| PasswordHash::from_store(text.into());
+    let later = NOW + Duration::from_secs(7);
+    let (kept, other) = (session(ada, 60), session(ada, 60));
+    for session in [&kept, &other] {
+        assert!(store.add_session(ada, session).await.unwrap());
+    }
+    let code = ResetCode::random().digest();
+    let end = later + ResetCode::LIFETIME;
+    assert!(store.add_reset_code(ada.id, &code, end).await.unwrap());
+    assert!(!store.add_reset_code(UserId::random(), &code, end).await.unwrap());
+
+    // A new password ends the other sessions and voids the code.
+    let set = async |old, new: &str| {
+        store.set_password(ada.id, old, &hash(new), Some(kept.id), later).await.unwrap()
+    };
+    let before = store.changes().stamp(ada.id);
+    assert!(set(OldPassword::Known(ada.password_version), "newer").await);
+    assert!(!store.changes().is_current(before));
+    let changed = store.user_by_id(ada.id).await.unwrap().unwrap();
+    assert_eq!((&changed.password_hash, changed.updated_at), (&Some(hash("newer")), later));
+    assert_eq!(store.sessions_of(ada.id, NOW).await.unwrap(), std::slice::from_ref(&kept));
+    assert_eq!(store.user_by_reset_code(&code, later).await.unwrap(), None);
+
+    // Somebody who knew the one before neither changes it nor signs in.
+    assert!(!set(OldPassword::Known(ada.password_version), "stolen").await);
+    assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap(), changed);
+    assert!(!store.add_session(ada, &session(ada, 60)).await.unwrap());
+
+    // A code is good once, until it expires or another takes its place.
+    let [replaced, code] = [ResetCode::random().digest(), ResetCode::random().digest()];
+    for code in [&replaced, &code] {
+        assert!(store.add_reset_code(ada.id, code, end).await.unwrap());
+    }
+    assert_eq!(store.user_by_reset_code(&replaced, later).await.unwrap(), None);
+    assert_eq!(store.user_by_reset_code(&code, later).await.unwrap().unwrap().id, ada.id);
+    assert_eq!(store.user_by_reset_code(&code, end).await.unwrap(), None);
+    let reset = async |now| {
+        let old = OldPassword::Forgotten(code.clone());
+        store.set_password(ada.id, old, &hash("reset"), None, now).await.unwrap()
+    };
+    assert!(!reset(end).await);
+    assert!(reset(later).await);
+    assert!(!reset(later).await);
+    assert_eq!(store.sessions_of(ada.id, NOW).await.unwrap(), []);
+
+    // The operator needs neither.
+    let overrule = async |id| {
+        let old = OldPassword::Overruled;
+        store.set_password(id, old, &hash("overruled"), None, later).await.unwrap()
+    };
+    assert!(overrule(ada.id).await);
+    assert!(!overrule(UserId::random()).await);
+}
+
+async fn disable_and_enable(store: &dyn Store, ada: &User) {
+    assert!(store.add_session(ada, &session(ada, 60)).await.unwrap());
+    let code = ResetCode::random().digest();
+    assert!(store.add_reset_code(ada.id, &code, NOW + ResetCode::LIFETIME).await.unwrap());
+    let before = store.changes().stamp(ada.id);
+    assert!(store.disable_user(ada.id).await.unwrap());
+    assert!(!store.changes().is_current(before));
+    assert_eq!(store.sessions_of(ada.id, NOW).await.unwrap(), []);
+    assert!(!store.add_session(ada, &session(ada, 60)).await.unwrap());
+    assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);
+    assert!(store.enable_user(ada.id).await.unwrap());
+    assert!(store.add_session(ada, &session(ada, 60)).await.unwrap());
+    assert!(store.user_by_reset_code(&code, NOW).await.unwrap().is_some());
+    store.sweep(NOW + ResetCode::LIFETIME, 10).await.unwrap();
+    assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);
+    for unknown in [store.disable_user(UserId::random()), store.enable_user(UserId::random())] {
+        assert!(!unknown.await.unwrap());
+    }
 }
 
 #[tokio::test]
@@ -135,7 +258,7 @@ async fn of_many_registrations_of_one_address_exactly_one_succeeds() {
             .map(|_| {
                 let store = Arc::clone(&store);
                 let user = user("Somebody", &format!("round{round}@example.com"));
-                tokio::spawn(async move { store.add_user(&user, &session(&user, 60)).await })
+                tokio::spawn(async move { store.add_user(&user, Some(&session(&user, 60))).await })
             })
             .collect();
         let mut added = 0;

@@ -10,6 +10,7 @@ mod identity;
 mod login;
 mod look_up;
 pub mod only;
+mod proof;
 mod register;
 
 use axum::{

@@ -42,7 +42,7 @@ pub(super) async fn register(
     let now = doorward.now();
     let user = User::new(name, email, password_hash, now);
     let session = doorward.new_session(user.id, origin);
-    doorward.store().add_user(&user, &session).await?;
+    doorward.store().add_user(&user, Some(&session)).await?;
     tracing::info!(user = %user.id, session = %session.id, "registered");
     let token = doorward.mint().issue(&session, now);
     Ok(Private(StatusCode::CREATED, Registered { id: user.id.to_string(), token }))

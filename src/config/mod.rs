@@ -35,6 +35,8 @@ pub struct Settings {
     pub database: DatabaseUrl,
     /// Whom tokens come from and are for, and how long they live.
     pub token: TokenTerms,
+    /// From signing in to having to do so again.
+    pub session_lifetime: Duration,
     /// The name that the name policy admits.
     pub designated_name: String,
     /// The last segment of the path that the name policy guards.
@@ -71,6 +73,7 @@ impl Default for Settings {
                 audience: "doorward".into(),
                 lifetime: Duration::from_secs(24 * 60 * 60),
             },
+            session_lifetime: Duration::from_secs(30 * 24 * 60 * 60),
             designated_name: "Miles Davis".into(),
             designated_segment: "miles".into(),
             password_length: PasswordLength { min: 8, max: 128 },
@@ -226,6 +229,19 @@ pub const KEYS: &[Key] = &[
         secret: false,
         set: |s, text| parse_identifier(text).map(|audience| s.token.audience = audience),
         show: |s| s.token.audience.clone(),
+    },
+    Key {
+        name: "session.lifetime",
+        help: "How long a session lasts at most, however often its token is refreshed",
+        allowed: "a duration from 1h to 90d, such as 12h or 30d",
+        secret: false,
+        set: |s, text| {
+            let range = Duration::from_secs(60 * 60)..=Duration::from_secs(90 * 24 * 60 * 60);
+            let lifetime = parse_duration(text).filter(|lifetime| range.contains(lifetime))?;
+            s.session_lifetime = lifetime;
+            Some(())
+        },
+        show: |s| show_duration(s.session_lifetime),
     },
     Key {
         name: "designated.name",
@@ -685,6 +701,9 @@ mod tests {
         );
         for (name, value) in [
             ("designated.segment", "login"),
+            ("designated.segment", "logout-everywhere"),
+            ("session.lifetime", "59m"),
+            ("session.lifetime", "91d"),
             ("designated.segment", "Miles"),
             ("designated.segment", ""),
             ("designated.name", "x"),

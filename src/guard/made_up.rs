@@ -6,7 +6,7 @@ use super::{CallerFacts, RequestFacts};
 use crate::{
     caller::Caller,
     clock::Timestamp,
-    session::{Origin, Session, SessionId},
+    session::{Origin, Session},
     user::{Email, Name, Role, User},
 };
 
@@ -27,13 +27,7 @@ pub(crate) fn user() -> User {
 }
 
 pub(crate) fn caller_of(user: User, address: std::net::IpAddr) -> Caller {
-    let session = Session {
-        id: SessionId::random(),
-        user_id: user.id,
-        created_at: NOW + A_DAY,
-        expires_at: NOW + A_DAY + A_DAY,
-        origin: Origin::new(address, ""),
-    };
+    let session = Session::new(user.id, Origin::new(address, ""), NOW + A_DAY, A_DAY);
     Caller::new(Arc::new(user), Arc::new(session))
 }
 

@@ -12,16 +12,17 @@ pub use self::{
 use crate::{
     clock::Timestamp,
     password::PasswordHash,
-    session::{Session, SessionId},
-    user::{EmailKey, Role, User, UserId},
+    reset::ResetDigest,
+    session::{Session, SessionId, TokenId},
+    user::{Email, EmailKey, Name, PasswordVersion, Role, User, UserId},
 };
 
 /// What the doors ask of a database. A method that changes something returns when the change is safe on disk and
 /// has been marked in [`Store::changes`].
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Adds a user together with their first session: both or neither.
-    async fn add_user(&self, user: &User, session: &Session) -> Result<(), Error>;
+    /// Adds a user together with their first session, if they are to have one: both or neither.
+    async fn add_user(&self, user: &User, session: Option<&Session>) -> Result<(), Error>;
 
     /// The user with this id.
     async fn user_by_id(&self, id: UserId) -> Result<Option<User>, Error>;
@@ -29,11 +30,28 @@ pub trait Store: Send + Sync {
     /// The user with this address.
     async fn user_by_email(&self, email: &EmailKey) -> Result<Option<User>, Error>;
 
+    /// The user, not disabled, who may use a reset code at this time.
+    async fn user_by_reset_code(
+        &self,
+        code: &ResetDigest,
+        now: Timestamp,
+    ) -> Result<Option<User>, Error>;
+
     /// Users in the order of their addresses, starting behind `after`.
     async fn users(&self, after: Option<&EmailKey>, limit: usize) -> Result<Vec<User>, Error>;
 
     /// Whether anybody has registered.
     async fn has_users(&self) -> Result<bool, Error>;
+
+    /// Gives a user another name, another address or both, and returns them as they are then; `None` if there is no
+    /// such user.
+    async fn change_user(
+        &self,
+        id: UserId,
+        name: Option<&Name>,
+        email: Option<&Email>,
+        now: Timestamp,
+    ) -> Result<Option<User>, Error>;
 
     /// Replaces a hash by another of the same password, unless the password has changed meanwhile.
     async fn replace_password_hash(
@@ -49,23 +67,72 @@ pub trait Store: Send + Sync {
     /// Takes a role from a user; false if they did not have it.
     async fn revoke_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error>;
 
-    /// Removes a user and all their sessions; false if there is no such user.
+    /// Sets a new password, ends all sessions but `keep` and voids the user's reset code; false if there is no such
+    /// user or the old password is not as expected.
+    async fn set_password(
+        &self,
+        id: UserId,
+        old: OldPassword,
+        new: &PasswordHash,
+        keep: Option<SessionId>,
+        now: Timestamp,
+    ) -> Result<bool, Error>;
+
+    /// Gives a user a reset code in place of any other; false if there is no such user.
+    async fn add_reset_code(
+        &self,
+        user: UserId,
+        code: &ResetDigest,
+        expires_at: Timestamp,
+    ) -> Result<bool, Error>;
+
+    /// Locks a user out, ending all their sessions; false if there is no such user.
+    async fn disable_user(&self, id: UserId) -> Result<bool, Error>;
+
+    /// Lets a user log in again; false if there is no such user.
+    async fn enable_user(&self, id: UserId) -> Result<bool, Error>;
+
+    /// Removes a user and everything that is theirs; false if there is no such user.
     async fn delete_user(&self, id: UserId) -> Result<bool, Error>;
 
-    /// Adds a session and notes the login; false if its user is gone or disabled.
-    async fn add_session(&self, session: &Session) -> Result<bool, Error>;
+    /// Adds a session for a user who has shown to know their password, and notes the login; false if the user is gone
+    /// or disabled, or has had another password since.
+    async fn add_session(&self, user: &User, session: &Session) -> Result<bool, Error>;
 
     /// A session and whose it is.
     async fn session_with_user(&self, id: SessionId) -> Result<Option<(Session, User)>, Error>;
 
+    /// The sessions of a user that have not expired, the oldest first.
+    async fn sessions_of(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error>;
+
+    /// Makes another token the session's good one; false if the session has ended or another was faster.
+    async fn renew_session(&self, session: &Session, token_id: TokenId) -> Result<bool, Error>;
+
+    /// Ends one session of a user; false if they have no such session.
+    async fn end_session(&self, user: UserId, id: SessionId) -> Result<bool, Error>;
+
     /// Ends all sessions of a user and tells how many there were.
     async fn end_sessions(&self, user: UserId) -> Result<usize, Error>;
 
-    /// Removes up to `limit` sessions that have expired and tells how many there were.
-    async fn sweep_sessions(&self, now: Timestamp, limit: usize) -> Result<usize, Error>;
+    /// Writes down when sessions were last used. That changes nothing for their callers, so it is not marked.
+    async fn note_sightings(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error>;
+
+    /// Removes up to `limit` sessions that have expired, and as many reset codes. Tells how many sessions there were.
+    async fn sweep(&self, now: Timestamp, limit: usize) -> Result<usize, Error>;
 
     /// Tells what has changed since it was last looked at.
     fn changes(&self) -> &Changes;
+}
+
+/// What must be true for a new password to take the place of the old one.
+#[derive(Clone, Debug)]
+pub enum OldPassword {
+    /// It is still this one: whoever sets the new one knew it.
+    Known(PasswordVersion),
+    /// This reset code can still be used. It cannot afterwards.
+    Forgotten(ResetDigest),
+    /// Nothing: the operator decides.
+    Overruled,
 }
 
 /// Why the store did not do what it was asked.

@@ -3,8 +3,10 @@
 use rusqlite::Connection;
 
 /// In order, never changed once released. The number of those applied is the file's `user_version`.
-const MIGRATIONS: &[&str] =
-    &[include_str!("../../../migrations/sqlite/0001_users_and_sessions.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../../migrations/sqlite/0001_users_and_sessions.sql"),
+    include_str!("../../../migrations/sqlite/0002_accounts.sql"),
+];
 
 /// Why the schema could not be brought up to date.
 #[derive(Debug, thiserror::Error)]

@@ -11,12 +11,13 @@ use rusqlite::{
 };
 
 use self::engine::Engine;
-use super::{Changes, Error, Store};
+use super::{Changes, Error, OldPassword, Store};
 use crate::{
     clock::Timestamp,
     password::PasswordHash,
-    session::{Origin, Session, SessionId},
-    user::{Email, EmailKey, Name, Role, Roles, User, UserId},
+    reset::ResetDigest,
+    session::{Origin, Session, SessionId, TokenId},
+    user::{Email, EmailKey, Name, PasswordVersion, Role, Roles, User, UserId},
 };
 
 /// Users and sessions in one SQLite file, for one process.
@@ -35,19 +36,22 @@ impl SqliteStore {
 }
 
 const USER: &str = "u.id, u.name, u.email, u.password_hash, u.roles, u.disabled, u.created_at, \
-                    u.updated_at, u.last_login_at";
+                    u.updated_at, u.last_login_at, u.password_version";
+const SESSION: &str = "s.id, s.user_id, s.token_id, s.created_at, s.last_seen_at, s.expires_at, s.address, \
+                       s.user_agent";
+const SESSION_COLUMNS: usize = 8;
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn add_user(&self, user: &User, session: &Session) -> Result<(), Error> {
-        let (user, session) = (user.clone(), session.clone());
+    async fn add_user(&self, user: &User, session: Option<&Session>) -> Result<(), Error> {
+        let (user, session) = (user.clone(), session.cloned());
         self.engine
             .write(None, move |db| {
                 db.prepare_cached(
                     "INSERT INTO users
                          (id, name, email, email_key, password_hash, roles, disabled, created_at,
-                          updated_at, last_login_at)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                          updated_at, last_login_at, password_version)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
                 )?
                 .execute(params![
                     user.id.to_string(),
@@ -60,20 +64,18 @@ impl Store for SqliteStore {
                     user.created_at.millis(),
                     user.updated_at.millis(),
                     user.last_login_at.map(Timestamp::millis),
+                    user.password_version.number(),
                 ])?;
-                insert_session(db, &session).map(|_| ())
+                if let Some(session) = session {
+                    insert_session(db, &user, &session)?;
+                }
+                Ok(())
             })
             .await
     }
 
     async fn user_by_id(&self, id: UserId) -> Result<Option<User>, Error> {
-        self.engine
-            .read(move |db| {
-                db.prepare_cached(&format!("SELECT {USER} FROM users u WHERE u.id = ?1"))?
-                    .query_row([id.to_string()], |row| user(row, 0))
-                    .optional()
-            })
-            .await
+        self.engine.read(move |db| select_user(db, id)).await
     }
 
     async fn user_by_email(&self, email: &EmailKey) -> Result<Option<User>, Error> {
@@ -83,6 +85,24 @@ impl Store for SqliteStore {
                 db.prepare_cached(&format!("SELECT {USER} FROM users u WHERE u.email_key = ?1"))?
                     .query_row([email.as_str()], |row| user(row, 0))
                     .optional()
+            })
+            .await
+    }
+
+    async fn user_by_reset_code(
+        &self,
+        code: &ResetDigest,
+        now: Timestamp,
+    ) -> Result<Option<User>, Error> {
+        let code = code.clone();
+        self.engine
+            .read(move |db| {
+                db.prepare_cached(&format!(
+                    "SELECT {USER} FROM users u JOIN reset_codes c ON c.user_id = u.id
+                     WHERE c.digest = ?1 AND c.expires_at > ?2 AND NOT u.disabled"
+                ))?
+                .query_row(params![code.as_bytes(), now.millis()], |row| user(row, 0))
+                .optional()
             })
             .await
     }
@@ -103,6 +123,33 @@ impl Store for SqliteStore {
 
     async fn has_users(&self) -> Result<bool, Error> {
         self.engine.read(|db| db.prepare_cached("SELECT 1 FROM users LIMIT 1")?.exists([])).await
+    }
+
+    async fn change_user(
+        &self,
+        id: UserId,
+        name: Option<&Name>,
+        email: Option<&Email>,
+        now: Timestamp,
+    ) -> Result<Option<User>, Error> {
+        let (name, email) = (name.cloned(), email.cloned());
+        self.engine
+            .write(Some(id), move |db| {
+                db.prepare_cached(
+                    "UPDATE users SET name = COALESCE(?2, name), email = COALESCE(?3, email),
+                         email_key = COALESCE(?4, email_key), updated_at = ?5
+                     WHERE id = ?1",
+                )?
+                .execute(params![
+                    id.to_string(),
+                    name.as_ref().map(Name::as_str),
+                    email.as_ref().map(Email::as_str),
+                    email.as_ref().map(Email::key).as_ref().map(EmailKey::as_str),
+                    now.millis(),
+                ])?;
+                select_user(db, id)
+            })
+            .await
     }
 
     async fn replace_password_hash(
@@ -137,10 +184,74 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn set_password(
+        &self,
+        id: UserId,
+        old: OldPassword,
+        new: &PasswordHash,
+        keep: Option<SessionId>,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let new = new.clone();
+        self.engine
+            .write(Some(id), move |db| {
+                if !is_as_expected(db, id, &old, now)? {
+                    return Ok(false);
+                }
+                let changed = db
+                    .prepare_cached(
+                        "UPDATE users SET password_hash = ?2, updated_at = ?3,
+                             password_version = password_version + 1
+                         WHERE id = ?1",
+                    )?
+                    .execute(params![id.to_string(), new.as_phc(), now.millis()])?;
+                delete_reset_code(db, id)?;
+                delete_sessions(db, id, keep)?;
+                Ok(changed > 0)
+            })
+            .await
+    }
+
+    async fn add_reset_code(
+        &self,
+        user: UserId,
+        code: &ResetDigest,
+        expires_at: Timestamp,
+    ) -> Result<bool, Error> {
+        let code = code.clone();
+        self.engine
+            .write(Some(user), move |db| {
+                let added = db
+                    .prepare_cached(
+                        "INSERT INTO reset_codes (user_id, digest, expires_at)
+                         SELECT id, ?2, ?3 FROM users WHERE id = ?1
+                         ON CONFLICT (user_id)
+                             DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at",
+                    )?
+                    .execute(params![user.to_string(), code.as_bytes(), expires_at.millis()])?;
+                Ok(added > 0)
+            })
+            .await
+    }
+
+    async fn disable_user(&self, id: UserId) -> Result<bool, Error> {
+        self.engine
+            .write(Some(id), move |db| {
+                delete_sessions(db, id, None)?;
+                set_disabled(db, id, true)
+            })
+            .await
+    }
+
+    async fn enable_user(&self, id: UserId) -> Result<bool, Error> {
+        self.engine.write(Some(id), move |db| set_disabled(db, id, false)).await
+    }
+
     async fn delete_user(&self, id: UserId) -> Result<bool, Error> {
         self.engine
             .write(Some(id), move |db| {
-                delete_sessions(db, id)?;
+                delete_sessions(db, id, None)?;
+                delete_reset_code(db, id)?;
                 let deleted = db
                     .prepare_cached("DELETE FROM users WHERE id = ?1")?
                     .execute([id.to_string()])?;
@@ -149,13 +260,16 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn add_session(&self, session: &Session) -> Result<bool, Error> {
-        let session = session.clone();
+    async fn add_session(&self, user: &User, session: &Session) -> Result<bool, Error> {
+        let (user, session) = (user.clone(), session.clone());
         self.engine
-            .write(Some(session.user_id), move |db| {
-                db.prepare_cached("UPDATE users SET last_login_at = ?2 WHERE id = ?1")?
-                    .execute(params![session.user_id.to_string(), session.created_at.millis()])?;
-                insert_session(db, &session)
+            .write(Some(user.id), move |db| {
+                let added = insert_session(db, &user, &session)?;
+                if added {
+                    db.prepare_cached("UPDATE users SET last_login_at = ?2 WHERE id = ?1")?
+                        .execute(params![user.id.to_string(), session.created_at.millis()])?;
+                }
+                Ok(added)
             })
             .await
     }
@@ -164,31 +278,79 @@ impl Store for SqliteStore {
         self.engine
             .read(move |db| {
                 db.prepare_cached(&format!(
-                    "SELECT s.user_id, s.created_at, s.expires_at, s.address, s.user_agent, {USER}
-                     FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ?1"
+                    "SELECT {SESSION}, {USER} FROM sessions s JOIN users u ON u.id = s.user_id
+                     WHERE s.id = ?1"
                 ))?
-                .query_row([id.to_string()], |row| {
-                    let session = Session {
-                        id,
-                        user_id: parsed(row, 0)?,
-                        created_at: timestamp(row, 1)?,
-                        expires_at: timestamp(row, 2)?,
-                        origin: Origin { address: parsed(row, 3)?, user_agent: row.get(4)? },
-                    };
-                    Ok((session, user(row, 5)?))
-                })
+                .query_row([id.to_string()], |row| Ok((session(row)?, user(row, SESSION_COLUMNS)?)))
                 .optional()
             })
             .await
     }
 
-    async fn end_sessions(&self, user: UserId) -> Result<usize, Error> {
-        self.engine.write(Some(user), move |db| delete_sessions(db, user)).await
+    async fn sessions_of(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error> {
+        self.engine
+            .read(move |db| {
+                db.prepare_cached(&format!(
+                    "SELECT {SESSION} FROM sessions s WHERE s.user_id = ?1 AND s.expires_at > ?2
+                     ORDER BY s.created_at, s.id"
+                ))?
+                .query_map(params![user.to_string(), now.millis()], session)?
+                .collect()
+            })
+            .await
     }
 
-    async fn sweep_sessions(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
+    async fn renew_session(&self, session: &Session, token_id: TokenId) -> Result<bool, Error> {
+        let Session { id, token_id: old, user_id, .. } = *session;
+        self.engine
+            .write(Some(user_id), move |db| {
+                let renewed = db
+                    .prepare_cached(
+                        "UPDATE sessions SET token_id = ?3 WHERE id = ?1 AND token_id = ?2",
+                    )?
+                    .execute([id.to_string(), old.to_string(), token_id.to_string()])?;
+                Ok(renewed > 0)
+            })
+            .await
+    }
+
+    async fn end_session(&self, user: UserId, id: SessionId) -> Result<bool, Error> {
+        self.engine
+            .write(Some(user), move |db| {
+                let ended = db
+                    .prepare_cached("DELETE FROM sessions WHERE id = ?1 AND user_id = ?2")?
+                    .execute([id.to_string(), user.to_string()])?;
+                Ok(ended > 0)
+            })
+            .await
+    }
+
+    async fn end_sessions(&self, user: UserId) -> Result<usize, Error> {
+        self.engine.write(Some(user), move |db| delete_sessions(db, user, None)).await
+    }
+
+    async fn note_sightings(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error> {
+        let seen = seen.to_vec();
         self.engine
             .write(None, move |db| {
+                let mut statement =
+                    db.prepare_cached("UPDATE sessions SET last_seen_at = ?2 WHERE id = ?1")?;
+                for (id, at) in seen {
+                    statement.execute(params![id.to_string(), at.millis()])?;
+                }
+                Ok(())
+            })
+            .await
+    }
+
+    async fn sweep(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
+        self.engine
+            .write(None, move |db| {
+                db.prepare_cached(
+                    "DELETE FROM reset_codes WHERE user_id IN
+                         (SELECT user_id FROM reset_codes WHERE expires_at <= ?1 LIMIT ?2)",
+                )?
+                .execute(params![now.millis(), limit_of(limit)])?;
                 db.prepare_cached(
                     "DELETE FROM sessions WHERE id IN
                          (SELECT id FROM sessions WHERE expires_at <= ?1 LIMIT ?2)",
@@ -203,20 +365,25 @@ impl Store for SqliteStore {
     }
 }
 
-/// False if the user is gone or disabled: a login may race with that.
-fn insert_session(db: &Connection, session: &Session) -> rusqlite::Result<bool> {
+/// False if the user is gone, disabled or has another password: a login may race with that.
+fn insert_session(db: &Connection, user: &User, session: &Session) -> rusqlite::Result<bool> {
     let inserted = db
         .prepare_cached(
-            "INSERT INTO sessions (id, user_id, created_at, expires_at, address, user_agent)
-             SELECT ?1, id, ?3, ?4, ?5, ?6 FROM users WHERE id = ?2 AND NOT disabled",
+            "INSERT INTO sessions
+                 (id, user_id, token_id, created_at, last_seen_at, expires_at, address, user_agent)
+             SELECT ?1, id, ?3, ?4, ?5, ?6, ?7, ?8 FROM users
+             WHERE id = ?2 AND NOT disabled AND password_version = ?9",
         )?
         .execute(params![
             session.id.to_string(),
-            session.user_id.to_string(),
+            user.id.to_string(),
+            session.token_id.to_string(),
             session.created_at.millis(),
+            session.last_seen_at.millis(),
             session.expires_at.millis(),
             session.origin.address.to_string(),
             session.origin.user_agent,
+            user.password_version.number(),
         ])?;
     Ok(inserted > 0)
 }
@@ -242,8 +409,64 @@ fn change_roles(
     Ok(changed)
 }
 
-fn delete_sessions(db: &Connection, user: UserId) -> rusqlite::Result<usize> {
-    db.prepare_cached("DELETE FROM sessions WHERE user_id = ?1")?.execute([user.to_string()])
+fn delete_sessions(
+    db: &Connection,
+    user: UserId,
+    keep: Option<SessionId>,
+) -> rusqlite::Result<usize> {
+    // No id is empty, so that an empty one keeps nothing.
+    let keep = keep.map_or(String::new(), |id| id.to_string());
+    db.prepare_cached("DELETE FROM sessions WHERE user_id = ?1 AND id <> ?2")?
+        .execute([user.to_string(), keep])
+}
+
+fn delete_reset_code(db: &Connection, user: UserId) -> rusqlite::Result<usize> {
+    db.prepare_cached("DELETE FROM reset_codes WHERE user_id = ?1")?.execute([user.to_string()])
+}
+
+fn set_disabled(db: &Connection, user: UserId, disabled: bool) -> rusqlite::Result<bool> {
+    let set = db
+        .prepare_cached("UPDATE users SET disabled = ?2 WHERE id = ?1")?
+        .execute(params![user.to_string(), disabled])?;
+    Ok(set > 0)
+}
+
+fn is_as_expected(
+    db: &Connection,
+    user: UserId,
+    old: &OldPassword,
+    now: Timestamp,
+) -> rusqlite::Result<bool> {
+    match old {
+        OldPassword::Known(version) => db
+            .prepare_cached("SELECT 1 FROM users WHERE id = ?1 AND password_version = ?2")?
+            .exists(params![user.to_string(), version.number()]),
+        OldPassword::Forgotten(code) => db
+            .prepare_cached(
+                "SELECT 1 FROM reset_codes WHERE user_id = ?1 AND digest = ?2 AND expires_at > ?3",
+            )?
+            .exists(params![user.to_string(), code.as_bytes(), now.millis()]),
+        OldPassword::Overruled => Ok(true),
+    }
+}
+
+fn select_user(db: &Connection, id: UserId) -> rusqlite::Result<Option<User>> {
+    db.prepare_cached(&format!("SELECT {USER} FROM users u WHERE u.id = ?1"))?
+        .query_row([id.to_string()], |row| user(row, 0))
+        .optional()
+}
+
+/// Reads the columns of [`SESSION`], which come first.
+fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
+    Ok(Session {
+        id: parsed(row, 0)?,
+        user_id: parsed(row, 1)?,
+        token_id: parsed(row, 2)?,
+        created_at: timestamp(row, 3)?,
+        last_seen_at: timestamp(row, 4)?,
+        expires_at: timestamp(row, 5)?,
+        origin: Origin { address: parsed(row, 6)?, user_agent: row.get(7)? },
+    })
 }
 
 /// Reads the columns of [`USER`], which start at `first`.
@@ -258,6 +481,7 @@ fn user(row: &Row<'_>, first: usize) -> rusqlite::Result<User> {
         created_at: timestamp(row, first + 6)?,
         updated_at: timestamp(row, first + 7)?,
         last_login_at: row.get::<_, Option<i64>>(first + 8)?.map(Timestamp::from_millis),
+        password_version: PasswordVersion::from_store(row.get(first + 9)?),
     })
 }
 

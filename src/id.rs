@@ -1,0 +1,67 @@
+//! Ids: random UUIDs, each kind a type of its own.
+
+use uuid::Uuid;
+
+/// The text is no UUID in its usual form of 36 characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a UUID")]
+pub struct NotAnId;
+
+/// Only the form with hyphens: braces, URNs and bare hexadecimal are other spellings of one id, and one is enough.
+pub(crate) fn parse_hyphenated(text: &str) -> Result<Uuid, NotAnId> {
+    if text.len() == 36 { Uuid::try_parse(text).map_err(|_| NotAnId) } else { Err(NotAnId) }
+}
+
+/// Declares a kind of id.
+macro_rules! id {
+    ($(#[$attribute:meta])* $name:ident) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(uuid::Uuid);
+
+        impl $name {
+            /// An id that nothing else has.
+            pub fn random() -> Self {
+                Self(uuid::Uuid::new_v4())
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.hyphenated().fmt(f)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::id::NotAnId;
+
+            fn from_str(text: &str) -> Result<Self, $crate::id::NotAnId> {
+                $crate::id::parse_hyphenated(text).map(Self)
+            }
+        }
+    };
+}
+
+pub(crate) use id;
+
+#[cfg(test)]
+mod tests {
+    use super::NotAnId;
+
+    id!(
+        /// Of something.
+        SomeId
+    );
+
+    #[test]
+    fn an_id_is_read_only_in_its_usual_form() {
+        let id = SomeId::random();
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert_eq!(id.to_string().to_uppercase().parse(), Ok(id));
+        for other in
+            [format!("{{{id}}}"), format!("urn:uuid:{id}"), id.to_string().replace('-', "")]
+        {
+            assert_eq!(other.parse::<SomeId>(), Err(NotAnId), "{other}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Reset codes: with one of them somebody sets a new password who cannot prove to know the old one.
+
+use std::{fmt, time::Duration};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use zeroize::Zeroizing;
+
+/// A code as it is handed to a user: whoever holds it can take the account.
+pub struct ResetCode(Zeroizing<String>);
+
+impl ResetCode {
+    /// How long a code can be used.
+    pub const LIFETIME: Duration = Duration::from_secs(30 * 60);
+
+    /// A code that nobody can guess: 128 random bits.
+    pub fn random() -> Self {
+        let mut bits = [0; 16];
+        aws_lc_rs::rand::fill(&mut bits).expect("the system has randomness");
+        Self::tried(format!("{:032x}", u128::from_be_bytes(bits)))
+    }
+
+    /// What somebody sends as a code; it may be anything.
+    pub fn tried(sent: String) -> Self {
+        Self(Zeroizing::new(sent))
+    }
+
+    /// The code itself, to be handed over once.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// All that is kept of the code.
+    pub fn digest(&self) -> ResetDigest {
+        let digest = digest(&SHA256, self.0.as_bytes());
+        ResetDigest(digest.as_ref().to_vec())
+    }
+}
+
+impl fmt::Debug for ResetCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ResetCode(…)")
+    }
+}
+
+/// The SHA-256 of a code: enough to recognise the code, of no use to anybody who reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResetDigest(Vec<u8>);
+
+impl ResetDigest {
+    /// The digest, for the store.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_long_differ_and_do_not_show_in_logs() {
+        let (one, other) = (ResetCode::random(), ResetCode::random());
+        assert_eq!(one.as_str().len(), 32);
+        assert_ne!(one.as_str(), other.as_str());
+        assert_ne!(one.digest(), other.digest());
+        assert_eq!(one.digest(), ResetCode::tried(one.as_str().to_owned()).digest());
+        assert!(!format!("{one:?}").contains(one.as_str()));
+    }
+}
