@@ -1,4 +1,4 @@
-//! Bodies of answers: always JSON, and never kept by a cache when they carry a token or a decision.
+//! Bodies of answers: always JSON, and never kept by a cache when they carry a token, a decision or what is private.
 
 use axum::{
     body::Body,
@@ -24,5 +24,14 @@ impl<T: Serialize> IntoResponse for Private<T> {
         let mut response = json(self.0, body);
         response.headers_mut().insert(header::CACHE_CONTROL, NO_STORE);
         response
+    }
+}
+
+/// An answer that has nothing to tell but success.
+pub(super) struct Done;
+
+impl IntoResponse for Done {
+    fn into_response(self) -> Response {
+        (StatusCode::NO_CONTENT, [(header::CACHE_CONTROL, NO_STORE)]).into_response()
     }
 }

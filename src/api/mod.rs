@@ -8,16 +8,21 @@ mod form;
 mod guard;
 mod identity;
 mod login;
+mod logout;
 mod look_up;
+mod me;
 pub mod only;
 mod proof;
+mod refresh;
 mod register;
+mod reset;
+mod sessions;
 
 use axum::{
     Router,
     extract::FromRef,
     middleware::from_fn,
-    routing::{any, get, post},
+    routing::{any, delete, get, post},
 };
 
 pub(crate) use self::{attend::REQUEST_ID, error::plain_body};
@@ -27,15 +32,24 @@ pub use self::{
 };
 use crate::{
     Doorward,
-    policy::{Authenticated, Designated},
+    policy::{Authenticated, Designated, SignedIn},
 };
 
-/// The routes of the service: users, login, and a guard for every name that is declared.
+/// The routes of the service: users and their accounts, login, and a guard for every name that is declared.
 pub fn routes(doorward: Doorward) -> Router {
     let service = Router::new()
         .route("/api/user", post(register::register))
         .route("/api/user/{id}", get(look_up::look_up))
         .route("/api/auth/login", post(login::login))
+        .route("/api/auth/logout", post(logout::logout))
+        .route("/api/auth/logout-everywhere", post(logout::logout_everywhere))
+        .route("/api/auth/refresh", post(refresh::refresh))
+        .route("/api/auth/reset", post(reset::reset))
+        .route("/api/sessions", get(sessions::list))
+        .route("/api/sessions/{id}", delete(sessions::end))
+        .route("/api/me", get(me::show).patch(me::change).delete(me::delete))
+        .route("/api/me/password", post(me::change_password))
+        .route("/api/me/export", get(me::export))
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .layer(from_fn(attend::attend));
     service.merge(guards(&doorward)).with_state(doorward)
@@ -68,6 +82,12 @@ pub fn service(doorward: Doorward) -> Router {
 }
 
 impl FromRef<Doorward> for Authenticated {
+    fn from_ref(_: &Doorward) -> Self {
+        Self
+    }
+}
+
+impl FromRef<Doorward> for SignedIn {
     fn from_ref(_: &Doorward) -> Self {
         Self
     }

@@ -1,0 +1,27 @@
+//! `POST /api/auth/logout` and `POST /api/auth/logout-everywhere`: end this session, or all of the user's.
+
+use axum::extract::State;
+
+use super::{Error, body::Done, only::Only};
+use crate::{
+    Doorward,
+    policy::{Authenticated, SignedIn},
+};
+
+pub(super) async fn logout(
+    State(doorward): State<Doorward>,
+    Only(caller): Only<SignedIn>,
+) -> Result<Done, Error> {
+    doorward.store().end_session(caller.user.id, caller.session.id).await?;
+    tracing::info!(user = %caller.user.id, session = %caller.session.id, "logged out");
+    Ok(Done)
+}
+
+pub(super) async fn logout_everywhere(
+    State(doorward): State<Doorward>,
+    Only(user_id): Only<Authenticated>,
+) -> Result<Done, Error> {
+    let ended = doorward.store().end_sessions(user_id).await?;
+    tracing::info!(user = %user_id, ended, "logged out everywhere");
+    Ok(Done)
+}

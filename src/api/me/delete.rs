@@ -1,0 +1,32 @@
+//! `DELETE /api/me`: a user leaves, with everything that is theirs.
+
+use axum::extract::State;
+
+use crate::{
+    Doorward,
+    api::{
+        Error,
+        attend::Peer,
+        body::Done,
+        form::Form,
+        only::Only,
+        proof::{confirm, own_password},
+    },
+    client::Client,
+    policy::SignedIn,
+};
+
+pub(in crate::api) async fn delete(
+    State(doorward): State<Doorward>,
+    Only(caller): Only<SignedIn>,
+    Peer(origin): Peer,
+    mut form: Form,
+) -> Result<Done, Error> {
+    let Ok(password) = own_password(&mut form, "password", &caller.user) else {
+        return Err(form.refuse());
+    };
+    let user = confirm(&doorward, &caller.user, password, Client::at(origin.address)).await?;
+    doorward.store().delete_user(user.id).await?;
+    tracing::info!(user = %user.id, "deleted by themselves");
+    Ok(Done)
+}

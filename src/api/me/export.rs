@@ -1,0 +1,45 @@
+//! `GET /api/me/export`: everything that is stored about a user, for them to take along.
+
+use axum::{extract::State, http::StatusCode};
+use serde::Serialize;
+
+use super::Me;
+use crate::{
+    Doorward,
+    api::{
+        Error,
+        body::Private,
+        only::Only,
+        sessions::{Listed, sessions_of},
+    },
+    policy::SignedIn,
+};
+
+#[derive(Serialize)]
+pub(in crate::api) struct Exported {
+    user: Record,
+    sessions: Vec<Listed>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Record {
+    #[serde(flatten)]
+    me: Me,
+    /// All that anybody is told about the hash.
+    has_password: bool,
+    last_login_at: Option<String>,
+}
+
+pub(in crate::api) async fn export(
+    State(doorward): State<Doorward>,
+    Only(caller): Only<SignedIn>,
+) -> Result<Private<Exported>, Error> {
+    let user = Record {
+        me: Me::from(&*caller.user),
+        has_password: caller.user.password_hash.is_some(),
+        last_login_at: caller.user.last_login_at.map(|at| at.to_string()),
+    };
+    let sessions = sessions_of(&doorward, &caller).await?;
+    Ok(Private(StatusCode::OK, Exported { user, sessions }))
+}

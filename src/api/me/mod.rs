@@ -1,0 +1,45 @@
+//! `/api/me`: what users see of their own record, and what they do with it.
+
+mod change;
+mod delete;
+mod export;
+mod password;
+
+use axum::http::StatusCode;
+use serde::Serialize;
+
+pub(super) use self::{
+    change::change, delete::delete, export::export, password::change as change_password,
+};
+use super::{body::Private, only::Only};
+use crate::{policy::SignedIn, user::User};
+
+/// A user's own record, without the hash.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Me {
+    id: String,
+    name: String,
+    email: String,
+    roles: Vec<String>,
+    created_at: String,
+    updated_at: String,
+}
+
+impl From<&User> for Me {
+    fn from(user: &User) -> Self {
+        Self {
+            id: user.id.to_string(),
+            name: user.name.as_str().to_owned(),
+            email: user.email.as_str().to_owned(),
+            roles: user.roles.iter().map(str::to_owned).collect(),
+            created_at: user.created_at.to_string(),
+            updated_at: user.updated_at.to_string(),
+        }
+    }
+}
+
+/// `GET /api/me`
+pub(super) async fn show(Only(caller): Only<SignedIn>) -> Private<Me> {
+    Private(StatusCode::OK, Me::from(&*caller.user))
+}

@@ -1,0 +1,43 @@
+//! `POST /api/me/password`: a new password for whoever knows the old one. All other sessions end.
+
+use axum::extract::State;
+
+use crate::{
+    Doorward,
+    api::{
+        Challenge, Error,
+        attend::Peer,
+        body::Done,
+        form::Form,
+        only::Only,
+        proof::{confirm, own_password},
+    },
+    client::Client,
+    password::Password,
+    policy::SignedIn,
+    store::OldPassword,
+};
+
+pub(in crate::api) async fn change(
+    State(doorward): State<Doorward>,
+    Only(caller): Only<SignedIn>,
+    Peer(origin): Peer,
+    mut form: Form,
+) -> Result<Done, Error> {
+    let client = Client::at(origin.address);
+    let length = doorward.settings().password_length;
+    let current = own_password(&mut form, "current", &caller.user);
+    let new = form.required("new", |sent| Password::parse(sent, length));
+    let (Ok(current), Ok(new)) = (current, new) else {
+        return Err(form.refuse());
+    };
+    let user = confirm(&doorward, &caller.user, current, client).await?;
+    let hash = doorward.hasher().hash(new, client).await?;
+    let (old, kept) = (OldPassword::Known(user.password_version), Some(caller.session.id));
+    // Another change was faster: what was sent as the current password no longer is.
+    if !doorward.store().set_password(user.id, old, &hash, kept, doorward.now()).await? {
+        return Err(Error::Unauthorized(Challenge::InsufficientScope, None));
+    }
+    tracing::info!(user = %user.id, "password changed");
+    Ok(Done)
+}

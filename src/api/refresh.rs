@@ -1,0 +1,30 @@
+//! `POST /api/auth/refresh`: a new token for the same session; the old one ends at once.
+
+use axum::{extract::State, http::StatusCode};
+use serde::Serialize;
+
+use super::{Challenge, Error, body::Private, only::Only};
+use crate::{
+    Doorward,
+    policy::SignedIn,
+    session::{Session, TokenId},
+    token::Token,
+};
+
+#[derive(Serialize)]
+pub(super) struct Refreshed {
+    token: Token,
+}
+
+pub(super) async fn refresh(
+    State(doorward): State<Doorward>,
+    Only(caller): Only<SignedIn>,
+) -> Result<Private<Refreshed>, Error> {
+    let token_id = TokenId::random();
+    if !doorward.store().renew_session(&caller.session, token_id).await? {
+        return Err(Error::Unauthorized(Challenge::InvalidToken, None));
+    }
+    let session = Session { token_id, ..(*caller.session).clone() };
+    let token = doorward.mint().issue(&session, doorward.now());
+    Ok(Private(StatusCode::OK, Refreshed { token }))
+}
