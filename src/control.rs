@@ -1,6 +1,8 @@
 //! Orders from the command line. A running server carries them out over a socket in its data folder; when none runs,
 //! the command does it itself.
 
+mod account;
+
 use std::{
     fs::{self, Permissions},
     io,
@@ -18,6 +20,8 @@ use tokio::{
     time::timeout,
 };
 
+use self::account::NotDone;
+pub use self::account::Secret;
 use crate::{
     Caller, Doorward, OpenError, Settings,
     clock::Timestamp,
@@ -46,6 +50,23 @@ pub enum Order {
     EndSessions(Who),
     /// Removes a user.
     DeleteUser(Who),
+    /// Adds a user.
+    AddUser {
+        /// The name.
+        name: String,
+        /// The address.
+        email: String,
+        /// None for a user who cannot log in with one.
+        password: Option<Secret>,
+    },
+    /// Sets the password of a user and ends all their sessions.
+    SetPassword(Who, Secret),
+    /// Locks a user out.
+    Disable(Who),
+    /// Lets a user in again.
+    Enable(Who),
+    /// Makes a code with which the user can set a password.
+    Link(Who),
     /// Gives a role to a user.
     GrantRole(Who, String),
     /// Takes a role from a user.
@@ -95,6 +116,8 @@ pub enum Report {
     User(UserReport),
     /// How many sessions were ended.
     SessionsEnded(usize),
+    /// The code asked for, which nobody can be told again.
+    Code(Secret),
     /// It is done.
     Done,
     /// Nothing had to be done.
@@ -136,6 +159,8 @@ pub struct UserReport {
     pub roles: Vec<String>,
     /// Whether they can log in with a password.
     pub has_password: bool,
+    /// Whether they are locked out.
+    pub disabled: bool,
     /// When they registered, in milliseconds since 1970.
     pub created_at: i64,
     /// When the record last changed, in milliseconds since 1970.
@@ -175,6 +200,7 @@ impl From<User> for UserReport {
             email: user.email.as_str().to_owned(),
             roles: user.roles.iter().map(str::to_owned).collect(),
             has_password: user.password_hash.is_some(),
+            disabled: user.disabled,
             created_at: user.created_at.millis(),
             updated_at: user.updated_at.millis(),
         }
@@ -258,16 +284,24 @@ async fn try_to(
     doorward: &Doorward,
     read: &ReadSettings,
     order: &Order,
-) -> Result<Report, store::Error> {
+) -> Result<Report, NotDone> {
     Ok(match order {
         Order::Users { after, limit } => {
             let after = after.as_deref().map(EmailKey::of);
             let users = doorward.store().users(after.as_ref(), *limit).await?;
             Report::Users(users.into_iter().map(UserReport::from).collect())
         }
+        Order::AddUser { name, email, password } => {
+            let user = account::add(doorward, name, email, password.as_ref()).await?;
+            Report::User(user.into())
+        }
         Order::User(who)
         | Order::EndSessions(who)
         | Order::DeleteUser(who)
+        | Order::SetPassword(who, _)
+        | Order::Disable(who)
+        | Order::Enable(who)
+        | Order::Link(who)
         | Order::GrantRole(who, _)
         | Order::RevokeRole(who, _)
         | Order::CheckGuard { who, .. } => match find(doorward, who).await? {
@@ -293,7 +327,7 @@ async fn find(doorward: &Doorward, who: &Who) -> Result<Option<User>, store::Err
     }
 }
 
-async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Report, store::Error> {
+async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Report, NotDone> {
     let (store, now) = (doorward.store(), doorward.now());
     Ok(match order {
         Order::EndSessions(_) => {
@@ -302,9 +336,8 @@ async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Rep
             Report::SessionsEnded(ended)
         }
         Order::DeleteUser(_) => {
-            store.delete_user(user.id).await?;
             tracing::info!(user = %user.id, "deleted by the operator");
-            Report::Done
+            done(store.delete_user(user.id).await?)
         }
         Order::GrantRole(_, role) | Order::RevokeRole(_, role) => {
             let Some(role) = Role::parse(role) else {
@@ -325,8 +358,27 @@ async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Rep
             Some(guard) => check(guard, user, request, now),
             None => Report::NoSuchGuard,
         },
+        Order::SetPassword(_, password) => {
+            done(account::set_password(doorward, &user, password).await?)
+        }
+        Order::Disable(_) => {
+            tracing::info!(user = %user.id, "disabled by the operator");
+            done(store.disable_user(user.id).await?)
+        }
+        Order::Enable(_) => {
+            tracing::info!(user = %user.id, "enabled by the operator");
+            done(store.enable_user(user.id).await?)
+        }
+        Order::Link(_) => {
+            account::link(doorward, &user).await?.map_or(Report::NoSuchUser, Report::Code)
+        }
         _ => Report::User(user.into()),
     })
+}
+
+/// A user may be gone between being found and being changed.
+fn done(found: bool) -> Report {
+    if found { Report::Done } else { Report::NoSuchUser }
 }
 
 /// Decides about a user as if they had just signed in.

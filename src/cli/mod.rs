@@ -37,7 +37,7 @@ const AFTER_HELP: &str = "Without a command, doorward serves. Every setting can 
 enum Command {
     /// Start the service (the default)
     Serve(serve::Serve),
-    /// Look at users, sign them out, remove them
+    /// Look at users, add, change and remove them
     #[command(subcommand)]
     User(user::User),
     /// Look at the declared guards and try them out

@@ -1,11 +1,13 @@
 //! `doorward user …`: what an operator does with users.
 
-use anyhow::bail;
+use std::io::{self, IsTerminal, Read};
+
+use anyhow::{Context, bail};
 
 use super::{Output, block_on, give};
 use crate::{
     Settings,
-    control::{Order, Report, UserReport, Who},
+    control::{Order, Report, Secret, UserReport, Who},
 };
 
 #[derive(clap::Subcommand)]
@@ -18,6 +20,39 @@ pub(super) enum User {
         user: String,
         #[command(flatten)]
         output: Output,
+    },
+    /// Add a user; without a password they can set one with a code from `link`
+    Add {
+        /// E-mail address
+        email: String,
+        /// What the user is called
+        #[arg(long)]
+        name: String,
+        /// Read a password from standard input
+        #[arg(long)]
+        password_stdin: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Set a user's password, read from standard input, and end all their sessions
+    SetPassword {
+        /// E-mail address or id
+        user: String,
+    },
+    /// Print a code, good once and for 30 minutes, with which the user can set a password
+    Link {
+        /// E-mail address or id
+        user: String,
+    },
+    /// Lock a user out: their sessions end at once and they cannot log in
+    Disable {
+        /// E-mail address or id
+        user: String,
+    },
+    /// Let a disabled user log in again
+    Enable {
+        /// E-mail address or id
+        user: String,
     },
     /// End all sessions of a user: their tokens are refused from the next request on
     Logout {
@@ -51,19 +86,22 @@ impl User {
             match self {
                 Self::List(output) => print(&list(settings).await?, &output),
                 Self::Show { user, output } => {
-                    match give(settings, Order::User(Who(user))).await? {
-                        Report::User(user) => print(&[user], &output),
-                        other => bail!("unexpected answer: {other:?}"),
-                    }
+                    show(settings, Order::User(Who(user)), &output).await
                 }
-                Self::Logout { user } => {
-                    match give(settings, Order::EndSessions(Who(user))).await? {
-                        Report::SessionsEnded(1) => println!("1 session ended"),
-                        Report::SessionsEnded(ended) => println!("{ended} sessions ended"),
-                        other => bail!("unexpected answer: {other:?}"),
-                    }
-                    Ok(())
+                Self::Add { email, name, password_stdin, output } => {
+                    let password = password_stdin.then(password_from_stdin).transpose()?;
+                    show(settings, Order::AddUser { name, email, password }, &output).await
                 }
+                Self::SetPassword { user } => {
+                    let order = Order::SetPassword(Who(user), password_from_stdin()?);
+                    tell(settings, order, "password set").await
+                }
+                Self::Link { user } => tell(settings, Order::Link(Who(user)), "").await,
+                Self::Disable { user } => {
+                    tell(settings, Order::Disable(Who(user)), "disabled").await
+                }
+                Self::Enable { user } => tell(settings, Order::Enable(Who(user)), "enabled").await,
+                Self::Logout { user } => tell(settings, Order::EndSessions(Who(user)), "").await,
                 Self::Grant { user, role } => {
                     let report = give(settings, Order::GrantRole(Who(user), role)).await?;
                     println!(
@@ -81,13 +119,43 @@ impl User {
                     Ok(())
                 }
                 Self::Delete { user } => {
-                    give(settings, Order::DeleteUser(Who(user))).await?;
-                    println!("deleted");
-                    Ok(())
+                    tell(settings, Order::DeleteUser(Who(user)), "deleted").await
                 }
             }
         })
     }
+}
+
+/// Gives an order that is answered with a user.
+async fn show(settings: Settings, order: Order, output: &Output) -> anyhow::Result<()> {
+    match give(settings, order).await? {
+        Report::User(user) => print(&[user], output),
+        other => bail!("unexpected answer: {other:?}"),
+    }
+}
+
+/// Gives an order that is answered with one line: what came of it, or `done` if it is only done.
+async fn tell(settings: Settings, order: Order, done: &str) -> anyhow::Result<()> {
+    match give(settings, order).await? {
+        Report::Done => println!("{done}"),
+        Report::SessionsEnded(1) => println!("1 session ended"),
+        Report::SessionsEnded(ended) => println!("{ended} sessions ended"),
+        Report::Code(code) => println!("{}", code.0),
+        other => bail!("unexpected answer: {other:?}"),
+    }
+    Ok(())
+}
+
+/// A password from standard input, without the end of its line. Never from the command line, which others can read.
+fn password_from_stdin() -> anyhow::Result<Secret> {
+    let mut input = io::stdin();
+    if input.is_terminal() {
+        bail!("pipe the password in, so that it does not show: read -rs PW; printf %s \"$PW\" | …");
+    }
+    let mut text = String::new();
+    input.read_to_string(&mut text).context("standard input")?;
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(Secret(line.strip_suffix('\r').unwrap_or(line).to_owned()))
 }
 
 async fn list(settings: Settings) -> anyhow::Result<Vec<UserReport>> {
@@ -118,11 +186,12 @@ fn print(users: &[UserReport], output: &Output) -> anyhow::Result<()> {
         return Ok(());
     }
     let width = users.iter().map(|user| user.email.chars().count()).max().unwrap_or(0);
-    for UserReport { id, name, email, roles, has_password, .. } in users {
+    for UserReport { id, name, email, roles, has_password, disabled, .. } in users {
         let roles =
             if roles.is_empty() { String::new() } else { format!("  [{}]", roles.join(" ")) };
+        let locked_out = if *disabled { "  (disabled)" } else { "" };
         let note = if *has_password { "" } else { "  (no password)" };
-        println!("{id}  {email:width$}  {name}{roles}{note}");
+        println!("{id}  {email:width$}  {name}{roles}{locked_out}{note}");
     }
     Ok(())
 }
