@@ -2,7 +2,7 @@ use axum::http::{HeaderMap, StatusCode};
 use doorward::password::Cost;
 use serde_json::json;
 
-use crate::support::{Answer, House, MALFORMED, NOT_FOUND};
+use crate::support::{Answer, House, NOT_FOUND, malformed};
 
 #[tokio::test]
 async fn the_right_password_gets_a_token_and_nothing_else() {
@@ -52,13 +52,11 @@ async fn the_refusals_of_a_login_are_the_same_to_the_byte() {
 async fn missing_and_mistyped_fields_are_malformed() {
     let house = House::open().await;
     let answer = house.post_text("/api/auth/login", "").await;
-    let expected = format!(
-        r#"{{"message":"{MALFORMED}","error":[{{"email":"Required","password":"Required"}}]}}"#
-    );
+    let expected = malformed(r#"{"email":"Required","password":"Required"}"#);
     assert_eq!(answer.told(), (400, &*expected));
     let answer = house.post("/api/auth/login", &json!({"email": 1, "password": null})).await;
-    let expected = format!(
-        r#"{{"message":"{MALFORMED}","error":[{{"email":"Expected string, received number","password":"Expected string, received null"}}]}}"#
+    let expected = malformed(
+        r#"{"email":"Expected string, received number","password":"Expected string, received null"}"#,
     );
     assert_eq!(answer.told(), (400, &*expected));
 }

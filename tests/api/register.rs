@@ -1,16 +1,12 @@
 use axum::http::{StatusCode, header};
 use serde_json::{Value, json};
 
-use crate::support::{House, MALFORMED};
+use crate::support::{House, malformed};
 
 async fn refused(body: Value) -> String {
     let answer = House::open().await.post("/api/user", &body).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.body);
     answer.body
-}
-
-fn malformed(error: &str) -> String {
-    format!(r#"{{"message":"{MALFORMED}","error":[{error}]}}"#)
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use doorward::{
     Doorward, MissingKey, Settings, api,
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, Sources},
+    control::{Order, Report, carry_out},
     password::Cost,
 };
 use serde_json::{Value, json};
@@ -27,6 +28,13 @@ use tower::ServiceExt;
 pub const MALFORMED: &str = "The requested action could not be exercised due to malformed syntax.";
 pub const UNAUTHORIZED: &str = r#"{"message":"The provided credentials are either invalid or has insufficient privilege to perform the requested action."}"#;
 pub const NOT_FOUND: &str = r#"{"message":"The requested resource could not be found."}"#;
+
+pub const REFUSED: (u16, &str) = (401, UNAUTHORIZED);
+
+/// The body of a refused form: `error` is the object with a message per field.
+pub fn malformed(error: &str) -> String {
+    format!(r#"{{"message":"{MALFORMED}","error":[{error}]}}"#)
+}
 
 pub struct House {
     pub doorward: Doorward,
@@ -133,10 +141,27 @@ impl House {
         self.send(request.body(Body::empty()).unwrap()).await
     }
 
+    /// Asks with a token, and with a body if there is one to send.
+    pub async fn ask_as(&self, token: &str, method: &str, path: &str, body: Value) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::AUTHORIZATION, format!("Bearer {token}"))
+            .header(header::CONTENT_TYPE, "application/json");
+        let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+        self.send(request.body(body).unwrap()).await
+    }
+
     /// Asks a guard with a token.
     pub async fn guard(&self, guard: &str, token: &str) -> Answer {
         let path = format!("/api/auth/{guard}");
         self.ask(Method::GET, &path, &[&format!("Bearer {token}")]).await
+    }
+
+    /// Has an order of the operator's carried out.
+    pub async fn order(&self, order: Order) -> Report {
+        let settings = self.doorward.settings().clone();
+        carry_out(&self.doorward, &move || Ok(settings.clone()), &order).await
     }
 
     pub async fn register(&self, name: &str, email: &str) -> Member {
@@ -149,6 +174,13 @@ impl House {
         let body = answer.json();
         let text = |field: &str| body[field].as_str().unwrap().to_owned();
         Member { id: text("id"), token: text("token") }
+    }
+
+    /// The token of a login that succeeds.
+    pub async fn token_of(&self, email: &str, password: &str) -> String {
+        let answer = self.login(email, password).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+        answer.json()["token"].as_str().unwrap().to_owned()
     }
 
     pub async fn login(&self, email: &str, password: &str) -> Answer {

@@ -1,0 +1,210 @@
+use std::time::Duration;
+
+use axum::http::{StatusCode, header};
+use doorward::password::Cost;
+use serde_json::{Value, json};
+
+use crate::support::{House, REFUSED, malformed};
+
+const TAKEN: &str = r#"{"message":"The requested action conflicts with the current state of the resource.","error":[{"email":"Already registered"}]}"#;
+const PASSWORD: &str = "correct horse";
+
+#[tokio::test]
+async fn a_user_sees_their_own_record_and_no_hash() {
+    let house = House::open().await;
+    let member = house.register("Ada Lovelace", "Ada@example.com").await;
+    let answer = house.ask_as(&member.token, "GET", "/api/me", Value::Null).await;
+    let expected = format!(
+        r#"{{"id":"{}","name":"Ada Lovelace","email":"Ada@example.com","roles":[],"createdAt":"2027-01-15T08:00:00.000Z","updatedAt":"2027-01-15T08:00:00.000Z"}}"#,
+        member.id
+    );
+    assert_eq!(answer.told(), (200, &*expected));
+}
+
+#[tokio::test]
+async fn an_export_holds_everything_but_the_hash() {
+    let house = House::open().await;
+    let member = house.register("Ada", "ada@example.com").await;
+    house.let_pass(Duration::from_secs(60));
+    let token = house.token_of("ada@example.com", PASSWORD).await;
+    let answer = house.ask_as(&token, "GET", "/api/me/export", Value::Null).await;
+    assert!(!answer.body.contains("argon2") && !answer.body.contains("assword_hash"));
+    let exported = answer.json();
+    assert_eq!(
+        exported["user"],
+        json!({
+            "id": member.id, "name": "Ada", "email": "ada@example.com", "roles": [],
+            "createdAt": "2027-01-15T08:00:00.000Z", "updatedAt": "2027-01-15T08:00:00.000Z",
+            "hasPassword": true, "lastLoginAt": "2027-01-15T08:01:00.000Z",
+        })
+    );
+    let sessions = house.ask_as(&token, "GET", "/api/sessions", Value::Null).await.json();
+    assert_eq!(exported["sessions"], sessions);
+    assert_eq!(exported.as_object().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_name_is_changed_freely_and_counts_at_once() {
+    let house = House::open().await;
+    let member = house.register("Ada", "ada@example.com").await;
+    assert_eq!(house.guard("miles", &member.token).await.told(), REFUSED);
+    house.let_pass(Duration::from_secs(5));
+    let body = json!({"name": " Miles Davis ", "id": "x", "roles": ["admin"], "createdAt": 0});
+    let answer = house.ask_as(&member.token, "PATCH", "/api/me", body).await;
+    let expected = format!(
+        r#"{{"id":"{}","name":"Miles Davis","email":"ada@example.com","roles":[],"createdAt":"2027-01-15T08:00:00.000Z","updatedAt":"2027-01-15T08:00:05.000Z"}}"#,
+        member.id
+    );
+    assert_eq!(answer.told(), (200, &*expected));
+    assert_eq!(house.guard("miles", &member.token).await.status, StatusCode::OK);
+
+    // What changes nothing is no change.
+    house.let_pass(Duration::from_secs(5));
+    for body in [json!({}), json!({"name": "Miles Davis"}), Value::Null] {
+        let answer = house.ask_as(&member.token, "PATCH", "/api/me", body).await;
+        assert_eq!(answer.told(), (200, &*expected));
+    }
+    house.token_of("ada@example.com", PASSWORD).await;
+    let answer = house.ask_as(&member.token, "GET", "/api/me", Value::Null).await;
+    assert_eq!(answer.told(), (200, &*expected), "a login is no change");
+}
+
+#[tokio::test]
+async fn an_address_is_changed_only_with_the_password() {
+    let house = House::open().await;
+    let member = house.register("Ada", "ada@example.com").await;
+    house.register("Bob", "bob@example.com").await;
+    let patch = async |body| house.ask_as(&member.token, "PATCH", "/api/me", body).await;
+
+    let answer = patch(json!({"email": "new@example.com", "password": "wrong horse"})).await;
+    assert_eq!(answer.told(), REFUSED);
+    assert_eq!(
+        answer.header(header::WWW_AUTHENTICATE),
+        Some(r#"Bearer realm="doorward", error="insufficient_scope""#)
+    );
+    let answer = patch(json!({"email": "BOB@example.com", "password": PASSWORD})).await;
+    assert_eq!(answer.told(), (409, TAKEN));
+    assert_eq!(
+        house.login("ada@example.com", PASSWORD).await.status,
+        StatusCode::OK,
+        "nothing has changed"
+    );
+
+    let answer = patch(json!({"email": "New@example.com", "password": PASSWORD})).await;
+    assert_eq!(
+        (answer.status, &answer.json()["email"]),
+        (StatusCode::OK, &json!("New@example.com"))
+    );
+    assert_eq!(house.login("ada@example.com", PASSWORD).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(house.login("new@example.com", PASSWORD).await.status, StatusCode::OK);
+    assert_eq!(house.guard("guard", &member.token).await.status, StatusCode::OK);
+    // The address that was given up is free.
+    house.register("Carl", "ada@example.com").await;
+}
+
+#[tokio::test]
+async fn a_user_without_a_password_needs_none_until_they_set_one() {
+    let house = House::open().await;
+    let body = json!({"name": "Ada", "email": "ada@example.com"});
+    let token = house.register_with(body).await.token;
+    let answer =
+        house.ask_as(&token, "PATCH", "/api/me", json!({"email": "new@example.com"})).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+    let answer = house.ask_as(&token, "POST", "/api/me/password", json!({"new": PASSWORD})).await;
+    assert_eq!(answer.told(), (204, ""));
+    let answer = house.ask_as(&token, "POST", "/api/me/password", json!({"new": PASSWORD})).await;
+    assert_eq!(answer.told(), (400, &*malformed(r#"{"current":"Required"}"#)));
+    let answer = house.ask_as(&token, "DELETE", "/api/me", Value::Null).await;
+    assert_eq!(answer.told(), (400, &*malformed(r#"{"password":"Required"}"#)));
+    house.token_of("new@example.com", PASSWORD).await;
+
+    let body = json!({"name": "Bob", "email": "bob@example.com"});
+    let bob = house.register_with(body).await;
+    let answer = house.ask_as(&bob.token, "DELETE", "/api/me", Value::Null).await;
+    assert_eq!(answer.told(), (204, ""));
+    assert_eq!(house.get(&format!("/api/user/{}", bob.id)).await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn every_fault_is_named_in_one_answer_in_the_words_of_registration() {
+    let house = House::open().await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    for (method, path, body, faults) in [
+        (
+            "PATCH",
+            "/api/me",
+            json!({"email": "nobody", "name": ""}),
+            r#"{"name":"String must contain at least 2 character(s)","email":"Invalid email","password":"Required"}"#,
+        ),
+        (
+            "PATCH",
+            "/api/me",
+            json!({"email": 1, "name": null, "password": []}),
+            r#"{"name":"Expected string, received null","email":"Expected string, received number","password":"Expected string, received array"}"#,
+        ),
+        ("POST", "/api/me/password", Value::Null, r#"{"current":"Required","new":"Required"}"#),
+        (
+            "POST",
+            "/api/me/password",
+            json!({"current": 7, "new": "short"}),
+            r#"{"current":"Expected string, received number","new":"String must contain at least 8 character(s)"}"#,
+        ),
+        ("DELETE", "/api/me", json!({}), r#"{"password":"Required"}"#),
+        ("DELETE", "/api/me", json!([]), r#"{"body":"Expected object, received array"}"#),
+    ] {
+        let answer = house.ask_as(&token, method, path, body).await;
+        assert_eq!(answer.told(), (400, &*malformed(faults)), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_password_takes_the_place_of_the_old_one() {
+    let house = House::open().await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    house.let_pass(Duration::from_secs(5));
+    let change = async |current: &str, new: &str| {
+        let body = json!({"current": current, "new": new});
+        house.ask_as(&token, "POST", "/api/me/password", body).await
+    };
+    assert_eq!(change("wrong horse", "another horse").await.told(), REFUSED);
+    assert_eq!(change(PASSWORD, "another horse").await.told(), (204, ""));
+    assert_eq!(change(PASSWORD, "a third horse").await.told(), REFUSED);
+    assert_eq!(house.login("ada@example.com", PASSWORD).await.status, StatusCode::NOT_FOUND);
+    house.token_of("ada@example.com", "another horse").await;
+    let me = house.ask_as(&token, "GET", "/api/me", Value::Null).await.json();
+    assert_eq!(me["updatedAt"], "2027-01-15T08:00:05.000Z");
+}
+
+#[tokio::test]
+async fn leaving_needs_the_password_and_frees_the_address() {
+    let house = House::open().await;
+    let member = house.register("Ada", "ada@example.com").await;
+    let leave = async |password: &str| {
+        house.ask_as(&member.token, "DELETE", "/api/me", json!({"password": password})).await
+    };
+    assert_eq!(leave("wrong horse").await.told(), REFUSED);
+    assert_eq!(leave(PASSWORD).await.told(), (204, ""));
+    assert_eq!(leave(PASSWORD).await.told(), REFUSED);
+    assert_eq!(house.login("ada@example.com", PASSWORD).await.status, StatusCode::NOT_FOUND);
+    let again = house.register("Ada", "ada@example.com").await;
+    assert_ne!(again.id, member.id);
+}
+
+#[tokio::test]
+async fn wrong_passwords_of_a_signed_in_user_are_throttled_with_their_logins() {
+    let house = House::open_with(|s| s.password_cost = Cost { memory_kib: 8, passes: 1 }).await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    let mut refusals = 0;
+    let throttled = loop {
+        let body = json!({"password": "wrong horse"});
+        let answer = house.ask_as(&token, "DELETE", "/api/me", body).await;
+        if answer.status != StatusCode::UNAUTHORIZED {
+            break answer;
+        }
+        refusals += 1;
+    };
+    assert_eq!((refusals, throttled.status), (255, StatusCode::TOO_MANY_REQUESTS));
+    let login = house.login("ada@example.com", PASSWORD).await;
+    assert_eq!(login.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(house.guard("guard", &token).await.status, StatusCode::OK);
+}

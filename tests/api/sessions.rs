@@ -1,0 +1,325 @@
+//! Sessions: who may do what with them, every way in which they end, and that an end is one at once.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use axum::http::{Method, StatusCode, header};
+use doorward::control::{Order, Report, Secret, Who};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, House, NOT_FOUND, REFUSED};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const PASSWORD: &str = "correct horse";
+
+/// Every route for the signed-in user, with a body that succeeds and the status of success.
+fn routes() -> [(&'static str, &'static str, Value, u16); 11] {
+    let ended_below = "/api/sessions/00000000-0000-4000-8000-000000000000";
+    [
+        ("GET", "/api/me", Value::Null, 200),
+        ("PATCH", "/api/me", json!({"name": "Augusta"}), 200),
+        ("PATCH", "/api/me", json!({"email": "a@example.com", "password": PASSWORD}), 200),
+        ("GET", "/api/me/export", Value::Null, 200),
+        ("POST", "/api/me/password", json!({"current": PASSWORD, "new": "another horse"}), 204),
+        ("GET", "/api/sessions", Value::Null, 200),
+        ("DELETE", ended_below, Value::Null, 404),
+        ("POST", "/api/auth/refresh", Value::Null, 200),
+        ("POST", "/api/auth/logout", Value::Null, 204),
+        ("POST", "/api/auth/logout-everywhere", Value::Null, 204),
+        ("DELETE", "/api/me", json!({"password": PASSWORD}), 204),
+    ]
+}
+
+#[tokio::test]
+async fn every_route_of_an_account_is_for_its_user_alone() {
+    for (method, path, body, success) in routes() {
+        let house = House::open().await;
+        let member = house.register("Ada", "ada@example.com").await;
+        let ended = house.token_of("ada@example.com", PASSWORD).await;
+        house.ask_as(&ended, "POST", "/api/auth/logout", Value::Null).await;
+        let garbled = member.token.replace('.', "-");
+
+        let nobody = house.ask(method.parse().unwrap(), path, &[]).await;
+        assert_eq!(nobody.told(), REFUSED, "{method} {path}");
+        assert_eq!(nobody.header(header::WWW_AUTHENTICATE), Some(r#"Bearer realm="doorward""#));
+        for token in [&ended, &garbled] {
+            let answer = house.ask_as(token, method, path, body.clone()).await;
+            assert_eq!(answer.told(), REFUSED, "{method} {path}");
+            assert_eq!(
+                answer.header(header::WWW_AUTHENTICATE),
+                Some(r#"Bearer realm="doorward", error="invalid_token""#)
+            );
+        }
+        let answer = house.ask_as(&member.token, method, path, body).await;
+        assert_eq!(answer.status.as_u16(), success, "{method} {path}: {}", answer.body);
+        for answer in [nobody, answer] {
+            assert_eq!(answer.header(header::CACHE_CONTROL), Some("no-store"), "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_method_on_a_route_of_an_account_is_told_which_ones_there_are() {
+    let house = House::open().await;
+    let id = "/api/sessions/00000000-0000-4000-8000-000000000000";
+    for (path, allowed) in [
+        ("/api/me", "GET,HEAD,PATCH,DELETE"),
+        ("/api/me/password", "POST"),
+        ("/api/me/export", "GET,HEAD"),
+        ("/api/sessions", "GET,HEAD"),
+        (id, "DELETE"),
+        ("/api/auth/logout", "POST"),
+        ("/api/auth/logout-everywhere", "POST"),
+        ("/api/auth/refresh", "POST"),
+        ("/api/auth/reset", "POST"),
+    ] {
+        let answer = house.ask(Method::PUT, path, &[]).await;
+        assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
+        assert_eq!(answer.header(header::ALLOW), Some(allowed), "{path}");
+    }
+}
+
+/// A user who is signed in twice; `old` is the token that has to end.
+struct TwoSessions {
+    house: House,
+    id: String,
+    other: String,
+    old: String,
+}
+
+impl TwoSessions {
+    async fn open() -> Self {
+        let house = House::open().await;
+        let member = house.register("Ada", "ada@example.com").await;
+        let old = house.token_of("ada@example.com", PASSWORD).await;
+        for token in [&member.token, &old] {
+            assert_eq!(house.guard("guard", token).await.status, StatusCode::OK);
+        }
+        Self { house, id: member.id, other: member.token, old }
+    }
+
+    async fn ask(&self, token: &str, method: &str, path: &str, body: Value) -> Answer {
+        let answer = self.house.ask_as(token, method, path, body).await;
+        assert!(answer.status.is_success(), "{method} {path}: {}", answer.body);
+        answer
+    }
+
+    async fn order(&self, order: fn(Who) -> Order) -> Report {
+        self.house.order(order(Who(self.id.clone()))).await
+    }
+
+    async fn has_ended(&self, other: StatusCode, how: &str) {
+        assert_eq!(self.house.guard("guard", &self.old).await.told(), REFUSED, "{how}");
+        assert_eq!(self.house.guard("guard", &self.other).await.status, other, "{how}");
+    }
+}
+
+#[tokio::test]
+async fn whatever_ends_a_session_its_token_is_refused_at_the_very_next_request() {
+    const STAYS: StatusCode = StatusCode::OK;
+    const ENDS: StatusCode = StatusCode::UNAUTHORIZED;
+
+    let user = TwoSessions::open().await;
+    user.ask(&user.old, "POST", "/api/auth/logout", Value::Null).await;
+    user.has_ended(STAYS, "logout").await;
+
+    let user = TwoSessions::open().await;
+    user.ask(&user.other, "POST", "/api/auth/logout-everywhere", Value::Null).await;
+    user.has_ended(ENDS, "logout everywhere").await;
+
+    let user = TwoSessions::open().await;
+    let sessions = user.ask(&user.old, "GET", "/api/sessions", Value::Null).await.json();
+    let sessions = sessions.as_array().unwrap();
+    let current = sessions.iter().find(|session| session["current"] == true).unwrap();
+    let path = format!("/api/sessions/{}", current["id"].as_str().unwrap());
+    user.ask(&user.other, "DELETE", &path, Value::Null).await;
+    user.has_ended(STAYS, "ending it from another session").await;
+
+    let user = TwoSessions::open().await;
+    user.ask(&user.old, "POST", "/api/auth/refresh", Value::Null).await;
+    user.has_ended(STAYS, "refresh").await;
+
+    let user = TwoSessions::open().await;
+    let body = json!({"current": PASSWORD, "new": "another horse"});
+    user.ask(&user.other, "POST", "/api/me/password", body).await;
+    user.has_ended(STAYS, "a new password").await;
+
+    let user = TwoSessions::open().await;
+    user.ask(&user.other, "DELETE", "/api/me", json!({"password": PASSWORD})).await;
+    user.has_ended(ENDS, "leaving").await;
+
+    let user = TwoSessions::open().await;
+    assert!(matches!(user.order(Order::EndSessions).await, Report::SessionsEnded(2)));
+    user.has_ended(ENDS, "the operator's logout").await;
+
+    let user = TwoSessions::open().await;
+    assert!(matches!(user.order(Order::Disable).await, Report::Done));
+    user.has_ended(ENDS, "disabling").await;
+    assert!(matches!(user.order(Order::Enable).await, Report::Done));
+    user.has_ended(ENDS, "enabling again").await;
+
+    let user = TwoSessions::open().await;
+    assert!(matches!(user.order(Order::DeleteUser).await, Report::Done));
+    user.has_ended(ENDS, "the operator's deletion").await;
+
+    let user = TwoSessions::open().await;
+    let set = |who| Order::SetPassword(who, Secret("another horse".into()));
+    assert!(matches!(user.order(set).await, Report::Done));
+    user.has_ended(ENDS, "the operator's password").await;
+
+    let user = TwoSessions::open().await;
+    let Report::Code(code) = user.order(Order::Link).await else { panic!("a code") };
+    let body = json!({"code": code.0, "password": "another horse"});
+    assert_eq!(user.house.post("/api/auth/reset", &body).await.told(), (204, ""));
+    user.has_ended(ENDS, "a reset").await;
+
+    let user = TwoSessions::open().await;
+    user.house.let_pass(DAY);
+    user.has_ended(ENDS, "time").await;
+}
+
+#[tokio::test]
+async fn an_address_that_is_registered_again_revives_no_token() {
+    let user = TwoSessions::open().await;
+    user.ask(&user.other, "DELETE", "/api/me", json!({"password": PASSWORD})).await;
+    let again = user.house.register("Ada", "ada@example.com").await;
+    assert_ne!(again.id, user.id);
+    user.has_ended(StatusCode::UNAUTHORIZED, "registered again").await;
+    assert_eq!(user.house.guard("guard", &again.token).await.status, StatusCode::OK);
+    let answer = user.house.ask_as(&user.old, "POST", "/api/auth/refresh", Value::Null).await;
+    assert_eq!(answer.told(), REFUSED);
+}
+
+#[tokio::test]
+async fn a_refreshed_token_is_good_for_another_day_and_for_the_same_session() {
+    let house = House::open().await;
+    let first = house.register("Ada", "ada@example.com").await.token;
+    house.let_pass(DAY / 2);
+    let answer = house.ask_as(&first, "POST", "/api/auth/refresh", Value::Null).await;
+    assert_eq!((answer.status, answer.json().as_object().unwrap().len()), (StatusCode::OK, 1));
+    let second = answer.json()["token"].as_str().unwrap().to_owned();
+    assert_eq!(house.guard("guard", &first).await.told(), REFUSED);
+    house.let_pass(DAY * 3 / 4);
+    assert_eq!(house.guard("guard", &second).await.status, StatusCode::OK);
+    let sessions = house.ask_as(&second, "GET", "/api/sessions", Value::Null).await.json();
+    assert_eq!(sessions.as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_session_ends_30_days_after_signing_in_however_often_it_is_refreshed() {
+    let house = House::open().await;
+    let mut token = house.register("Ada", "ada@example.com").await.token;
+    for _ in 0..59 {
+        house.let_pass(DAY / 2);
+        let answer = house.ask_as(&token, "POST", "/api/auth/refresh", Value::Null).await;
+        token = answer.json()["token"].as_str().unwrap().to_owned();
+    }
+    house.let_pass(DAY / 2 - Duration::from_secs(1));
+    assert_eq!(house.guard("guard", &token).await.status, StatusCode::OK);
+    house.let_pass(Duration::from_secs(1));
+    assert_eq!(house.guard("guard", &token).await.told(), REFUSED);
+    let answer = house.ask_as(&token, "POST", "/api/auth/refresh", Value::Null).await;
+    assert_eq!(answer.told(), REFUSED);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_100_refreshes_at_once_exactly_one_yields_a_token() {
+    let house = Arc::new(House::open().await);
+    let old = house.register("Ada", "ada@example.com").await.token;
+    let racing: Vec<_> = (0..100)
+        .map(|_| {
+            let (house, old) = (Arc::clone(&house), old.clone());
+            tokio::spawn(async move {
+                house.ask_as(&old, "POST", "/api/auth/refresh", Value::Null).await
+            })
+        })
+        .collect();
+    let mut tokens = HashSet::new();
+    for answer in racing {
+        let answer = answer.await.unwrap();
+        if answer.status == StatusCode::OK {
+            tokens.insert(answer.json()["token"].as_str().unwrap().to_owned());
+        } else {
+            assert_eq!(answer.told(), REFUSED);
+        }
+    }
+    assert_eq!(tokens.len(), 1);
+    for token in &tokens {
+        assert_eq!(house.guard("guard", token).await.status, StatusCode::OK);
+    }
+    assert_eq!(house.guard("guard", &old).await.told(), REFUSED);
+}
+
+#[tokio::test]
+async fn sessions_are_listed_with_where_and_when() {
+    let house = House::open().await;
+    let first = house.register("Ada", "ada@example.com").await.token;
+    house.register("Bob", "bob@example.com").await;
+    house.let_pass(Duration::from_secs(90));
+    let request = axum::http::Request::post("/api/auth/login").header("user-agent", "curl/8");
+    let body = json!({"email": "ada@example.com", "password": PASSWORD}).to_string();
+    house.send(request.body(body.into()).unwrap()).await;
+
+    let listed = house.ask_as(&first, "GET", "/api/sessions", Value::Null).await.json();
+    let [one, two] = &listed.as_array().unwrap()[..] else { panic!("{listed}") };
+    let without_id = |session: &Value| {
+        let mut session = session.clone();
+        let id = session.as_object_mut().unwrap().remove("id").unwrap();
+        assert_eq!(id.as_str().unwrap().len(), 36);
+        session
+    };
+    assert_eq!(
+        without_id(one),
+        json!({
+            "createdAt": "2027-01-15T08:00:00.000Z", "lastSeenAt": "2027-01-15T08:00:00.000Z",
+            "expiresAt": "2027-02-14T08:00:00.000Z", "address": "127.0.0.1", "userAgent": "",
+            "current": true,
+        })
+    );
+    assert_eq!(
+        without_id(two),
+        json!({
+            "createdAt": "2027-01-15T08:01:30.000Z", "lastSeenAt": "2027-01-15T08:01:30.000Z",
+            "expiresAt": "2027-02-14T08:01:30.000Z", "address": "127.0.0.1",
+            "userAgent": "curl/8", "current": false,
+        })
+    );
+}
+
+#[tokio::test]
+async fn the_last_use_of_a_session_is_written_in_the_background_and_seldom() {
+    let house = House::open().await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    let last_seen = async || {
+        house.doorward.tidy().await.unwrap();
+        let listed = house.ask_as(&token, "GET", "/api/sessions", Value::Null).await.json();
+        listed[0]["lastSeenAt"].as_str().unwrap().to_owned()
+    };
+    house.guard("guard", &token).await;
+    let before = house.doorward.work_done();
+    house.let_pass(Duration::from_secs(299));
+    house.guard("guard", &token).await;
+    assert_eq!(last_seen().await, "2027-01-15T08:00:00.000Z");
+    house.let_pass(Duration::from_secs(1));
+    house.guard("guard", &token).await;
+    assert_eq!(last_seen().await, "2027-01-15T08:05:00.000Z");
+    house.let_pass(Duration::from_secs(60));
+    house.guard("guard", &token).await;
+    assert_eq!(last_seen().await, "2027-01-15T08:05:00.000Z");
+    assert_eq!(house.doorward.work_done(), before, "no guard had to look anything up");
+}
+
+#[tokio::test]
+async fn a_session_of_somebody_else_cannot_be_ended_or_told_from_none() {
+    let house = House::open().await;
+    let ada = house.register("Ada", "ada@example.com").await.token;
+    let eve = house.register("Eve", "eve@example.com").await.token;
+    let listed = house.ask_as(&ada, "GET", "/api/sessions", Value::Null).await.json();
+    for id in
+        [listed[0]["id"].as_str().unwrap(), "x", "%ff", "00000000-0000-4000-8000-000000000000"]
+    {
+        let answer =
+            house.ask_as(&eve, "DELETE", &format!("/api/sessions/{id}"), Value::Null).await;
+        assert_eq!(answer.told(), (404, NOT_FOUND), "{id}");
+    }
+    assert_eq!(house.guard("guard", &ada).await.status, StatusCode::OK);
+}
