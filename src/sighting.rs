@@ -31,6 +31,8 @@ impl LastNote {
 impl Sightings {
     /// A session that is used again within this time has not been noted twice.
     pub const COARSENESS: Duration = Duration::from_secs(5 * 60);
+    /// Sessions noted at most: an app that embeds Doorward may never tidy up.
+    const MOST: usize = 100_000;
 
     /// Notes that a session is used now, unless it was noted lately.
     pub fn note(&self, session: SessionId, last: &LastNote, now: Timestamp) {
@@ -38,7 +40,9 @@ impl Sightings {
         let is_late = Timestamp::from_millis(noted) + Self::COARSENESS <= now;
         if is_late && last.0.swap(now.millis(), Ordering::Relaxed) == noted {
             let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
-            unwritten.insert(session, now);
+            if unwritten.len() < Self::MOST {
+                unwritten.insert(session, now);
+            }
         }
     }
 
@@ -65,5 +69,15 @@ mod tests {
         }
         let at = |second| (session, start + Duration::from_secs(second));
         assert_eq!(noted, [at(300), at(600), at(900)]);
+    }
+
+    #[test]
+    fn what_nobody_takes_does_not_grow_for_ever() {
+        let sightings = Sightings::default();
+        let (long_ago, now) = (Timestamp::from_seconds(0), Timestamp::from_seconds(1_800_000_000));
+        for _ in 0..Sightings::MOST + 10 {
+            sightings.note(SessionId::random(), &LastNote::new(long_ago), now);
+        }
+        assert_eq!(sightings.take().len(), Sightings::MOST);
     }
 }
