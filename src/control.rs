@@ -335,10 +335,7 @@ async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Rep
             tracing::info!(user = %user.id, ended, "sessions ended by the operator");
             Report::SessionsEnded(ended)
         }
-        Order::DeleteUser(_) => {
-            tracing::info!(user = %user.id, "deleted by the operator");
-            done(store.delete_user(user.id).await?)
-        }
+        Order::DeleteUser(_) => done(store.delete_user(user.id).await?, &user, "deleted"),
         Order::GrantRole(_, role) | Order::RevokeRole(_, role) => {
             let Some(role) = Role::parse(role) else {
                 return Ok(Report::Failed(format!(
@@ -359,16 +356,11 @@ async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Rep
             None => Report::NoSuchGuard,
         },
         Order::SetPassword(_, password) => {
-            done(account::set_password(doorward, &user, password).await?)
+            let set = account::set_password(doorward, &user, password).await?;
+            done(set, &user, "given a password")
         }
-        Order::Disable(_) => {
-            tracing::info!(user = %user.id, "disabled by the operator");
-            done(store.disable_user(user.id).await?)
-        }
-        Order::Enable(_) => {
-            tracing::info!(user = %user.id, "enabled by the operator");
-            done(store.enable_user(user.id).await?)
-        }
+        Order::Disable(_) => done(store.disable_user(user.id).await?, &user, "disabled"),
+        Order::Enable(_) => done(store.enable_user(user.id).await?, &user, "enabled"),
         Order::Link(_) => {
             account::link(doorward, &user).await?.map_or(Report::NoSuchUser, Report::Code)
         }
@@ -377,8 +369,12 @@ async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Rep
 }
 
 /// A user may be gone between being found and being changed.
-fn done(found: bool) -> Report {
-    if found { Report::Done } else { Report::NoSuchUser }
+fn done(found: bool, user: &User, what: &str) -> Report {
+    if !found {
+        return Report::NoSuchUser;
+    }
+    tracing::info!(user = %user.id, "{what} by the operator");
+    Report::Done
 }
 
 /// Decides about a user as if they had just signed in.

@@ -63,12 +63,10 @@ pub(super) async fn set_password(
 ) -> Result<bool, NotDone> {
     let hash = hash(doorward, password).await?;
     let (old, now) = (OldPassword::Overruled, doorward.now());
-    let set = doorward.store().set_password(user.id, old, &hash, None, now).await?;
-    tracing::info!(user = %user.id, "password set by the operator");
-    Ok(set)
+    Ok(doorward.store().set_password(user.id, old, &hash, None, now).await?)
 }
 
-/// Makes a reset code for the user.
+/// Makes a reset code; none if the user is gone.
 pub(super) async fn link(doorward: &Doorward, user: &User) -> Result<Option<Secret>, NotDone> {
     let (code, end) = (ResetCode::random(), doorward.now() + ResetCode::LIFETIME);
     let added = doorward.store().add_reset_code(user.id, &code.digest(), end).await?;

@@ -52,6 +52,18 @@ mod tests {
     }
 
     #[test]
+    fn a_user_of_the_first_schema_is_kept() {
+        let mut db = Connection::open_in_memory().unwrap();
+        db.execute_batch(MIGRATIONS[0]).unwrap();
+        db.pragma_update(None, "user_version", 1).unwrap();
+        let user = "INSERT INTO users VALUES ('id', 'Ada', 'a@b.co', 'a@b.co', NULL, '', 0, 1, 1, NULL)";
+        db.execute_batch(user).unwrap();
+        apply(&mut db).unwrap();
+        let version = "SELECT password_version FROM users WHERE id = 'id'";
+        assert_eq!(db.query_row(version, [], |row| row.get(0)), Ok(0));
+    }
+
+    #[test]
     fn a_database_of_a_newer_version_is_left_alone() {
         let mut db = Connection::open_in_memory().unwrap();
         db.pragma_update(None, "user_version", 1000).unwrap();
