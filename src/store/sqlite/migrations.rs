@@ -56,7 +56,8 @@ mod tests {
         let mut db = Connection::open_in_memory().unwrap();
         db.execute_batch(MIGRATIONS[0]).unwrap();
         db.pragma_update(None, "user_version", 1).unwrap();
-        let user = "INSERT INTO users VALUES ('id', 'Ada', 'a@b.co', 'a@b.co', NULL, '', 0, 1, 1, NULL)";
+        let user =
+            "INSERT INTO users VALUES ('id', 'Ada', 'a@b.co', 'a@b.co', NULL, '', 0, 1, 1, NULL)";
         db.execute_batch(user).unwrap();
         apply(&mut db).unwrap();
         let version = "SELECT password_version FROM users WHERE id = 'id'";
