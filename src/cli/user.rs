@@ -94,14 +94,29 @@ impl User {
                 }
                 Self::SetPassword { user } => {
                     let order = Order::SetPassword(Who(user), password_from_stdin()?);
-                    tell(settings, order, "password set").await
+                    settle(settings, order, "password set").await
                 }
-                Self::Link { user } => tell(settings, Order::Link(Who(user)), "").await,
+                Self::Link { user } => {
+                    match give(settings, Order::Link(Who(user))).await? {
+                        Report::Code(code) => println!("{}", code.0),
+                        other => bail!("unexpected answer: {other:?}"),
+                    }
+                    Ok(())
+                }
                 Self::Disable { user } => {
-                    tell(settings, Order::Disable(Who(user)), "disabled").await
+                    settle(settings, Order::Disable(Who(user)), "disabled").await
                 }
-                Self::Enable { user } => tell(settings, Order::Enable(Who(user)), "enabled").await,
-                Self::Logout { user } => tell(settings, Order::EndSessions(Who(user)), "").await,
+                Self::Enable { user } => {
+                    settle(settings, Order::Enable(Who(user)), "enabled").await
+                }
+                Self::Logout { user } => {
+                    match give(settings, Order::EndSessions(Who(user))).await? {
+                        Report::SessionsEnded(1) => println!("1 session ended"),
+                        Report::SessionsEnded(ended) => println!("{ended} sessions ended"),
+                        other => bail!("unexpected answer: {other:?}"),
+                    }
+                    Ok(())
+                }
                 Self::Grant { user, role } => {
                     let report = give(settings, Order::GrantRole(Who(user), role)).await?;
                     println!(
@@ -119,7 +134,7 @@ impl User {
                     Ok(())
                 }
                 Self::Delete { user } => {
-                    tell(settings, Order::DeleteUser(Who(user)), "deleted").await
+                    settle(settings, Order::DeleteUser(Who(user)), "deleted").await
                 }
             }
         })
@@ -134,13 +149,10 @@ async fn show(settings: Settings, order: Order, output: &Output) -> anyhow::Resu
     }
 }
 
-/// Gives an order that is answered with one line: what came of it, or `done` if it is only done.
-async fn tell(settings: Settings, order: Order, done: &str) -> anyhow::Result<()> {
+/// Gives an order that is only carried out, and says so.
+async fn settle(settings: Settings, order: Order, done: &str) -> anyhow::Result<()> {
     match give(settings, order).await? {
         Report::Done => println!("{done}"),
-        Report::SessionsEnded(1) => println!("1 session ended"),
-        Report::SessionsEnded(ended) => println!("{ended} sessions ended"),
-        Report::Code(code) => println!("{}", code.0),
         other => bail!("unexpected answer: {other:?}"),
     }
     Ok(())
