@@ -1,6 +1,9 @@
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
-use axum::http::{StatusCode, header};
+use axum::{
+    extract::ConnectInfo,
+    http::{Request, StatusCode, header},
+};
 use doorward::control::{Order, Report, Who};
 use serde_json::json;
 
@@ -73,4 +76,29 @@ async fn a_bad_password_does_not_use_the_code_up() {
     let answer = house.post_text("/api/auth/reset", "").await;
     let expected = malformed(r#"{"code":"Required","password":"Required"}"#);
     assert_eq!(answer.told(), (400, &*expected));
+}
+
+#[tokio::test]
+async fn a_client_that_guesses_codes_is_throttled() {
+    let house = House::open().await;
+    let guess = async || {
+        let mut request = Request::post("/api/auth/reset");
+        let from = ConnectInfo(SocketAddr::from(([192, 0, 2, 1], 4711)));
+        request.extensions_mut().unwrap().insert(from);
+        let body = json!({"code": "x", "password": "another horse"}).to_string();
+        house.send(request.body(body.into()).unwrap()).await
+    };
+    for _ in 0..600 {
+        assert_eq!(guess().await.told(), REFUSED);
+    }
+    // The budget earns one more guess a second, which may have passed.
+    let throttled = loop {
+        let answer = guess().await;
+        if answer.told() != REFUSED {
+            break answer;
+        }
+    };
+    assert_eq!(throttled.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(throttled.header(header::RETRY_AFTER), Some("1"));
+    assert_eq!(reset(&house, "x", "another horse").await.told(), REFUSED, "from elsewhere");
 }
