@@ -206,7 +206,7 @@ impl Doorward {
 
     /// Tidies up and keeps the reserve full, from time to time, for as long as it is polled.
     pub async fn sweep(&self) {
-        const EVERY: Duration = Duration::from_secs(60);
+        const EVERY: Duration = Duration::from_secs(300);
         loop {
             if let Err(error) = self.tidy().await {
                 tracing::warn!(%error, "cannot tidy up the sessions");
