@@ -20,8 +20,15 @@ use axum::{
 const GUARD: &str = "http://127.0.0.1:3000/api/auth/guard";
 const IDENTITY: [&str; 4] =
     ["x-auth-user-id", "x-auth-policy", "x-auth-user-name", "x-auth-user-email"];
-const REFUSED_WITH: [HeaderName; 4] =
-    [header::CONTENT_TYPE, header::WWW_AUTHENTICATE, header::CACHE_CONTROL, header::VARY];
+const ASKED_WITH: [HeaderName; 3] =
+    [header::AUTHORIZATION, header::ORIGIN, header::ACCESS_CONTROL_REQUEST_METHOD];
+const REFUSED_WITH: [HeaderName; 5] = [
+    header::CONTENT_TYPE,
+    header::WWW_AUTHENTICATE,
+    header::CACHE_CONTROL,
+    header::VARY,
+    HeaderName::from_static("x-decision-id"),
+];
 
 async fn doorward(
     State(client): State<reqwest::Client>,
@@ -59,9 +66,11 @@ fn remove_identity(headers: &mut HeaderMap) {
 
 fn question(request: &Request, peer: SocketAddr) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    // All of them: Doorward refuses a request that brings two.
-    for value in request.headers().get_all(header::AUTHORIZATION) {
-        headers.append(header::AUTHORIZATION, value.clone());
+    for name in ASKED_WITH {
+        // All of them: Doorward refuses a request that brings two tokens.
+        for value in request.headers().get_all(&name) {
+            headers.append(&name, value.clone());
+        }
     }
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     for (name, value) in [
@@ -90,8 +99,8 @@ async fn refusal(answer: reqwest::Response) -> Response {
 }
 
 async fn hello(headers: HeaderMap) -> String {
-    let id = headers["x-auth-user-id"].to_str().unwrap_or_default();
-    format!("Hello, user {id}.\n")
+    let id = headers.get("x-auth-user-id").and_then(|id| id.to_str().ok());
+    format!("Hello, user {}.\n", id.unwrap_or("unknown"))
 }
 
 #[tokio::main]

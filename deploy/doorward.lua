@@ -7,6 +7,8 @@ local TIMEOUT_MS = 500
 
 local ASKED_WITH = {
     "authorization",
+    "origin",
+    "access-control-request-method",
     "x-forwarded-for",
     "x-forwarded-proto",
     "x-forwarded-host",
@@ -14,7 +16,7 @@ local ASKED_WITH = {
     "x-forwarded-uri",
 }
 local IDENTITY = { "x-auth-user-id", "x-auth-policy", "x-auth-user-name", "x-auth-user-email" }
-local REFUSED_WITH = { "content-type", "www-authenticate", "cache-control", "vary" }
+local REFUSED_WITH = { "content-type", "www-authenticate", "cache-control", "vary", "x-decision-id" }
 
 -- HAProxy counts the values of a header from 0, its HTTP client from 1.
 local function values(header)

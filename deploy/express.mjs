@@ -9,7 +9,7 @@ import express from 'express';
 
 const GUARD = 'http://127.0.0.1:3000/api/auth/guard';
 const IDENTITY = ['x-auth-user-id', 'x-auth-policy', 'x-auth-user-name', 'x-auth-user-email'];
-const REFUSED_WITH = ['content-type', 'www-authenticate', 'cache-control', 'vary'];
+const REFUSED_WITH = ['content-type', 'www-authenticate', 'cache-control', 'vary', 'x-decision-id'];
 
 export async function doorward(req, res, next) {
   for (const headers of [req.headers, req.headersDistinct]) {
@@ -47,8 +47,9 @@ async function ask(req) {
     'X-Forwarded-Uri': req.originalUrl,
   };
   // Of two Authorization headers, `req.headers` would show just the first; Doorward has to see that there are two.
-  const authorization = req.headersDistinct.authorization?.join(', ');
-  if (authorization) headers.Authorization = authorization;
+  for (const name of ['authorization', 'origin', 'access-control-request-method']) {
+    if (req.headersDistinct[name]) headers[name] = req.headersDistinct[name].join(', ');
+  }
   try {
     const answer = await fetch(GUARD, { headers, redirect: 'manual', signal: AbortSignal.timeout(2000) });
     return { answer, refusal: await answer.text() };

@@ -17,7 +17,8 @@ from starlette.responses import JSONResponse, Response
 
 GUARD = "http://127.0.0.1:3000/api/auth/guard"
 IDENTITY = ("X-Auth-User-Id", "X-Auth-Policy", "X-Auth-User-Name", "X-Auth-User-Email")
-REFUSED_WITH = ("Content-Type", "WWW-Authenticate", "Cache-Control", "Vary")
+ASKED_WITH = (b"authorization", b"origin", b"access-control-request-method")
+REFUSED_WITH = ("Content-Type", "WWW-Authenticate", "Cache-Control", "Vary", "X-Decision-Id")
 
 
 class Caller(NamedTuple):
@@ -51,16 +52,16 @@ class Doorward:
 
     async def ask(self, scope, headers):
         """Doorward's answer; None when it is away or silent for 2 s."""
-        query = scope["query_string"].decode("latin-1")
+        query = scope["query_string"]
         sent = dict(headers)
         question = [
             ("X-Forwarded-For", scope["client"][0]),
             ("X-Forwarded-Proto", scope["scheme"]),
             ("X-Forwarded-Host", sent.get(b"host", b"")),
             ("X-Forwarded-Method", scope.get("method", "GET")),
-            ("X-Forwarded-Uri", scope["raw_path"].decode("latin-1") + (query and f"?{query}")),
+            ("X-Forwarded-Uri", scope["raw_path"] + (query and b"?" + query)),
         ]
-        question += [(name, value) for name, value in headers if name == b"authorization"]
+        question += [(name, value) for name, value in headers if name in ASKED_WITH]
         try:
             return await self.client.get(GUARD, headers=question)
         except httpx.HTTPError:

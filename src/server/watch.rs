@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -34,6 +34,8 @@ pub(super) struct Connections {
     started: Instant,
     open: Mutex<HashMap<u64, Arc<Connection>>>,
     last_id: AtomicU64,
+    /// How many have been asked to make room and are still there.
+    leaving: AtomicUsize,
     closing: AtomicBool,
     left: Notify,
 }
@@ -48,6 +50,7 @@ impl Connections {
             started: Instant::now(),
             open: Mutex::default(),
             last_id: AtomicU64::new(0),
+            leaving: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
             left: Notify::new(),
         })
@@ -55,7 +58,9 @@ impl Connections {
 
     /// A place for a new connection, if need be at the cost of the one that has been silent longest.
     pub(super) fn seat(self: &Arc<Self>) -> Seat {
-        if self.count() >= self.limits.connections {
+        if self.count().saturating_sub(self.leaving.load(Ordering::Relaxed))
+            >= self.limits.connections
+        {
             self.make_room();
         }
         let connection = Arc::new(Connection::new(self.started));
@@ -70,14 +75,18 @@ impl Connections {
         let open = self.open();
         let mut silent: Vec<_> = open
             .values()
-            .filter(|connection| connection.phase() != Phase::Answering)
+            .filter(|connection| connection.phase() != Phase::Answering && !connection.is_leaving())
             .map(|connection| (connection.since(), connection))
             .collect();
         let at_once = at_once.min(silent.len());
         if at_once > 0 {
             silent.select_nth_unstable_by_key(at_once - 1, |(since, _)| *since);
         }
-        silent[..at_once].iter().for_each(|(_, connection)| connection.leave.notify_one());
+        for (_, connection) in &silent[..at_once] {
+            connection.leaving.store(true, Ordering::Relaxed);
+            connection.leave.notify_one();
+        }
+        self.leaving.fetch_add(at_once, Ordering::Relaxed);
     }
 
     /// Looks round for ever and sends those away whose time is up.
@@ -153,7 +162,12 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.connections.open().remove(&self.id);
+        let mut open = self.connections.open();
+        open.remove(&self.id);
+        if self.connection.is_leaving() {
+            self.connections.leaving.fetch_sub(1, Ordering::Relaxed);
+        }
+        drop(open);
         self.connections.left.notify_waiters();
     }
 }
@@ -164,11 +178,18 @@ pub(super) struct Connection {
     /// Milliseconds from `started` to the beginning of the phase, and the phase in the lowest three bits.
     doing: AtomicU64,
     leave: Notify,
+    /// Whether it has been asked to make room; nobody is asked twice.
+    leaving: AtomicBool,
 }
 
 impl Connection {
     fn new(started: Instant) -> Self {
-        let connection = Self { started, doing: AtomicU64::new(0), leave: Notify::new() };
+        let connection = Self {
+            started,
+            doing: AtomicU64::new(0),
+            leave: Notify::new(),
+            leaving: AtomicBool::new(false),
+        };
         connection.enter(Phase::Head);
         connection
     }
@@ -186,6 +207,10 @@ impl Connection {
             3 => Phase::Writing,
             _ => Phase::Idle,
         }
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
     }
 
     fn since(&self) -> Instant {
@@ -219,6 +244,17 @@ mod tests {
         let _newcomer = connections.seat();
         let asked: Vec<_> = seats.iter().map(asked).collect();
         assert_eq!(asked, [false, true, false]);
+    }
+
+    #[tokio::test]
+    async fn nobody_is_asked_twice_to_make_room() {
+        let connections = connections(2);
+        let seats =
+            [connections.seat(), connections.seat(), connections.seat(), connections.seat()];
+        let asked = seats.iter().filter(|seat| asked(seat)).count();
+        assert_eq!((asked, connections.leaving.load(Ordering::Relaxed)), (2, 2));
+        drop(seats);
+        assert_eq!((connections.count(), connections.leaving.load(Ordering::Relaxed)), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]

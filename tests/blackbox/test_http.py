@@ -37,8 +37,6 @@ from support import (
         "/api/auth/",
         "/api/auth/nobody",
         "/api/auth/login/x",
-        "/api/auth/guard/x",
-        "/api/auth/miles/x",
         "/api/auth/guards",
         "/auth/guard",
         "/user",

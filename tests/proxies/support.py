@@ -1,0 +1,376 @@
+"""Doorward, the app that is protected, and the doors between them: how each is started, stopped and asked."""
+
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+DEPLOY = REPOSITORY / "deploy"
+
+START_SECONDS = 20
+STOP_SECONDS = 20
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+# Programs of the test environment come first, system packages may lie where only root looks.
+PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"], "/usr/sbin", "/sbin"])
+
+
+# --- asking ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Message:
+    """An answer to a client, or a request as the app has seen it."""
+
+    headers: list
+
+    def all(self, name):
+        return [value for key, value in self.headers if key.lower() == name.lower()]
+
+    def header(self, name):
+        """The value of a header that may occur once; None when it is absent."""
+        values = self.all(name)
+        assert len(values) <= 1, f"{name} occurs {len(values)} times: {values}"
+        return values[0] if values else None
+
+
+@dataclass(frozen=True)
+class Answer(Message):
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Arrival(Message):
+    method: str
+    target: str
+    length: int
+    sha256: str
+
+
+def ask(port, method, target, headers=(), body=None):
+    """One request on a connection of its own. A body that is a list of bytes is sent in chunks."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=15)
+    try:
+        connection.putrequest(method, target, skip_accept_encoding=True)
+        for name, value in headers:
+            connection.putheader(name, value)
+        if isinstance(body, list):
+            connection.putheader("Transfer-Encoding", "chunked")
+        elif body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body, encode_chunked=isinstance(body, list))
+        response = connection.getresponse()
+        return Answer(response.getheaders(), response.status, response.read())
+    finally:
+        connection.close()
+
+
+def bearer(token):
+    return [("Authorization", f"Bearer {token}")]
+
+
+# --- processes -------------------------------------------------------------------------------------------------------
+
+
+def free_port():
+    """A port below those that the system hands out by itself, so that nobody takes it while its owner restarts."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+
+
+class Process:
+    """A program that listens on a port; what it prints is kept in its folder."""
+
+    def __init__(self, command, folder, port, settings, ready):
+        self.command, self.folder, self.port, self.ready = command, folder, port, ready
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
+        self.environment = inherited | {"PATH": PATH, "HOME": str(folder)} | settings
+        self.start()
+
+    def start(self):
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen(
+                self.command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                if self.ready(ask(self.port, "GET", "/").status):
+                    return
+            except OSError:
+                pass
+            time.sleep(0.02)
+        self.stop()
+        log = (self.folder / "log").read_text(errors="replace")
+        raise RuntimeError(f"{self.command[0]} did not start:\n{log}")
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+# --- Doorward --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class User:
+    id: str
+    token: str
+    name: str
+    email: str
+
+
+class Doorward(Process):
+    def __init__(self, folder, settings):
+        folder.mkdir()
+        (folder / "doorward.toml").write_text(settings)
+        binary = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
+        port = free_port()
+        environment = {
+            "DOORWARD_LISTEN": f"127.0.0.1:{port}",
+            "DOORWARD_DATABASE_URL": f"sqlite://{folder}/doorward.db",
+        }
+        super().__init__([binary], folder, port, environment, ready=lambda status: True)
+
+    def sign_up(self, name):
+        email = f"{uuid.uuid4().hex}@example.com"
+        body = json.dumps({"name": name, "email": email}).encode()
+        answer = ask(self.port, "POST", "/api/user", [("Content-Type", "application/json")], body)
+        assert answer.status == 201, answer
+        created = json.loads(answer.body)
+        return User(created["id"], created["token"], name, email)
+
+    @contextmanager
+    def stopped(self):
+        self.stop()
+        try:
+            yield
+        finally:
+            self.start()
+
+    @contextmanager
+    def silent(self):
+        """Still accepts connections, answers nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+
+# --- the app ---------------------------------------------------------------------------------------------------------
+
+
+class Journal:
+    """What has reached an app: one line for each request, written by the app before it answers."""
+
+    def __init__(self, path):
+        self.path = path
+        self.path.touch()
+        self.lock = threading.Lock()
+
+    def write(self, **arrival):
+        with self.lock, open(self.path, "a") as file:
+            file.write(json.dumps(arrival) + "\n")
+
+    def arrivals(self):
+        return [Arrival(**json.loads(line)) for line in self.path.read_text().splitlines()]
+
+
+class EchoHandler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        body = self.body()
+        self.server.journal.write(
+            method=self.command,
+            target=self.path,
+            headers=self.headers.items(),
+            length=len(body),
+            sha256=hashlib.sha256(body).hexdigest(),
+        )
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(b"ok")
+
+    def body(self):
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = b""
+        while size := int(self.rfile.readline(), 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return body
+
+    def log_message(self, *_):
+        pass
+
+
+for method in METHODS:
+    setattr(EchoHandler, f"do_{method}", EchoHandler.answer)
+
+
+class EchoApp(ThreadingHTTPServer):
+    request_queue_size = 128
+
+    def __init__(self, journal):
+        super().__init__(("127.0.0.1", free_port()), EchoHandler)
+        self.journal = journal
+        self.port = self.server_address[1]
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        """A door may drop an idle connection as it likes."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+# --- doors -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How one of the files in deploy/ is started."""
+
+    program: str
+    files: tuple[str, ...]
+    command: str
+    comes_from: str
+    # The style in which a declared guard believes what the door says about a request.
+    style: str
+    # An app asks Doorward itself and needs no app behind it; the tests add an echo to it.
+    is_app: bool = False
+    adapt: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def available(self):
+        return shutil.which(self.program, path=PATH) is not None
+
+
+# Without these, nginx insists on folders that belong to the system's own nginx.
+NGINX_FOLDERS = "\n".join(
+    f"    {module}_temp_path {module};" for module in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+)
+
+EXPRESS = "express@5.3.0"
+
+KINDS = {
+    "nginx": Kind(
+        program="nginx",
+        files=("nginx.conf",),
+        command="nginx -p . -c nginx.conf -e log -g 'daemon off; master_process off; pid nginx.pid;'",
+        comes_from="the Debian package nginx",
+        style="nginx",
+        adapt=(("http {\n", f"http {{\n    access_log off;\n{NGINX_FOLDERS}\n"),),
+    ),
+    "caddy": Kind(
+        program="caddy",
+        files=("Caddyfile",),
+        command="caddy run --config Caddyfile --adapter caddyfile",
+        comes_from="requirements.txt",
+        style="caddy",
+    ),
+    "traefik": Kind(
+        program="traefik",
+        files=("traefik-static.yaml", "traefik.yaml"),
+        command="traefik --configFile=traefik-static.yaml",
+        comes_from="requirements.txt",
+        style="traefik",
+    ),
+    "haproxy": Kind(
+        program="haproxy",
+        files=("haproxy.cfg", "doorward.lua"),
+        command="haproxy -db -f haproxy.cfg",
+        comes_from="the Debian package haproxy",
+        style="haproxy",
+    ),
+    "envoy": Kind(
+        program="envoy",
+        files=("envoy.yaml",),
+        command="envoy -c envoy.yaml --disable-hot-restart --concurrency 1 --log-level warning",
+        comes_from="requirements.txt",
+        style="envoy",
+    ),
+    "express": Kind(
+        program="npm",
+        files=("express.mjs", "echo.mjs"),
+        command="node echo.mjs",
+        comes_from="Node.js 20 or later",
+        style="haproxy",
+        is_app=True,
+    ),
+    "fastapi": Kind(
+        program="uvicorn",
+        files=("fastapi_app.py", "echo_fastapi.py"),
+        command="uvicorn --no-proxy-headers --port 8080 --log-level warning echo_fastapi:app",
+        comes_from="requirements.txt",
+        style="haproxy",
+        is_app=True,
+    ),
+}
+
+
+class Door(Process):
+    """A proxy or an app, started with its files from deploy/; only ports and the guard's path are replaced."""
+
+    def __init__(self, kind, folder, journal, guard, doorward, app):
+        port = free_port()
+        self.guard, self.journal = guard, journal
+        ports = {"3000": doorward, "8080": port if kind.is_app else app, "8000": port}
+
+        def adapted(text):
+            text = re.sub(r"\b(3000|8080|8000)\b", lambda match: str(ports[match[1]]), text)
+            return text.replace("/api/auth/guard", f"/api/auth/{guard}")
+
+        for name in kind.files:
+            source = DEPLOY / name if (DEPLOY / name).exists() else HERE / name
+            text = adapted(source.read_text())
+            for old, new in kind.adapt:
+                assert old in text
+                text = text.replace(old, new)
+            (folder / name).write_text(text)
+
+        settings = {
+            "CADDY_ADMIN": f"127.0.0.1:{free_port()}",
+            "ECHO_JOURNAL": str(journal.path),
+            "PYTHONPATH": str(HERE),
+        }
+        command = ["sh", "-c", f"exec {adapted(kind.command)}"]
+        # Until Traefik has read its routes, it knows none.
+        super().__init__(command, folder, port, settings, ready=lambda status: status != 404)
+
+    def ask(self, method="GET", target="/", headers=(), body=None):
+        """The answer, and what of it has reached the app: a path of its own shows which request that is."""
+        mark = f"/{uuid.uuid4().hex}"
+        answer = ask(self.port, method, mark + target, headers, body)
+        return answer, [arrival for arrival in self.journal.arrivals() if arrival.target.startswith(mark)]
