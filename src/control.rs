@@ -175,7 +175,7 @@ pub struct GuardReport {
     pub name: String,
     /// The version.
     pub version: String,
-    /// The condition, or the policy in words for a built-in one.
+    /// The condition.
     pub allow: String,
     /// Whether it only reports.
     pub only_reports: bool,
