@@ -57,10 +57,16 @@ class Service:
 
     _numbers = count(1)
 
-    def __init__(self, folder=None):
+    def __init__(self, folder=None, settings=""):
         self._cleanup = contextlib.ExitStack()
         self._folder = Path(folder or self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="doorward-lab-")))
         self.port = free_port()
+        if settings:
+            (self._folder / "doorward.toml").write_text(settings)
+
+    @property
+    def pid(self):
+        return self._process.pid
 
     @staticmethod
     def binary():
