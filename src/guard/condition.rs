@@ -92,7 +92,7 @@ impl Condition {
         explain::explain(self.program.expression(), &self.scene(caller, request))
     }
 
-    fn scene<'a>(&self, caller: &'a CallerFacts, request: &RequestFacts<'_>) -> Scene<'a> {
+    fn scene<'a>(&self, caller: &'a CallerFacts, request: &'a RequestFacts<'_>) -> Scene<'a> {
         Scene::new(caller, request, &self.request_fields)
     }
 }

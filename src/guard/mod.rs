@@ -6,7 +6,7 @@ pub(crate) mod made_up;
 mod refusals;
 
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -189,7 +189,7 @@ fn version_of(declaration: &Declaration) -> String {
 
 /// All declared guards, by name.
 #[derive(Default)]
-pub struct GuardSet(BTreeMap<String, Arc<Guard>>);
+pub struct GuardSet(HashMap<String, Arc<Guard>>);
 
 impl GuardSet {
     /// Adds a guard, in place of another of the same name.
@@ -204,7 +204,9 @@ impl GuardSet {
 
     /// All of them, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Guard> {
-        self.0.values().map(|guard| &**guard)
+        let mut guards: Vec<_> = self.0.values().map(|guard| &**guard).collect();
+        guards.sort_unstable_by_key(|guard| &guard.name);
+        guards.into_iter()
     }
 
     /// How many there are.

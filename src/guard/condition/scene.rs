@@ -3,8 +3,10 @@
 use std::{borrow::Cow, collections::HashMap, net::IpAddr};
 
 use cel::{
-    Value,
-    common::value::{CowVal, Val},
+    common::{
+        types::{CelBool, CelList, CelMap, CelMapKey, CelNull, CelString, CelTimestamp},
+        value::{CowVal, Val},
+    },
     context::VariableResolver,
 };
 use chrono::DateTime;
@@ -53,14 +55,14 @@ pub struct RequestFacts<'a> {
 }
 
 impl RequestFacts<'_> {
-    fn field(&self, name: &str) -> Option<Value> {
+    fn field(&self, name: &str) -> Option<Box<dyn Val + '_>> {
         match name {
-            "method" => self.method.as_deref().map(Value::from),
-            "host" => self.host.as_deref().map(Value::from),
-            "path" => self.path.as_deref().map(Value::from),
-            "scheme" => self.scheme.as_deref().map(Value::from),
-            "address" => Some(self.address.to_string().into()),
-            _ => Some(timestamp_value(self.time)),
+            "method" => self.method.as_deref().map(text),
+            "host" => self.host.as_deref().map(text),
+            "path" => self.path.as_deref().map(text),
+            "scheme" => self.scheme.as_deref().map(text),
+            "address" => Some(Box::new(CelString::from(self.address.to_string()))),
+            _ => Some(timestamp(self.time)),
         }
     }
 }
@@ -68,18 +70,17 @@ impl RequestFacts<'_> {
 /// One caller and one request, as far as a condition looks at it.
 pub(super) struct Scene<'a> {
     caller: &'a CallerFacts,
-    request: Option<Box<dyn Val>>,
+    request: Option<Box<dyn Val + 'a>>,
 }
 
 impl<'a> Scene<'a> {
     pub(super) fn new(
         caller: &'a CallerFacts,
-        request: &RequestFacts<'_>,
+        request: &'a RequestFacts<'_>,
         request_fields: &[&'static str],
     ) -> Self {
         let fields = request_fields.iter().filter_map(|&name| Some((name, request.field(name)?)));
-        let request = (!request_fields.is_empty()).then(|| map(fields));
-        Self { caller, request }
+        Self { caller, request: (!request_fields.is_empty()).then(|| map(fields)) }
     }
 }
 
@@ -97,33 +98,44 @@ impl VariableResolver for Scene<'_> {
 fn user_value(user: &User) -> Box<dyn Val> {
     let email = user.email.as_str();
     let domain = email.rsplit_once('@').map_or("", |(_, domain)| domain).to_ascii_lowercase();
-    let roles: Vec<Value> = user.roles.iter().map(Value::from).collect();
+    let roles: Vec<Box<dyn Val>> = user.roles.iter().map(own_text).collect();
     map([
-        ("id", user.id.to_string().into()),
-        ("name", user.name.as_str().into()),
-        ("email", email.into()),
-        ("domain", domain.into()),
-        ("roles", roles.into()),
-        ("disabled", user.disabled.into()),
-        ("createdAt", timestamp_value(user.created_at)),
-        ("updatedAt", timestamp_value(user.updated_at)),
-        ("lastLoginAt", user.last_login_at.map_or(Value::Null, timestamp_value)),
+        ("id", own_text(&user.id.to_string())),
+        ("name", own_text(user.name.as_str())),
+        ("email", own_text(email)),
+        ("domain", own_text(&domain)),
+        ("roles", Box::new(CelList::from(roles))),
+        ("disabled", Box::new(CelBool::from(user.disabled))),
+        ("createdAt", timestamp(user.created_at)),
+        ("updatedAt", timestamp(user.updated_at)),
+        ("lastLoginAt", user.last_login_at.map_or(Box::new(CelNull), timestamp)),
     ])
 }
 
 fn session_value(session: &Session) -> Box<dyn Val> {
     map([
-        ("createdAt", timestamp_value(session.created_at)),
-        ("address", session.origin.address.to_string().into()),
+        ("createdAt", timestamp(session.created_at)),
+        ("address", own_text(&session.origin.address.to_string())),
     ])
 }
 
-fn map(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Box<dyn Val> {
-    let fields: HashMap<&str, Value> = fields.into_iter().collect();
-    Box::<dyn Val>::try_from(Value::from(fields)).expect("a map of plain values is a value")
+fn map<'v>(
+    fields: impl IntoIterator<Item = (&'static str, Box<dyn Val + 'v>)>,
+) -> Box<dyn Val + 'v> {
+    let fields: HashMap<_, _> =
+        fields.into_iter().map(|(name, value)| (CelMapKey::String(name.into()), value)).collect();
+    Box::new(CelMap::from(fields))
 }
 
-fn timestamp_value(time: Timestamp) -> Value {
+fn text(text: &str) -> Box<dyn Val + '_> {
+    Box::new(CelString::from(text))
+}
+
+fn own_text(text: &str) -> Box<dyn Val> {
+    Box::new(CelString::from(text.to_owned()))
+}
+
+fn timestamp<'v>(time: Timestamp) -> Box<dyn Val + 'v> {
     let time = DateTime::from_timestamp_millis(time.millis()).unwrap_or(DateTime::UNIX_EPOCH);
-    time.fixed_offset().into()
+    Box::new(CelTimestamp::from(time.fixed_offset()))
 }
