@@ -95,6 +95,8 @@ struct Known {
     caller: Caller,
     /// Taken before the look-up, so that a change during it makes this stale.
     as_of: Stamp,
+    /// Taken before the signature was checked, for the same reason.
+    removals: u64,
     last_note: LastNote,
 }
 
@@ -123,7 +125,8 @@ impl Callers {
         token: &str,
         now: Timestamp,
     ) -> Result<Result<Caller, Stranger>, store::Error> {
-        let known = self.known.get(token);
+        let removals = self.mint.removals();
+        let known = self.known.get(token).filter(|known| known.removals == removals);
         if let Some(known) = &known
             && now < known.claims.expires_at
             && self.store.changes().is_current(known.as_of)
@@ -138,7 +141,7 @@ impl Callers {
             None => self.check_signature(token, now).map_err(Stranger::from),
         };
         let caller = match claims {
-            Ok(claims) => self.look_up(token, claims, now).await?,
+            Ok(claims) => self.look_up(token, claims, removals, now).await?,
             Err(stranger) => Err(stranger),
         };
         if caller.is_err() {
@@ -169,6 +172,7 @@ impl Callers {
         &self,
         token: &str,
         claims: Claims,
+        removals: u64,
         now: Timestamp,
     ) -> Result<Result<Caller, Stranger>, store::Error> {
         self.look_ups.fetch_add(1, Ordering::Relaxed);
@@ -184,7 +188,7 @@ impl Callers {
         let last_note = LastNote::new(session.last_seen_at);
         self.sightings.note(session.id, &last_note, now);
         let caller = Caller::new(Arc::new(user), Arc::new(session));
-        let known = Known { claims, caller: caller.clone(), as_of, last_note };
+        let known = Known { claims, caller: caller.clone(), as_of, removals, last_note };
         self.known.insert(token.into(), Arc::new(known));
         Ok(Ok(caller))
     }

@@ -1,5 +1,7 @@
 //! The data folder: who may use it, and what lies in it beside the database.
 
+mod keys;
+
 use std::{
     fs::{self, File, OpenOptions, Permissions, TryLockError},
     io::{self, Read, Write},
@@ -12,7 +14,7 @@ use std::{
 
 use rustix::fs::FallocateFlags;
 
-use crate::token::{SigningKey, UnusableKey};
+use crate::token::UnusableKey;
 
 /// A folder that belongs to this process for as long as the value lives.
 pub struct DataFolder {
@@ -97,43 +99,10 @@ impl DataFolder {
         SocketPath::new(folder.join("doorward.sock"))
     }
 
-    /// Where the key for signing tokens is kept.
-    pub fn signing_key_path(&self) -> PathBuf {
-        self.path.join("signing-key.pem")
-    }
-
-    /// Reads the signing key, or makes one when nobody can hold a token yet.
-    ///
-    /// # Errors
-    /// If the key is missing although `tokens_exist`, or cannot be used.
-    pub fn signing_key(&self, tokens_exist: bool) -> Result<SigningKey, Error> {
-        let path = self.signing_key_path();
-        match fs::read_to_string(&path) {
-            Ok(pem) => {
-                tighten(&path);
-                SigningKey::from_pem(&pem).map_err(|UnusableKey| Error::KeyUnusable(path))
-            }
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error(&path, error)),
-            Err(_) if tokens_exist => Err(Error::KeyMissing(path)),
-            Err(_) => self.new_signing_key(),
-        }
-    }
-
-    /// Makes a new signing key, safe on disk before it is returned.
-    ///
-    /// # Errors
-    /// If there is one already, or it cannot be written.
-    pub fn new_signing_key(&self) -> Result<SigningKey, Error> {
-        let path = self.signing_key_path();
-        let key = SigningKey::generate();
-        self.write_whole(&path, key.to_pem().as_bytes()).map_err(|error| io_error(&path, error))?;
-        tracing::info!(path = %path.display(), "made a signing key: back this file up");
-        Ok(key)
-    }
-
     /// Puts a new file in place so that after a crash it is either absent or whole.
     fn write_whole(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
-        let unfinished = path.with_extension("unfinished");
+        // Always the same, so that whatever a crash leaves behind is gone with the next file.
+        let unfinished = self.path.join("unfinished");
         if let Err(error) = fs::remove_file(&unfinished)
             && error.kind() != io::ErrorKind::NotFound
         {
@@ -145,6 +114,11 @@ impl DataFolder {
         // Unlike a rename, a link never replaces a file that is there.
         fs::hard_link(&unfinished, path)?;
         fs::remove_file(&unfinished)?;
+        self.sync()
+    }
+
+    /// Makes sure that what was added, renamed or removed in the folder stays so.
+    fn sync(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
     }
 
@@ -256,36 +230,6 @@ mod tests {
         assert_eq!(holder, format!("process {}", std::process::id()));
         drop(folder);
         DataFolder::claim(&path).unwrap();
-    }
-
-    #[test]
-    fn the_signing_key_is_private_and_made_only_once() {
-        let parent = tempfile::tempdir().unwrap();
-        let folder = DataFolder::claim(parent.path()).unwrap();
-        let made = folder.signing_key(false).unwrap();
-        assert_eq!(mode(&folder.signing_key_path()), 0o600);
-        assert_eq!(folder.signing_key(true).unwrap().to_pem(), made.to_pem());
-        assert!(folder.new_signing_key().is_err(), "an existing key was replaced");
-    }
-
-    #[test]
-    fn a_key_that_others_could_read_is_made_private() {
-        let parent = tempfile::tempdir().unwrap();
-        let folder = DataFolder::claim(parent.path()).unwrap();
-        folder.signing_key(false).unwrap();
-        fs::set_permissions(folder.signing_key_path(), Permissions::from_mode(0o644)).unwrap();
-        folder.signing_key(true).unwrap();
-        assert_eq!(mode(&folder.signing_key_path()), 0o600);
-    }
-
-    #[test]
-    fn a_missing_or_damaged_key_is_refused_when_tokens_exist() {
-        let parent = tempfile::tempdir().unwrap();
-        let folder = DataFolder::claim(parent.path()).unwrap();
-        assert!(matches!(folder.signing_key(true), Err(Error::KeyMissing(_))));
-        fs::write(folder.signing_key_path(), "not a key").unwrap();
-        assert!(matches!(folder.signing_key(true), Err(Error::KeyUnusable(_))));
-        assert!(matches!(folder.signing_key(false), Err(Error::KeyUnusable(_))));
     }
 
     #[test]

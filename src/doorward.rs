@@ -10,12 +10,13 @@ use crate::{
     config::{DatabaseUrl, Settings},
     data::{self, DataFolder},
     guard::{DecisionId, GuardSet, Refusal, Refusals},
+    keys::Keys,
     password::Hasher,
     policy::Designated,
     session::{Origin, Session},
     store::{self, SqliteStore, Store},
     throttle::Throttle,
-    token::{SigningKey, TokenMint},
+    token::TokenMint,
     user::UserId,
 };
 
@@ -28,7 +29,7 @@ pub struct Doorward {
 struct Inner {
     settings: Settings,
     store: Arc<dyn Store>,
-    mint: Arc<TokenMint>,
+    keys: Keys,
     callers: Callers,
     hasher: Hasher,
     throttle: Throttle,
@@ -37,7 +38,7 @@ struct Inner {
     refusals: Refusals,
     clock: Clock,
     /// Ours until everything above is gone.
-    folder: DataFolder,
+    folder: Arc<DataFolder>,
 }
 
 /// Why Doorward could not be opened. Says what to do.
@@ -57,9 +58,6 @@ pub enum OpenError {
     /// The cost of a password hash.
     #[error("password.memory_kib and password.passes: {0}")]
     Cost(argon2::Error),
-    /// The signing key.
-    #[error(transparent)]
-    Key(#[from] crate::token::UnusableKey),
 }
 
 /// What may be done on opening that cannot be undone.
@@ -90,27 +88,27 @@ impl Doorward {
         missing_key: MissingKey,
         clock: Clock,
     ) -> Result<Self, OpenError> {
-        let folder = DataFolder::claim(settings.database.data_folder())?;
+        let folder = Arc::new(DataFolder::claim(settings.database.data_folder())?);
         let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
         let store = open_store(&settings.database, &folder).map_err(in_store)?;
         let tokens_exist =
             missing_key == MissingKey::Refuse && store.has_users().await.map_err(in_store)?;
-        let key = folder.signing_key(tokens_exist)?;
+        let terms = settings.token.clone();
+        let keys = Keys::open(Arc::clone(&folder), tokens_exist, terms, clock.now())?;
         folder.keep_reserve();
-        Self::assemble(settings, folder, store, &key, clock)
+        Self::assemble(settings, folder, store, keys, clock)
     }
 
     fn assemble(
         settings: Settings,
-        folder: DataFolder,
+        folder: Arc<DataFolder>,
         store: Arc<dyn Store>,
-        key: &SigningKey,
+        keys: Keys,
         clock: Clock,
     ) -> Result<Self, OpenError> {
-        let mint = Arc::new(TokenMint::new(key, settings.token.clone())?);
         let hasher = Hasher::new(settings.password_cost, settings.password_threads);
         let inner = Inner {
-            callers: Callers::new(Arc::clone(&mint), Arc::clone(&store)),
+            callers: Callers::new(Arc::clone(keys.mint()), Arc::clone(&store)),
             hasher: hasher.map_err(OpenError::Cost)?,
             throttle: Throttle::new(),
             designated: Designated::new(&settings.designated_name),
@@ -118,7 +116,7 @@ impl Doorward {
             refusals: Refusals::default(),
             settings,
             store,
-            mint,
+            keys,
             clock,
             folder,
         };
@@ -178,7 +176,12 @@ impl Doorward {
         &self.inner.designated
     }
 
-    /// The folder with the database and the key.
+    /// The keys that tokens are signed with.
+    pub fn keys(&self) -> &Keys {
+        &self.inner.keys
+    }
+
+    /// The folder with the database and the keys.
     pub fn folder(&self) -> &DataFolder {
         &self.inner.folder
     }
@@ -188,7 +191,7 @@ impl Doorward {
     }
 
     pub(crate) fn mint(&self) -> &TokenMint {
-        &self.inner.mint
+        self.inner.keys.mint()
     }
 
     pub(crate) fn throttle(&self) -> &Throttle {
@@ -204,8 +207,30 @@ impl Doorward {
         Session::new(user_id, origin, self.now(), self.settings().session_lifetime)
     }
 
-    /// Tidies up and keeps the reserve full, from time to time, for as long as it is polled.
+    /// Tidies up, tends the keys and keeps the reserve full, from time to time, for as long as it is polled.
     pub async fn sweep(&self) {
+        tokio::join!(self.keep_tidy(), self.keep_keys());
+    }
+
+    async fn keep_keys(&self) {
+        const EVERY: Duration = Duration::from_secs(10);
+        loop {
+            if let Err(error) = self.tend_keys() {
+                tracing::warn!(%error, "cannot tend the keys");
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    }
+
+    /// Has the next key sign once its time has come, and removes retired keys whose last token is gone.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn tend_keys(&self) -> Result<(), data::Error> {
+        self.keys().tend(self.now())
+    }
+
+    async fn keep_tidy(&self) {
         const EVERY: Duration = Duration::from_secs(300);
         loop {
             if let Err(error) = self.tidy().await {

@@ -30,12 +30,13 @@
 //! | [`policy`] | pure rules from a caller to what an action may have |
 //! | [`password`] | passwords, their hashes and the hashing lane |
 //! | [`token`] | made, signed, recognised |
+//! | [`keys`] | the lives of the keys that sign tokens |
 //! | [`sighting`] | when sessions were last used |
 //! | [`reset`] | codes that stand in for a forgotten password |
 //! | [`session`], [`user`], [`id`], [`fault`] | the things themselves, what makes them valid and the words when they are not |
 //! | [`throttle`], [`client`] | how often somebody may try, and who counts as one |
 //! | [`store`] | the only floor that knows SQL |
-//! | [`data`] | the data folder: its lock, its key, its reserve |
+//! | [`data`] | the data folder: its lock, its keys, its reserve |
 //! | [`log`] | what log lines look like |
 //! | [`clock`] | time as an argument |
 //! | [`cli`] | the commands |
@@ -54,6 +55,7 @@ mod doorward;
 pub mod fault;
 pub mod guard;
 pub mod id;
+pub mod keys;
 pub mod log;
 mod nearest;
 pub mod password;

@@ -1,14 +1,23 @@
 //! Tokens: made, signed and recognised here; nobody else names JWT.
 
-use std::{collections::HashMap, fmt, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt, iter,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
+use arc_swap::ArcSwap;
 use aws_lc_rs::{
     rand::SystemRandom,
     signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair},
 };
 use jsonwebtoken::{
     Algorithm, DecodingKey, EncodingKey, Header, Validation,
-    jwk::{Jwk, ThumbprintHash},
+    jwk::{Jwk, JwkSet, PublicKeyUse, ThumbprintHash},
 };
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -46,6 +55,8 @@ pub struct Claims {
     pub session_id: SessionId,
     /// Which of the session's tokens it is.
     pub token_id: TokenId,
+    /// When it was signed.
+    pub issued_at: Timestamp,
     /// The first moment at which it is no longer good.
     pub expires_at: Timestamp,
 }
@@ -59,17 +70,40 @@ pub struct TokenTerms {
     pub audience: String,
     /// From signing to expiry.
     pub lifetime: Duration,
+    /// From the publication of a key to its first signature.
+    pub publish_before_signing: Duration,
 }
 
 /// Signs tokens and recognises those that it signed.
 pub struct TokenMint {
     terms: TokenTerms,
-    signing: EncodingKey,
-    header: Header,
+    keys: ArcSwap<KeySet>,
+    removals: AtomicU64,
+    validation: Validation,
+}
+
+/// The keys of a mint: one signs, all of them verify and are published.
+pub struct KeySet {
+    signing: Arc<SigningKey>,
     /// By the first part of a token, which is the same for all tokens of a key: a token with any other head
     /// (another algorithm, a key of its own, a critical extension) is none of ours.
-    verifying: HashMap<String, DecodingKey>,
-    validation: Validation,
+    verifying: HashMap<String, Arc<SigningKey>>,
+    public: JwkSet,
+}
+
+impl KeySet {
+    /// A set in the order in which it is published.
+    pub fn new(
+        signing: Arc<SigningKey>,
+        others: impl IntoIterator<Item = Arc<SigningKey>>,
+    ) -> Self {
+        let all: Vec<_> = iter::once(Arc::clone(&signing)).chain(others).collect();
+        Self {
+            signing,
+            public: JwkSet { keys: all.iter().map(|key| key.public.clone()).collect() },
+            verifying: all.into_iter().map(|key| (key.head.clone(), key)).collect(),
+        }
+    }
 }
 
 /// The claims on the wire. Their types are strict: a number in quotes is not a number.
@@ -90,31 +124,41 @@ impl TokenMint {
     /// Ours have about 500 characters; nothing longer is worth a look.
     const MAX_CHARACTERS: usize = 4096;
 
-    /// A mint that signs with this key.
-    ///
-    /// # Errors
-    /// If the key cannot be used for ES256.
-    pub fn new(key: &SigningKey, terms: TokenTerms) -> Result<Self, UnusableKey> {
-        let signing = EncodingKey::from_ec_der(&key.pkcs8);
-        let jwk = Jwk::from_encoding_key(&signing, Algorithm::ES256).map_err(|_| UnusableKey)?;
-        let verifying = DecodingKey::from_jwk(&jwk).map_err(|_| UnusableKey)?;
-        let kid = jwk.thumbprint(ThumbprintHash::SHA256).map_err(|_| UnusableKey)?;
-        let header = Header { kid: Some(kid), ..Header::new(Algorithm::ES256) };
-        let probe = jsonwebtoken::encode(&header, &(), &signing).map_err(|_| UnusableKey)?;
-        let head = probe.split('.').next().unwrap_or_default().to_owned();
-
+    /// A mint with these keys.
+    pub fn new(keys: KeySet, terms: TokenTerms) -> Self {
         // The library checks the signature; the claims are judged below, with `now` as an argument.
         let mut validation = Validation::new(Algorithm::ES256);
         validation.required_spec_claims.clear();
         validation.validate_exp = false;
         validation.validate_aud = false;
-        Ok(Self {
-            terms,
-            signing,
-            header,
-            verifying: HashMap::from([(head, verifying)]),
-            validation,
-        })
+        let keys = ArcSwap::from_pointee(keys);
+        Self { terms, keys, removals: AtomicU64::new(0), validation }
+    }
+
+    /// Whom tokens come from, whom they are for, and how long they live.
+    pub fn terms(&self) -> &TokenTerms {
+        &self.terms
+    }
+
+    /// The public halves of all keys, as a JWK Set.
+    pub fn public_keys(&self) -> impl Serialize + use<> {
+        self.keys.load().public.clone()
+    }
+
+    /// Puts other keys in place of all, at once.
+    pub fn replace_keys(&self, keys: KeySet) {
+        let old = self.keys.swap(Arc::new(keys));
+        let new = self.keys.load();
+        if old.verifying.keys().any(|head| !new.verifying.contains_key(head)) {
+            // After the swap: whoever sees the old count may have seen the old keys, and looks again next time.
+            self.removals.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// How often a key has been taken away. Take it before recognising a token: what was recognised holds until it
+    /// changes.
+    pub fn removals(&self) -> u64 {
+        self.removals.load(Ordering::Acquire)
     }
 
     /// Signs the session's token, which lives no longer than the session.
@@ -128,8 +172,9 @@ impl TokenMint {
             exp: session.expires_at.min(now + self.terms.lifetime).seconds(),
             jti: session.token_id.to_string(),
         };
-        let signed = jsonwebtoken::encode(&self.header, &claims, &self.signing);
-        Token(signed.expect("the key signed a probe when the mint was made"))
+        let key = &self.keys.load().signing;
+        let signed = jsonwebtoken::encode(&key.header, &claims, &key.signing);
+        Token(signed.expect("the key signed a probe when it was read"))
     }
 
     /// Tells what a token says.
@@ -146,7 +191,8 @@ impl TokenMint {
             return None;
         }
         let (head, _) = token.split_once('.')?;
-        let key = self.verifying.get(head)?;
+        let keys = self.keys.load();
+        let key = &keys.verifying.get(head)?.verifying;
         let claims = jsonwebtoken::decode::<WireClaims>(token, key, &self.validation).ok()?.claims;
         let ours = claims.iss == self.terms.issuer && claims.aud == self.terms.audience;
         let issued = claims.iat <= now.seconds().saturating_add(Self::CLOCK_SKEW_SECONDS);
@@ -154,6 +200,7 @@ impl TokenMint {
             user_id: claims.sub.parse().ok()?,
             session_id: claims.sid.parse().ok()?,
             token_id: claims.jti.parse().ok()?,
+            issued_at: Timestamp::from_seconds(claims.iat),
             expires_at: Timestamp::from_seconds(claims.exp),
         })
     }
@@ -168,9 +215,31 @@ pub enum Unrecognised {
     Expired,
 }
 
-/// The private half of a key for signing tokens.
+/// Names a key in the head of its tokens: the thumbprint of its public half.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyId(String);
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl PartialEq<str> for KeyId {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
+
+/// A key for signing tokens: the private half, and what is made of it once to be used often.
 pub struct SigningKey {
+    id: KeyId,
     pkcs8: Zeroizing<Vec<u8>>,
+    signing: EncodingKey,
+    verifying: DecodingKey,
+    public: Jwk,
+    header: Header,
+    head: String,
 }
 
 /// The key is not a P-256 key in PKCS#8 form.
@@ -186,7 +255,28 @@ impl SigningKey {
         let document =
             EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
         let document = document.expect("the system has randomness");
-        Self { pkcs8: Zeroizing::new(document.as_ref().to_vec()) }
+        Self::new(Zeroizing::new(document.as_ref().to_vec())).expect("a new key is a P-256 key")
+    }
+
+    fn new(pkcs8: Zeroizing<Vec<u8>>) -> Result<Self, UnusableKey> {
+        EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8)
+            .map_err(|_| UnusableKey)?;
+        let signing = EncodingKey::from_ec_der(&pkcs8);
+        let mut public =
+            Jwk::from_encoding_key(&signing, Algorithm::ES256).map_err(|_| UnusableKey)?;
+        let verifying = DecodingKey::from_jwk(&public).map_err(|_| UnusableKey)?;
+        let id = public.thumbprint(ThumbprintHash::SHA256).map_err(|_| UnusableKey)?;
+        public.common.key_id = Some(id.clone());
+        public.common.public_key_use = Some(PublicKeyUse::Signature);
+        let header = Header { kid: Some(id.clone()), ..Header::new(Algorithm::ES256) };
+        let probe = jsonwebtoken::encode(&header, &(), &signing).map_err(|_| UnusableKey)?;
+        let head = probe.split('.').next().unwrap_or_default().to_owned();
+        Ok(Self { id: KeyId(id), pkcs8, signing, verifying, public, header, head })
+    }
+
+    /// What the key is called.
+    pub fn id(&self) -> &KeyId {
+        &self.id
     }
 
     /// Reads a key from its PEM file's contents.
@@ -195,10 +285,10 @@ impl SigningKey {
     /// If that is not a P-256 key.
     pub fn from_pem(text: &str) -> Result<Self, UnusableKey> {
         let block = pem::parse(text).map_err(|_| UnusableKey)?;
-        let pkcs8 = Zeroizing::new(block.contents().to_vec());
-        let usable = block.tag() == Self::PEM_TAG
-            && EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8).is_ok();
-        if usable { Ok(Self { pkcs8 }) } else { Err(UnusableKey) }
+        if block.tag() != Self::PEM_TAG {
+            return Err(UnusableKey);
+        }
+        Self::new(Zeroizing::new(block.contents().to_vec()))
     }
 
     /// The key as the contents of a PEM file.
@@ -219,11 +309,24 @@ mod tests {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
     fn terms() -> TokenTerms {
-        TokenTerms { issuer: "us".into(), audience: "them".into(), lifetime: DAY }
+        TokenTerms {
+            issuer: "us".into(),
+            audience: "them".into(),
+            lifetime: DAY,
+            publish_before_signing: Duration::ZERO,
+        }
+    }
+
+    fn key() -> Arc<SigningKey> {
+        Arc::new(SigningKey::generate())
+    }
+
+    fn mint_with(key: &Arc<SigningKey>, terms: TokenTerms) -> TokenMint {
+        TokenMint::new(KeySet::new(Arc::clone(key), []), terms)
     }
 
     fn mint() -> TokenMint {
-        TokenMint::new(&SigningKey::generate(), terms()).unwrap()
+        mint_with(&key(), terms())
     }
 
     fn session() -> Session {
@@ -233,7 +336,8 @@ mod tests {
 
     /// A token with claims of our choice, signed with the mint's own key.
     fn signed(mint: &TokenMint, claims: &Value) -> String {
-        jsonwebtoken::encode(&mint.header, claims, &mint.signing).unwrap()
+        let key = &mint.keys.load().signing;
+        jsonwebtoken::encode(&key.header, claims, &key.signing).unwrap()
     }
 
     fn good_claims() -> Value {
@@ -335,30 +439,31 @@ mod tests {
 
     #[test]
     fn a_head_that_is_not_ours_is_refused() {
-        let mint = mint();
+        let key = key();
+        let mint = mint_with(&key, terms());
         let secret = EncodingKey::from_secret(b"anything");
         let hs256 = jsonwebtoken::encode(&Header::default(), &good_claims(), &secret).unwrap();
         assert_eq!(mint.recognise(&hs256, NOW).ok(), None);
-        let mut with_type = mint.header.clone();
+        let mut with_type = key.header.clone();
         with_type.typ = Some("at+jwt".into());
-        let mut without_kid = mint.header.clone();
+        let mut without_kid = key.header.clone();
         without_kid.kid = None;
-        let mut with_crit = mint.header.clone();
+        let mut with_crit = key.header.clone();
         with_crit.crit = Some(vec!["exp".into()]);
         for header in [with_type, without_kid, with_crit] {
-            let token = jsonwebtoken::encode(&header, &good_claims(), &mint.signing).unwrap();
+            let token = jsonwebtoken::encode(&header, &good_claims(), &key.signing).unwrap();
             assert_eq!(mint.recognise(&token, NOW).ok(), None, "{header:?}");
         }
     }
 
     #[test]
     fn tokens_of_another_key_issuer_or_audience_are_refused() {
-        let key = SigningKey::generate();
-        let token = TokenMint::new(&key, terms()).unwrap().issue(&session(), NOW);
+        let key = key();
+        let token = mint_with(&key, terms()).issue(&session(), NOW);
         let others = [
             mint(),
-            TokenMint::new(&key, TokenTerms { issuer: "x".into(), ..terms() }).unwrap(),
-            TokenMint::new(&key, TokenTerms { audience: "x".into(), ..terms() }).unwrap(),
+            mint_with(&key, TokenTerms { issuer: "x".into(), ..terms() }),
+            mint_with(&key, TokenTerms { audience: "x".into(), ..terms() }),
         ];
         for other in others {
             assert_eq!(other.recognise(token.as_str(), NOW).ok(), None);
@@ -366,11 +471,42 @@ mod tests {
     }
 
     #[test]
+    fn a_token_is_recognised_for_as_long_as_its_key_is_in_the_set() {
+        let (old, new) = (key(), key());
+        let mint = mint_with(&old, terms());
+        let token = mint.issue(&session(), NOW);
+        mint.replace_keys(KeySet::new(Arc::clone(&new), [Arc::clone(&old)]));
+        assert_eq!(mint.removals(), 0);
+        assert!(mint.recognise(token.as_str(), NOW).is_ok());
+        assert!(mint.issue(&session(), NOW).as_str().starts_with(&new.head));
+        mint.replace_keys(KeySet::new(new, []));
+        assert_eq!(mint.removals(), 1);
+        assert_eq!(mint.recognise(token.as_str(), NOW), Err(Unrecognised::NotOurs));
+    }
+
+    #[test]
+    fn only_public_halves_are_published() {
+        let (signing, next) = (key(), key());
+        let mint = TokenMint::new(KeySet::new(Arc::clone(&signing), [Arc::clone(&next)]), terms());
+        let published = serde_json::to_value(mint.public_keys()).unwrap();
+        let keys = published["keys"].as_array().unwrap();
+        for (published, key) in keys.iter().zip([signing, next]) {
+            let mut members: Vec<_> = published.as_object().unwrap().keys().collect();
+            members.sort();
+            assert_eq!(members, ["alg", "crv", "kid", "kty", "use", "x", "y"]);
+            let member = |name: &str| published[name].as_str().unwrap().to_owned();
+            assert_eq!((member("alg"), member("use")), ("ES256".into(), "sig".into()));
+            assert_eq!(member("kid"), key.id().to_string());
+        }
+        assert_eq!(keys.len(), 2);
+    }
+
+    #[test]
     fn a_key_survives_its_file() {
-        let key = SigningKey::generate();
-        let again = SigningKey::from_pem(&key.to_pem()).unwrap();
-        let token = TokenMint::new(&key, terms()).unwrap().issue(&session(), NOW);
-        let mint = TokenMint::new(&again, terms()).unwrap();
+        let key = key();
+        let again = Arc::new(SigningKey::from_pem(&key.to_pem()).unwrap());
+        let token = mint_with(&key, terms()).issue(&session(), NOW);
+        let mint = mint_with(&again, terms());
         assert!(mint.recognise(token.as_str(), NOW).is_ok());
         for bad in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "secret"]
         {

@@ -72,6 +72,7 @@ impl Default for Settings {
                 issuer: "doorward".into(),
                 audience: "doorward".into(),
                 lifetime: Duration::from_secs(24 * 60 * 60),
+                publish_before_signing: Duration::from_secs(60),
             },
             session_lifetime: Duration::from_secs(30 * 24 * 60 * 60),
             designated_name: "Miles Davis".into(),
@@ -195,7 +196,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "database_url",
-        help: "Database; its folder also holds the signing key",
+        help: "Database; its folder also holds the signing keys",
         allowed: "sqlite:// and a file, such as sqlite://data/doorward.db or sqlite:///var/lib/doorward/doorward.db",
         secret: true,
         set: |s, text| DatabaseUrl::parse(text).map(|url| s.database = url),
@@ -229,6 +230,19 @@ pub const KEYS: &[Key] = &[
         secret: false,
         set: |s, text| parse_identifier(text).map(|audience| s.token.audience = audience),
         show: |s| s.token.audience.clone(),
+    },
+    Key {
+        name: "token.publish_before_signing",
+        help: "How long a new key is published before it signs: as long as others keep the key set",
+        allowed: "a duration from 0s to 7d, such as 1m or 1h",
+        secret: false,
+        set: |s, text| {
+            let most = Duration::from_secs(7 * 24 * 60 * 60);
+            let delay = parse_duration(text).filter(|delay| *delay <= most)?;
+            s.token.publish_before_signing = delay;
+            Some(())
+        },
+        show: |s| show_duration(s.token.publish_before_signing),
     },
     Key {
         name: "session.lifetime",
