@@ -2,6 +2,7 @@
 //! the command does it itself.
 
 mod account;
+mod keys;
 
 use std::{
     fs::{self, Permissions},
@@ -21,7 +22,7 @@ use tokio::{
 };
 
 use self::account::NotDone;
-pub use self::account::Secret;
+pub use self::{account::Secret, keys::KeyReport};
 use crate::{
     Caller, Doorward, OpenError, Settings,
     clock::Timestamp,
@@ -86,6 +87,12 @@ pub enum Order {
     },
     /// Why a decision was made.
     Why(String),
+    /// The keys that tokens are signed with.
+    Keys,
+    /// Publishes a new key, to sign in place of the old one.
+    RotateKeys,
+    /// Refuses all tokens of a key.
+    RevokeKey(String),
 }
 
 /// A request that is only imagined.
@@ -135,6 +142,10 @@ pub enum Report {
     },
     /// A refusal and its reason.
     Refusal(Box<Refusal>),
+    /// The keys as they are then.
+    Keys(Vec<KeyReport>),
+    /// There is no such key.
+    NoSuchKey,
     /// There is no such guard.
     NoSuchGuard,
     /// There is no such refusal, or it is no longer remembered.
@@ -317,6 +328,7 @@ async fn try_to(
             Some(refusal) => Report::Refusal(Box::new(refusal)),
             None => Report::NoSuchRefusal,
         },
+        Order::Keys | Order::RotateKeys | Order::RevokeKey(_) => keys::carry_out(doorward, order)?,
     })
 }
 

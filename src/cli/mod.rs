@@ -2,6 +2,7 @@
 
 mod config;
 mod guard;
+mod keys;
 mod reload;
 mod serve;
 mod snippet;
@@ -43,6 +44,9 @@ enum Command {
     /// Look at the declared guards and try them out
     #[command(subcommand)]
     Guard(guard::Guard),
+    /// Look at the keys that sign tokens, rotate and revoke them
+    #[command(subcommand)]
+    Keys(keys::Keys),
     /// Say why somebody was refused
     Why(why::Why),
     /// Have the running server read its guards anew
@@ -64,6 +68,7 @@ pub fn main() -> ExitCode {
             Command::Serve(serve) => serve.run(settings, sources),
             Command::User(user) => user.run(settings),
             Command::Guard(guard) => guard.run(settings),
+            Command::Keys(keys) => keys.run(settings),
             Command::Why(why) => why.run(settings),
             Command::Reload(reload) => reload.run(settings),
             Command::Snippet(snippet) => snippet.run(&settings),
@@ -119,6 +124,9 @@ async fn give(settings: Settings, order: Order) -> anyhow::Result<Report> {
         }
         Report::NoSuchGuard => {
             bail!("there is no such guard: `doorward guard list` shows all of them")
+        }
+        Report::NoSuchKey => {
+            bail!("there is no such key: `doorward keys list` shows all of them")
         }
         Report::NoSuchRefusal => {
             bail!(

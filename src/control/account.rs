@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Doorward,
     client::Client,
+    data,
     fault::Fault,
     password::{Busy, Password, PasswordHash},
     reset::ResetCode,
@@ -34,6 +35,8 @@ pub(super) enum NotDone {
     Busy(#[from] Busy),
     #[error(transparent)]
     Store(#[from] store::Error),
+    #[error(transparent)]
+    Data(#[from] data::Error),
 }
 
 /// Adds a user, who is not signed in anywhere.

@@ -3,6 +3,7 @@
 mod declared;
 mod errors;
 mod guards;
+mod keys;
 mod login;
 mod look_up;
 mod me;

@@ -1,0 +1,38 @@
+//! Keys as an operator sees them.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Order, Report};
+use crate::{
+    Doorward, data,
+    keys::{Stage, Standing},
+};
+
+/// A key and what it is for.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct KeyReport {
+    /// Its name in the head of tokens.
+    pub kid: String,
+    /// What it is for.
+    pub stage: Stage,
+    /// When that ends by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+impl From<Standing> for KeyReport {
+    fn from(Standing { id, stage, until }: Standing) -> Self {
+        Self { kid: id.to_string(), stage, until: until.map(|until| until.to_string()) }
+    }
+}
+
+/// Carries out an order about keys, and reports them as they are then.
+pub(super) fn carry_out(doorward: &Doorward, order: &Order) -> Result<Report, data::Error> {
+    let (keys, now) = (doorward.keys(), doorward.now());
+    match order {
+        Order::RotateKeys => keys.rotate(now)?,
+        Order::RevokeKey(kid) if !keys.revoke(kid, now)? => return Ok(Report::NoSuchKey),
+        _ => {}
+    }
+    Ok(Report::Keys(keys.list().into_iter().map(KeyReport::from).collect()))
+}

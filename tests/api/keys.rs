@@ -1,0 +1,187 @@
+//! Keys that come and go, as the holders of their tokens see it.
+
+use std::time::Duration;
+
+use doorward::{
+    Settings,
+    control::{KeyReport, Order, Report},
+    keys::Stage,
+};
+
+use crate::support::{House, REFUSED};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn at_once(settings: &mut Settings) {
+    settings.token.publish_before_signing = Duration::ZERO;
+}
+
+async fn keys(house: &House, order: Order) -> Vec<KeyReport> {
+    match house.order(order).await {
+        Report::Keys(keys) => keys,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn stages(house: &House) -> Vec<Stage> {
+    keys(house, Order::Keys).await.iter().map(|key| key.stage).collect()
+}
+
+/// The key that signs.
+async fn signing(house: &House) -> String {
+    keys(house, Order::Keys).await.remove(0).kid
+}
+
+async fn is_good(house: &House, token: &str) -> bool {
+    let answer = house.guard("guard", token).await;
+    if answer.status == 200 {
+        return true;
+    }
+    assert_eq!(answer.told(), REFUSED);
+    false
+}
+
+#[tokio::test]
+async fn a_new_key_is_published_before_it_signs() {
+    let house = House::open().await;
+    let first = signing(&house).await;
+    assert_eq!(stages(&house).await, [Stage::Signing]);
+    let after = keys(&house, Order::RotateKeys).await;
+    assert_eq!(
+        (&after[0].kid, after[0].stage, after[1].stage),
+        (&first, Stage::Signing, Stage::Next)
+    );
+    assert_eq!(after[1].until.as_deref(), Some("2027-01-15T08:01:00.000Z"));
+
+    let again = keys(&house, Order::RotateKeys).await;
+    assert_eq!(again.len(), 2, "one next key is enough");
+
+    house.let_pass(MINUTE - Duration::from_secs(1));
+    house.doorward.tend_keys().unwrap();
+    assert_eq!(signing(&house).await, first);
+    house.let_pass(Duration::from_secs(1));
+    house.doorward.tend_keys().unwrap();
+    assert_eq!(signing(&house).await, after[1].kid);
+    assert_eq!(stages(&house).await, [Stage::Signing, Stage::Retired]);
+}
+
+#[tokio::test]
+async fn a_key_that_was_not_published_for_long_enough_waits_again_after_a_restart() {
+    let house = House::open().await;
+    let next = keys(&house, Order::RotateKeys).await.remove(1).kid;
+    let house = House::reopen(house.close(), |_| {}).await;
+    house.let_pass(MINUTE - Duration::from_secs(1));
+    house.doorward.tend_keys().unwrap();
+    assert_eq!(stages(&house).await, [Stage::Signing, Stage::Next]);
+    house.let_pass(Duration::from_secs(1));
+    house.doorward.tend_keys().unwrap();
+    assert_eq!(signing(&house).await, next);
+}
+
+#[tokio::test]
+async fn tokens_of_a_retired_key_are_good_to_their_end_and_across_restarts() {
+    let house = House::open_with(at_once).await;
+    let first = signing(&house).await;
+    let ada = house.register("Ada", "ada@example.com").await;
+    assert_eq!(keys(&house, Order::RotateKeys).await.len(), 2);
+    let bob = house.register("Bob", "bob@example.com").await;
+    let house = House::reopen(house.close(), at_once).await;
+    for _ in 0..2 {
+        assert!(is_good(&house, &ada.token).await && is_good(&house, &bob.token).await);
+    }
+    house.let_pass(DAY - Duration::from_secs(1));
+    house.doorward.tend_keys().unwrap();
+    assert!(is_good(&house, &ada.token).await);
+    house.let_pass(MINUTE);
+    house.doorward.tend_keys().unwrap();
+    assert!(keys(&house, Order::Keys).await.iter().any(|key| key.kid == first));
+    house.let_pass(Duration::from_secs(1));
+    house.doorward.tend_keys().unwrap();
+    assert!(keys(&house, Order::Keys).await.iter().all(|key| key.kid != first));
+    assert!(!is_good(&house, &ada.token).await);
+    let house = House::reopen(house.close(), at_once).await;
+    assert_eq!(stages(&house).await, [Stage::Signing], "its file is gone");
+    assert!(!is_good(&house, &ada.token).await);
+}
+
+#[tokio::test]
+async fn rotation_leaves_remembered_tokens_remembered() {
+    let house = House::open_with(at_once).await;
+    let ada = house.register("Ada", "ada@example.com").await;
+    assert!(is_good(&house, &ada.token).await);
+    let before = house.doorward.work_done();
+    for _ in 0..50 {
+        keys(&house, Order::RotateKeys).await;
+        assert!(is_good(&house, &ada.token).await);
+    }
+    assert_eq!(house.doorward.work_done(), before);
+}
+
+#[tokio::test]
+async fn a_revoked_key_bites_at_the_very_next_request_even_of_a_remembered_token() {
+    let house = House::open_with(at_once).await;
+    let first = signing(&house).await;
+    let ada = house.register("Ada", "ada@example.com").await;
+    keys(&house, Order::RotateKeys).await;
+    let bob = house.register("Bob", "bob@example.com").await;
+    for _ in 0..2 {
+        assert!(is_good(&house, &ada.token).await && is_good(&house, &bob.token).await);
+    }
+    keys(&house, Order::RevokeKey(first.clone())).await;
+    assert!(!is_good(&house, &ada.token).await);
+    assert!(is_good(&house, &bob.token).await, "of another key");
+    assert!(matches!(house.order(Order::RevokeKey(first)).await, Report::NoSuchKey));
+    let house = House::reopen(house.close(), at_once).await;
+    assert!(!is_good(&house, &ada.token).await);
+    assert!(is_good(&house, &bob.token).await);
+}
+
+#[tokio::test]
+async fn revoking_the_key_that_signs_has_another_one_sign_first() {
+    for next_is_published in [false, true] {
+        let house = House::open().await;
+        let ada = house.register("Ada", "ada@example.com").await;
+        let mut next = None;
+        if next_is_published {
+            next = Some(keys(&house, Order::RotateKeys).await.remove(1).kid);
+        }
+        let first = signing(&house).await;
+        let after = keys(&house, Order::RevokeKey(first)).await;
+        assert_eq!(stages(&house).await, [Stage::Signing]);
+        assert!(next.is_none_or(|next| next == after[0].kid));
+        assert!(!is_good(&house, &ada.token).await);
+        let again = house.token_of("ada@example.com", "correct horse").await;
+        assert!(is_good(&house, &again).await);
+        let house = House::reopen(house.close(), |_| {}).await;
+        assert_eq!(signing(&house).await, after[0].kid);
+        assert!(is_good(&house, &again).await && !is_good(&house, &ada.token).await);
+    }
+}
+
+#[tokio::test]
+async fn a_next_key_can_be_revoked_and_made_anew() {
+    let house = House::open().await;
+    let next = keys(&house, Order::RotateKeys).await.remove(1).kid;
+    assert_eq!(keys(&house, Order::RevokeKey(next.clone())).await.len(), 1);
+    assert_ne!(keys(&house, Order::RotateKeys).await[1].kid, next);
+}
+
+#[tokio::test]
+async fn a_rotation_cut_short_by_a_crash_leaves_every_token_good() {
+    let house = House::open_with(at_once).await;
+    let first = signing(&house).await;
+    let ada = house.register("Ada", "ada@example.com").await;
+    let folder = house.close();
+    // The old key has been kept, and the next one has not taken its place.
+    let key = folder.path().join("signing-key.pem");
+    std::fs::copy(&key, folder.path().join(format!("retired-1700000000-{first}.pem"))).unwrap();
+    let house = House::reopen(folder, at_once).await;
+    assert_eq!(stages(&house).await, [Stage::Signing]);
+    house.doorward.tend_keys().unwrap();
+    assert!(is_good(&house, &ada.token).await);
+    keys(&house, Order::RotateKeys).await;
+    house.doorward.tend_keys().unwrap();
+    assert_eq!(stages(&house).await, [Stage::Signing, Stage::Retired]);
+    assert!(is_good(&house, &ada.token).await);
+}
