@@ -34,6 +34,7 @@
 //! | [`sighting`] | when sessions were last used |
 //! | [`reset`] | codes that stand in for a forgotten password |
 //! | [`session`], [`user`], [`id`], [`fault`] | the things themselves, what makes them valid and the words when they are not |
+//! | [`oauth_client`] | other programs that may ask about tokens |
 //! | [`throttle`], [`client`] | how often somebody may try, and who counts as one |
 //! | [`store`] | the only floor that knows SQL |
 //! | [`data`] | the data folder: its lock, its keys, its reserve |
@@ -58,6 +59,7 @@ pub mod id;
 pub mod keys;
 pub mod log;
 mod nearest;
+pub mod oauth_client;
 pub mod password;
 pub mod policy;
 pub mod reset;

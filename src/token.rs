@@ -28,6 +28,9 @@ use crate::{
     user::UserId,
 };
 
+/// How tokens are signed, by its registered name.
+pub const ALGORITHM: &str = "ES256";
+
 /// A signed token, as it is handed to its user: whoever holds it is taken for that user.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]

@@ -19,6 +19,10 @@ pub enum Error {
     /// No good token, or the policy refuses. The challenge is the only difference; the decision's id leads the
     /// operator to the reason.
     Unauthorized(Challenge, Option<DecisionId>),
+    /// A client, in OAuth's sense, that does not show to be one.
+    UnknownClient,
+    /// A form that does not name one token.
+    NoTokenAsked,
     /// No such thing; also every login that is not a match.
     NotFound,
     /// The route exists, the method does not. The router adds `Allow`.
@@ -69,8 +73,8 @@ impl Error {
 
     fn status(&self) -> StatusCode {
         match self {
-            Self::Invalid(_) => StatusCode::BAD_REQUEST,
-            Self::Unauthorized(..) => StatusCode::UNAUTHORIZED,
+            Self::Invalid(_) | Self::NoTokenAsked => StatusCode::BAD_REQUEST,
+            Self::Unauthorized(..) | Self::UnknownClient => StatusCode::UNAUTHORIZED,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
@@ -83,10 +87,14 @@ impl Error {
         }
     }
 
-    fn faults(self) -> Option<Faults> {
+    fn detail(self) -> Option<Detail> {
         match self {
-            Self::Invalid(faults) => Some(Faults(faults)),
-            Self::EmailTaken => Some(Faults(vec![("email", Fault::new("Already registered"))])),
+            Self::Invalid(faults) => Some(Detail::Fields([Faults(faults)])),
+            Self::EmailTaken => {
+                Some(Detail::Fields([Faults(vec![("email", Fault::new("Already registered"))])]))
+            }
+            Self::UnknownClient => Some(Detail::Code("invalid_client")),
+            Self::NoTokenAsked => Some(Detail::Code("invalid_request")),
             _ => None,
         }
     }
@@ -102,6 +110,10 @@ impl Error {
                 {
                     headers.insert(DECISION_ID, id);
                 }
+            }
+            Self::UnknownClient => {
+                let challenge = HeaderValue::from_static("Basic realm=\"doorward\"");
+                headers.insert(header::WWW_AUTHENTICATE, challenge);
             }
             Self::Throttled(wait) => {
                 headers.insert(header::RETRY_AFTER, whole_seconds(*wait));
@@ -152,7 +164,17 @@ pub(crate) fn message(status: StatusCode) -> &'static str {
 struct Body {
     message: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<[Faults; 1]>,
+    error: Option<Detail>,
+}
+
+/// What goes with the message.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Detail {
+    /// The fields of a form, as the document has them.
+    Fields([Faults; 1]),
+    /// A code of RFC 6749.
+    Code(&'static str),
 }
 
 /// An object with a message per field, in the order in which the fields were judged.
@@ -173,8 +195,8 @@ pub(crate) fn plain_body(status: StatusCode) -> Vec<u8> {
     body_of(status, None)
 }
 
-fn body_of(status: StatusCode, faults: Option<Faults>) -> Vec<u8> {
-    let body = Body { message: message(status), error: faults.map(|faults| [faults]) };
+fn body_of(status: StatusCode, error: Option<Detail>) -> Vec<u8> {
+    let body = Body { message: message(status), error };
     serde_json::to_vec(&body).expect("a body of texts is valid JSON")
 }
 
@@ -184,7 +206,7 @@ impl IntoResponse for Error {
         let status = self.status();
         let mut response = json(status, Vec::new());
         self.headers(&mut response);
-        *response.body_mut() = body_of(status, self.faults()).into();
+        *response.body_mut() = body_of(status, self.detail()).into();
         response
     }
 }

@@ -79,7 +79,11 @@ where
 /// From the first byte of a body to its last.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-async fn read(body: axum::body::Body, headers: &HeaderMap, limit: usize) -> Result<Bytes, Error> {
+pub(super) async fn read(
+    body: axum::body::Body,
+    headers: &HeaderMap,
+    limit: usize,
+) -> Result<Bytes, Error> {
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
     if declared.is_some_and(|length: u64| length > limit as u64) {
         return Err(Error::TooLarge);
@@ -98,7 +102,7 @@ fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<Map<String, Value>, Error>
     if bytes.is_empty() {
         return Ok(Map::new());
     }
-    if !is_json(headers) {
+    if !is_type(headers, "application/json") {
         return Err(Error::NotJson);
     }
     match serde_json::from_slice(bytes) {
@@ -114,11 +118,11 @@ fn no_json() -> Error {
     Error::Invalid(vec![("body", Fault::new("Invalid JSON"))])
 }
 
-/// A body without a type is taken for JSON.
-fn is_json(headers: &HeaderMap) -> bool {
+/// Whether a body is of this type. One without a type is taken for whatever is expected.
+pub(super) fn is_type(headers: &HeaderMap, expected: &str) -> bool {
     headers.get_all(header::CONTENT_TYPE).iter().all(|value| {
         let essence = value.to_str().ok().and_then(|value| value.split(';').next());
-        essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+        essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(expected))
     })
 }
 

@@ -11,6 +11,7 @@ mod login;
 mod logout;
 mod look_up;
 mod me;
+mod oauth;
 pub mod only;
 mod proof;
 mod refresh;
@@ -35,7 +36,8 @@ use crate::{
     policy::{Authenticated, Designated, SignedIn},
 };
 
-/// The routes of the service: users and their accounts, login, and a guard for every name that is declared.
+/// The routes of the service: users and their accounts, login, what verifiers ask, and a guard for every name that
+/// is declared.
 pub fn routes(doorward: Doorward) -> Router {
     let service = Router::new()
         .route("/api/user", post(register::register))
@@ -50,6 +52,8 @@ pub fn routes(doorward: Doorward) -> Router {
         .route("/api/me", get(me::show).patch(me::change).delete(me::delete))
         .route("/api/me/password", post(me::change_password))
         .route("/api/me/export", get(me::export))
+        .route("/oauth/introspect", post(oauth::introspect))
+        .route("/oauth/revoke", post(oauth::revoke))
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .layer(from_fn(attend::attend));
     service.merge(guards(&doorward)).with_state(doorward)

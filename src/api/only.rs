@@ -80,7 +80,7 @@ pub(super) async fn identify(
     doorward: &Doorward,
     headers: &HeaderMap,
 ) -> Result<Result<Caller, Unknown>, store::Error> {
-    let token = match bearer(headers) {
+    let token = match credentials("bearer", headers) {
         Ok(token) => token,
         Err(challenge) => return Ok(Err(challenge.into())),
     };
@@ -88,19 +88,22 @@ pub(super) async fn identify(
     Ok(caller.map_err(|stranger| Unknown { challenge: Challenge::InvalidToken, stranger }))
 }
 
-/// The token of the one `Authorization` header.
-fn bearer(headers: &HeaderMap) -> Result<&str, Challenge> {
+/// What the one `Authorization` header says in this scheme.
+pub(super) fn credentials<'h>(
+    expected: &str,
+    headers: &'h HeaderMap,
+) -> Result<&'h str, Challenge> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let value = values.next().ok_or(Challenge::NoCredentials)?;
     if values.next().is_some() {
         return Err(Challenge::InvalidToken);
     }
     let value = value.to_str().map_err(|_| Challenge::InvalidToken)?;
-    let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
-    if !scheme.eq_ignore_ascii_case("bearer") {
+    let (scheme, said) = value.split_once(' ').unwrap_or((value, ""));
+    if !scheme.eq_ignore_ascii_case(expected) {
         return Err(Challenge::NoCredentials);
     }
-    Ok(token.trim_start_matches(' '))
+    Ok(said.trim_start_matches(' '))
 }
 
 #[cfg(test)]
@@ -114,7 +117,7 @@ mod tests {
         for value in values {
             headers.append(header::AUTHORIZATION, HeaderValue::from_bytes(value).unwrap());
         }
-        bearer(&headers).map(str::to_owned)
+        credentials("bearer", &headers).map(str::to_owned)
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The commands. Reads the command line, loads the settings, hands over.
 
+mod client;
 mod config;
 mod guard;
 mod keys;
@@ -47,6 +48,9 @@ enum Command {
     /// Look at the keys that sign tokens, rotate and revoke them
     #[command(subcommand)]
     Keys(keys::Keys),
+    /// Let another program ask about tokens
+    #[command(subcommand)]
+    Client(client::Client),
     /// Say why somebody was refused
     Why(why::Why),
     /// Have the running server read its guards anew
@@ -69,6 +73,7 @@ pub fn main() -> ExitCode {
             Command::User(user) => user.run(settings),
             Command::Guard(guard) => guard.run(settings),
             Command::Keys(keys) => keys.run(settings),
+            Command::Client(client) => client.run(&settings),
             Command::Why(why) => why.run(settings),
             Command::Reload(reload) => reload.run(settings),
             Command::Snippet(snippet) => snippet.run(&settings),

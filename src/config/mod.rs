@@ -21,6 +21,7 @@ use self::file::SettingsFile;
 use crate::{
     guard::{GuardSet, RESERVED_NAMES},
     nearest::nearest,
+    oauth_client::{OAuthClient, OAuthClients},
     password::{Cost, PasswordLength},
     token::TokenTerms,
     user::Name,
@@ -31,6 +32,8 @@ use crate::{
 pub struct Settings {
     /// Where the service listens.
     pub listen: SocketAddr,
+    /// How others reach it; by where it listens unless set.
+    pub public_url: Option<PublicUrl>,
     /// Where users and sessions are kept.
     pub database: DatabaseUrl,
     /// Whom tokens come from and are for, and how long they live.
@@ -51,6 +54,8 @@ pub struct Settings {
     pub body_limit: usize,
     /// Connections at most.
     pub connections: usize,
+    /// Programs that may ask about tokens and end them.
+    pub clients: OAuthClients,
     /// Whose account of a guarded request is believed.
     pub trusted_proxies: Vec<IpNet>,
     /// Sets of headers that tell the guarded side who was admitted, beside `X-Auth-…`.
@@ -67,6 +72,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 3000)),
+            public_url: None,
             database: DatabaseUrl::Sqlite("data/doorward.db".into()),
             token: TokenTerms {
                 issuer: "doorward".into(),
@@ -82,6 +88,7 @@ impl Default for Settings {
             password_threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             body_limit: 64 << 10,
             connections: 10_000,
+            clients: OAuthClients::default(),
             trusted_proxies: loopback().into(),
             identity_headers: Vec::new(),
             guards: Arc::default(),
@@ -125,6 +132,25 @@ impl fmt::Display for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::Sqlite(file) = self;
         write!(f, "sqlite://{}", file.display())
+    }
+}
+
+/// How others reach the service: `http://` or `https://`, a host, and perhaps a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrl(String);
+
+impl PublicUrl {
+    fn parse(text: &str) -> Option<Self> {
+        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))?;
+        let plain = rest.chars().all(|c| c.is_ascii_graphic() && !r#"?#@"\<>"#.contains(c));
+        let valid = plain && !rest.is_empty() && !rest.starts_with('/') && text.len() <= 200;
+        valid.then(|| Self(text.trim_end_matches('/').to_owned()))
+    }
+}
+
+impl fmt::Display for PublicUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -193,6 +219,20 @@ pub const KEYS: &[Key] = &[
         secret: false,
         set: |s, text| text.parse().ok().map(|address| s.listen = address),
         show: |s| s.listen.to_string(),
+    },
+    Key {
+        name: "public_url",
+        help: "How others reach the service; auto is http:// and the address it listens on",
+        allowed: "auto, or http:// or https:// and a host, such as https://auth.example.com",
+        secret: false,
+        set: |s, text| {
+            s.public_url = match text {
+                AUTO => None,
+                url => Some(PublicUrl::parse(url)?),
+            };
+            Some(())
+        },
+        show: |s| s.public_url.as_ref().map_or_else(|| AUTO.into(), PublicUrl::to_string),
     },
     Key {
         name: "database_url",
@@ -348,6 +388,17 @@ pub const KEYS: &[Key] = &[
         show: |s| s.connections.to_string(),
     },
     Key {
+        name: "clients",
+        help: "Programs that may ask about tokens, from `doorward client secret NAME`",
+        allowed: "name:SHA-256 of each client's secret, separated by spaces, no name twice, or none",
+        secret: true,
+        set: |s, text| {
+            s.clients = OAuthClients::new(parse_list(text, OAuthClient::parse)?)?;
+            Some(())
+        },
+        show: |s| show_clients(&s.clients),
+    },
+    Key {
         name: "trusted_proxies",
         help: "Networks of proxies whose account of the guarded request is believed",
         allowed: "networks or addresses separated by spaces, such as 127.0.0.0/8 ::1/128, or none",
@@ -446,6 +497,13 @@ impl Sources {
 }
 
 impl Settings {
+    /// How others reach the service, without a slash at the end.
+    pub fn public_base(&self) -> String {
+        self.public_url
+            .as_ref()
+            .map_or_else(|| format!("http://{}", self.listen), PublicUrl::to_string)
+    }
+
     /// Reads the settings: flags over environment over file over defaults.
     ///
     /// # Errors
@@ -575,6 +633,8 @@ fn did_you_mean<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> String
     nearest(typed, names).map_or_else(String::new, |name| format!(": did you mean {name}?"))
 }
 
+/// What stands for a value that follows from others.
+const AUTO: &str = "auto";
 /// What stands for an empty list, so that a setting can be emptied on the command line.
 const NONE: &str = "none";
 
@@ -585,6 +645,11 @@ fn parse_list<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>
 fn show_list(items: impl Iterator<Item = String>) -> String {
     let items: Vec<_> = items.collect();
     if items.is_empty() { NONE.into() } else { items.join(" ") }
+}
+
+/// The clients as the setting has them.
+pub(crate) fn show_clients(clients: &OAuthClients) -> String {
+    show_list(clients.iter().map(ToString::to_string))
 }
 
 fn parse_in<T: std::str::FromStr + PartialOrd>(
@@ -728,6 +793,12 @@ mod tests {
             ("token.lifetime", "31d"),
             ("token.lifetime", "4m"),
             ("token.issuer", "a b"),
+            ("token.publish_before_signing", "8d"),
+            ("public_url", "auth.example.com"),
+            ("public_url", "https://"),
+            ("public_url", "https://auth.example.com/?x"),
+            ("public_url", "https://me@auth.example.com"),
+            ("clients", "shop"),
             ("log", "doorward=loud"),
         ] {
             assert!(load(&[(name, value)], &[], "").is_err(), "{name} = {value}");
@@ -739,6 +810,14 @@ mod tests {
     fn a_file_that_is_not_toml_is_refused_with_line_and_column() {
         let error = load(&[], &[], "listen = \"x\"\nbody 5\n").unwrap_err();
         assert!(error.starts_with("doorward.toml:2:"), "{error}");
+    }
+
+    #[test]
+    fn a_public_url_ends_without_a_slash() {
+        let url = |text| load(&[("public_url", text)], &[], "").unwrap().public_base();
+        assert_eq!(url("https://auth.example.com/"), "https://auth.example.com");
+        assert_eq!(url("http://[::1]:3000/auth"), "http://[::1]:3000/auth");
+        assert_eq!(url("auto"), "http://127.0.0.1:3000");
     }
 
     #[test]
@@ -766,6 +845,8 @@ mod tests {
             load(&[], &[("DOORWARD_DATABASE_URL", "mysql://me:hunter2@db")], "").unwrap_err();
         assert!(!error.contains("hunter2"), "{error}");
         assert!(load(&[], &[("DOORWARD_LISTEN_FILE", path)], "").is_err(), "not a secret");
+        let error = load(&[], &[], "clients = \"shop:hunter2\"\n").unwrap_err();
+        assert!(!error.contains("hunter2"), "{error}");
     }
 
     #[test]

@@ -1,0 +1,149 @@
+//! Clients in OAuth's sense: other programs that may ask about tokens and end them, each with a secret of its own.
+
+use std::fmt;
+
+use aws_lc_rs::{
+    constant_time::verify_slices_are_equal,
+    digest::{SHA256, SHA256_OUTPUT_LEN, digest},
+};
+use zeroize::Zeroizing;
+
+/// A secret as it is handed to a client.
+pub struct ClientSecret(Zeroizing<String>);
+
+impl ClientSecret {
+    /// A secret that nobody can guess: 256 random bits.
+    pub fn random() -> Self {
+        let mut bits = Zeroizing::new([0; 32]);
+        aws_lc_rs::rand::fill(&mut *bits).expect("the system has randomness");
+        Self(Zeroizing::new(hex(&*bits)))
+    }
+
+    /// The secret itself, to be handed over once.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ClientSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientSecret(…)")
+    }
+}
+
+/// A client by name, and the SHA-256 of its secret. Written `name:` and 64 hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OAuthClient {
+    name: String,
+    digest: String,
+}
+
+impl OAuthClient {
+    /// A client with this secret; none if it cannot be called so.
+    pub fn new(name: &str, secret: &ClientSecret) -> Option<Self> {
+        is_name(name).then(|| Self { name: name.to_owned(), digest: sha256(secret.as_str()) })
+    }
+
+    /// Reads a client from its written form.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (name, digest) = text.split_once(':')?;
+        let is_digest = digest.len() == 2 * SHA256_OUTPUT_LEN
+            && digest.bytes().all(|digit| digit.is_ascii_hexdigit());
+        (is_name(name) && is_digest)
+            .then(|| Self { name: name.to_owned(), digest: digest.to_ascii_lowercase() })
+    }
+}
+
+impl fmt::Display for OAuthClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.name, self.digest)
+    }
+}
+
+/// All clients there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OAuthClients(Vec<OAuthClient>);
+
+impl OAuthClients {
+    /// These clients; none if two have the same name.
+    pub fn new(clients: Vec<OAuthClient>) -> Option<Self> {
+        let repeated = |at: usize| clients[..at].iter().any(|other| other.name == clients[at].name);
+        let differ = !(0..clients.len()).any(repeated);
+        differ.then_some(Self(clients))
+    }
+
+    /// The same with one more, who takes the place of any other of that name.
+    pub fn with(&self, client: OAuthClient) -> Self {
+        let others = self.0.iter().filter(|other| other.name != client.name).cloned();
+        Self(others.chain([client.clone()]).collect())
+    }
+
+    /// One after the other.
+    pub fn iter(&self) -> impl Iterator<Item = &OAuthClient> {
+        self.0.iter()
+    }
+
+    /// Whether a client of this name has this secret.
+    pub fn know(&self, name: &str, secret: &str) -> bool {
+        let tried = sha256(secret);
+        let client = self.0.iter().find(|client| client.name == name);
+        client.is_some_and(|client| {
+            verify_slices_are_equal(client.digest.as_bytes(), tried.as_bytes()).is_ok()
+        })
+    }
+}
+
+/// What needs no encoding in HTTP Basic, a form or a settings file.
+fn is_name(text: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    (1..=64).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+fn sha256(text: &str) -> String {
+    hex(digest(&SHA256, text.as_bytes()).as_ref())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_known_by_its_own_secret_only() {
+        let (secret, other) = (ClientSecret::random(), ClientSecret::random());
+        let shop = OAuthClient::new("shop", &secret).unwrap();
+        let clients = OAuthClients::default().with(shop);
+        assert!(clients.know("shop", secret.as_str()));
+        for (name, tried) in
+            [("shop", other.as_str()), ("shop", ""), ("Shop", secret.as_str()), ("", "")]
+        {
+            assert!(!clients.know(name, tried), "{name}");
+        }
+        let renewed = clients.with(OAuthClient::new("shop", &other).unwrap());
+        assert!(renewed.know("shop", other.as_str()) && !renewed.know("shop", secret.as_str()));
+        assert!(!format!("{secret:?}").contains(secret.as_str()));
+    }
+
+    #[test]
+    fn a_client_survives_being_written_down() {
+        let shop = OAuthClient::new("shop-1_a.b", &ClientSecret::random()).unwrap();
+        assert_eq!(OAuthClient::parse(&shop.to_string()), Some(shop.clone()));
+        assert_eq!(OAuthClients::new(vec![shop.clone(), shop]), None, "two of one name");
+        let digest = "0f".repeat(32);
+        for bad in [
+            "shop".into(),
+            digest.clone(),
+            format!(":{digest}"),
+            format!("a b:{digest}"),
+            format!("shop:{}", &digest[1..]),
+            format!("shop:{digest}0"),
+            format!("shop:+{}", &digest[1..]),
+            format!("shop:é{}", &digest[2..]),
+        ] {
+            assert_eq!(OAuthClient::parse(&bad), None, "{bad}");
+        }
+    }
+}

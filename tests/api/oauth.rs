@@ -1,0 +1,167 @@
+//! What other programs learn about tokens, and how they end them.
+
+use std::time::Duration;
+
+use axum::http::{Request, header};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use doorward::{
+    control::{Order, Report, Who},
+    oauth_client::{ClientSecret, OAuthClient},
+};
+use serde_json::json;
+
+use crate::support::{Answer, House, MALFORMED, UNAUTHORIZED};
+
+const INTROSPECT: &str = "/oauth/introspect";
+const REVOKE: &str = "/oauth/revoke";
+const INACTIVE: (u16, &str) = (200, r#"{"active":false}"#);
+const REVOKED: (u16, &str) = (200, "{}");
+
+/// A house that one client may ask.
+struct Asked {
+    house: House,
+    secret: ClientSecret,
+}
+
+impl Asked {
+    async fn open() -> Self {
+        let secret = ClientSecret::random();
+        let shop = OAuthClient::new("shop", &secret).unwrap();
+        let house = House::open_with(|s| s.clients = s.clients.with(shop)).await;
+        Self { house, secret }
+    }
+
+    async fn send(&self, path: &str, authorization: Option<&str>, form: &str) -> Answer {
+        let mut request =
+            Request::post(path).header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        if let Some(value) = authorization {
+            request = request.header(header::AUTHORIZATION, value);
+        }
+        self.house.send(request.body(form.to_owned().into()).unwrap()).await
+    }
+
+    async fn ask(&self, path: &str, token: &str) -> Answer {
+        let form = format!("token={token}&token_type_hint=access_token");
+        self.send(path, Some(&basic("shop", self.secret.as_str())), &form).await
+    }
+}
+
+fn basic(name: &str, secret: &str) -> String {
+    format!("Basic {}", BASE64_STANDARD.encode(format!("{name}:{secret}")))
+}
+
+#[tokio::test]
+async fn a_good_token_is_active_and_says_what_it_says() {
+    let asked = Asked::open().await;
+    let ada = asked.house.register("Ada", "ada@example.com").await;
+    let answer = asked.ask(INTROSPECT, &ada.token).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let mut told = answer.json();
+    for id in ["sid", "jti"] {
+        let id = told.as_object_mut().unwrap().remove(id).unwrap();
+        assert_eq!(id.as_str().unwrap().len(), 36);
+    }
+    assert_eq!(
+        told,
+        json!({
+            "active": true, "sub": ada.id, "iss": "doorward", "aud": "doorward", "token_type": "Bearer",
+            "iat": 1_800_000_000, "exp": 1_800_086_400,
+        })
+    );
+}
+
+#[tokio::test]
+async fn whatever_is_not_a_good_token_is_just_not_active() {
+    let asked = Asked::open().await;
+    let house = &asked.house;
+    let refreshed = house.register("Ada", "ada@example.com").await.token;
+    house.ask_as(&refreshed, "POST", "/api/auth/refresh", json!(null)).await;
+    let ended = house.register("Bob", "bob@example.com").await.token;
+    house.ask_as(&ended, "POST", "/api/auth/logout", json!(null)).await;
+    let disabled = house.register("Eve", "eve@example.com").await.token;
+    let order = Order::Disable(Who("eve@example.com".into()));
+    assert!(matches!(house.order(order).await, Report::Done));
+    let good = house.register("Miles Davis", "miles@example.com").await.token;
+    let forged = format!("{}x", &good[..good.len() - 1]);
+    for token in [&refreshed, &ended, &disabled, &forged, "x", "..", &"x".repeat(10_000)] {
+        assert_eq!(asked.ask(INTROSPECT, token).await.told(), INACTIVE, "{token}");
+    }
+    assert_eq!(asked.ask(INTROSPECT, &good).await.json()["active"], true);
+    house.let_pass(Duration::from_secs(24 * 60 * 60));
+    assert_eq!(asked.ask(INTROSPECT, &good).await.told(), INACTIVE);
+}
+
+#[tokio::test]
+async fn a_revoked_token_ends_with_its_session_at_once() {
+    let asked = Asked::open().await;
+    let ada = asked.house.register("Ada", "ada@example.com").await;
+    let other = asked.house.token_of("ada@example.com", "correct horse").await;
+    for token in [&ada.token, &other] {
+        assert_eq!(asked.house.guard("guard", token).await.status, 200);
+    }
+    assert_eq!(asked.ask(REVOKE, &ada.token).await.told(), REVOKED);
+    assert_eq!(asked.house.guard("guard", &ada.token).await.status, 401);
+    assert_eq!(asked.ask(INTROSPECT, &ada.token).await.told(), INACTIVE);
+    assert_eq!(asked.house.guard("guard", &other).await.status, 200, "another session");
+    for unknown in [&*ada.token, "x"] {
+        assert_eq!(asked.ask(REVOKE, unknown).await.told(), REVOKED, "there is nothing to end");
+    }
+}
+
+#[tokio::test]
+async fn only_a_client_that_knows_its_secret_is_answered() {
+    let asked = Asked::open().await;
+    let token = asked.house.register("Ada", "ada@example.com").await.token;
+    let secret = asked.secret.as_str();
+    let body = UNAUTHORIZED.replace('}', r#","error":"invalid_client"}"#);
+    for path in [INTROSPECT, REVOKE] {
+        for authorization in [
+            None,
+            Some(basic("shop", "")),
+            Some(basic("shop", &secret[1..])),
+            Some(basic("Shop", secret)),
+            Some(basic("", "")),
+            Some(format!("Bearer {token}")),
+            Some("Basic !".into()),
+        ] {
+            // Whether the form is any good is not told either.
+            for form in [format!("token={token}"), String::new()] {
+                let answer = asked.send(path, authorization.as_deref(), &form).await;
+                assert_eq!(answer.told(), (401, &*body), "{authorization:?}");
+                let challenge = answer.header("www-authenticate");
+                assert_eq!(challenge, Some("Basic realm=\"doorward\""));
+            }
+        }
+    }
+    assert_eq!(asked.house.guard("guard", &token).await.status, 200, "nothing was ended");
+}
+
+#[tokio::test]
+async fn without_clients_nobody_is_answered() {
+    let house = House::open().await;
+    let asked = Asked { house, secret: ClientSecret::random() };
+    for name in ["", "shop", "none"] {
+        let answer = asked.send(INTROSPECT, Some(&basic(name, "")), "token=x").await;
+        assert_eq!(answer.status, 401);
+    }
+}
+
+#[tokio::test]
+async fn a_request_names_one_token_in_a_form() {
+    let asked = Asked::open().await;
+    let authorization = basic("shop", asked.secret.as_str());
+    let body = format!(r#"{{"message":"{MALFORMED}","error":"invalid_request"}}"#);
+    for form in ["", "token=", "token=a&token=b", "tokens=a", r#"{"token":"a"}"#] {
+        let answer = asked.send(INTROSPECT, Some(&authorization), form).await;
+        assert_eq!(answer.told(), (400, &*body), "{form}");
+    }
+    let json = Request::post(INTROSPECT)
+        .header(header::AUTHORIZATION, &authorization)
+        .header(header::CONTENT_TYPE, "application/json");
+    let answer = asked.house.send(json.body("token=a".into()).unwrap()).await;
+    assert_eq!(answer.told(), (400, &*body));
+    let in_the_query = asked.send("/oauth/introspect?token=a", Some(&authorization), "").await;
+    assert_eq!(in_the_query.status, 400);
+    assert_eq!(asked.house.get(INTROSPECT).await.status, 405);
+}
