@@ -1,5 +1,7 @@
 //! Bodies of answers: always JSON, and never kept by a cache when they carry a token, a decision or what is private.
 
+use std::time::Duration;
+
 use axum::{
     body::Body,
     http::{HeaderMap, HeaderValue, StatusCode, header},
@@ -26,11 +28,26 @@ pub(super) struct Private<T>(pub(super) StatusCode, pub(super) T);
 
 impl<T: Serialize> IntoResponse for Private<T> {
     fn into_response(self) -> Response {
-        let body = serde_json::to_vec(&self.1).expect("an answer of texts is valid JSON");
-        let mut response = json(self.0, body);
-        response.headers_mut().insert(header::CACHE_CONTROL, NO_STORE);
-        response
+        serialized(self.0, NO_STORE, &self.1)
     }
+}
+
+/// An answer that anybody may see and keep for this long.
+pub(super) struct Public<T>(pub(super) Duration, pub(super) T);
+
+impl<T: Serialize> IntoResponse for Public<T> {
+    fn into_response(self) -> Response {
+        let max_age = format!("public, max-age={}", self.0.as_secs());
+        let max_age = HeaderValue::try_from(max_age).expect("a number is valid in a header");
+        serialized(StatusCode::OK, max_age, &self.1)
+    }
+}
+
+fn serialized(status: StatusCode, cache: HeaderValue, body: &impl Serialize) -> Response {
+    let body = serde_json::to_vec(body).expect("an answer of texts is valid JSON");
+    let mut response = json(status, body);
+    response.headers_mut().insert(header::CACHE_CONTROL, cache);
+    response
 }
 
 /// An answer that has nothing to tell but success.

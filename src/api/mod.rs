@@ -18,6 +18,7 @@ mod refresh;
 mod register;
 mod reset;
 mod sessions;
+mod well_known;
 
 use axum::{
     Router,
@@ -54,6 +55,9 @@ pub fn routes(doorward: Doorward) -> Router {
         .route("/api/me/export", get(me::export))
         .route("/oauth/introspect", post(oauth::introspect))
         .route("/oauth/revoke", post(oauth::revoke))
+        .route("/.well-known/jwks.json", get(well_known::keys))
+        .route("/.well-known/openid-configuration", get(well_known::metadata))
+        .route("/.well-known/oauth-authorization-server", get(well_known::metadata))
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .layer(from_fn(attend::attend));
     service.merge(guards(&doorward)).with_state(doorward)

@@ -14,3 +14,4 @@ mod register;
 mod reset;
 mod sessions;
 mod support;
+mod well_known;

@@ -1,0 +1,52 @@
+//! `GET /.well-known/…`: what whoever verifies tokens needs to know, open to anybody.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use serde::Serialize;
+
+use super::body::Public;
+use crate::{Doorward, token::ALGORITHM};
+
+/// The members of RFC 8414 and OpenID Connect Discovery that mean something without an authorisation endpoint.
+#[derive(Serialize)]
+pub(super) struct Metadata {
+    issuer: String,
+    jwks_uri: String,
+    introspection_endpoint: String,
+    introspection_endpoint_auth_methods_supported: [&'static str; 1],
+    revocation_endpoint: String,
+    revocation_endpoint_auth_methods_supported: [&'static str; 1],
+    id_token_signing_alg_values_supported: [&'static str; 1],
+    subject_types_supported: [&'static str; 1],
+    response_types_supported: [&'static str; 0],
+    grant_types_supported: [&'static str; 0],
+}
+
+pub(super) async fn keys(State(doorward): State<Doorward>) -> Public<impl Serialize> {
+    Public(max_age(&doorward), doorward.mint().public_keys())
+}
+
+pub(super) async fn metadata(State(doorward): State<Doorward>) -> Public<Metadata> {
+    let settings = doorward.settings();
+    let at = |path: &str| format!("{}{path}", settings.public_base());
+    let metadata = Metadata {
+        issuer: settings.token.issuer.clone(),
+        jwks_uri: at("/.well-known/jwks.json"),
+        introspection_endpoint: at("/oauth/introspect"),
+        introspection_endpoint_auth_methods_supported: ["client_secret_basic"],
+        revocation_endpoint: at("/oauth/revoke"),
+        revocation_endpoint_auth_methods_supported: ["client_secret_basic"],
+        id_token_signing_alg_values_supported: [ALGORITHM],
+        subject_types_supported: ["public"],
+        response_types_supported: [],
+        grant_types_supported: [],
+    };
+    Public(max_age(&doorward), metadata)
+}
+
+/// A copy of the key set is out of date before a key signs that is missing in it.
+fn max_age(doorward: &Doorward) -> Duration {
+    const AT_MOST: Duration = Duration::from_secs(60 * 60);
+    doorward.settings().token.publish_before_signing.min(AT_MOST)
+}

@@ -1,0 +1,82 @@
+//! What the service publishes about itself and its keys.
+
+use std::time::Duration;
+
+use doorward::{Settings, control::Order};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, House};
+
+const KEY_SET: &str = "/.well-known/jwks.json";
+
+#[track_caller]
+fn kept_for(answer: &Answer, seconds: u64) -> Value {
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.header("cache-control"), Some(&*format!("public, max-age={seconds}")));
+    answer.json()
+}
+
+#[tokio::test]
+async fn the_key_set_holds_every_key_that_verifies_or_is_to_sign() {
+    let house = House::open().await;
+    let set = kept_for(&house.get(KEY_SET).await, 60);
+    assert_eq!(set["keys"].as_array().unwrap().len(), 1);
+    let first = &set["keys"][0];
+    for (member, value) in [("kty", "EC"), ("crv", "P-256"), ("alg", "ES256"), ("use", "sig")] {
+        assert_eq!(first[member], value);
+    }
+    house.order(Order::RotateKeys).await;
+    let set = house.get(KEY_SET).await.json();
+    assert_eq!((set["keys"].as_array().unwrap().len(), &set["keys"][0]), (2, first));
+
+    house.let_pass(Duration::from_secs(60));
+    house.doorward.tend_keys().unwrap();
+    let rotated = house.get(KEY_SET).await.json();
+    assert_eq!(rotated["keys"], json!([set["keys"][1], first]), "the one that signs comes first");
+
+    house.order(Order::RevokeKey(first["kid"].as_str().unwrap().to_owned())).await;
+    assert_eq!(house.get(KEY_SET).await.json()["keys"], json!([set["keys"][1]]));
+}
+
+#[tokio::test]
+async fn a_copy_of_the_key_set_is_out_of_date_before_a_key_signs_that_is_missing_in_it() {
+    for (published_for, kept) in [(0, 0), (90, 90), (7 * 24 * 60 * 60, 60 * 60)] {
+        let delay = Duration::from_secs(published_for);
+        let house = House::open_with(|s| s.token.publish_before_signing = delay).await;
+        kept_for(&house.get(KEY_SET).await, kept);
+    }
+}
+
+#[tokio::test]
+async fn discovery_leads_to_the_key_set() {
+    let file =
+        "public_url = \"https://auth.example.com/\"\ntoken.issuer = \"https://auth.example.com\"\n";
+    let Settings { public_url, token, .. } = House::settings_from(file).unwrap();
+    let house = House::open_with(|s| (s.public_url, s.token) = (public_url, token)).await;
+    for document in ["openid-configuration", "oauth-authorization-server"] {
+        let told = kept_for(&house.get(&format!("/.well-known/{document}")).await, 60);
+        assert_eq!(
+            told,
+            json!({
+                "issuer": "https://auth.example.com",
+                "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                "introspection_endpoint": "https://auth.example.com/oauth/introspect",
+                "introspection_endpoint_auth_methods_supported": ["client_secret_basic"],
+                "revocation_endpoint": "https://auth.example.com/oauth/revoke",
+                "revocation_endpoint_auth_methods_supported": ["client_secret_basic"],
+                "id_token_signing_alg_values_supported": ["ES256"],
+                "subject_types_supported": ["public"],
+                "response_types_supported": [],
+                "grant_types_supported": [],
+            })
+        );
+    }
+}
+
+#[tokio::test]
+async fn without_a_public_url_discovery_names_the_address_that_it_listens_on() {
+    let told = House::open().await.get("/.well-known/openid-configuration").await.json();
+    assert_eq!(told["issuer"], "doorward");
+    assert_eq!(told["jwks_uri"], "http://127.0.0.1:3000/.well-known/jwks.json");
+}
