@@ -84,6 +84,14 @@ fn send_odd_requests(server: &Server, token: &str) {
             "POST /api/user HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n{PASSWORD}\r\n"
         ),
         format!(
+            "POST /oauth/introspect HTTP/1.1\r\nHost: here\r\nAuthorization: Basic {GARBAGE}\r\n\
+             Content-Length: {length}\r\n\r\n={PASSWORD}"
+        ),
+        format!(
+            "POST /oauth/revoke?token={token} HTTP/1.1\r\nHost: here\r\nAuthorization: Basic {WRONG}\r\n\
+             Content-Length: {length}\r\n\r\n={PASSWORD}"
+        ),
+        format!(
             "POST /api/auth/login HTTP/1.1\r\nHost: here\r\nContent-Length: 99\r\n\r\n{PASSWORD}"
         ),
     ] {

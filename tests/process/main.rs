@@ -5,6 +5,7 @@ mod connections;
 mod crash;
 mod disk;
 mod guards;
+mod keys;
 mod ledger;
 mod logs;
 mod start;

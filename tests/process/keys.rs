@@ -1,0 +1,158 @@
+//! Keys of the real binary: rotated under load, across crashes, with and without a server.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::support::{Client, Home, eventually, refused, told};
+
+const AT_ONCE: [&str; 2] = ["--token-publish-before-signing", "0s"];
+
+fn keys(home: &Home, command: &[&str]) -> Vec<Value> {
+    let listed = told(home, &[&["keys"], command, &AT_ONCE, &["--json"]].concat());
+    serde_json::from_str(&listed).unwrap()
+}
+
+fn kid(key: &Value) -> &str {
+    key["kid"].as_str().unwrap()
+}
+
+/// Asks with a new token and with old ones, again and again until told to stop. Returns all tokens.
+fn keep_asking(client: &Client, name: usize, load: &Load) -> Vec<String> {
+    let mut tokens = Vec::new();
+    while !load.over.load(Ordering::Relaxed) {
+        let email = format!("user{name}-{}@example.com", tokens.len());
+        tokens.push(client.register_quickly(&email).token);
+        for token in tokens.iter().rev().take(25) {
+            assert_eq!(client.guard(token), 200);
+            load.asked.fetch_add(1, Ordering::Relaxed);
+        }
+        load.signed.fetch_add(1, Ordering::Relaxed);
+    }
+    tokens
+}
+
+#[derive(Default)]
+struct Load {
+    over: AtomicBool,
+    signed: AtomicUsize,
+    asked: AtomicUsize,
+}
+
+#[test]
+fn fifty_rotations_under_load_refuse_nobody() {
+    const ROTATIONS: usize = 50;
+    const ASKERS: usize = 4;
+    let home = Home::new();
+    let server = home.start_with(&AT_ONCE);
+    let load = Arc::<Load>::default();
+    let askers: Vec<_> = (0..ASKERS)
+        .map(|name| {
+            let (client, load) = (server.client.clone(), Arc::clone(&load));
+            thread::spawn(move || keep_asking(&client, name, &load))
+        })
+        .collect();
+    for _ in 0..ROTATIONS {
+        keys(&home, &["rotate"]);
+        // One more than may have been under way before the key signed.
+        let enough = load.signed.load(Ordering::Relaxed) + ASKERS + 1;
+        eventually("the new key has signed under load", || {
+            load.signed.load(Ordering::Relaxed) >= enough
+        });
+    }
+    load.over.store(true, Ordering::Relaxed);
+    let tokens: Vec<_> = askers.into_iter().flat_map(|asker| asker.join().unwrap()).collect();
+    assert_eq!(keys(&home, &["list"]).len(), ROTATIONS + 1);
+    let asked = load.asked.load(Ordering::Relaxed);
+    println!("{ROTATIONS} rotations, {asked} guarded requests, {} tokens", tokens.len());
+    server.stop();
+    let server = home.start();
+    for token in tokens.iter().step_by(tokens.len() / 100 + 1) {
+        assert_eq!(server.client.guard(token), 200, "after a restart");
+    }
+}
+
+#[test]
+fn a_published_key_signs_by_itself_when_its_time_has_come() {
+    let home = Home::new();
+    let server = home.start_with(&["--token-publish-before-signing", "1s"]);
+    let listed = keys(&home, &["rotate"]);
+    assert_eq!((&listed[0]["stage"], &listed[1]["stage"]), (&"signing".into(), &"next".into()));
+    eventually("the next key signs", || {
+        thread::sleep(Duration::from_millis(100));
+        let published = server.client.get("/.well-known/jwks.json").json();
+        kid(&published["keys"][0]) == kid(&listed[1])
+    });
+    server.client.must_know(&server.client.register_quickly("ada@example.com"));
+}
+
+#[test]
+fn a_crash_during_a_rotation_leaves_every_token_good() {
+    const CRASHES: u64 = 20;
+    let home = Home::new();
+    let mut tokens = Vec::new();
+    for crash in 0..CRASHES {
+        let server = home.start_with(&AT_ONCE);
+        tokens.push(server.client.register_quickly(&format!("user{crash}@example.com")).token);
+        for token in &tokens {
+            assert_eq!(server.client.guard(token), 200, "after {crash} crashes");
+        }
+        thread::scope(|scope| {
+            // Whoever gives the order may hear that the server is gone, or carry it out without one.
+            scope.spawn(|| (0..3).for_each(|_| drop(home.run(&["keys", "rotate"]))));
+            thread::sleep(Duration::from_millis(4 * crash));
+            server.kill();
+        });
+    }
+}
+
+#[test]
+fn keys_are_rotated_and_revoked_with_and_without_a_server() {
+    let home = Home::new();
+    let server = home.start_with(&AT_ONCE);
+    let ada = server.client.register_quickly("ada@example.com");
+    let first = kid(&keys(&home, &["list"])[0]).to_owned();
+    let after = keys(&home, &["rotate"]);
+    assert_eq!((&after[0]["stage"], &after[1]["stage"]), (&"signing".into(), &"retired".into()));
+    assert_eq!(kid(&after[1]), first);
+    assert!(told(&home, &["keys", "list"]).contains(&format!("{first}  retired, verifies until ")));
+    assert_eq!(server.client.guard(&ada.token), 200);
+    assert_eq!(keys(&home, &["revoke", &first]).len(), 1);
+    assert_eq!(server.client.guard(&ada.token), 401);
+    assert!(refused(&home, &["keys", "revoke", &first]).contains("no such key"));
+    let bob = server.client.register_quickly("bob@example.com");
+    server.stop();
+
+    let second = kid(&keys(&home, &["rotate"])[1]).to_owned();
+    let listed = told(&home, &["keys", "rotate"]);
+    assert!(listed.contains("  next, signs from "), "published first: {listed}");
+    let server = home.start();
+    assert_eq!(server.client.guard(&bob.token), 200);
+    assert_eq!(
+        server.client.get("/.well-known/jwks.json").json()["keys"].as_array().unwrap().len(),
+        3
+    );
+    server.stop();
+    keys(&home, &["revoke", &second]);
+    let server = home.start();
+    assert_eq!((server.client.guard(&bob.token), server.client.guard(&ada.token)), (401, 401));
+}
+
+#[test]
+fn a_client_gets_a_secret_and_the_line_that_makes_it_known() {
+    let home = Home::new();
+    let printed = told(&home, &["client", "secret", "shop"]);
+    let line = printed.lines().last().unwrap().trim();
+    assert!(line.starts_with("clients = \"shop:"), "{printed}");
+    let setting = line.trim_start_matches("clients = ").trim_matches('"');
+    let both = told(&home, &["client", "secret", "desk", "--clients", setting]);
+    assert!(both.contains(&format!("\"{setting} desk:")), "{both}");
+    assert!(refused(&home, &["client", "secret", "a b"]).contains("not a name for a client"));
+}
