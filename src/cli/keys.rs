@@ -18,6 +18,8 @@ pub(super) enum Keys {
     /// Refuse all tokens of a key from the next request on; another one signs in its place
     Revoke {
         /// The key's id, as `keys list` shows it
+        // One in 64 begins with a hyphen.
+        #[arg(allow_hyphen_values = true)]
         kid: String,
         #[command(flatten)]
         output: Output,

@@ -126,7 +126,10 @@ fn keys_are_rotated_and_revoked_with_and_without_a_server() {
     assert_eq!(server.client.guard(&ada.token), 200);
     assert_eq!(keys(&home, &["revoke", &first]).len(), 1);
     assert_eq!(server.client.guard(&ada.token), 401);
-    assert!(refused(&home, &["keys", "revoke", &first]).contains("no such key"));
+    for nobody in [&first, "-with-a-hyphen-in-front", "--with-two"] {
+        assert!(refused(&home, &["keys", "revoke", nobody]).contains("no such key"), "{nobody}");
+        assert!(refused(&home, &["keys", "revoke", "--json", nobody]).contains("no such key"));
+    }
     let bob = server.client.register_quickly("bob@example.com");
     server.stop();
 
