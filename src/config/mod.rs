@@ -273,7 +273,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "token.publish_before_signing",
-        help: "How long a new key is published before it signs: as long as others keep the key set",
+        help: "How long a new key is published before it signs; no shorter than others keep the key set",
         allowed: "a duration from 0s to 7d, such as 1m or 1h",
         secret: false,
         set: |s, text| {
