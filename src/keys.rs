@@ -198,3 +198,72 @@ impl Ring {
         list
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+
+    fn open(path: &std::path::Path) -> Keys {
+        let terms = TokenTerms {
+            issuer: "us".into(),
+            audience: "them".into(),
+            lifetime: Duration::from_secs(60 * 60),
+            publish_before_signing: Duration::ZERO,
+        };
+        Keys::open(Arc::new(DataFolder::claim(path).unwrap()), false, terms, NOW).unwrap()
+    }
+
+    fn published(keys: &Keys) -> usize {
+        let set = serde_json::to_value(keys.mint().public_keys()).unwrap();
+        set["keys"].as_array().unwrap().len()
+    }
+
+    #[test]
+    fn a_step_that_cannot_be_written_down_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = open(folder.path());
+        let before = keys.list();
+
+        // Where a key is written before it is put in place.
+        let in_the_way = folder.path().join("unfinished");
+        fs::create_dir(&in_the_way).unwrap();
+        assert!(keys.rotate(NOW).is_err());
+        assert!(keys.revoke(&before[0].id.to_string(), NOW).is_err());
+        assert_eq!((keys.list(), published(&keys)), (before.clone(), 1));
+        fs::remove_dir(&in_the_way).unwrap();
+
+        let signing_key = folder.path().join("signing-key.pem");
+        let put_by = folder.path().join("put-by.pem");
+        fs::rename(&signing_key, &put_by).unwrap();
+        fs::create_dir(&signing_key).unwrap();
+        for _ in 0..2 {
+            assert!(keys.rotate(NOW).is_err());
+            assert_eq!((&keys.list()[0], published(&keys)), (&before[0], 2), "only published");
+        }
+        fs::remove_dir(&signing_key).unwrap();
+        fs::rename(&put_by, &signing_key).unwrap();
+
+        keys.rotate(NOW).unwrap();
+        let after = keys.list();
+        assert_eq!((after.len(), &after[1].id), (2, &before[0].id));
+        drop(keys);
+        assert_eq!(open(folder.path()).list(), after);
+    }
+
+    #[test]
+    fn a_retired_key_stays_for_as_long_as_a_token_lives() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = open(folder.path());
+        keys.rotate(NOW).unwrap();
+        let until = keys.list()[1].until.unwrap();
+        assert_eq!(until, NOW + Duration::from_secs(60 * 60) + Keys::SLACK);
+        keys.tend(Timestamp::from_millis(until.millis() - 1)).unwrap();
+        assert_eq!(published(&keys), 2);
+        keys.tend(until).unwrap();
+        assert_eq!(published(&keys), 1);
+    }
+}
