@@ -24,9 +24,9 @@ impl Client {
         let Some(client) = OAuthClient::new(&name, &secret) else {
             bail!("\"{name}\" is not a name for a client: 1 to 64 letters, digits and - _ .");
         };
-        println!("The secret of {name}, shown only here:\n\n  {}\n", secret.as_str());
-        println!("The line for doorward.toml, in force after a restart:\n");
-        println!("  clients = \"{}\"", show_clients(&settings.clients.with(client)));
+        say!("The secret of {name}, shown only here:\n\n  {}\n", secret.as_str());
+        say!("The line for doorward.toml, in force after a restart:\n");
+        say!("  clients = \"{}\"", show_clients(&settings.clients.with(client)));
         Ok(())
     }
 }

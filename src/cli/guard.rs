@@ -56,11 +56,11 @@ fn list(settings: Settings, output: &Output) -> anyhow::Result<()> {
         bail!("the running server is of another version");
     };
     if output.json {
-        println!("{}", serde_json::to_string_pretty(&guards)?);
+        say!("{}", serde_json::to_string_pretty(&guards)?);
         return Ok(());
     }
     if guards.is_empty() {
-        println!("no guards are declared: see [guards] in the README");
+        say!("no guards are declared: see [guards] in the README");
     }
     print_guards(&guards);
     Ok(())
@@ -70,7 +70,7 @@ pub(super) fn print_guards(guards: &[GuardReport]) {
     let width = guards.iter().map(|guard| guard.name.len()).max().unwrap_or(0);
     for GuardReport { name, version, allow, only_reports } in guards {
         let note = if *only_reports { "  (only reports)" } else { "" };
-        println!("{name:width$}  {version}  {allow}{note}");
+        say!("{name:width$}  {version}  {allow}{note}");
     }
 }
 
@@ -83,8 +83,8 @@ impl Check {
         else {
             bail!("the running server is of another version");
         };
-        println!("{}", if admitted { "admitted" } else { "refused" });
-        println!("\n{condition}\n");
+        say!("{}", if admitted { "admitted" } else { "refused" });
+        say!("\n{condition}\n");
         print_explanation(&explanation, !admitted);
         Ok(())
     }
@@ -94,9 +94,9 @@ impl Check {
 fn test(settings: &Settings) -> anyhow::Result<()> {
     let mut examples = 0;
     for guard in settings.guards.iter() {
-        println!("{}: {} examples hold", guard.name, guard.expectations.len());
+        say!("{}: {} examples hold", guard.name, guard.expectations.len());
         examples += guard.expectations.len();
     }
-    println!("{examples} passed, 0 failed");
+    say!("{examples} passed, 0 failed");
     Ok(())
 }

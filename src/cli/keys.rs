@@ -37,12 +37,12 @@ impl Keys {
             bail!("the running server is of another version");
         };
         if output.json {
-            println!("{}", serde_json::to_string_pretty(&keys)?);
+            say!("{}", serde_json::to_string_pretty(&keys)?);
             return Ok(());
         }
         for KeyReport { kid, stage, until } in &keys {
             let until = until.as_deref().unwrap_or_default();
-            println!(
+            say!(
                 "{kid}  {}",
                 match stage {
                     Stage::Signing => "signs".to_owned(),

@@ -1,5 +1,10 @@
 //! The commands. Reads the command line, loads the settings, hands over.
 
+/// Prints a line. Whoever reads may have read enough (`doorward user list | head`): then the command is done.
+macro_rules! say {
+    ($($argument:tt)*) => { $crate::cli::print_line(format_args!($($argument)*)) };
+}
+
 mod client;
 mod config;
 mod guard;
@@ -10,7 +15,12 @@ mod snippet;
 mod user;
 mod why;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    fmt,
+    io::{self, Write},
+    path::PathBuf,
+    process::{self, ExitCode},
+};
 
 use anyhow::bail;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -116,6 +126,12 @@ fn sources(matches: &ArgMatches) -> Sources {
     Sources::of_process(flags, matches.get_one::<PathBuf>(CONFIG_VARIABLE).cloned())
 }
 
+fn print_line(line: fmt::Arguments<'_>) {
+    if writeln!(io::stdout(), "{line}").is_err() {
+        process::exit(0);
+    }
+}
+
 /// For commands that do one thing and end.
 fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
@@ -146,11 +162,11 @@ async fn give(settings: Settings, order: Order) -> anyhow::Result<Report> {
 /// Shows a condition part by part, and which one decided against the caller.
 fn print_explanation(explanation: &Explanation, refused: bool) {
     for Step { depth, text, value } in &explanation.steps {
-        println!("{:indent$}{text}  =>  {value}", "", indent = 2 * (depth + 1));
+        say!("{:indent$}{text}  =>  {value}", "", indent = 2 * (depth + 1));
     }
     if refused {
         let Step { text, value, .. } = &explanation.culprit;
-        println!("\nrefused because  {text}  is  {value}");
+        say!("\nrefused because  {text}  is  {value}");
     }
 }
 

@@ -16,7 +16,7 @@ impl Reload {
         let Report::Guards(guards) = block_on(give(settings, Order::Reload))? else {
             bail!("the running server is of another version");
         };
-        println!("{} guards are in force", guards.len());
+        say!("{} guards are in force", guards.len());
         print_guards(&guards);
         Ok(())
     }

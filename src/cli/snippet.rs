@@ -73,9 +73,9 @@ impl Snippet {
                 None => {
                     if files.len() > 1 {
                         let comment = if name.ends_with(".lua") { "--" } else { "#" };
-                        println!("{comment} ---------- {name} ----------");
+                        say!("{comment} ---------- {name} ----------");
                     }
-                    print!("{contents}");
+                    say!("{}", contents.trim_end());
                 }
             }
         }
@@ -87,7 +87,7 @@ fn write(folder: &Path, name: &str, contents: &str) -> anyhow::Result<()> {
     let path = folder.join(name);
     let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, contents));
     written.with_context(|| path.display().to_string())?;
-    println!("{}", path.display());
+    say!("{}", path.display());
     Ok(())
 }
 

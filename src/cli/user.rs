@@ -98,7 +98,7 @@ impl User {
                 }
                 Self::Link { user } => {
                     match give(settings, Order::Link(Who(user))).await? {
-                        Report::Code(code) => println!("{}", code.0),
+                        Report::Code(code) => say!("{}", code.0),
                         other => bail!("unexpected answer: {other:?}"),
                     }
                     Ok(())
@@ -111,26 +111,20 @@ impl User {
                 }
                 Self::Logout { user } => {
                     match give(settings, Order::EndSessions(Who(user))).await? {
-                        Report::SessionsEnded(1) => println!("1 session ended"),
-                        Report::SessionsEnded(ended) => println!("{ended} sessions ended"),
+                        Report::SessionsEnded(1) => say!("1 session ended"),
+                        Report::SessionsEnded(ended) => say!("{ended} sessions ended"),
                         other => bail!("unexpected answer: {other:?}"),
                     }
                     Ok(())
                 }
                 Self::Grant { user, role } => {
                     let report = give(settings, Order::GrantRole(Who(user), role)).await?;
-                    println!(
-                        "{}",
-                        if changed(&report) { "granted" } else { "they had it already" }
-                    );
+                    say!("{}", if changed(&report) { "granted" } else { "they had it already" });
                     Ok(())
                 }
                 Self::Revoke { user, role } => {
                     let report = give(settings, Order::RevokeRole(Who(user), role)).await?;
-                    println!(
-                        "{}",
-                        if changed(&report) { "revoked" } else { "they did not have it" }
-                    );
+                    say!("{}", if changed(&report) { "revoked" } else { "they did not have it" });
                     Ok(())
                 }
                 Self::Delete { user } => {
@@ -152,7 +146,7 @@ async fn show(settings: Settings, order: Order, output: &Output) -> anyhow::Resu
 /// Gives an order that is only carried out, and says so.
 async fn settle(settings: Settings, order: Order, done: &str) -> anyhow::Result<()> {
     match give(settings, order).await? {
-        Report::Done => println!("{done}"),
+        Report::Done => say!("{done}"),
         other => bail!("unexpected answer: {other:?}"),
     }
     Ok(())
@@ -194,7 +188,7 @@ fn changed(report: &Report) -> bool {
 
 fn print(users: &[UserReport], output: &Output) -> anyhow::Result<()> {
     if output.json {
-        println!("{}", serde_json::to_string_pretty(users)?);
+        say!("{}", serde_json::to_string_pretty(users)?);
         return Ok(());
     }
     let width = users.iter().map(|user| user.email.chars().count()).max().unwrap_or(0);
@@ -203,7 +197,7 @@ fn print(users: &[UserReport], output: &Output) -> anyhow::Result<()> {
             if roles.is_empty() { String::new() } else { format!("  [{}]", roles.join(" ")) };
         let locked_out = if *disabled { "  (disabled)" } else { "" };
         let note = if *has_password { "" } else { "  (no password)" };
-        println!("{id}  {email:width$}  {name}{roles}{locked_out}{note}");
+        say!("{id}  {email:width$}  {name}{roles}{locked_out}{note}");
     }
     Ok(())
 }

@@ -30,22 +30,22 @@ fn print(refusal: &Refusal) {
     let Refusal { id: _, time, guard, version, only_reported, token, user, condition, explanation } =
         refusal;
     let time = DateTime::from_timestamp_millis(*time).unwrap_or_default();
-    println!("time       {}", time.format("%Y-%m-%d %H:%M:%S%.3f UTC"));
+    say!("time       {}", time.format("%Y-%m-%d %H:%M:%S%.3f UTC"));
     match version {
-        Some(version) => println!("guard      {guard} (version {version})"),
-        None => println!("guard      {guard}"),
+        Some(version) => say!("guard      {guard} (version {version})"),
+        None => say!("guard      {guard}"),
     }
     if *only_reported {
-        println!("outcome    admitted, because the guard only reports; otherwise refused");
+        say!("outcome    admitted, because the guard only reports; otherwise refused");
     } else {
-        println!("outcome    refused");
+        say!("outcome    refused");
     }
-    println!("token      {token}");
+    say!("token      {token}");
     if let Some(user) = user {
-        println!("user       {user}");
+        say!("user       {user}");
     }
     if let (Some(condition), Some(explanation)) = (condition, explanation) {
-        println!("condition  {condition}\n");
+        say!("condition  {condition}\n");
         print_explanation(explanation, true);
     }
 }

@@ -1,0 +1,356 @@
+//! Every setting: how it is called, what it means, what it may be.
+
+use std::{net::IpAddr, num::NonZeroUsize, time::Duration};
+
+use ipnet::IpNet;
+
+use super::{DatabaseUrl, IdentityHeaders, LogFormat, PublicUrl, Settings};
+use crate::{
+    guard::RESERVED_NAMES,
+    oauth_client::{OAuthClient, OAuthClients},
+    user::Name,
+};
+
+/// One setting: how it is called, what it means, what it may be.
+pub struct Key {
+    /// The name in `doorward.toml`; a dot stands for a table.
+    pub name: &'static str,
+    /// What it is for.
+    pub help: &'static str,
+    /// What may stand there, to follow "is not".
+    pub(super) allowed: &'static str,
+    /// Never shown, and readable from a file named by the variable with `_FILE`.
+    pub(super) secret: bool,
+    pub(super) set: fn(&mut Settings, &str) -> Option<()>,
+    show: fn(&Settings) -> String,
+}
+
+impl Key {
+    /// The name of its environment variable.
+    pub fn variable(&self) -> String {
+        format!("DOORWARD_{}", self.name.replace('.', "_").to_uppercase())
+    }
+
+    /// The name of its flag, without the dashes in front.
+    pub fn flag(&self) -> String {
+        self.name.replace(['.', '_'], "-")
+    }
+
+    /// Its value, or a placeholder for a secret.
+    pub fn value(&self, settings: &Settings) -> String {
+        (self.show)(settings)
+    }
+}
+
+/// All settings, in the order in which they are explained.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "listen",
+        help: "Address and port to listen on",
+        allowed: "an address and a port, such as 127.0.0.1:3000 or [::]:3000",
+        secret: false,
+        set: |s, text| text.parse().ok().map(|address| s.listen = address),
+        show: |s| s.listen.to_string(),
+    },
+    Key {
+        name: "public_url",
+        help: "How others reach the service; auto is http:// and the address it listens on",
+        allowed: "auto, or http:// or https:// and a host, such as https://auth.example.com",
+        secret: false,
+        set: |s, text| {
+            s.public_url = match text {
+                AUTO => None,
+                url => Some(PublicUrl::parse(url)?),
+            };
+            Some(())
+        },
+        show: |s| s.public_url.as_ref().map_or_else(|| AUTO.into(), PublicUrl::to_string),
+    },
+    Key {
+        name: "database_url",
+        help: "Database; its folder also holds the signing keys",
+        allowed: "sqlite:// and a file, such as sqlite://data/doorward.db or sqlite:///var/lib/doorward/doorward.db",
+        secret: true,
+        set: |s, text| DatabaseUrl::parse(text).map(|url| s.database = url),
+        show: |s| s.database.to_string(),
+    },
+    Key {
+        name: "token.lifetime",
+        help: "How long a token is good for",
+        allowed: "a duration from 5m to 30d, such as 90m, 24h or 7d",
+        secret: false,
+        set: |s, text| {
+            let range = Duration::from_secs(5 * 60)..=Duration::from_secs(30 * 24 * 60 * 60);
+            let lifetime = parse_duration(text).filter(|lifetime| range.contains(lifetime))?;
+            s.token.lifetime = lifetime;
+            Some(())
+        },
+        show: |s| show_duration(s.token.lifetime),
+    },
+    Key {
+        name: "token.issuer",
+        help: "Who the tokens say they come from (`iss`); changing it signs everybody out",
+        allowed: "a text of 1 to 200 characters without spaces",
+        secret: false,
+        set: |s, text| parse_identifier(text).map(|issuer| s.token.issuer = issuer),
+        show: |s| s.token.issuer.clone(),
+    },
+    Key {
+        name: "token.audience",
+        help: "Whom the tokens say they are for (`aud`); changing it signs everybody out",
+        allowed: "a text of 1 to 200 characters without spaces",
+        secret: false,
+        set: |s, text| parse_identifier(text).map(|audience| s.token.audience = audience),
+        show: |s| s.token.audience.clone(),
+    },
+    Key {
+        name: "token.publish_before_signing",
+        help: "How long a new key is published before it signs; no shorter than others keep the key set",
+        allowed: "a duration from 0s to 7d, such as 1m or 1h",
+        secret: false,
+        set: |s, text| {
+            let most = Duration::from_secs(7 * 24 * 60 * 60);
+            let delay = parse_duration(text).filter(|delay| *delay <= most)?;
+            s.token.publish_before_signing = delay;
+            Some(())
+        },
+        show: |s| show_duration(s.token.publish_before_signing),
+    },
+    Key {
+        name: "session.lifetime",
+        help: "How long a session lasts at most, however often its token is refreshed",
+        allowed: "a duration from 1h to 90d, such as 12h or 30d",
+        secret: false,
+        set: |s, text| {
+            let range = Duration::from_secs(60 * 60)..=Duration::from_secs(90 * 24 * 60 * 60);
+            let lifetime = parse_duration(text).filter(|lifetime| range.contains(lifetime))?;
+            s.session_lifetime = lifetime;
+            Some(())
+        },
+        show: |s| show_duration(s.session_lifetime),
+    },
+    Key {
+        name: "designated.name",
+        help: "The name that the name policy admits",
+        allowed: "a name of 2 to 200 characters",
+        secret: false,
+        set: |s, text| {
+            s.designated_name = Name::parse(text.into()).ok()?.as_str().to_owned();
+            Some(())
+        },
+        show: |s| s.designated_name.clone(),
+    },
+    Key {
+        name: "designated.segment",
+        help: "The path that it guards: /api/auth/<segment>",
+        allowed: "1 to 64 of a-z, 0-9 and -, other than guard, login, logout, logout-everywhere, refresh and reset",
+        secret: false,
+        set: |s, text| {
+            let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+            let free = !RESERVED_NAMES.contains(&text);
+            let valid = (1..=64).contains(&text.len()) && text.bytes().all(allowed) && free;
+            valid.then(|| s.designated_segment = text.to_owned())
+        },
+        show: |s| s.designated_segment.clone(),
+    },
+    Key {
+        name: "password.min_length",
+        help: "Characters of a new password at least",
+        allowed: "a number from 1 to 1024, not above password.max_length",
+        secret: false,
+        set: |s, text| parse_in(text, 1..=1024).map(|min| s.password_length.min = min),
+        show: |s| s.password_length.min.to_string(),
+    },
+    Key {
+        name: "password.max_length",
+        help: "Characters of a new password at most",
+        allowed: "a number from 64 to 1024",
+        secret: false,
+        set: |s, text| parse_in(text, 64..=1024).map(|max| s.password_length.max = max),
+        show: |s| s.password_length.max.to_string(),
+    },
+    Key {
+        name: "password.memory_kib",
+        help: "Memory that hashing a password takes, in KiB; users are rehashed when they log in",
+        allowed: "a number from 7168 to 1048576",
+        secret: false,
+        set: |s, text| {
+            parse_in(text, 7168..=1 << 20).map(|memory| s.password_cost.memory_kib = memory)
+        },
+        show: |s| s.password_cost.memory_kib.to_string(),
+    },
+    Key {
+        name: "password.passes",
+        help: "Passes over that memory",
+        allowed: "a number from 1 to 16",
+        secret: false,
+        set: |s, text| parse_in(text, 1..=16).map(|passes| s.password_cost.passes = passes),
+        show: |s| s.password_cost.passes.to_string(),
+    },
+    Key {
+        name: "password.threads",
+        help: "Threads that hash passwords; one a core unless set",
+        allowed: "a number from 1 to 256",
+        secret: false,
+        set: |s, text| {
+            s.password_threads = NonZeroUsize::new(parse_in(text, 1..=256)?)?;
+            Some(())
+        },
+        show: |s| s.password_threads.to_string(),
+    },
+    Key {
+        name: "limits.body",
+        help: "Bytes of a request's body at most",
+        allowed: "a size from 1KiB to 16MiB, such as 65536 or 64KiB",
+        secret: false,
+        set: |s, text| {
+            let range = 1 << 10..=16 << 20;
+            let limit = parse_size(text).filter(|limit| range.contains(limit))?;
+            s.body_limit = limit;
+            Some(())
+        },
+        show: |s| s.body_limit.to_string(),
+    },
+    Key {
+        name: "limits.connections",
+        help: "Connections at most; beyond it the one that has been silent longest makes room",
+        allowed: "a number from 16 to 1000000",
+        secret: false,
+        set: |s, text| parse_in(text, 16..=1_000_000).map(|most| s.connections = most),
+        show: |s| s.connections.to_string(),
+    },
+    Key {
+        name: "clients",
+        help: "Programs that may ask about tokens, from `doorward client secret NAME`",
+        allowed: "name:SHA-256 of each client's secret, separated by spaces, no name twice, or none",
+        secret: true,
+        set: |s, text| {
+            s.clients = OAuthClients::new(parse_list(text, OAuthClient::parse)?)?;
+            Some(())
+        },
+        show: |s| show_clients(&s.clients),
+    },
+    Key {
+        name: "trusted_proxies",
+        help: "Networks of proxies whose account of the guarded request is believed",
+        allowed: "networks or addresses separated by spaces, such as 127.0.0.0/8 ::1/128, or none",
+        secret: false,
+        set: |s, text| {
+            let network = |text: &str| {
+                let address = || text.parse::<IpAddr>().map(IpNet::from).ok();
+                text.parse().ok().or_else(address)
+            };
+            s.trusted_proxies = parse_list(text, network)?;
+            Some(())
+        },
+        show: |s| show_list(s.trusted_proxies.iter().map(ToString::to_string)),
+    },
+    Key {
+        name: "identity_headers",
+        help: "Headers of an admission beside X-Auth-…: remote, x-auth-request",
+        allowed: "remote, x-auth-request, both separated by a space, or none",
+        secret: false,
+        set: |s, text| {
+            let set = |text: &str| {
+                let known = IdentityHeaders::NAMES.iter().find(|(name, _)| *name == text);
+                known.map(|(_, set)| *set)
+            };
+            s.identity_headers = parse_list(text, set)?;
+            Some(())
+        },
+        show: |s| {
+            let name = |set: &IdentityHeaders| {
+                IdentityHeaders::NAMES.iter().find(|(_, known)| known == set).map(|(name, _)| *name)
+            };
+            show_list(s.identity_headers.iter().filter_map(name).map(str::to_owned))
+        },
+    },
+    Key {
+        name: "log",
+        help: "What to log: error, warn, info, debug, trace, or RUST_LOG's syntax",
+        allowed: "a level such as info or debug, or directives such as info,doorward=debug",
+        secret: false,
+        set: |s, text| {
+            text.parse::<tracing_subscriber::EnvFilter>().ok()?;
+            s.log = text.to_owned();
+            Some(())
+        },
+        show: |s| s.log.clone(),
+    },
+    Key {
+        name: "log_format",
+        help: "How to log: auto is text on a terminal and json elsewhere",
+        allowed: "auto, text or json",
+        secret: false,
+        set: |s, text| {
+            s.log_format = match text {
+                "auto" => LogFormat::Auto,
+                "text" => LogFormat::Text,
+                "json" => LogFormat::Json,
+                _ => return None,
+            };
+            Some(())
+        },
+        show: |s| match s.log_format {
+            LogFormat::Auto => "auto".into(),
+            LogFormat::Text => "text".into(),
+            LogFormat::Json => "json".into(),
+        },
+    },
+];
+
+/// What stands for a value that follows from others.
+const AUTO: &str = "auto";
+/// What stands for an empty list, so that a setting can be emptied on the command line.
+const NONE: &str = "none";
+
+fn parse_list<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+    if text == NONE { Some(Vec::new()) } else { text.split_whitespace().map(parse).collect() }
+}
+
+fn show_list(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<_> = items.collect();
+    if items.is_empty() { NONE.into() } else { items.join(" ") }
+}
+
+/// The clients as the setting has them.
+pub(crate) fn show_clients(clients: &OAuthClients) -> String {
+    show_list(clients.iter().map(ToString::to_string))
+}
+
+fn parse_in<T: std::str::FromStr + PartialOrd>(
+    text: &str,
+    range: std::ops::RangeInclusive<T>,
+) -> Option<T> {
+    text.parse().ok().filter(|number| range.contains(number))
+}
+
+fn parse_identifier(text: &str) -> Option<String> {
+    let valid = (1..=200).contains(&text.len()) && text.chars().all(|c| c.is_ascii_graphic());
+    valid.then(|| text.to_owned())
+}
+
+const SECONDS_PER_UNIT: [(char, u64); 4] =
+    [('d', 24 * 60 * 60), ('h', 60 * 60), ('m', 60), ('s', 1)];
+
+fn parse_duration(text: &str) -> Option<Duration> {
+    let (unit, seconds) = SECONDS_PER_UNIT.into_iter().find(|(unit, _)| text.ends_with(*unit))?;
+    let count: u64 = text.strip_suffix(unit)?.parse().ok()?;
+    count.checked_mul(seconds).map(Duration::from_secs)
+}
+
+fn show_duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let whole = SECONDS_PER_UNIT.into_iter().find(|(_, each)| seconds.is_multiple_of(*each));
+    let (unit, each) = whole.unwrap_or(('s', 1));
+    format!("{}{unit}", seconds / each)
+}
+
+fn parse_size(text: &str) -> Option<usize> {
+    let (number, factor) = match text {
+        _ if text.ends_with("KiB") => (text.strip_suffix("KiB")?, 1 << 10),
+        _ if text.ends_with("MiB") => (text.strip_suffix("MiB")?, 1 << 20),
+        _ => (text, 1),
+    };
+    number.trim_end().parse::<usize>().ok()?.checked_mul(factor)
+}
