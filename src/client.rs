@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    net::{IpAddr, Ipv6Addr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
 /// The network of one caller: an IPv4 address, or the /64 that an IPv6 caller can choose addresses from.
@@ -13,6 +13,7 @@ impl Client {
     /// The client behind an address.
     pub fn at(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
+            local if local.is_loopback() => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64))),
             v4 => v4,
         })
@@ -20,8 +21,7 @@ impl Client {
 
     /// This machine itself: the operator, a test, or a local proxy that stands for everybody.
     pub fn is_local(self) -> bool {
-        // The mask of a /64 turns ::1 into ::, which no caller can have.
-        self.0.is_loopback() || self.0.is_unspecified()
+        self.0.is_loopback()
     }
 }
 
@@ -52,6 +52,8 @@ mod tests {
         for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
             assert!(client(address).is_local(), "{address}");
         }
-        assert!(!client("192.0.2.1").is_local() && !client("2001:db8::1").is_local());
+        for address in ["192.0.2.1", "2001:db8::1", "0.0.0.0", "::"] {
+            assert!(!client(address).is_local(), "{address}");
+        }
     }
 }

@@ -106,14 +106,14 @@ impl Keys {
     /// If the file system refuses.
     pub fn tend(&self, now: Timestamp) -> Result<(), data::Error> {
         let mut ring = self.ring();
-        self.sign_with_next(&mut ring, now)?;
+        let signed = self.sign_with_next(&mut ring, now);
         while let Some(at) = ring.retired.iter().position(|(_, until)| *until <= now) {
             self.folder.remove_retired_key(ring.retired[at].0.id())?;
             let (gone, _) = ring.retired.remove(at);
             tracing::info!(kid = %gone.id(), "retired key removed");
             self.mint.replace_keys(ring.key_set());
         }
-        Ok(())
+        signed
     }
 
     /// Takes a key out of use: from the next request on, its tokens are refused. Another one signs in its place.

@@ -23,6 +23,7 @@ pub struct Throttled {
 pub struct Throttle {
     accounts: Budgets<u64>,
     visitors: Budgets<(u64, Client)>,
+    all_visitors: Budgets<u64>,
     failures: Budgets<Client>,
     sign_ups: Budgets<Client>,
     /// Accounts are known by a keyed hash, so that the table holds no address and nobody can aim at a collision.
@@ -33,8 +34,9 @@ impl Throttle {
     /// Every budget full.
     pub fn new() -> Self {
         Self {
-            accounts: Budgets::new(250, Duration::from_secs(40)),
+            accounts: Budgets::new(250, Duration::from_secs(80)),
             visitors: Budgets::new(5, Duration::from_secs(720)),
+            all_visitors: Budgets::new(90, Duration::from_secs(80)),
             failures: Budgets::new(600, Duration::from_secs(1)),
             sign_ups: Budgets::new(1000, Duration::from_millis(3600)),
             keyed: RandomState::new(),
@@ -43,8 +45,9 @@ impl Throttle {
 
     /// Pays for a login that may fail.
     ///
-    /// An account whose budget is spent still admits a few tries from a client that has not failed on it before:
-    /// otherwise anybody could lock its owner out.
+    /// An account whose budget is spent still admits a few tries from a client that has not failed on it before, out of
+    /// a budget that all of these share: otherwise one client could lock the owner out. Together that is 2,500 tries in
+    /// the first day.
     ///
     /// # Errors
     /// When the budget of the account or of the client is spent.
@@ -58,10 +61,9 @@ impl Throttle {
         self.pay_for_failure(client, now)?;
         let paid = self.accounts.pay(account, now);
         let by_visitor = paid.is_err();
-        if let Err(throttled) = paid
-            && self.visitors.pay((account, client), now).is_err()
-        {
-            return Err(throttled);
+        if let Err(throttled) = paid {
+            self.visitors.pay((account, client), now).map_err(|_| throttled)?;
+            self.all_visitors.pay(account, now)?;
         }
         Ok(Try { throttle: self, account, client, by_visitor })
     }
@@ -108,6 +110,7 @@ impl Try<'_> {
         let Self { throttle, account, client, by_visitor } = self;
         if by_visitor {
             throttle.visitors.pay_back((account, client));
+            throttle.all_visitors.pay_back(account);
         } else {
             throttle.accounts.pay_back(account);
         }
@@ -211,7 +214,7 @@ mod tests {
         let Err(throttled) = throttle.login(&EmailKey::of("ada@example.COM"), local, now) else {
             panic!("the budget is spent");
         };
-        assert_eq!(throttled.retry_after, Duration::from_secs(40));
+        assert_eq!(throttled.retry_after, Duration::from_secs(80));
     }
 
     #[test]
@@ -219,7 +222,7 @@ mod tests {
         let (throttle, start) = (Throttle::new(), Instant::now());
         let local = Client::at([127, 0, 0, 1].into());
         tries(&throttle, "ada@example.com", local, start, 1000);
-        let later = start + Duration::from_secs(80);
+        let later = start + Duration::from_secs(160);
         assert_eq!(tries(&throttle, "ada@example.com", local, later, 1000), 2);
         let next_day = start + Duration::from_secs(24 * 3600);
         assert_eq!(tries(&throttle, "ada@example.com", local, next_day, 1000), 250 + 5);
@@ -231,6 +234,21 @@ mod tests {
         tries(&throttle, "ada@example.com", client(1), now, 1000);
         assert_eq!(tries(&throttle, "ada@example.com", client(1), now, 1), 0);
         assert_eq!(tries(&throttle, "ada@example.com", client(2), now, 1), 1);
+    }
+
+    #[test]
+    fn no_number_of_clients_has_more_than_2500_tries_on_an_account_in_a_day() {
+        let (throttle, start) = (Throttle::new(), Instant::now());
+        let mut made = 0;
+        for minute in 0..24 * 60 {
+            let now = start + Duration::from_secs(60 * minute);
+            for network in 0..100 {
+                let fresh =
+                    Client::at([10, network, (minute / 250) as u8, (minute % 250) as u8].into());
+                made += tries(&throttle, "ada@example.com", fresh, now, 5);
+            }
+        }
+        assert!((2000..=2500).contains(&made), "{made}");
     }
 
     #[test]

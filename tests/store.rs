@@ -7,7 +7,7 @@ use doorward::{
     password::PasswordHash,
     reset::ResetCode,
     session::{Origin, Session, SessionId, TokenId},
-    store::{Error, OldPassword, SqliteStore, Store},
+    store::{Error, MAX_SESSIONS, OldPassword, SqliteStore, Store},
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
 
@@ -96,6 +96,21 @@ async fn tell(store: &dyn Store) {
     assert_eq!(store.end_sessions(ada.id).await.unwrap(), 1);
     assert!(!store.changes().is_current(before));
     assert_eq!(store.session_with_user(second.id).await.unwrap(), None);
+
+    // The oldest sessions make room for new ones.
+    let many = user("Many", "many@example.com");
+    let at = |second: u64| Session {
+        created_at: NOW + Duration::from_secs(second),
+        ..session(&many, 3600)
+    };
+    store.add_user(&many, Some(&at(0))).await.unwrap();
+    let mut latest = Vec::new();
+    for second in 1..=MAX_SESSIONS as u64 + 5 {
+        latest.push(at(second));
+        assert!(store.add_session(&many, latest.last().unwrap()).await.unwrap());
+    }
+    assert_eq!(store.sessions_of(many.id, NOW).await.unwrap(), latest[5..]);
+    assert!(store.delete_user(many.id).await.unwrap());
 
     // A session is renewed once for each token, and only while it lasts.
     let third = session(&ada, 60);

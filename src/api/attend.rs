@@ -147,8 +147,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Peer {
     }
 }
 
-/// The address that a request comes from. Without one (an app that does not tell it, a test) it counts as local.
+/// The address that a request comes from. An app that does not tell it has one client, whom nobody trusts.
 pub(super) fn peer(extensions: &Extensions) -> IpAddr {
     let info = extensions.get::<ConnectInfo<SocketAddr>>();
-    info.map_or(Ipv4Addr::LOCALHOST.into(), |info| info.0.ip())
+    info.map_or(Ipv4Addr::UNSPECIFIED.into(), |info| info.0.ip())
 }

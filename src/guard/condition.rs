@@ -16,7 +16,7 @@ use cel::{
 use self::scene::Scene;
 pub use self::{
     explain::{Explanation, Step},
-    scene::{CallerFacts, RequestFacts},
+    scene::{CallerFacts, RequestFacts, host_of, path_of},
 };
 
 /// An expression over `user`, `session` and `request` that is true or false.

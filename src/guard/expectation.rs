@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{CallerFacts, Condition, RequestFacts, made_up};
+use super::{CallerFacts, Condition, RequestFacts, host_of, made_up, path_of};
 use crate::user::{Email, Name, Role};
 
 /// One example.
@@ -58,15 +58,12 @@ pub struct MadeUpRequest {
 impl MadeUpRequest {
     /// The facts of the request.
     pub fn facts(&self, time: crate::clock::Timestamp) -> RequestFacts<'_> {
-        let given = |text: &Option<String>, otherwise: &'static str| {
-            Some(text.clone().map_or(otherwise.into(), Into::into))
-        };
         RequestFacts {
-            method: given(&self.method, "GET"),
-            host: given(&self.host, "localhost"),
-            path: given(&self.path, "/"),
-            scheme: given(&self.scheme, "https"),
-            address: self.address.unwrap_or([127, 0, 0, 1].into()),
+            method: Some(self.method.as_deref().unwrap_or("GET").into()),
+            host: Some(host_of(self.host.as_deref().unwrap_or("localhost"))),
+            path: path_of(self.path.as_deref().unwrap_or("/")),
+            scheme: Some(self.scheme.as_deref().unwrap_or("https").into()),
+            address: Some(self.address.unwrap_or([127, 0, 0, 1].into())),
             time,
         }
     }

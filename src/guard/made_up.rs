@@ -45,7 +45,7 @@ pub(crate) fn request() -> RequestFacts<'static> {
         host: Some("app.example.com".into()),
         path: Some("/reports/2027".into()),
         scheme: Some("https".into()),
-        address: CLIENT.into(),
+        address: Some(CLIENT.into()),
         time: NOW + A_DAY + Duration::from_secs(3600),
     }
 }

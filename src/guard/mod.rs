@@ -16,7 +16,9 @@ use std::{
 use aws_lc_rs::digest::{SHA256, digest};
 
 pub use self::{
-    condition::{CallerFacts, Condition, Explanation, Flaw, RequestFacts, Step, Untrue},
+    condition::{
+        CallerFacts, Condition, Explanation, Flaw, RequestFacts, Step, Untrue, host_of, path_of,
+    },
     expectation::{Expectation, Expected, MadeUpRequest, MadeUpUser, Unmet},
     refusals::{DecisionId, Refusal, Refusals},
 };

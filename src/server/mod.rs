@@ -57,6 +57,8 @@ impl Default for Limits {
 /// Bytes of a request's head at most.
 const HEAD_BYTES: usize = 16 << 10;
 const HEADER_FIELDS: usize = 64;
+/// What is held of a connection in each direction: hyper's own 400 KiB are memory for whoever asks and never reads.
+const BUFFER_BYTES: usize = 32 << 10;
 
 /// Serves `app` on `listener` until `shutdown` resolves, and then until every request under way is answered or
 /// their time is up.
@@ -68,7 +70,10 @@ pub async fn serve(
 ) {
     let connections = Connections::new(limits);
     let mut http = http1::Builder::new();
-    http.max_header_size(HEAD_BYTES).max_headers(HEADER_FIELDS).half_close(true);
+    http.max_header_size(HEAD_BYTES)
+        .max_headers(HEADER_FIELDS)
+        .max_buf_size(BUFFER_BYTES)
+        .half_close(true);
     tokio::select! {
         () = accept(&listener, &connections, &app, &http) => {}
         () = connections.watch() => {}

@@ -96,7 +96,7 @@ pub trait Store: Send + Sync {
     async fn delete_user(&self, id: UserId) -> Result<bool, Error>;
 
     /// Adds a session for a user who has shown to know their password, and notes the login; false if the user is gone
-    /// or disabled, or has had another password since.
+    /// or disabled, or has had another password since. Beyond [`MAX_SESSIONS`] their oldest ones end.
     async fn add_session(&self, user: &User, session: &Session) -> Result<bool, Error>;
 
     /// A session and whose it is.
@@ -123,6 +123,9 @@ pub trait Store: Send + Sync {
     /// Tells what has changed since it was last looked at.
     fn changes(&self) -> &Changes;
 }
+
+/// Sessions that one user can have at a time.
+pub const MAX_SESSIONS: usize = 100;
 
 /// What must be true for a new password to take the place of the old one.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! A Doorward of one's own for each test, with a clock that the test can turn, spoken to in HTTP.
 
 use std::{
+    net::SocketAddr,
     num::NonZeroUsize,
     sync::{
         Arc,
@@ -12,6 +13,7 @@ use std::{
 use axum::{
     Router,
     body::Body,
+    extract::ConnectInfo,
     http::{HeaderMap, Method, Request, StatusCode, header},
 };
 use doorward::{
@@ -112,7 +114,10 @@ impl House {
         self.seconds.fetch_add(i64::try_from(time.as_secs()).unwrap(), Ordering::Relaxed);
     }
 
-    pub async fn send(&self, request: Request<Body>) -> Answer {
+    /// Sends a request as if from this machine, unless it says from where.
+    pub async fn send(&self, mut request: Request<Body>) -> Answer {
+        let local = SocketAddr::from(([127, 0, 0, 1], 9));
+        request.extensions_mut().get_or_insert_with(|| ConnectInfo(local));
         let response = self.app.clone().oneshot(request).await.unwrap();
         let (head, body) = response.into_parts();
         let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();

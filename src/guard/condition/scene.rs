@@ -10,6 +10,7 @@ use cel::{
     context::VariableResolver,
 };
 use chrono::DateTime;
+use percent_encoding::percent_decode_str;
 
 use crate::{caller::Caller, clock::Timestamp, session::Session, user::User};
 
@@ -49,7 +50,7 @@ pub struct RequestFacts<'a> {
     /// `http` or `https`.
     pub scheme: Option<Cow<'a, str>>,
     /// Where it comes from.
-    pub address: IpAddr,
+    pub address: Option<IpAddr>,
     /// When it is decided.
     pub time: Timestamp,
 }
@@ -61,10 +62,38 @@ impl RequestFacts<'_> {
             "host" => self.host.as_deref().map(text),
             "path" => self.path.as_deref().map(text),
             "scheme" => self.scheme.as_deref().map(text),
-            "address" => Some(Box::new(CelString::from(self.address.to_string()))),
+            "address" => self.address.map(|address| own_text(&address.to_string())),
             _ => Some(timestamp(self.time)),
         }
     }
+}
+
+/// The name in a host: in lower case, without port and final dot.
+pub fn host_of(host: &str) -> Cow<'_, str> {
+    let has_port = |(_, port): &(&str, &str)| port.bytes().all(|b| b.is_ascii_digit());
+    let name = host.rsplit_once(':').filter(has_port).map_or(host, |(name, _)| name);
+    let name = name.strip_suffix('.').unwrap_or(name);
+    if name.bytes().any(|b| b.is_ascii_uppercase()) {
+        name.to_ascii_lowercase().into()
+    } else {
+        name.into()
+    }
+}
+
+/// The path of a target, decoded. None where proxy and app may not agree which path it is: dot segments, empty ones,
+/// parameters, fragments, encoded slashes, backslashes, control characters, what is not UTF-8.
+pub fn path_of(target: &str) -> Option<Cow<'_, str>> {
+    let path = target.split('?').next().unwrap_or_default();
+    let path = if path.is_empty() { "/" } else { path };
+    let encoded = path.to_ascii_lowercase();
+    let decoded = percent_decode_str(path).decode_utf8().ok()?;
+    let ambiguous = encoded.contains("%2f")
+        || encoded.contains("%25")
+        || decoded.contains("//")
+        || decoded.contains(['\\', ';', '#'])
+        || decoded.contains(char::is_control)
+        || decoded.split('/').any(|segment| segment == "." || segment == "..");
+    (decoded.starts_with('/') && !ambiguous).then_some(decoded)
 }
 
 /// One caller and one request, as far as a condition looks at it.
@@ -138,4 +167,45 @@ fn own_text(text: &str) -> Box<dyn Val> {
 fn timestamp<'v>(time: Timestamp) -> Box<dyn Val + 'v> {
     let time = DateTime::from_timestamp_millis(time.millis()).unwrap_or(DateTime::UNIX_EPOCH);
     Box::new(CelTimestamp::from(time.fixed_offset()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_can_be_read_in_two_ways_is_no_path() {
+        for path in [
+            "/public/../admin",
+            "/public/%2e%2e/admin",
+            "/public/..;/admin",
+            "/public/..%3b/admin",
+            "/public;x=/../admin",
+            "//admin",
+            "/public//admin",
+            "/public#/x",
+            "/a/./b",
+            "/a%2Fb",
+            "/a%5cb",
+            "/a\\b",
+            "/a%00b",
+            "/%252e%252e/admin",
+            "admin",
+            "/%ff",
+        ] {
+            assert_eq!(path_of(path), None, "{path}");
+        }
+        assert_eq!(path_of("/caf%C3%A9/x?a=/../b").as_deref(), Some("/café/x"));
+        assert_eq!(path_of("").as_deref(), Some("/"));
+    }
+
+    #[test]
+    fn a_host_is_one_name_however_it_is_written() {
+        for host in
+            ["app.example.com", "App.Example.com:443", "app.example.com.", "app.example.com.:80"]
+        {
+            assert_eq!(host_of(host), "app.example.com");
+        }
+        assert_eq!(host_of("[::1]:3000"), "[::1]");
+    }
 }

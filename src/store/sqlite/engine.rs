@@ -102,8 +102,11 @@ fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> thread::JoinHand
     thread::Builder::new().name(name).spawn(work).expect("the system has a thread for the database")
 }
 
-fn too_slow<T>(_: TrySendError<T>) -> Error {
-    Error::Unavailable("it does not keep up with its queue".into())
+fn too_slow<T>(refused: TrySendError<T>) -> Error {
+    match refused {
+        TrySendError::Full(_) => Error::Unavailable("it does not keep up with its queue".into()),
+        TrySendError::Disconnected(_) => stopped(),
+    }
 }
 
 fn stopped() -> Error {
@@ -246,6 +249,10 @@ impl Writer {
                 }
                 let cause = error.to_string();
                 for write in group {
+                    // What could not be flushed may be recovered all the same.
+                    if let Some(user) = write.touched() {
+                        self.changes.mark(user);
+                    }
                     write.answer(Err(Error::Unavailable(cause.clone())));
                 }
             }

@@ -11,7 +11,7 @@ use rusqlite::{
 };
 
 use self::engine::Engine;
-use super::{Changes, Error, OldPassword, Store};
+use super::{Changes, Error, MAX_SESSIONS, OldPassword, Store};
 use crate::{
     clock::Timestamp,
     password::PasswordHash,
@@ -266,6 +266,7 @@ impl Store for SqliteStore {
             .write(Some(user.id), move |db| {
                 let added = insert_session(db, &user, &session)?;
                 if added {
+                    end_oldest_sessions(db, user.id, session.id)?;
                     db.prepare_cached("UPDATE users SET last_login_at = ?2 WHERE id = ?1")?
                         .execute(params![user.id.to_string(), session.created_at.millis()])?;
                 }
@@ -386,6 +387,17 @@ fn insert_session(db: &Connection, user: &User, session: &Session) -> rusqlite::
             user.password_version.number(),
         ])?;
     Ok(inserted > 0)
+}
+
+/// Whoever logs in again and again does not fill the database.
+fn end_oldest_sessions(db: &Connection, user: UserId, newest: SessionId) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "DELETE FROM sessions WHERE user_id = ?1 AND id <> ?2 AND id NOT IN
+             (SELECT id FROM sessions WHERE user_id = ?1 AND id <> ?2
+              ORDER BY created_at DESC LIMIT ?3)",
+    )?
+    .execute(params![user.to_string(), newest.to_string(), limit_of(MAX_SESSIONS - 1)])?;
+    Ok(())
 }
 
 /// Reads the roles of a user, changes them and writes them back, all in the transaction of the caller.
