@@ -113,8 +113,9 @@ impl DataFolder {
         file.sync_all()?;
         // Unlike a rename, a link never replaces a file that is there.
         fs::hard_link(&unfinished, path)?;
-        fs::remove_file(&unfinished)?;
-        self.sync()
+        // A file that may not stay is taken back, so that the next try finds its place free.
+        let kept = fs::remove_file(&unfinished).and_then(|()| self.sync());
+        kept.inspect_err(|_| drop(fs::remove_file(path)))
     }
 
     /// Makes sure that what was added, renamed or removed in the folder stays so.

@@ -70,8 +70,9 @@ impl DataFolder {
     /// If the file system refuses.
     pub fn promote_next_key(&self) -> Result<(), Error> {
         let path = self.next_key_path();
-        let promoted = fs::rename(&path, self.signing_key_path()).and_then(|()| self.sync());
-        promoted.map_err(|error| io_error(&path, error))
+        fs::rename(&path, self.signing_key_path()).map_err(|error| io_error(&path, error))?;
+        self.sync_after_step();
+        Ok(())
     }
 
     /// Removes the next key.
@@ -80,8 +81,9 @@ impl DataFolder {
     /// If the file system refuses.
     pub fn remove_next_key(&self) -> Result<(), Error> {
         let path = self.next_key_path();
-        let removed = fs::remove_file(&path).and_then(|()| self.sync());
-        removed.map_err(|error| io_error(&path, error))
+        fs::remove_file(&path).map_err(|error| io_error(&path, error))?;
+        self.sync_after_step();
+        Ok(())
     }
 
     /// Reads the retired keys and until when each of them verifies.
@@ -116,10 +118,17 @@ impl DataFolder {
     /// If the file system refuses.
     pub fn remove_retired_key(&self, id: &KeyId) -> Result<(), Error> {
         for file in self.retired_files()?.into_iter().filter(|file| *id == *file.id) {
-            let removed = fs::remove_file(&file.path).and_then(|()| self.sync());
-            removed.map_err(|error| io_error(&file.path, error))?;
+            fs::remove_file(&file.path).map_err(|error| io_error(&file.path, error))?;
+            self.sync_after_step();
         }
         Ok(())
+    }
+
+    /// Whatever the flush says, the files are what they are now, and the keys in use have to follow them.
+    fn sync_after_step(&self) {
+        if let Err(error) = self.sync() {
+            tracing::error!(%error, "a change to the keys is not flushed: it may not outlast a power cut");
+        }
     }
 
     fn retired_files(&self) -> Result<Vec<RetiredFile>, Error> {
