@@ -5,16 +5,15 @@ use std::{borrow::Cow, net::IpAddr};
 use axum::http::{HeaderMap, Method, header, request::Parts};
 use ipnet::IpNet;
 
+use super::attend::peer;
 use crate::{
     clock::Timestamp,
     guard::{ProxyStyle, RequestFacts, host_of, path_of},
 };
 
-/// A request to a guard, and whom it came from.
+/// A request to a guard.
 pub(super) struct Asked<'a> {
     pub(super) parts: &'a Parts,
-    pub(super) peer: IpAddr,
-    pub(super) time: Timestamp,
 }
 
 impl<'a> Asked<'a> {
@@ -25,10 +24,12 @@ impl<'a> Asked<'a> {
         style: Option<ProxyStyle>,
         trusted: &[IpNet],
         wanted: &[&str],
+        time: Timestamp,
     ) -> RequestFacts<'a> {
+        let peer = peer(&self.parts.extensions);
         let account = match style {
             None => Some(Account::own()),
-            Some(style) if is_trusted(self.peer, trusted) => Some(Account::of(style)),
+            Some(style) if is_trusted(peer, trusted) => Some(Account::of(style)),
             Some(_) => None,
         };
         let source = |field: &str, source: fn(&Account) -> &Source| {
@@ -41,18 +42,23 @@ impl<'a> Asked<'a> {
             path: source("path", |account| &account.target).and_then(path_of),
             scheme: source("scheme", |account| &account.scheme).map(Cow::Borrowed),
             address: match style {
-                Some(_) => client(&self.parts.headers, self.peer, trusted),
-                None => Some(self.peer.to_canonical()),
+                Some(_) => client(&self.parts.headers, peer, trusted),
+                None => Some(peer.to_canonical()),
             },
-            time: self.time,
+            time,
         }
     }
 
     /// Whether a browser asks what it may ask (CORS), which it does without a token.
-    pub(super) fn is_preflight(&self, style: Option<ProxyStyle>, trusted: &[IpNet]) -> bool {
+    pub(super) fn is_preflight(
+        &self,
+        style: Option<ProxyStyle>,
+        trusted: &[IpNet],
+        time: Timestamp,
+    ) -> bool {
         let names = [header::ORIGIN, header::ACCESS_CONTROL_REQUEST_METHOD];
         names.iter().all(|name| self.parts.headers.contains_key(name))
-            && self.facts(style, trusted, &["method"]).method.as_deref()
+            && self.facts(style, trusted, &["method"], time).method.as_deref()
                 == Some(Method::OPTIONS.as_str())
     }
 
@@ -149,7 +155,9 @@ fn client(headers: &HeaderMap, peer: IpAddr, trusted: &[IpNet]) -> Option<IpAddr
 
 #[cfg(test)]
 mod tests {
-    use axum::http::Request;
+    use std::net::SocketAddr;
+
+    use axum::{extract::ConnectInfo, http::Request};
 
     use super::*;
 
@@ -166,9 +174,11 @@ mod tests {
     }
 
     fn facts(parts: &Parts, peer: [u8; 4], style: Option<ProxyStyle>) -> String {
-        let asked = Asked { parts, peer: peer.into(), time: Timestamp::from_millis(0) };
+        let mut parts = parts.clone();
+        parts.extensions.insert(ConnectInfo(SocketAddr::from((peer, 9))));
+        let asked = Asked { parts: &parts };
         let RequestFacts { method, host, path, scheme, address, .. } =
-            asked.facts(style, &["127.0.0.0/8".parse().unwrap()], &ALL);
+            asked.facts(style, &["127.0.0.0/8".parse().unwrap()], &ALL, Timestamp::from_millis(0));
         let [method, host, path, scheme] =
             [&method, &host, &path, &scheme].map(|fact| fact.as_deref().unwrap_or("?"));
         let address = address.map_or("?".into(), |address| address.to_string());

@@ -6,12 +6,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use ipnet::IpNet;
-
 use super::{
     Challenge, Error,
     asked::{Asked, guard_name},
-    attend::peer,
     body::{AUTHORIZATION, Private},
     identity::Identity,
     only::{Only, identify},
@@ -52,13 +49,13 @@ pub(super) async fn declared(
     let guards = doorward.guards();
     let guard = guard_name(parts.uri.path()).and_then(|name| guards.by_name(name));
     let guard = guard.ok_or(Error::NotFound)?;
-    let asked = Asked { parts: &parts, peer: peer(&parts.extensions), time: doorward.now() };
+    let asked = Asked { parts: &parts };
     let trusted = &doorward.settings().trusted_proxies;
-    if guard.preflight && asked.is_preflight(guard.proxy, trusted) {
+    if guard.preflight && asked.is_preflight(guard.proxy, trusted, doorward.now()) {
         return Ok(pass(&doorward, guard, None));
     }
     let (challenge, refusal, caller) = match identify(&doorward, &parts.headers).await? {
-        Ok(caller) => match judge(guard, &caller, &asked, trusted) {
+        Ok(caller) => match judge(&doorward, guard, &caller, &asked) {
             None => return Ok(pass(&doorward, guard, Some(&caller))),
             Some(refusal) => (Challenge::InsufficientScope, refusal, Some(caller)),
         },
@@ -75,13 +72,19 @@ pub(super) async fn declared(
 }
 
 /// The refusal of a caller whom the guard does not admit.
-fn judge(guard: &Guard, caller: &Caller, asked: &Asked<'_>, trusted: &[IpNet]) -> Option<Refusal> {
+fn judge(
+    doorward: &Doorward,
+    guard: &Guard,
+    caller: &Caller,
+    asked: &Asked<'_>,
+) -> Option<Refusal> {
     if guard.is_known_to_admit(caller) {
         return None;
     }
-    let request = asked.facts(guard.proxy, trusted, guard.condition.request_fields());
+    let (trusted, now) = (&doorward.settings().trusted_proxies, doorward.now());
+    let request = asked.facts(guard.proxy, trusted, guard.condition.request_fields(), now);
     guard.decide(caller, &request).err()?;
-    let refusal = Refusal::of_caller(&guard.name, caller, asked.time);
+    let refusal = Refusal::of_caller(&guard.name, caller, now);
     let explanation = guard.condition.explain(caller.facts(), &request);
     Some(refusal.explained(guard.condition.text(), explanation))
 }

@@ -66,21 +66,23 @@ pub fn routes(doorward: Doorward) -> Router {
 /// Guards answer every method, because some proxies ask with that of the request that they guard, and every path
 /// below their own, because some put the guarded path there.
 fn guards(doorward: &Doorward) -> Router<Doorward> {
-    let designated = &doorward.settings().designated_segment;
-    [
-        ("guard", any(guard::authenticated)),
-        (designated, any(guard::designated)),
-        ("{guard}", any(guard::declared)),
-    ]
-    .into_iter()
-    .fold(Router::new(), |router, (guard, door)| {
-        let path = format!("/api/auth/{guard}");
-        router
-            .route(&path, door.clone())
-            .route(&format!("{path}/"), door.clone())
-            .route(&format!("{path}/{{*tail}}"), door)
-    })
-    .layer(from_fn(attend::attend_guard))
+    let designated = doorward.settings().designated_segment.as_str();
+    let built_in = [("guard", any(guard::authenticated)), (designated, any(guard::designated))];
+    // A route by name costs less than one with a parameter, which guards have that are declared later.
+    let in_force = doorward.guards();
+    let names = in_force.iter().map(|guard| guard.name.as_str()).chain(["{guard}"]);
+    let declared = names.map(|name| (name, any(guard::declared)));
+    built_in
+        .into_iter()
+        .chain(declared)
+        .fold(Router::new(), |router, (guard, door)| {
+            let path = format!("/api/auth/{guard}");
+            router
+                .route(&path, door.clone())
+                .route(&format!("{path}/"), door.clone())
+                .route(&format!("{path}/{{*tail}}"), door)
+        })
+        .layer(from_fn(attend::attend_guard))
 }
 
 /// The whole service: the routes, and an answer to everything else.
