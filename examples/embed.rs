@@ -39,6 +39,9 @@ async fn reports(Only(user): Only<Colleague>) -> String {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let doorward = Doorward::open(Settings::default()).await?;
+    // Expired sessions are removed and keys rotated only while somebody sees to it.
+    let chores = doorward.clone();
+    tokio::spawn(async move { chores.sweep().await });
     let app = Router::new()
         .route("/hello", get(hello))
         .route("/reports", get(reports))

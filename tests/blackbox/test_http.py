@@ -56,6 +56,15 @@ def test_an_unknown_route_is_answered_with_the_fixed_404(api, path):
     assert_answer(api.get(path), 404, NOT_FOUND)
 
 
+# Some proxies put the guarded path behind that of the guard, so a guard answers for everything below it.
+@pytest.mark.parametrize("tail", ["/", "/x", "/deep/er?query=1"])
+@pytest.mark.parametrize("guard", GUARDS)
+def test_a_guard_decides_the_same_for_every_path_below_its_own(api, ada, miles, guard, tail):
+    assert_answer(api.get(guard + tail), 401, REFUSED)
+    assert api.get(guard + tail, bearer(miles.token)).status == 200
+    assert api.get(guard + tail, bearer(ada.token)).status == api.get(guard, bearer(ada.token)).status
+
+
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "MADEUP"])
 def test_an_unknown_route_is_unknown_for_every_method(api, method):
     assert_answer(api.send(method, "/api/nowhere"), 404, NOT_FOUND)
