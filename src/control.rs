@@ -328,7 +328,9 @@ async fn try_to(
             Some(refusal) => Report::Refusal(Box::new(refusal)),
             None => Report::NoSuchRefusal,
         },
-        Order::Keys | Order::RotateKeys | Order::RevokeKey(_) => keys::carry_out(doorward, order)?,
+        Order::Keys | Order::RotateKeys | Order::RevokeKey(_) => {
+            keys::carry_out(doorward, order).await?
+        }
     })
 }
 

@@ -33,12 +33,6 @@ pub enum Error {
         /// The other process, in words.
         holder: String,
     },
-    /// The key is gone although somebody may hold a token that it signed.
-    #[error(
-        "{} is missing, although users have registered: put it back from your backup, or start once with \
-         --new-signing-key to make a new one, which signs everybody out", .0.display()
-    )]
-    KeyMissing(PathBuf),
     /// The key file holds something else.
     #[error("{}: {UnusableKey}: put the right file back from your backup", .0.display())]
     KeyUnusable(PathBuf),

@@ -10,7 +10,7 @@ use crate::{
     config::{DatabaseUrl, Settings},
     data::{self, DataFolder},
     guard::{DecisionId, GuardSet, Refusal, Refusals},
-    keys::Keys,
+    keys::{self, KeyShelf, Keys},
     password::Hasher,
     policy::Designated,
     session::{Origin, Session},
@@ -44,9 +44,12 @@ struct Inner {
 /// Why Doorward could not be opened. Says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The data folder or the key in it.
+    /// The data folder.
     #[error(transparent)]
     Data(#[from] data::Error),
+    /// The keys.
+    #[error(transparent)]
+    Keys(#[from] keys::Error),
     /// The database.
     #[error("{database}: {error}")]
     Store {
@@ -94,7 +97,8 @@ impl Doorward {
         let tokens_exist =
             missing_key == MissingKey::Refuse && store.has_users().await.map_err(in_store)?;
         let terms = settings.token.clone();
-        let keys = Keys::open(Arc::clone(&folder), tokens_exist, terms, clock.now())?;
+        let shelf = Arc::clone(&folder) as Arc<dyn KeyShelf>;
+        let keys = Keys::open(shelf, tokens_exist, terms, clock.now()).await?;
         folder.keep_reserve();
         Self::assemble(settings, folder, store, keys, clock)
     }
@@ -215,7 +219,7 @@ impl Doorward {
     async fn keep_keys(&self) {
         const EVERY: Duration = Duration::from_secs(10);
         loop {
-            if let Err(error) = self.tend_keys() {
+            if let Err(error) = self.tend_keys().await {
                 tracing::warn!(%error, "cannot tend the keys");
             }
             tokio::time::sleep(EVERY).await;
@@ -225,9 +229,9 @@ impl Doorward {
     /// Has the next key sign once its time has come, and removes retired keys whose last token is gone.
     ///
     /// # Errors
-    /// If the file system refuses.
-    pub fn tend_keys(&self) -> Result<(), data::Error> {
-        self.keys().tend(self.now())
+    /// If the shelf refuses.
+    pub async fn tend_keys(&self) -> Result<(), keys::Error> {
+        self.keys().tend(self.now()).await
     }
 
     async fn keep_tidy(&self) {

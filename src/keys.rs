@@ -1,23 +1,80 @@
-//! The lives of keys: made and published, signing, retired until their last token is gone. Every step is safe on disk
-//! before it counts.
+//! The lives of keys: made and published, signing, retired until their last token is gone. Every step is safe on the
+//! shelf before it counts.
 
-use std::{
-    mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
 
 use crate::{
     clock::Timestamp,
-    data::{self, DataFolder},
+    data, store,
     token::{KeyId, KeySet, SigningKey, TokenMint, TokenTerms},
 };
 
-/// The keys in a data folder, and the mint that uses them.
+/// Where keys are kept: the data folder of one process, or the database that several share.
+#[async_trait]
+pub trait KeyShelf: Send + Sync {
+    /// All keys that are kept.
+    async fn kept(&self) -> Result<Kept, Error>;
+
+    /// Keeps the first key of all, unless there is one.
+    async fn keep_first(&self, key: &SigningKey) -> Result<(), Error>;
+
+    /// Keeps the key that is to sign next, unless there is one.
+    async fn keep_next(&self, key: &SigningKey, signs_at: Timestamp) -> Result<(), Error>;
+
+    /// Puts the next key in the place of the signing one, which stays until then or, without a time, not at all.
+    /// Does nothing if others are in these places.
+    async fn promote(
+        &self,
+        next: &KeyId,
+        signing: &SigningKey,
+        until: Option<Timestamp>,
+    ) -> Result<(), Error>;
+
+    /// Removes a next or a retired key, if it is there.
+    async fn discard(&self, id: &KeyId) -> Result<(), Error>;
+
+    /// How long a change takes at most to reach whoever else uses the shelf.
+    fn reaches_all_within(&self) -> Duration;
+
+    /// Where the signing key is to be found, for whoever misses it.
+    fn place(&self) -> String;
+}
+
+/// What lies on a shelf.
+#[derive(Default)]
+pub struct Kept {
+    /// The key that signs.
+    pub signing: Option<SigningKey>,
+    /// The key that is to sign, and from when on if that is on record.
+    pub next: Option<(SigningKey, Option<Timestamp>)>,
+    /// Keys that no longer sign, and until when they verify.
+    pub retired: Vec<(SigningKey, Timestamp)>,
+}
+
+/// Why a step could not be taken, or the keys could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The data folder says so.
+    #[error(transparent)]
+    Data(#[from] data::Error),
+    /// The database says so.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The key is gone although somebody may hold a token that it signed.
+    #[error(
+        "{0} is missing, although users have registered: put it back from your backup, or start once with \
+         --new-signing-key to make a new one, which signs everybody out"
+    )]
+    Missing(String),
+}
+
+/// The keys on a shelf, and the mint that uses them.
 pub struct Keys {
-    folder: Arc<DataFolder>,
+    shelf: Arc<dyn KeyShelf>,
     mint: Arc<TokenMint>,
     ring: Mutex<Ring>,
 }
@@ -57,27 +114,27 @@ impl Keys {
     /// A token may be signed with a key that has been loaded just before it was retired.
     const SLACK: Duration = Duration::from_secs(60);
 
-    /// Reads the keys of a folder, and makes the first one when nobody can hold a token yet.
+    /// Reads the keys of a shelf, and makes the first one when nobody can hold a token yet.
     ///
     /// # Errors
     /// If one of them is missing or cannot be used.
-    pub fn open(
-        folder: Arc<DataFolder>,
+    pub async fn open(
+        shelf: Arc<dyn KeyShelf>,
         tokens_exist: bool,
         terms: TokenTerms,
         now: Timestamp,
-    ) -> Result<Self, data::Error> {
-        let signing = Arc::new(folder.signing_key(tokens_exist)?);
-        // Nobody could see it while no server ran, so that its time begins anew.
+    ) -> Result<Self, Error> {
+        let mut kept = shelf.kept().await?;
+        if kept.signing.is_none() && !tokens_exist {
+            shelf.keep_first(&SigningKey::generate()).await?;
+            // Another process may have been faster.
+            kept = shelf.kept().await?;
+        }
+        // Nobody could see the next key while no server ran, so that its time begins anew.
         let signs_at = now + terms.publish_before_signing;
-        let next = folder.next_key()?.map(|key| (Arc::new(key), signs_at));
-        // A copy of the key that signs is left over from a step that was cut short.
-        let is_retired = |(key, _): &(SigningKey, _)| key.id() != signing.id();
-        let retired = folder.retired_keys()?.into_iter().filter(is_retired);
-        let retired = retired.map(|(key, until)| (Arc::new(key), until)).collect();
-        let ring = Ring { signing, next, retired };
+        let ring = Ring::of(kept, |_| signs_at).ok_or_else(|| Error::Missing(shelf.place()))?;
         let mint = Arc::new(TokenMint::new(ring.key_set(), terms));
-        Ok(Self { folder, mint, ring: Mutex::new(ring) })
+        Ok(Self { shelf, mint, ring: Mutex::new(ring) })
     }
 
     /// What signs and recognises tokens with these keys.
@@ -86,32 +143,34 @@ impl Keys {
     }
 
     /// All keys, in the order in which they are published.
-    pub fn list(&self) -> Vec<Standing> {
-        self.ring().list()
+    pub async fn list(&self) -> Vec<Standing> {
+        self.ring.lock().await.list()
     }
 
     /// Publishes the next key, unless there is one, and has it sign if its time has come.
     ///
     /// # Errors
-    /// If a key cannot be written.
-    pub fn rotate(&self, now: Timestamp) -> Result<(), data::Error> {
-        let mut ring = self.ring();
-        self.publish_next(&mut ring, now)?;
-        self.sign_with_next(&mut ring, now)
+    /// If the shelf refuses.
+    pub async fn rotate(&self, now: Timestamp) -> Result<(), Error> {
+        let mut ring = self.ring.lock().await;
+        self.publish_next(&mut ring, now).await?;
+        self.sign_with_next(&mut ring, now).await
     }
 
     /// Has the next key sign once its time has come, and removes retired keys whose last token is gone.
     ///
     /// # Errors
-    /// If the file system refuses.
-    pub fn tend(&self, now: Timestamp) -> Result<(), data::Error> {
-        let mut ring = self.ring();
-        let signed = self.sign_with_next(&mut ring, now);
-        while let Some(at) = ring.retired.iter().position(|(_, until)| *until <= now) {
-            self.folder.remove_retired_key(ring.retired[at].0.id())?;
-            let (gone, _) = ring.retired.remove(at);
-            tracing::info!(kid = %gone.id(), "retired key removed");
-            self.mint.replace_keys(ring.key_set());
+    /// If the shelf refuses.
+    pub async fn tend(&self, now: Timestamp) -> Result<(), Error> {
+        let mut ring = self.ring.lock().await;
+        let signed = self.sign_with_next(&mut ring, now).await;
+        let is_over = |(_, until): &&(Arc<SigningKey>, Timestamp)| *until <= now;
+        let over: Vec<_> =
+            ring.retired.iter().filter(is_over).map(|(key, _)| Arc::clone(key)).collect();
+        for key in over {
+            self.shelf.discard(key.id()).await?;
+            tracing::info!(kid = %key.id(), "retired key removed");
+            self.follow_shelf(&mut ring, now).await?;
         }
         signed
     }
@@ -120,70 +179,89 @@ impl Keys {
     /// False if there is no such key.
     ///
     /// # Errors
-    /// If the file system refuses.
-    pub fn revoke(&self, kid: &str, now: Timestamp) -> Result<bool, data::Error> {
-        let mut ring = self.ring();
+    /// If the shelf refuses.
+    pub async fn revoke(&self, kid: &str, now: Timestamp) -> Result<bool, Error> {
+        let mut ring = self.ring.lock().await;
         let Some(Standing { id, stage, .. }) = ring.list().into_iter().find(|key| key.id == *kid)
         else {
             return Ok(false);
         };
         // First of all, so that no copy can come back after a step that was cut short.
-        self.folder.remove_retired_key(&id)?;
-        match stage {
-            Stage::Signing => {
-                let next = self.publish_next(&mut ring, now)?;
-                self.folder.promote_next_key()?;
-                ring.signing = next;
-                ring.next = None;
-            }
-            Stage::Next => {
-                self.folder.remove_next_key()?;
-                ring.next = None;
-            }
-            Stage::Retired => ring.retired.retain(|(key, _)| *key.id() != id),
+        self.shelf.discard(&id).await?;
+        if stage == Stage::Signing {
+            let next = self.publish_next(&mut ring, now).await?;
+            self.shelf.promote(next.id(), &ring.signing, None).await?;
         }
-        self.mint.replace_keys(ring.key_set());
+        self.follow_shelf(&mut ring, now).await?;
         tracing::warn!(%kid, "key revoked: its tokens are refused");
         Ok(true)
     }
 
-    fn publish_next(
+    /// Uses the keys as somebody else has left them on the shelf.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub async fn follow(&self, now: Timestamp) -> Result<(), Error> {
+        self.follow_shelf(&mut *self.ring.lock().await, now).await
+    }
+
+    async fn publish_next(
         &self,
         ring: &mut Ring,
         now: Timestamp,
-    ) -> Result<Arc<SigningKey>, data::Error> {
-        if let Some((next, _)) = &ring.next {
-            return Ok(Arc::clone(next));
+    ) -> Result<Arc<SigningKey>, Error> {
+        if ring.next.is_none() {
+            self.shelf.keep_next(&SigningKey::generate(), self.signs_at(now)).await?;
+            self.follow_shelf(ring, now).await?;
         }
-        let next = Arc::new(self.folder.new_next_key()?);
+        let (next, _) = ring.next.as_ref().ok_or_else(|| self.missing())?;
         tracing::info!(kid = %next.id(), "next signing key published");
-        let signs_at = now + self.mint.terms().publish_before_signing;
-        ring.next = Some((Arc::clone(&next), signs_at));
-        self.mint.replace_keys(ring.key_set());
-        Ok(next)
+        Ok(Arc::clone(next))
     }
 
-    fn sign_with_next(&self, ring: &mut Ring, now: Timestamp) -> Result<(), data::Error> {
+    async fn sign_with_next(&self, ring: &mut Ring, now: Timestamp) -> Result<(), Error> {
         let Some((next, _)) = ring.next.as_ref().filter(|(_, signs_at)| *signs_at <= now) else {
             return Ok(());
         };
         let until = now + self.mint.terms().lifetime + Self::SLACK;
-        self.folder.retire_key(&ring.signing, until)?;
-        self.folder.promote_next_key()?;
+        self.shelf.promote(next.id(), &ring.signing, Some(until)).await?;
         tracing::info!(kid = %next.id(), "signing with the next key");
-        let old = mem::replace(&mut ring.signing, Arc::clone(next));
-        ring.retired.push((old, until));
-        ring.next = None;
+        self.follow_shelf(ring, now).await
+    }
+
+    /// Reads the shelf and has the mint use what lies there, all at once.
+    async fn follow_shelf(&self, ring: &mut Ring, now: Timestamp) -> Result<(), Error> {
+        let kept = self.shelf.kept().await?;
+        let signs_at = |id: &KeyId| match &ring.next {
+            Some((next, at)) if next.id() == id => *at,
+            _ => self.signs_at(now),
+        };
+        *ring = Ring::of(kept, signs_at).ok_or_else(|| self.missing())?;
         self.mint.replace_keys(ring.key_set());
         Ok(())
     }
 
-    fn ring(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    fn missing(&self) -> Error {
+        Error::Missing(self.shelf.place())
+    }
+
+    /// When a key that is published now may sign.
+    fn signs_at(&self, now: Timestamp) -> Timestamp {
+        now + self.mint.terms().publish_before_signing.max(self.shelf.reaches_all_within())
     }
 }
 
 impl Ring {
+    /// None without a key that signs. A next key whose time is not on record signs when `signs_at` says.
+    fn of(kept: Kept, signs_at: impl Fn(&KeyId) -> Timestamp) -> Option<Self> {
+        let next = kept.next.map(|(key, at)| {
+            let at = at.unwrap_or_else(|| signs_at(key.id()));
+            (Arc::new(key), at)
+        });
+        let retired = kept.retired.into_iter().map(|(key, until)| (Arc::new(key), until));
+        Some(Self { signing: Arc::new(kept.signing?), next, retired: retired.collect() })
+    }
+
     fn key_set(&self) -> KeySet {
         let others = self.next.iter().chain(&self.retired).map(|(key, _)| Arc::clone(key));
         KeySet::new(Arc::clone(&self.signing), others)
@@ -204,17 +282,19 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::data::DataFolder;
 
     const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
-    fn open(path: &std::path::Path) -> Keys {
+    async fn open(path: &std::path::Path) -> Keys {
         let terms = TokenTerms {
             issuer: "us".into(),
             audience: "them".into(),
             lifetime: Duration::from_secs(60 * 60),
             publish_before_signing: Duration::ZERO,
         };
-        Keys::open(Arc::new(DataFolder::claim(path).unwrap()), false, terms, NOW).unwrap()
+        let folder = Arc::new(DataFolder::claim(path).unwrap());
+        Keys::open(folder, false, terms, NOW).await.unwrap()
     }
 
     fn published(keys: &Keys) -> usize {
@@ -222,18 +302,18 @@ mod tests {
         set["keys"].as_array().unwrap().len()
     }
 
-    #[test]
-    fn a_step_that_cannot_be_written_down_is_not_taken() {
+    #[tokio::test]
+    async fn a_step_that_cannot_be_written_down_is_not_taken() {
         let folder = tempfile::tempdir().unwrap();
-        let keys = open(folder.path());
-        let before = keys.list();
+        let keys = open(folder.path()).await;
+        let before = keys.list().await;
 
         // Where a key is written before it is put in place.
         let in_the_way = folder.path().join("unfinished");
         fs::create_dir(&in_the_way).unwrap();
-        assert!(keys.rotate(NOW).is_err());
-        assert!(keys.revoke(&before[0].id.to_string(), NOW).is_err());
-        assert_eq!((keys.list(), published(&keys)), (before.clone(), 1));
+        assert!(keys.rotate(NOW).await.is_err());
+        assert!(keys.revoke(&before[0].id.to_string(), NOW).await.is_err());
+        assert_eq!((keys.list().await, published(&keys)), (before.clone(), 1));
         fs::remove_dir(&in_the_way).unwrap();
 
         let signing_key = folder.path().join("signing-key.pem");
@@ -241,29 +321,33 @@ mod tests {
         fs::rename(&signing_key, &put_by).unwrap();
         fs::create_dir(&signing_key).unwrap();
         for _ in 0..2 {
-            assert!(keys.rotate(NOW).is_err());
-            assert_eq!((&keys.list()[0], published(&keys)), (&before[0], 2), "only published");
+            assert!(keys.rotate(NOW).await.is_err());
+            assert_eq!(
+                (&keys.list().await[0], published(&keys)),
+                (&before[0], 1),
+                "nothing follows"
+            );
         }
         fs::remove_dir(&signing_key).unwrap();
         fs::rename(&put_by, &signing_key).unwrap();
 
-        keys.rotate(NOW).unwrap();
-        let after = keys.list();
+        keys.rotate(NOW).await.unwrap();
+        let after = keys.list().await;
         assert_eq!((after.len(), &after[1].id), (2, &before[0].id));
         drop(keys);
-        assert_eq!(open(folder.path()).list(), after);
+        assert_eq!(open(folder.path()).await.list().await, after);
     }
 
-    #[test]
-    fn a_retired_key_stays_for_as_long_as_a_token_lives() {
+    #[tokio::test]
+    async fn a_retired_key_stays_for_as_long_as_a_token_lives() {
         let folder = tempfile::tempdir().unwrap();
-        let keys = open(folder.path());
-        keys.rotate(NOW).unwrap();
-        let until = keys.list()[1].until.unwrap();
+        let keys = open(folder.path()).await;
+        keys.rotate(NOW).await.unwrap();
+        let until = keys.list().await[1].until.unwrap();
         assert_eq!(until, NOW + Duration::from_secs(60 * 60) + Keys::SLACK);
-        keys.tend(Timestamp::from_millis(until.millis() - 1)).unwrap();
+        keys.tend(Timestamp::from_millis(until.millis() - 1)).await.unwrap();
         assert_eq!(published(&keys), 2);
-        keys.tend(until).unwrap();
+        keys.tend(until).await.unwrap();
         assert_eq!(published(&keys), 1);
     }
 }

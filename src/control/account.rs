@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Doorward,
     client::Client,
-    data,
     fault::Fault,
+    keys,
     password::{Busy, Password, PasswordHash},
     reset::ResetCode,
     store::{self, OldPassword},
@@ -36,7 +36,7 @@ pub(super) enum NotDone {
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error(transparent)]
-    Data(#[from] data::Error),
+    Keys(#[from] keys::Error),
 }
 
 /// Adds a user, who is not signed in anywhere.

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Order, Report};
 use crate::{
-    Doorward, data,
-    keys::{Stage, Standing},
+    Doorward,
+    keys::{self, Stage, Standing},
 };
 
 /// A key and what it is for.
@@ -27,12 +27,12 @@ impl From<Standing> for KeyReport {
 }
 
 /// Carries out an order about keys, and reports them as they are then.
-pub(super) fn carry_out(doorward: &Doorward, order: &Order) -> Result<Report, data::Error> {
+pub(super) async fn carry_out(doorward: &Doorward, order: &Order) -> Result<Report, keys::Error> {
     let (keys, now) = (doorward.keys(), doorward.now());
     match order {
-        Order::RotateKeys => keys.rotate(now)?,
-        Order::RevokeKey(kid) if !keys.revoke(kid, now)? => return Ok(Report::NoSuchKey),
+        Order::RotateKeys => keys.rotate(now).await?,
+        Order::RevokeKey(kid) if !keys.revoke(kid, now).await? => return Ok(Report::NoSuchKey),
         _ => {}
     }
-    Ok(Report::Keys(keys.list().into_iter().map(KeyReport::from).collect()))
+    Ok(Report::Keys(keys.list().await.into_iter().map(KeyReport::from).collect()))
 }

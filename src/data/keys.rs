@@ -3,16 +3,82 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
+
+use async_trait::async_trait;
 
 use super::{DataFolder, Error, io_error, tighten};
 use crate::{
     clock::Timestamp,
+    keys::{self, Kept, KeyShelf},
     token::{KeyId, SigningKey, UnusableKey},
 };
 
 const RETIRED: &str = "retired-";
 const PEM: &str = ".pem";
+
+#[async_trait]
+impl KeyShelf for DataFolder {
+    async fn kept(&self) -> Result<Kept, keys::Error> {
+        let signing = read(&self.signing_key_path())?;
+        let next = read(&self.next_key_path())?.map(|key| (key, None));
+        let mut retired = self.retired_keys()?;
+        // A copy of the key that signs is left over from a step that was cut short.
+        retired.retain(|(key, _)| signing.as_ref().is_none_or(|signing| signing.id() != key.id()));
+        Ok(Kept { signing, next, retired })
+    }
+
+    async fn keep_first(&self, key: &SigningKey) -> Result<(), keys::Error> {
+        let path = self.signing_key_path();
+        self.write_key(&path, key)?;
+        tracing::info!(path = %path.display(), "made a signing key: back this file up");
+        Ok(())
+    }
+
+    /// Its time is not on record: nobody can see a key while the one process that uses the folder is not running.
+    async fn keep_next(&self, key: &SigningKey, _: Timestamp) -> Result<(), keys::Error> {
+        let path = self.next_key_path();
+        if !path.exists() {
+            self.write_key(&path, key)?;
+        }
+        Ok(())
+    }
+
+    async fn promote(
+        &self,
+        _: &KeyId,
+        signing: &SigningKey,
+        until: Option<Timestamp>,
+    ) -> Result<(), keys::Error> {
+        if let Some(until) = until {
+            self.retire_key(signing, until)?;
+        }
+        let path = self.next_key_path();
+        fs::rename(&path, self.signing_key_path()).map_err(|error| io_error(&path, error))?;
+        self.sync_after_step();
+        Ok(())
+    }
+
+    async fn discard(&self, id: &KeyId) -> Result<(), keys::Error> {
+        self.remove_retired_key(id)?;
+        let path = self.next_key_path();
+        if read(&path)?.is_some_and(|next| next.id() == id) {
+            fs::remove_file(&path).map_err(|error| io_error(&path, error))?;
+            self.sync_after_step();
+        }
+        Ok(())
+    }
+
+    /// Nobody else uses a data folder.
+    fn reaches_all_within(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn place(&self) -> String {
+        self.signing_key_path().display().to_string()
+    }
+}
 
 impl DataFolder {
     /// Where the key for signing tokens is kept.
@@ -24,73 +90,8 @@ impl DataFolder {
         self.path.join("signing-key-next.pem")
     }
 
-    /// Reads the signing key, or makes one when nobody can hold a token yet.
-    ///
-    /// # Errors
-    /// If the key is missing although `tokens_exist`, or cannot be used.
-    pub fn signing_key(&self, tokens_exist: bool) -> Result<SigningKey, Error> {
-        let path = self.signing_key_path();
-        match read(&path)? {
-            Some(key) => Ok(key),
-            None if tokens_exist => Err(Error::KeyMissing(path)),
-            None => self.new_signing_key(),
-        }
-    }
-
-    /// Makes a new signing key, safe on disk before it is returned.
-    ///
-    /// # Errors
-    /// If there is one already, or it cannot be written.
-    pub fn new_signing_key(&self) -> Result<SigningKey, Error> {
-        let path = self.signing_key_path();
-        let key = self.new_key(&path)?;
-        tracing::info!(path = %path.display(), "made a signing key: back this file up");
-        Ok(key)
-    }
-
-    /// Reads the key that is to sign next, if there is one.
-    ///
-    /// # Errors
-    /// If it cannot be used.
-    pub fn next_key(&self) -> Result<Option<SigningKey>, Error> {
-        read(&self.next_key_path())
-    }
-
-    /// Makes the key that is to sign next, safe on disk before it is returned.
-    ///
-    /// # Errors
-    /// If there is one already, or it cannot be written.
-    pub fn new_next_key(&self) -> Result<SigningKey, Error> {
-        self.new_key(&self.next_key_path())
-    }
-
-    /// Puts the next key in the place of the signing key, in one step.
-    ///
-    /// # Errors
-    /// If the file system refuses.
-    pub fn promote_next_key(&self) -> Result<(), Error> {
-        let path = self.next_key_path();
-        fs::rename(&path, self.signing_key_path()).map_err(|error| io_error(&path, error))?;
-        self.sync_after_step();
-        Ok(())
-    }
-
-    /// Removes the next key.
-    ///
-    /// # Errors
-    /// If the file system refuses.
-    pub fn remove_next_key(&self) -> Result<(), Error> {
-        let path = self.next_key_path();
-        fs::remove_file(&path).map_err(|error| io_error(&path, error))?;
-        self.sync_after_step();
-        Ok(())
-    }
-
     /// Reads the retired keys and until when each of them verifies.
-    ///
-    /// # Errors
-    /// If one of them cannot be used.
-    pub fn retired_keys(&self) -> Result<Vec<(SigningKey, Timestamp)>, Error> {
+    fn retired_keys(&self) -> Result<Vec<(SigningKey, Timestamp)>, Error> {
         let mut keys = Vec::new();
         for RetiredFile { path, id, until } in self.retired_files()? {
             match read(&path)? {
@@ -102,10 +103,7 @@ impl DataFolder {
     }
 
     /// Keeps a copy of a key that is about to stop signing.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn retire_key(&self, key: &SigningKey, until: Timestamp) -> Result<(), Error> {
+    fn retire_key(&self, key: &SigningKey, until: Timestamp) -> Result<(), Error> {
         // Left over if retiring it was cut short before another key signed.
         self.remove_retired_key(key.id())?;
         let name = format!("{RETIRED}{}-{}{PEM}", until.seconds(), key.id());
@@ -113,10 +111,7 @@ impl DataFolder {
     }
 
     /// Removes a retired key, if it is there.
-    ///
-    /// # Errors
-    /// If the file system refuses.
-    pub fn remove_retired_key(&self, id: &KeyId) -> Result<(), Error> {
+    fn remove_retired_key(&self, id: &KeyId) -> Result<(), Error> {
         for file in self.retired_files()?.into_iter().filter(|file| *id == *file.id) {
             fs::remove_file(&file.path).map_err(|error| io_error(&file.path, error))?;
             self.sync_after_step();
@@ -139,12 +134,6 @@ impl DataFolder {
         }
         files.sort_by_key(|file| file.until);
         Ok(files)
-    }
-
-    fn new_key(&self, path: &Path) -> Result<SigningKey, Error> {
-        let key = SigningKey::generate();
-        self.write_key(path, &key)?;
-        Ok(key)
     }
 
     fn write_key(&self, path: &Path, key: &SigningKey) -> Result<(), Error> {
@@ -190,47 +179,56 @@ mod tests {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     }
 
-    #[test]
-    fn the_signing_key_is_private_and_made_only_once() {
-        let parent = tempfile::tempdir().unwrap();
-        let folder = DataFolder::claim(parent.path()).unwrap();
-        let made = folder.signing_key(false).unwrap();
-        assert_eq!(mode(&folder.signing_key_path()), 0o600);
-        assert_eq!(folder.signing_key(true).unwrap().to_pem(), made.to_pem());
-        assert!(folder.new_signing_key().is_err(), "an existing key was replaced");
+    async fn first_key(folder: &DataFolder) -> SigningKey {
+        let key = SigningKey::generate();
+        folder.keep_first(&key).await.unwrap();
+        key
     }
 
-    #[test]
-    fn a_key_that_others_could_read_is_made_private() {
+    #[tokio::test]
+    async fn the_signing_key_is_private_and_kept_only_once() {
         let parent = tempfile::tempdir().unwrap();
         let folder = DataFolder::claim(parent.path()).unwrap();
-        folder.signing_key(false).unwrap();
+        assert!(folder.kept().await.unwrap().signing.is_none());
+        let key = first_key(&folder).await;
+        assert_eq!(mode(&folder.signing_key_path()), 0o600);
+        assert!(folder.keep_first(&SigningKey::generate()).await.is_err(), "a key was replaced");
+        assert_eq!(folder.kept().await.unwrap().signing.unwrap().to_pem(), key.to_pem());
+    }
+
+    #[tokio::test]
+    async fn a_key_that_others_could_read_is_made_private() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = DataFolder::claim(parent.path()).unwrap();
+        first_key(&folder).await;
         fs::set_permissions(folder.signing_key_path(), Permissions::from_mode(0o644)).unwrap();
-        folder.signing_key(true).unwrap();
+        folder.kept().await.unwrap();
         assert_eq!(mode(&folder.signing_key_path()), 0o600);
     }
 
-    #[test]
-    fn a_missing_or_damaged_key_is_refused_when_tokens_exist() {
+    #[tokio::test]
+    async fn a_damaged_key_is_refused() {
         let parent = tempfile::tempdir().unwrap();
         let folder = DataFolder::claim(parent.path()).unwrap();
-        assert!(matches!(folder.signing_key(true), Err(Error::KeyMissing(_))));
         fs::write(folder.signing_key_path(), "not a key").unwrap();
-        assert!(matches!(folder.signing_key(true), Err(Error::KeyUnusable(_))));
-        assert!(matches!(folder.signing_key(false), Err(Error::KeyUnusable(_))));
+        let kept = folder.kept().await;
+        assert!(matches!(kept, Err(keys::Error::Data(Error::KeyUnusable(_)))));
     }
 
-    #[test]
-    fn the_next_key_takes_the_place_of_the_signing_key() {
+    #[tokio::test]
+    async fn the_next_key_takes_the_place_of_the_signing_key() {
         let parent = tempfile::tempdir().unwrap();
         let folder = DataFolder::claim(parent.path()).unwrap();
-        folder.signing_key(false).unwrap();
-        assert!(folder.next_key().unwrap().is_none());
-        let next = folder.new_next_key().unwrap();
-        assert!(folder.new_next_key().is_err(), "a key that may be published was replaced");
-        folder.promote_next_key().unwrap();
-        assert_eq!(folder.signing_key(true).unwrap().id(), next.id());
-        assert!(folder.next_key().unwrap().is_none());
+        let (first, next) = (first_key(&folder).await, SigningKey::generate());
+        let now = Timestamp::from_seconds(0);
+        folder.keep_next(&next, now).await.unwrap();
+        folder.keep_next(&SigningKey::generate(), now).await.unwrap();
+        let (published, _) = folder.kept().await.unwrap().next.unwrap();
+        assert_eq!(published.id(), next.id(), "a key that may be published was replaced");
+        folder.promote(next.id(), &first, None).await.unwrap();
+        let kept = folder.kept().await.unwrap();
+        assert_eq!(kept.signing.unwrap().id(), next.id());
+        assert!(kept.next.is_none() && kept.retired.is_empty());
     }
 
     #[test]

@@ -58,10 +58,10 @@ async fn a_new_key_is_published_before_it_signs() {
     assert_eq!(again.len(), 2, "one next key is enough");
 
     house.let_pass(MINUTE - Duration::from_secs(1));
-    house.doorward.tend_keys().unwrap();
+    house.doorward.tend_keys().await.unwrap();
     assert_eq!(signing(&house).await, first);
     house.let_pass(Duration::from_secs(1));
-    house.doorward.tend_keys().unwrap();
+    house.doorward.tend_keys().await.unwrap();
     assert_eq!(signing(&house).await, after[1].kid);
     assert_eq!(stages(&house).await, [Stage::Signing, Stage::Retired]);
 }
@@ -72,10 +72,10 @@ async fn a_key_that_was_not_published_for_long_enough_waits_again_after_a_restar
     let next = keys(&house, Order::RotateKeys).await.remove(1).kid;
     let house = House::reopen(house.close(), |_| {}).await;
     house.let_pass(MINUTE - Duration::from_secs(1));
-    house.doorward.tend_keys().unwrap();
+    house.doorward.tend_keys().await.unwrap();
     assert_eq!(stages(&house).await, [Stage::Signing, Stage::Next]);
     house.let_pass(Duration::from_secs(1));
-    house.doorward.tend_keys().unwrap();
+    house.doorward.tend_keys().await.unwrap();
     assert_eq!(signing(&house).await, next);
 }
 
@@ -91,13 +91,13 @@ async fn tokens_of_a_retired_key_are_good_to_their_end_and_across_restarts() {
         assert!(is_good(&house, &ada.token).await && is_good(&house, &bob.token).await);
     }
     house.let_pass(DAY - Duration::from_secs(1));
-    house.doorward.tend_keys().unwrap();
+    house.doorward.tend_keys().await.unwrap();
     assert!(is_good(&house, &ada.token).await);
     house.let_pass(MINUTE);
-    house.doorward.tend_keys().unwrap();
+    house.doorward.tend_keys().await.unwrap();
     assert!(keys(&house, Order::Keys).await.iter().any(|key| key.kid == first));
     house.let_pass(Duration::from_secs(1));
-    house.doorward.tend_keys().unwrap();
+    house.doorward.tend_keys().await.unwrap();
     assert!(keys(&house, Order::Keys).await.iter().all(|key| key.kid != first));
     assert!(!is_good(&house, &ada.token).await);
     let house = House::reopen(house.close(), at_once).await;
@@ -178,10 +178,10 @@ async fn a_rotation_cut_short_by_a_crash_leaves_every_token_good() {
     std::fs::copy(&key, folder.path().join(format!("retired-1700000000-{first}.pem"))).unwrap();
     let house = House::reopen(folder, at_once).await;
     assert_eq!(stages(&house).await, [Stage::Signing]);
-    house.doorward.tend_keys().unwrap();
+    house.doorward.tend_keys().await.unwrap();
     assert!(is_good(&house, &ada.token).await);
     keys(&house, Order::RotateKeys).await;
-    house.doorward.tend_keys().unwrap();
+    house.doorward.tend_keys().await.unwrap();
     assert_eq!(stages(&house).await, [Stage::Signing, Stage::Retired]);
     assert!(is_good(&house, &ada.token).await);
 }

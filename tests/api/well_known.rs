@@ -31,7 +31,7 @@ async fn the_key_set_holds_every_key_that_verifies_or_is_to_sign() {
     assert_eq!((set["keys"].as_array().unwrap().len(), &set["keys"][0]), (2, first));
 
     house.let_pass(Duration::from_secs(60));
-    house.doorward.tend_keys().unwrap();
+    house.doorward.tend_keys().await.unwrap();
     let rotated = house.get(KEY_SET).await.json();
     assert_eq!(rotated["keys"], json!([set["keys"][1], first]), "the one that signs comes first");
 
