@@ -1,5 +1,7 @@
 //! One story about users and sessions, told to every store.
 
+mod postgres;
+
 use std::{sync::Arc, time::Duration};
 
 use doorward::{

@@ -1,0 +1,129 @@
+//! A PostgreSQL for the tests of one process: started when first asked for, gone with the process
+//! however that ends. Its programs are those in the folder that DOORWARD_TEST_POSTGRES_BIN names,
+//! else the newest where Debian puts them.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    net::TcpListener,
+    os::unix::fs::chown,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+/// The server trusts whoever connects. The password is there to be found where it must not be.
+const OWNER: &str = "doorward:not-for-the-log";
+
+/// Waits for the end of a pipe whose other end the test process holds: that comes even when the
+/// process is killed. Nothing in the folder is needed after that, so flushing it would only cost time.
+const KEEPER: &str = r#"
+trap '' HUP INT PIPE TERM
+(
+    "$BIN/initdb" -D "$FOLDER/data" -U doorward -A trust -E UTF8 --locale=C --no-sync &&
+    exec "$BIN/postgres" -D "$FOLDER/data" -p "$PORT" -c listen_addresses=127.0.0.1 \
+        -c unix_socket_directories="$FOLDER" -c max_connections=300 -c fsync=off
+) >"$FOLDER/log" 2>&1 &
+until "$BIN/pg_isready" -q -h "$FOLDER" -p "$PORT"; do
+    kill -0 $! 2>/dev/null || { cat "$FOLDER/log" >&2; break; }
+    sleep 0.05
+done
+kill -0 $! 2>/dev/null && echo ready 2>/dev/null && read -r _
+kill -QUIT $! 2>/dev/null
+wait $!
+rm -rf "$FOLDER"
+"#;
+
+/// The URL of an empty database that nobody else has, or none where there is no PostgreSQL.
+pub fn fresh_database() -> Option<String> {
+    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+    static NUMBERS: AtomicU32 = AtomicU32::new(1);
+    let Some(server) = SERVER.get_or_init(|| programs().map(Server::start)) else {
+        println!("left out: no PostgreSQL here");
+        return None;
+    };
+    let name = format!("test_{}", NUMBERS.fetch_add(1, Ordering::Relaxed));
+    server.create_database(&name);
+    Some(format!("postgres://{OWNER}@127.0.0.1:{}/{name}", server.port))
+}
+
+#[expect(clippy::disallowed_methods, reason = "which PostgreSQL to use is the tester's choice")]
+fn programs() -> Option<PathBuf> {
+    if let Some(chosen) = std::env::var_os("DOORWARD_TEST_POSTGRES_BIN") {
+        return Some(chosen.into());
+    }
+    let version = |entry: &fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+    let installed = fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
+    let whole = installed.filter(|entry| entry.path().join("bin/postgres").exists());
+    Some(whole.max_by_key(version)?.path().join("bin"))
+}
+
+struct Server {
+    programs: PathBuf,
+    folder: PathBuf,
+    port: u16,
+    /// Its standard input is the pipe.
+    _keeper: Child,
+}
+
+impl Server {
+    fn start(programs: PathBuf) -> Self {
+        let folder =
+            tempfile::Builder::new().prefix("doorward-postgres-").tempdir().unwrap().keep();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut keeper = shell_for(&folder)
+            .args(["-c", KEEPER])
+            .env("BIN", &programs)
+            .env("FOLDER", &folder)
+            .env("PORT", port.to_string())
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        assert_eq!(said, "ready\n", "PostgreSQL did not start from {programs:?}; its log is above");
+        Self { programs, folder, port, _keeper: keeper }
+    }
+
+    fn create_database(&self, name: &str) {
+        let created = Command::new(self.programs.join("createdb"))
+            .arg("-h")
+            .arg(&self.folder)
+            .args(["-p", &self.port.to_string(), "-U", "doorward", "-T", "template0", name])
+            .status();
+        assert!(created.unwrap().success(), "the database {name} could not be created");
+    }
+}
+
+/// A shell that owns the folder. PostgreSQL does not run as root.
+fn shell_for(folder: &Path) -> Command {
+    if !rustix::process::geteuid().is_root() {
+        return Command::new("sh");
+    }
+    let (user, group) = ["postgres", "nobody"]
+        .into_iter()
+        .find_map(|name| Some((id("-u", name)?, id("-g", name)?)))
+        .expect("every system has nobody");
+    chown(folder, Some(user), Some(group)).unwrap();
+    let mut command = Command::new("setpriv");
+    command.arg(format!("--reuid={user}")).arg(format!("--regid={group}")).arg("--clear-groups");
+    command.arg("sh");
+    command
+}
+
+fn id(which: &str, name: &str) -> Option<u32> {
+    let told = Command::new("id").args([which, name]).stderr(Stdio::null()).output().ok()?;
+    String::from_utf8(told.stdout).ok()?.trim().parse().ok()
+}
+
+#[test]
+fn every_database_is_another_one() {
+    if let (Some(first), Some(second)) = (fresh_database(), fresh_database()) {
+        assert_ne!(first, second);
+    }
+}
