@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use quick_cache::sync::Cache;
@@ -16,7 +17,7 @@ use crate::{
     guard::{CallerFacts, Memo},
     session::Session,
     sighting::{LastNote, Sightings},
-    store::{self, Stamp, Store},
+    store::{self, Hearing, Stamp, Store},
     token::{Claims, TokenMint, Unrecognised},
     user::User,
 };
@@ -95,6 +96,7 @@ struct Known {
     caller: Caller,
     /// Taken before the look-up, so that a change during it makes this stale.
     as_of: Stamp,
+    looked_up_at: Timestamp,
     /// Taken before the signature was checked, for the same reason.
     removals: u64,
     last_note: LastNote,
@@ -103,6 +105,8 @@ struct Known {
 impl Callers {
     /// Tokens remembered at most: about 70 MB when every one of them is in use.
     const REMEMBERED: usize = 100_000;
+    /// Where others write too: whatever may have been missed is noticed after this time.
+    const CONFIRM_EVERY: Duration = Duration::from_secs(60);
 
     /// A memory with nobody in it.
     pub fn new(mint: Arc<TokenMint>, store: Arc<dyn Store>) -> Self {
@@ -129,25 +133,51 @@ impl Callers {
         let known = self.known.get(token).filter(|known| known.removals == removals);
         if let Some(known) = &known
             && now < known.claims.expires_at
-            && self.store.changes().is_current(known.as_of)
+            && self.is_sure_of(known, now)
         {
-            self.sightings.note(known.claims.session_id, &known.last_note, now);
-            return Ok(Ok(known.caller.clone()));
+            return Ok(Ok(self.seen(known, now)));
         }
         // A change to the user does not touch the signature.
-        let claims = match known {
+        let claims = match &known {
             Some(known) if now < known.claims.expires_at => Ok(known.claims),
             Some(_) => Err(Stranger::Expired),
             None => self.check_signature(token, now).map_err(Stranger::from),
         };
         let caller = match claims {
-            Ok(claims) => self.look_up(token, claims, removals, now).await?,
+            Ok(claims) => match (self.look_up(token, claims, removals, now).await, known) {
+                (Err(store::Error::Unavailable(_)), Some(known)) if self.may_rely_on(&known) => {
+                    Ok(self.seen(&known, now))
+                }
+                (outcome, _) => outcome?,
+            },
             Err(stranger) => Err(stranger),
         };
         if caller.is_err() {
             self.known.remove(token);
         }
         Ok(caller)
+    }
+
+    /// Whether what is known need not be looked up.
+    fn is_sure_of(&self, known: &Known, now: Timestamp) -> bool {
+        let changes = self.store.changes();
+        changes.is_current(known.as_of)
+            && match changes.hearing() {
+                Hearing::Alone | Hearing::Away => true,
+                Hearing::Good => now < known.looked_up_at + Self::CONFIRM_EVERY,
+                Hearing::Lost => false,
+            }
+    }
+
+    /// Whether what is known will do when it cannot be looked up.
+    fn may_rely_on(&self, known: &Known) -> bool {
+        let changes = self.store.changes();
+        changes.is_current(known.as_of) && changes.hearing() != Hearing::Lost
+    }
+
+    fn seen(&self, known: &Known, now: Timestamp) -> Caller {
+        self.sightings.note(known.claims.session_id, &known.last_note, now);
+        known.caller.clone()
     }
 
     /// When sessions were last used.
@@ -188,7 +218,8 @@ impl Callers {
         let last_note = LastNote::new(session.last_seen_at);
         self.sightings.note(session.id, &last_note, now);
         let caller = Caller::new(Arc::new(user), Arc::new(session));
-        let known = Known { claims, caller: caller.clone(), as_of, removals, last_note };
+        let (looked_up_at, caller_kept) = (now, caller.clone());
+        let known = Known { claims, caller: caller_kept, as_of, looked_up_at, removals, last_note };
         self.known.insert(token.into(), Arc::new(known));
         Ok(Ok(caller))
     }

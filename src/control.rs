@@ -245,19 +245,20 @@ pub enum Error {
 /// # Errors
 /// If neither can be done.
 pub async fn give(settings: Settings, order: &Order) -> Result<Report, Error> {
-    let DatabaseUrl::Sqlite(file) = &settings.database;
-    if !file.exists() {
+    if let DatabaseUrl::Sqlite(file) = &settings.database
+        && !file.exists()
+    {
         return Err(Error::NoDatabase(settings.database));
     }
-    let folder = settings.database.data_folder().to_owned();
+    let folder = settings.folder().map(Path::to_owned);
     let again = settings.clone();
-    match Doorward::open(settings).await {
-        Ok(_) if matches!(order, Order::Reload) => Err(Error::NotRunning),
-        Ok(doorward) => Ok(carry_out(&doorward, &move || Ok(again.clone()), order).await),
-        Err(OpenError::Data(data::Error::InUse { .. })) => {
+    match (Doorward::open(settings).await, folder) {
+        (Ok(_), _) if matches!(order, Order::Reload) => Err(Error::NotRunning),
+        (Ok(doorward), _) => Ok(carry_out(&doorward, &move || Ok(again.clone()), order).await),
+        (Err(OpenError::Data(data::Error::InUse { .. })), Some(folder)) => {
             send(&folder, order).await.map_err(|error| Error::Unreachable { folder, error })
         }
-        Err(error) => Err(error.into()),
+        (Err(error), _) => Err(error.into()),
     }
 }
 
@@ -423,12 +424,12 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// Listens in the data folder of this Doorward, which is ours alone: a socket that lies there is a leftover.
+    /// Listens in the data folder, which is ours alone: a socket that lies there is a leftover.
     ///
     /// # Errors
     /// If the socket cannot be made.
-    pub fn listen(doorward: &Doorward) -> io::Result<Self> {
-        let socket = DataFolder::socket(doorward.folder().path())?;
+    pub fn listen(folder: &DataFolder) -> io::Result<Self> {
+        let socket = DataFolder::socket(folder.path())?;
         match fs::remove_file(&socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

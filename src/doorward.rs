@@ -1,6 +1,6 @@
 //! Everything that a running Doorward holds, opened once and shared by all doors.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use arc_swap::{ArcSwap, Guard as Borrowed};
 
@@ -14,7 +14,7 @@ use crate::{
     password::Hasher,
     policy::Designated,
     session::{Origin, Session},
-    store::{self, SqliteStore, Store},
+    store::{self, PostgresStore, SqliteStore, Store},
     throttle::Throttle,
     token::TokenMint,
     user::UserId,
@@ -38,7 +38,7 @@ struct Inner {
     refusals: Refusals,
     clock: Clock,
     /// Ours until everything above is gone.
-    folder: Arc<DataFolder>,
+    folder: Option<Arc<DataFolder>>,
 }
 
 /// Why Doorward could not be opened. Says what to do.
@@ -91,21 +91,35 @@ impl Doorward {
         missing_key: MissingKey,
         clock: Clock,
     ) -> Result<Self, OpenError> {
-        let folder = Arc::new(DataFolder::claim(settings.database.data_folder())?);
+        let folder = settings.folder().map(DataFolder::claim).transpose()?.map(Arc::new);
         let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
-        let store = open_store(&settings.database, &folder).map_err(in_store)?;
+        let (store, shelf): (Arc<dyn Store>, Arc<dyn KeyShelf>) =
+            match (&settings.database, &folder) {
+                (DatabaseUrl::Sqlite(file), Some(folder)) => (
+                    Arc::new(open_sqlite(file, folder).map_err(in_store)?),
+                    Arc::clone(folder) as _,
+                ),
+                (DatabaseUrl::Postgres(url), _) => {
+                    let opened = PostgresStore::open(url, settings.postgres.clone()).await;
+                    let store = Arc::new(opened.map_err(in_store)?);
+                    (Arc::clone(&store) as _, store)
+                }
+                (DatabaseUrl::Sqlite(_), None) => {
+                    unreachable!("the embedded database has a folder")
+                }
+            };
         let tokens_exist =
             missing_key == MissingKey::Refuse && store.has_users().await.map_err(in_store)?;
         let terms = settings.token.clone();
-        let shelf = Arc::clone(&folder) as Arc<dyn KeyShelf>;
         let keys = Keys::open(shelf, tokens_exist, terms, clock.now()).await?;
-        folder.keep_reserve();
-        Self::assemble(settings, folder, store, keys, clock)
+        let doorward = Self::assemble(settings, folder, store, keys, clock)?;
+        doorward.keep_reserve();
+        Ok(doorward)
     }
 
     fn assemble(
         settings: Settings,
-        folder: Arc<DataFolder>,
+        folder: Option<Arc<DataFolder>>,
         store: Arc<dyn Store>,
         keys: Keys,
         clock: Clock,
@@ -185,9 +199,16 @@ impl Doorward {
         &self.inner.keys
     }
 
-    /// The folder with the database and the keys.
-    pub fn folder(&self) -> &DataFolder {
-        &self.inner.folder
+    /// The folder that is ours: with the embedded database and its keys, or with nothing but a socket for commands.
+    pub fn folder(&self) -> Option<&DataFolder> {
+        self.inner.folder.as_deref()
+    }
+
+    /// On the disk of the embedded database.
+    fn keep_reserve(&self) {
+        if let (DatabaseUrl::Sqlite(_), Some(folder)) = (&self.settings().database, self.folder()) {
+            folder.keep_reserve();
+        }
     }
 
     pub(crate) fn hasher(&self) -> &Hasher {
@@ -222,7 +243,16 @@ impl Doorward {
             if let Err(error) = self.tend_keys().await {
                 tracing::warn!(%error, "cannot tend the keys");
             }
-            tokio::time::sleep(EVERY).await;
+            tokio::select! {
+                () = self.keys().changed() => self.follow_keys().await,
+                () = tokio::time::sleep(EVERY) => {}
+            }
+        }
+    }
+
+    async fn follow_keys(&self) {
+        if let Err(error) = self.keys().follow(self.now()).await {
+            tracing::error!(%error, "cannot read the keys that somebody else has changed");
         }
     }
 
@@ -240,7 +270,7 @@ impl Doorward {
             if let Err(error) = self.tidy().await {
                 tracing::warn!(%error, "cannot tidy up the sessions");
             }
-            self.inner.folder.keep_reserve();
+            self.keep_reserve();
             tokio::time::sleep(EVERY).await;
         }
     }
@@ -259,9 +289,8 @@ impl Doorward {
     }
 }
 
-/// Opens the store. On a full disk the reserve is given up for it.
-fn open_store(database: &DatabaseUrl, folder: &DataFolder) -> Result<Arc<dyn Store>, store::Error> {
-    let DatabaseUrl::Sqlite(file) = database;
+/// Opens the embedded database. On a full disk the reserve is given up for it.
+fn open_sqlite(file: &Path, folder: &DataFolder) -> Result<SqliteStore, store::Error> {
     let store = match SqliteStore::open(file) {
         Err(store::Error::Unavailable(cause)) if folder.release_reserve() => {
             tracing::warn!(%cause, "gave up the reserve file to open the database: free some disk space");
@@ -269,11 +298,10 @@ fn open_store(database: &DatabaseUrl, folder: &DataFolder) -> Result<Arc<dyn Sto
         }
         opened => opened,
     };
-    match store {
-        Ok(store) => Ok(Arc::new(store)),
-        Err(store::Error::Unavailable(_)) if folder.is_disk_full() => Err(
-            store::Error::Unavailable("the disk is full: free some space and start again".into()),
-        ),
-        Err(error) => Err(error),
-    }
+    store.map_err(|error| match error {
+        store::Error::Unavailable(_) if folder.is_disk_full() => {
+            store::Error::Unavailable("the disk is full: free some space and start again".into())
+        }
+        error => error,
+    })
 }

@@ -24,6 +24,14 @@ macro_rules! id {
             pub fn random() -> Self {
                 Self(uuid::Uuid::new_v4())
             }
+
+            pub(crate) fn uuid(self) -> uuid::Uuid {
+                self.0
+            }
+
+            pub(crate) fn from_uuid(id: uuid::Uuid) -> Self {
+                Self(id)
+            }
         }
 
         impl std::fmt::Display for $name {
@@ -58,6 +66,7 @@ mod tests {
         let id = SomeId::random();
         assert_eq!(id.to_string().parse(), Ok(id));
         assert_eq!(id.to_string().to_uppercase().parse(), Ok(id));
+        assert_eq!(SomeId::from_uuid(id.uuid()), id);
         for other in
             [format!("{{{id}}}"), format!("urn:uuid:{id}"), id.to_string().replace('-', "")]
         {

@@ -42,6 +42,11 @@ pub trait KeyShelf: Send + Sync {
 
     /// Where the signing key is to be found, for whoever misses it.
     fn place(&self) -> String;
+
+    /// Waits until somebody may have changed what lies there; for ever where nobody else does.
+    async fn changed(&self) {
+        std::future::pending().await
+    }
 }
 
 /// What lies on a shelf.
@@ -195,6 +200,11 @@ impl Keys {
         self.follow_shelf(&mut ring, now).await?;
         tracing::warn!(%kid, "key revoked: its tokens are refused");
         Ok(true)
+    }
+
+    /// Waits until somebody else may have left other keys on the shelf.
+    pub async fn changed(&self) {
+        self.shelf.changed().await;
     }
 
     /// Uses the keys as somebody else has left them on the shelf.

@@ -6,10 +6,11 @@ use std::{sync::Arc, time::Duration};
 
 use doorward::{
     clock::Timestamp,
+    config::Settings,
     password::PasswordHash,
     reset::ResetCode,
     session::{Origin, Session, SessionId, TokenId},
-    store::{Error, MAX_SESSIONS, OldPassword, SqliteStore, Store},
+    store::{Error, MAX_SESSIONS, OldPassword, PostgresStore, PostgresUrl, SqliteStore, Store},
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
 
@@ -266,10 +267,35 @@ async fn the_story_on_sqlite() {
     assert_eq!(reopened.users(None, 10).await.unwrap().len(), 2);
 }
 
+/// A store on an empty database, unless there is no PostgreSQL here.
+async fn postgres_store() -> Option<PostgresStore> {
+    Some(open_postgres(&postgres::fresh_database()?).await)
+}
+
+async fn open_postgres(url: &str) -> PostgresStore {
+    let options = Settings::default().postgres;
+    PostgresStore::open(&PostgresUrl::parse(url).unwrap(), options).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_story_on_postgres() {
+    let Some(url) = postgres::fresh_database() else { return };
+    tell(&open_postgres(&url).await).await;
+    let reopened = open_postgres(&url).await;
+    assert_eq!(reopened.users(None, 10).await.unwrap().len(), 2);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_registrations_of_one_address_exactly_one_succeeds() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(SqliteStore::open(&folder.path().join("doorward.db")).unwrap());
+    register_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db")).unwrap()))
+        .await;
+    if let Some(store) = postgres_store().await {
+        register_at_once(Arc::new(store)).await;
+    }
+}
+
+async fn register_at_once(store: Arc<dyn Store>) {
     for round in 0..20 {
         let racing: Vec<_> = (0..50)
             .map(|_| {

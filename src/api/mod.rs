@@ -6,6 +6,7 @@ mod body;
 mod error;
 mod form;
 mod guard;
+mod health;
 mod identity;
 mod login;
 mod logout;
@@ -55,6 +56,8 @@ pub fn routes(doorward: Doorward) -> Router {
         .route("/api/me/export", get(me::export))
         .route("/oauth/introspect", post(oauth::introspect))
         .route("/oauth/revoke", post(oauth::revoke))
+        .route("/livez", get(health::live))
+        .route("/readyz", get(health::ready))
         .route("/.well-known/jwks.json", get(well_known::keys))
         .route("/.well-known/openid-configuration", get(well_known::metadata))
         .route("/.well-known/oauth-authorization-server", get(well_known::metadata))

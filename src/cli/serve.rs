@@ -16,7 +16,7 @@ use tokio::{
 use crate::{
     Doorward, MissingKey, Settings, api,
     clock::Clock,
-    config::Sources,
+    config::{DatabaseUrl, Sources},
     control::{self, Orders, ReadSettings},
     log,
     server::{self, Limits},
@@ -55,13 +55,11 @@ impl Serve {
         let doorward = Doorward::open_with(settings, missing_key, Clock::system()).await?;
         let listener = listen(wanted)
             .with_context(|| format!("cannot listen on {wanted} (choose another with --listen)"))?;
-        let orders = match Orders::listen(&doorward) {
-            Ok(orders) => Some(orders),
-            Err(error) => {
-                tracing::warn!(%error, "commands cannot reach this server: no control socket");
-                None
-            }
-        };
+        let orders = doorward.folder().and_then(|folder| {
+            let refused =
+                |error: &_| tracing::warn!(%error, "commands cannot reach this server: no socket");
+            Orders::listen(folder).inspect_err(refused).ok()
+        });
         let address = listener.local_addr()?;
         tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "listening");
         // Nobody may be reading.
@@ -152,12 +150,18 @@ fn allow_connections(wanted: usize) -> usize {
 /// What a newcomer needs to go on.
 fn welcome(address: SocketAddr, doorward: &Doorward) -> String {
     let database = &doorward.settings().database;
-    let folder = doorward.folder().path();
-    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let place = match (database, doorward.folder()) {
+        (DatabaseUrl::Sqlite(_), Some(folder)) => {
+            let folder = folder.path();
+            let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+            format!("{} ({database})", folder.display())
+        }
+        _ => database.to_string(),
+    };
     format!(
         r#"
   Doorward listens on http://{address}
-  and keeps its data in {folder} ({database})
+  and keeps its data in {place}
 
   Register, log in and pass the guard:
 
@@ -165,7 +169,6 @@ fn welcome(address: SocketAddr, doorward: &Doorward) -> String {
     TOKEN=$(curl -s http://{address}/api/auth/login -H 'Content-Type: application/json' -d '{{"email":"ada@example.com","password":"correct horse"}}' | sed 's/.*"token":"\([^"]*\)".*/\1/')
     curl -s http://{address}/api/auth/guard -H "Authorization: Bearer $TOKEN"
 
-"#,
-        folder = folder.display(),
+"#
     )
 }

@@ -1,6 +1,6 @@
 //! Every setting: how it is called, what it means, what it may be.
 
-use std::{net::IpAddr, num::NonZeroUsize, time::Duration};
+use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
 
@@ -68,11 +68,64 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "database_url",
-        help: "Database; its folder also holds the signing keys",
-        allowed: "sqlite:// and a file, such as sqlite://data/doorward.db or sqlite:///var/lib/doorward/doorward.db",
+        help: "Database: the embedded one, whose folder also holds the signing keys, or PostgreSQL",
+        allowed: "sqlite:// and a file, such as sqlite://data/doorward.db, or postgres:// as libpq reads it, such as \
+                  postgres://user:password@host1,host2/name?sslmode=verify-full",
         secret: true,
         set: |s, text| DatabaseUrl::parse(text).map(|url| s.database = url),
         show: |s| s.database.to_string(),
+    },
+    Key {
+        name: "database.password_file",
+        help: "File with the password for PostgreSQL, read for each connection; none takes it from the URL",
+        allowed: "none, or a file",
+        secret: false,
+        set: |s, text| parse_path(text).map(|path| s.postgres.password_file = path),
+        show: |s| show_path(s.postgres.password_file.as_ref()),
+    },
+    Key {
+        name: "database.connections",
+        help: "Connections for writing to PostgreSQL at most; reading and listening take three more",
+        allowed: "a number from 1 to 100",
+        secret: false,
+        set: |s, text| parse_in(text, 1..=100).map(|number| s.postgres.connections = number),
+        show: |s| s.postgres.connections.to_string(),
+    },
+    Key {
+        name: "database.statements",
+        help: "How statements are sent to PostgreSQL: unnamed goes through every pooler, named saves it work",
+        allowed: "unnamed or named",
+        secret: false,
+        set: |s, text| {
+            s.postgres.named_statements = match text {
+                "unnamed" => false,
+                "named" => true,
+                _ => return None,
+            };
+            Some(())
+        },
+        show: |s| if s.postgres.named_statements { "named" } else { "unnamed" }.into(),
+    },
+    Key {
+        name: "database.outage_grace",
+        help: "How long guards still admit callers that they know while PostgreSQL is away",
+        allowed: "a duration from 1s to 1h, such as 60s or 10m",
+        secret: false,
+        set: |s, text| {
+            let range = Duration::from_secs(1)..=Duration::from_secs(60 * 60);
+            let grace = parse_duration(text).filter(|grace| range.contains(grace))?;
+            s.postgres.outage_grace = grace;
+            Some(())
+        },
+        show: |s| show_duration(s.postgres.outage_grace),
+    },
+    Key {
+        name: "data_folder",
+        help: "Folder in which commands reach a server that runs on PostgreSQL; each server needs its own",
+        allowed: "none, or a folder",
+        secret: false,
+        set: |s, text| parse_path(text).map(|path| s.data_folder = path),
+        show: |s| show_path(s.data_folder.as_ref()),
     },
     Key {
         name: "token.lifetime",
@@ -316,6 +369,15 @@ fn show_list(items: impl Iterator<Item = String>) -> String {
 /// The clients as the setting has them.
 pub(crate) fn show_clients(clients: &OAuthClients) -> String {
     show_list(clients.iter().map(ToString::to_string))
+}
+
+/// The outer one is none if the text is not a path at all.
+fn parse_path(text: &str) -> Option<Option<PathBuf>> {
+    (!text.is_empty()).then(|| (text != NONE).then(|| text.into()))
+}
+
+fn show_path(path: Option<&PathBuf>) -> String {
+    path.map_or_else(|| NONE.into(), |path| path.display().to_string())
 }
 
 fn parse_in<T: std::str::FromStr + PartialOrd>(

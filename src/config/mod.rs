@@ -26,6 +26,7 @@ use crate::{
     nearest::nearest,
     oauth_client::OAuthClients,
     password::{Cost, PasswordLength},
+    store::{PostgresOptions, PostgresUrl},
     token::TokenTerms,
 };
 
@@ -38,6 +39,10 @@ pub struct Settings {
     pub public_url: Option<PublicUrl>,
     /// Where users and sessions are kept.
     pub database: DatabaseUrl,
+    /// How PostgreSQL is used.
+    pub postgres: PostgresOptions,
+    /// Where commands reach this instance if its database is PostgreSQL; nowhere without one.
+    pub data_folder: Option<PathBuf>,
     /// Whom tokens come from and are for, and how long they live.
     pub token: TokenTerms,
     /// From signing in to having to do so again.
@@ -76,6 +81,13 @@ impl Default for Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 3000)),
             public_url: None,
             database: DatabaseUrl::Sqlite("data/doorward.db".into()),
+            postgres: PostgresOptions {
+                password_file: None,
+                connections: 8,
+                named_statements: false,
+                outage_grace: Duration::from_secs(60),
+            },
+            data_folder: None,
             token: TokenTerms {
                 issuer: "doorward".into(),
                 audience: "doorward".into(),
@@ -109,31 +121,29 @@ fn loopback() -> [IpNet; 2] {
 /// Which database, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseUrl {
-    /// A file of the embedded database.
+    /// A file of the embedded database, which its folder belongs to as well.
     Sqlite(PathBuf),
+    /// PostgreSQL, which several instances may share.
+    Postgres(PostgresUrl),
 }
 
 impl DatabaseUrl {
-    /// The folder that holds the database and what belongs to it.
-    pub fn data_folder(&self) -> &Path {
-        let Self::Sqlite(file) = self;
-        match file.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        }
-    }
-
     fn parse(text: &str) -> Option<Self> {
-        let file = text.strip_prefix("sqlite://")?;
+        let Some(file) = text.strip_prefix("sqlite://") else {
+            return PostgresUrl::parse(text).map(Self::Postgres);
+        };
         let names_a_file = !file.is_empty() && !file.ends_with('/') && !file.contains(['?', '#']);
         names_a_file.then(|| Self::Sqlite(file.into()))
     }
 }
 
+/// Never shows a password.
 impl fmt::Display for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Sqlite(file) = self;
-        write!(f, "sqlite://{}", file.display())
+        match self {
+            Self::Sqlite(file) => write!(f, "sqlite://{}", file.display()),
+            Self::Postgres(url) => url.fmt(f),
+        }
     }
 }
 
@@ -211,6 +221,17 @@ impl Sources {
 }
 
 impl Settings {
+    /// The folder that belongs to this process: that of the embedded database, or the one that was chosen.
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.database {
+            DatabaseUrl::Sqlite(file) => match file.parent() {
+                Some(folder) if folder != Path::new("") => Some(folder),
+                _ => Some(Path::new(".")),
+            },
+            DatabaseUrl::Postgres(_) => self.data_folder.as_deref(),
+        }
+    }
+
     /// How others reach the service, without a slash at the end.
     pub fn public_base(&self) -> String {
         self.public_url
@@ -238,6 +259,14 @@ impl Settings {
         if min > max {
             return Err(Error(format!(
                 "password.min_length: {min} is not a number up to password.max_length, which is {max}"
+            )));
+        }
+        if let (Some(folder), DatabaseUrl::Sqlite(_)) = (&settings.data_folder, &settings.database)
+        {
+            return Err(Error(format!(
+                "data_folder: \"{}\" is not for the embedded database, whose folder is that of its file: \
+                 leave data_folder out",
+                folder.display()
             )));
         }
         let segment = &settings.designated_segment;
@@ -494,7 +523,7 @@ mod tests {
         let path = path.to_str().unwrap();
         let settings = load(&[], &[("DOORWARD_DATABASE_URL_FILE", path)], "").unwrap();
         assert_eq!(settings.database, DatabaseUrl::Sqlite("/srv/auth/users.db".into()));
-        assert_eq!(settings.database.data_folder(), Path::new("/srv/auth"));
+        assert_eq!(settings.folder(), Some(Path::new("/srv/auth")));
 
         let both =
             [("DOORWARD_DATABASE_URL_FILE", path), ("DOORWARD_DATABASE_URL", "sqlite://a.db")];
@@ -510,7 +539,8 @@ mod tests {
     #[test]
     fn a_database_without_a_folder_lives_in_the_current_one() {
         let url = DatabaseUrl::parse("sqlite://users.db").unwrap();
-        assert_eq!(url.data_folder(), Path::new("."));
+        let settings = Settings { database: url, ..Settings::default() };
+        assert_eq!(settings.folder(), Some(Path::new(".")));
         for bad in ["", "sqlite:", "sqlite://", "sqlite://data/", "users.db", "sqlite://a.db?x=1"] {
             assert_eq!(DatabaseUrl::parse(bad), None, "{bad}");
         }

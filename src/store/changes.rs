@@ -2,7 +2,8 @@
 
 use std::{
     hash::{BuildHasher, RandomState},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::{Duration, Instant},
 };
 
 use crate::user::UserId;
@@ -12,6 +13,30 @@ use crate::user::UserId;
 pub struct Changes {
     counts: Box<[AtomicU64]>,
     slots: RandomState,
+    /// None where nobody else writes.
+    others: Option<Others>,
+}
+
+/// What is known of those who write to the same database.
+struct Others {
+    began: Instant,
+    /// When the database last told what they had changed: milliseconds after `began`.
+    heard_at: AtomicU64,
+    is_away: AtomicBool,
+    grace: Duration,
+}
+
+/// How far what is remembered can be relied upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hearing {
+    /// Nobody else changes anything.
+    Alone,
+    /// What others change is heard of.
+    Good,
+    /// The database is away, not yet for too long.
+    Away,
+    /// Nothing has been heard for too long.
+    Lost,
 }
 
 /// The state of a user at some moment.
@@ -24,10 +49,55 @@ pub struct Stamp {
 impl Changes {
     const SLOTS: usize = 4096;
 
-    pub(super) fn new() -> Self {
+    /// For a database that nobody else writes to.
+    pub(super) fn alone() -> Self {
         Self {
             counts: (0..Self::SLOTS).map(|_| AtomicU64::new(0)).collect(),
             slots: RandomState::new(),
+            others: None,
+        }
+    }
+
+    /// For a database that others write to as well, and that may be away for some time.
+    pub(super) fn shared(grace: Duration) -> Self {
+        let (heard_at, is_away) = (AtomicU64::new(0), AtomicBool::new(false));
+        let others = Others { began: Instant::now(), heard_at, is_away, grace };
+        Self { others: Some(others), ..Self::alone() }
+    }
+
+    /// How far what is remembered can be relied upon.
+    pub fn hearing(&self) -> Hearing {
+        let Some(others) = &self.others else { return Hearing::Alone };
+        let heard_at = Duration::from_millis(others.heard_at.load(Ordering::Acquire));
+        if others.began.elapsed().saturating_sub(heard_at) > others.grace {
+            Hearing::Lost
+        } else if others.is_away.load(Ordering::Acquire) {
+            Hearing::Away
+        } else {
+            Hearing::Good
+        }
+    }
+
+    /// Notes that the database has told all that others have changed.
+    pub(super) fn heard(&self) {
+        if let Some(others) = &self.others {
+            let millis = u64::try_from(others.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            others.heard_at.store(millis, Ordering::Release);
+            others.is_away.store(false, Ordering::Release);
+        }
+    }
+
+    /// Notes that the database does not answer.
+    pub(super) fn heard_nothing(&self) {
+        if let Some(others) = &self.others {
+            others.is_away.store(true, Ordering::Release);
+        }
+    }
+
+    /// Notes that anybody may have changed.
+    pub(super) fn mark_all(&self) {
+        for count in &self.counts {
+            count.fetch_add(1, Ordering::AcqRel);
         }
     }
 

@@ -1,12 +1,14 @@
 //! Where users and sessions are kept: the only floor that knows SQL. Each method is one transaction.
 
 mod changes;
+mod postgres;
 mod sqlite;
 
 use async_trait::async_trait;
 
 pub use self::{
-    changes::{Changes, Stamp},
+    changes::{Changes, Hearing, Stamp},
+    postgres::{PostgresOptions, PostgresStore, PostgresUrl},
     sqlite::SqliteStore,
 };
 use crate::{
@@ -122,6 +124,11 @@ pub trait Store: Send + Sync {
 
     /// Tells what has changed since it was last looked at.
     fn changes(&self) -> &Changes;
+
+    /// Whether it answers at present.
+    async fn check(&self) -> Result<(), Error> {
+        self.has_users().await.map(drop)
+    }
 }
 
 /// Sessions that one user can have at a time.

@@ -111,7 +111,7 @@ async fn every_answer_has_a_request_id_of_its_own() {
 async fn a_damaged_database_is_a_failure_of_ours_and_never_a_refusal() {
     let house = House::open().await;
     let token = house.register("Ada", "ada@example.com").await.token;
-    let DatabaseUrl::Sqlite(file) = &house.doorward.settings().database;
+    let DatabaseUrl::Sqlite(file) = &house.doorward.settings().database else { panic!() };
     rusqlite::Connection::open(file).unwrap().execute_batch("DROP TABLE sessions").unwrap();
     let failed = (500, r#"{"message":"Something went wrong. Please try again."}"#);
     assert_eq!(house.guard("guard", &token).await.told(), failed);

@@ -35,7 +35,7 @@ type Read = Box<dyn FnOnce(rusqlite::Result<&Connection>) + Send>;
 impl Engine {
     pub(super) fn start(file: &Path) -> Result<Self, Error> {
         let database = Arc::new(Database::new(file));
-        let changes = Arc::new(Changes::new());
+        let changes = Arc::new(Changes::alone());
         let mut writer = Writer {
             db: Some(database.open_and_migrate()?),
             database: Arc::clone(&database),

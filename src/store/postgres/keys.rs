@@ -1,0 +1,112 @@
+//! The keys, on a shelf that all instances share.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{
+    PostgresStore, column,
+    engine::{About, Plan},
+    statements as sql, tail,
+};
+use crate::{
+    clock::Timestamp,
+    keys::{self, Kept, KeyShelf},
+    store::Error,
+    token::{KeyId, SigningKey},
+};
+
+const SIGNING: &str = "signing";
+const NEXT: &str = "next";
+
+#[async_trait]
+impl KeyShelf for PostgresStore {
+    async fn kept(&self) -> Result<Kept, keys::Error> {
+        let mut kept = Kept::default();
+        for row in &self.engine.read(sql::KEYS, []).await? {
+            let (place, kid): (String, String) = (column(row, 0)?, column(row, 1)?);
+            let pem: String = column(row, 2)?;
+            let until = column::<Option<i64>>(row, 3)?.map(Timestamp::from_millis);
+            let key = SigningKey::from_pem(&pem).map_err(|error| {
+                let cause = format!("the key {kid} in the table signing_keys: {error}");
+                Error::Failed(cause.into())
+            })?;
+            match (place.as_str(), until) {
+                (SIGNING, _) => kept.signing = Some(key),
+                (NEXT, at) => kept.next = Some((key, at)),
+                (_, Some(until)) => kept.retired.push((key, until)),
+                (_, None) => {}
+            }
+        }
+        Ok(kept)
+    }
+
+    async fn keep_first(&self, key: &SigningKey) -> Result<(), keys::Error> {
+        self.keep(SIGNING, key, None).await?;
+        tracing::info!("made a signing key, kept in the database");
+        Ok(())
+    }
+
+    async fn keep_next(&self, key: &SigningKey, signs_at: Timestamp) -> Result<(), keys::Error> {
+        Ok(self.keep(NEXT, key, Some(signs_at)).await?)
+    }
+
+    async fn promote(
+        &self,
+        next: &KeyId,
+        signing: &SigningKey,
+        until: Option<Timestamp>,
+    ) -> Result<(), keys::Error> {
+        let (next, old) = (next.to_string(), signing.id().to_string());
+        let decide = move |_, _: Option<&_>| {
+            let (next, old) = (next.clone(), old.clone());
+            let plan = Plan::new(());
+            let plan = match until {
+                Some(until) => {
+                    let place = format!("retired {old}");
+                    let values = [next.clone().into(), old.into(), place.into(), until.into()];
+                    plan.then(sql::RETIRE_KEY, values)
+                }
+                None => plan.then(sql::DROP_SIGNING_KEY, [next.clone().into(), old.into()]),
+            };
+            plan.then(sql::PROMOTE_KEY, [next.into()])
+        };
+        Ok(self.engine.write(About::Keys, decide).await?)
+    }
+
+    async fn discard(&self, id: &KeyId) -> Result<(), keys::Error> {
+        let id = id.to_string();
+        let decide =
+            move |_, _: Option<&_>| Plan::new(()).then(sql::DISCARD_KEY, [id.clone().into()]);
+        Ok(self.engine.write(About::Keys, decide).await?)
+    }
+
+    fn reaches_all_within(&self) -> Duration {
+        tail::REACHES_ALL_WITHIN
+    }
+
+    fn place(&self) -> String {
+        "the signing key in the table signing_keys".into()
+    }
+
+    async fn changed(&self) {
+        // The sender lives as long as the store.
+        let _ = self.engine.keys_changed().subscribe().changed().await;
+    }
+}
+
+impl PostgresStore {
+    async fn keep(
+        &self,
+        place: &'static str,
+        key: &SigningKey,
+        until: Option<Timestamp>,
+    ) -> Result<(), Error> {
+        let (kid, pem) = (key.id().to_string(), key.to_pem());
+        let decide = move |_, _: Option<&_>| {
+            let values = [place.into(), kid.clone().into(), pem.as_str().into(), until.into()];
+            Plan::new(()).then(sql::KEEP_KEY, values)
+        };
+        self.engine.write(About::Keys, decide).await
+    }
+}

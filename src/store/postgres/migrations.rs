@@ -1,0 +1,73 @@
+//! Brings the schema up to date: numbered files of statements that can each be run again, so that any number of
+//! instances may do it at once, and an engine without transactional DDL will do.
+
+use std::time::Duration;
+
+use tokio_postgres::error::SqlState;
+
+use super::{column, connection::Connection, engine::jitter, statements};
+use crate::store::Error;
+
+/// In order, never changed once released. The highest number of those applied is in `schema_versions`.
+pub(super) const MIGRATIONS: &[&str] =
+    &[include_str!("../../../migrations/postgres/0001_everything.sql")];
+
+pub(super) const VERSIONS: &str =
+    "CREATE TABLE IF NOT EXISTS schema_versions (version BIGINT NOT NULL PRIMARY KEY)";
+
+pub(super) async fn apply(db: &Connection) -> Result<(), Error> {
+    run(db, VERSIONS).await?;
+    let rows = db.query(statements::SCHEMA_VERSION, &[]).await?;
+    let found: Option<i64> = rows.first().map(|row| column(row, 0)).transpose()?.flatten();
+    let found = usize::try_from(found.unwrap_or(0)).unwrap_or(usize::MAX);
+    let known = MIGRATIONS.len();
+    if found > known {
+        return Err(Error::Failed(
+            format!(
+                "the database was written by a newer doorward (schema {found}, this one knows {known}): \
+                 start that version, or restore a backup from before the upgrade"
+            )
+            .into(),
+        ));
+    }
+    for (number, migration) in (1_i64..).zip(MIGRATIONS).skip(found) {
+        for statement in statements_of(migration) {
+            run(db, statement).await?;
+        }
+        db.execute(statements::ADD_SCHEMA_VERSION, &[number.into()]).await?;
+    }
+    Ok(())
+}
+
+/// Runs a statement of the schema. Two instances that make the same table collide in PostgreSQL's own catalogue.
+async fn run(db: &Connection, statement: &str) -> Result<(), Error> {
+    const TRIES: usize = 20;
+    for _ in 0..TRIES {
+        match db.batch(statement).await {
+            Ok(()) => return Ok(()),
+            Err(error) if error.code().is_some_and(is_collision) => {
+                tokio::time::sleep(jitter(Duration::from_millis(100))).await;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Error::Unavailable("other instances are making the schema".into()))
+}
+
+fn is_collision(code: &SqlState) -> bool {
+    [
+        SqlState::UNIQUE_VIOLATION,
+        SqlState::DUPLICATE_TABLE,
+        SqlState::DUPLICATE_OBJECT,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        // "tuple concurrently updated"
+        SqlState::INTERNAL_ERROR,
+    ]
+    .contains(code)
+}
+
+/// The statements of a file. None of ours has a semicolon within.
+pub(super) fn statements_of(migration: &str) -> impl Iterator<Item = &str> {
+    migration.split(';').map(str::trim).filter(|statement| !statement.is_empty())
+}

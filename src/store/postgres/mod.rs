@@ -1,0 +1,469 @@
+//! PostgreSQL, shared by any number of instances: what is asked of it. How it is asked is the engine's business.
+
+mod connection;
+mod engine;
+mod keys;
+mod migrations;
+mod statements;
+mod tail;
+mod tls;
+mod url;
+
+use std::{
+    str::FromStr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use tokio_postgres::{Row, types::FromSql};
+use uuid::Uuid;
+
+use self::{
+    connection::Value,
+    engine::{About, Engine, Plan},
+    statements as sql,
+};
+pub use self::{engine::PostgresOptions, url::PostgresUrl};
+use super::{Changes, Error, MAX_SESSIONS, OldPassword, Store};
+use crate::{
+    clock::Timestamp,
+    password::PasswordHash,
+    reset::ResetDigest,
+    session::{Origin, Session, SessionId, TokenId},
+    user::{Email, EmailKey, Name, PasswordVersion, Role, Roles, User, UserId},
+};
+
+/// Users and sessions in PostgreSQL.
+pub struct PostgresStore {
+    engine: Arc<Engine>,
+}
+
+impl PostgresStore {
+    /// How long a database that is only just starting is waited for.
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    /// Connects to the database and brings its schema up to date.
+    ///
+    /// # Errors
+    /// If it cannot be reached, or was written by a newer version.
+    pub async fn open(url: &PostgresUrl, options: PostgresOptions) -> Result<Self, Error> {
+        let engine = Engine::new(url, options).map_err(|error| Error::Failed(error.into()))?;
+        let began = Instant::now();
+        loop {
+            let outcome = match engine.connector().connect().await {
+                Ok(db) => migrations::apply(&db).await,
+                Err(error) => Err(error.into()),
+            };
+            match outcome {
+                Ok(()) => break,
+                Err(Error::Unavailable(cause)) if began.elapsed() < Self::PATIENCE => {
+                    tracing::warn!(%cause, "waiting for the database");
+                    tokio::time::sleep(Duration::from_millis(500)).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        engine.answers();
+        let engine = Arc::new(engine);
+        tokio::spawn(tail::listen(Arc::downgrade(&engine)));
+        Ok(Self { engine })
+    }
+
+    async fn read_user(
+        &self,
+        sql: &'static str,
+        values: impl Into<Vec<Value>>,
+    ) -> Result<Option<User>, Error> {
+        self.engine.read(sql, values).await?.first().map(|row| user(row, 0)).transpose()
+    }
+
+    /// Changes a user's row, if there is one and `change` finds something to do.
+    async fn change<T: Clone + Send + Sync + 'static>(
+        &self,
+        id: UserId,
+        otherwise: T,
+        change: impl Fn(Uuid, &Locked) -> Option<Plan<T>> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        let decide = move |number, locked: Option<&Locked>| {
+            let plan = locked.and_then(|locked| change(number, locked));
+            plan.unwrap_or_else(|| Plan::nothing(otherwise.clone()))
+        };
+        self.engine.write(About::User(id), decide).await
+    }
+}
+
+/// A user whose row nobody else can change now.
+struct Locked {
+    user: User,
+    reset_code: Option<(Vec<u8>, Timestamp)>,
+}
+
+impl Locked {
+    fn read(row: &Row) -> Result<Self, Error> {
+        let digest: Option<Vec<u8>> = column(row, sql::USER_COLUMNS)?;
+        let expires_at = column::<Option<i64>>(row, sql::USER_COLUMNS + 1)?;
+        let reset_code = digest.zip(expires_at.map(Timestamp::from_millis));
+        Ok(Self { user: user(row, 0)?, reset_code })
+    }
+
+    /// Whether the old password is as whoever sets a new one expects.
+    fn agrees_with(&self, old: &OldPassword, now: Timestamp) -> bool {
+        match old {
+            OldPassword::Known(version) => self.user.password_version == *version,
+            OldPassword::Forgotten(code) => self
+                .reset_code
+                .as_ref()
+                .is_some_and(|(digest, end)| digest == code.as_bytes() && *end > now),
+            OldPassword::Overruled => true,
+        }
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn add_user(&self, user: &User, session: Option<&Session>) -> Result<(), Error> {
+        let id = user.id;
+        let (user, session) = (user_values(user), session.map(session_values));
+        let decide = move |_, _: Option<&_>| {
+            let plan = Plan::new(()).then(sql::ADD_USER, user.clone());
+            match session.clone() {
+                Some(session) => plan.then(sql::ADD_SESSION, session),
+                None => plan,
+            }
+        };
+        self.engine.write(About::NewUser(id), decide).await
+    }
+
+    async fn user_by_id(&self, id: UserId) -> Result<Option<User>, Error> {
+        self.read_user(sql::USER_BY_ID, [id.into()]).await
+    }
+
+    async fn user_by_email(&self, email: &EmailKey) -> Result<Option<User>, Error> {
+        // PostgreSQL has no text with NUL in it, and no key is empty.
+        let key = if email.as_str().contains('\0') { "" } else { email.as_str() };
+        self.read_user(sql::USER_BY_EMAIL, [key.into()]).await
+    }
+
+    async fn user_by_reset_code(
+        &self,
+        code: &ResetDigest,
+        now: Timestamp,
+    ) -> Result<Option<User>, Error> {
+        self.read_user(sql::USER_BY_RESET_CODE, [code.as_bytes().to_vec().into(), now.into()]).await
+    }
+
+    async fn users(&self, after: Option<&EmailKey>, limit: usize) -> Result<Vec<User>, Error> {
+        let after = after.map_or("", EmailKey::as_str);
+        let rows = self.engine.read(sql::USERS, [after.into(), limit_of(limit)]).await?;
+        rows.iter().map(|row| user(row, 0)).collect()
+    }
+
+    async fn has_users(&self) -> Result<bool, Error> {
+        Ok(!self.engine.read(sql::HAS_USERS, []).await?.is_empty())
+    }
+
+    async fn change_user(
+        &self,
+        id: UserId,
+        name: Option<&Name>,
+        email: Option<&Email>,
+        now: Timestamp,
+    ) -> Result<Option<User>, Error> {
+        let (name, email) = (name.cloned(), email.cloned());
+        self.change(id, None, move |_, locked| {
+            let mut user = locked.user.clone();
+            user.name = name.clone().unwrap_or(user.name);
+            user.email = email.clone().unwrap_or(user.email);
+            user.updated_at = now;
+            let values = [
+                id.into(),
+                user.name.as_str().into(),
+                user.email.as_str().into(),
+                user.email.key().as_str().into(),
+                now.into(),
+            ];
+            Some(Plan::new(Some(user)).then(sql::SET_NAME_AND_EMAIL, values))
+        })
+        .await
+    }
+
+    async fn replace_password_hash(
+        &self,
+        id: UserId,
+        old: &PasswordHash,
+        new: &PasswordHash,
+    ) -> Result<(), Error> {
+        let (old, new) = (old.clone(), new.clone());
+        self.change(id, (), move |_, locked| {
+            let is_as_it_was = locked.user.password_hash.as_ref() == Some(&old);
+            let values = [id.into(), new.as_phc().into()];
+            is_as_it_was.then(|| Plan::new(()).then(sql::REPLACE_PASSWORD_HASH, values))
+        })
+        .await
+    }
+
+    async fn grant_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error> {
+        let role = role.clone();
+        self.change_roles(id, now, move |roles| roles.grant(role.clone())).await
+    }
+
+    async fn revoke_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error> {
+        let role = role.clone();
+        self.change_roles(id, now, move |roles| roles.revoke(&role)).await
+    }
+
+    async fn set_password(
+        &self,
+        id: UserId,
+        old: OldPassword,
+        new: &PasswordHash,
+        keep: Option<SessionId>,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let new = new.as_phc().to_owned();
+        self.change(id, false, move |change, locked| {
+            let values = [id.into(), new.as_str().into(), now.into()];
+            locked.agrees_with(&old, now).then(|| {
+                let plan = Plan::new(true).then(sql::SET_PASSWORD, values);
+                end_sessions(plan, id, keep, change, now)
+            })
+        })
+        .await
+    }
+
+    async fn add_reset_code(
+        &self,
+        user: UserId,
+        code: &ResetDigest,
+        expires_at: Timestamp,
+    ) -> Result<bool, Error> {
+        let code = code.as_bytes().to_vec();
+        self.change(user, false, move |_, _| {
+            let values = [user.into(), code.clone().into(), expires_at.into()];
+            Some(Plan::new(true).then(sql::SET_RESET_CODE, values))
+        })
+        .await
+    }
+
+    async fn disable_user(&self, id: UserId) -> Result<bool, Error> {
+        let now = crate::clock::Clock::system().now();
+        self.change(id, false, move |change, _| {
+            let plan = end_sessions(Plan::new(true), id, None, change, now);
+            Some(plan.then(sql::SET_DISABLED, [id.into(), true.into()]))
+        })
+        .await
+    }
+
+    async fn enable_user(&self, id: UserId) -> Result<bool, Error> {
+        self.change(id, false, move |_, _| {
+            Some(Plan::new(true).then(sql::SET_DISABLED, [id.into(), false.into()]))
+        })
+        .await
+    }
+
+    async fn delete_user(&self, id: UserId) -> Result<bool, Error> {
+        let now = crate::clock::Clock::system().now();
+        self.change(id, false, move |change, _| {
+            let plan = end_sessions(Plan::new(true), id, None, change, now);
+            Some(plan.then(sql::DELETE_USER, [id.into()]))
+        })
+        .await
+    }
+
+    async fn add_session(&self, user: &User, session: &Session) -> Result<bool, Error> {
+        let (id, version, began) = (user.id, user.password_version, session.created_at);
+        let session = session_values(session);
+        self.change(id, false, move |change, Locked { user, .. }| {
+            let may_sign_in = !user.disabled && user.password_version == version;
+            let kept = limit_of(MAX_SESSIONS - 1);
+            may_sign_in.then(|| {
+                let oldest = [id.into(), kept.clone(), change.into(), began.into()];
+                Plan::new(true)
+                    .then(sql::NOTE_ENDINGS_OF_OLDEST, oldest)
+                    .then(sql::END_OLDEST_SESSIONS, [id.into(), kept])
+                    .then(sql::ADD_SESSION, session.clone())
+                    .then(sql::SET_LAST_LOGIN, [id.into(), began.into()])
+            })
+        })
+        .await
+    }
+
+    async fn session_with_user(&self, id: SessionId) -> Result<Option<(Session, User)>, Error> {
+        let rows = self.engine.read(sql::SESSION_WITH_USER, [id.into()]).await?;
+        let both = |row| Ok((session(row)?, user(row, sql::SESSION_COLUMNS)?));
+        rows.first().map(both).transpose()
+    }
+
+    async fn sessions_of(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error> {
+        let rows = self.engine.read(sql::SESSIONS_OF, [user.into(), now.into()]).await?;
+        rows.iter().map(session).collect()
+    }
+
+    async fn renew_session(&self, session: &Session, token_id: TokenId) -> Result<bool, Error> {
+        let now = crate::clock::Clock::system().now();
+        let Session { id, token_id: old, user_id, .. } = *session;
+        self.change(user_id, false, move |change, _| {
+            let plan = Plan::counted(|rows| rows[1] > 0)
+                .then(sql::NOTE_RENEWAL, [id.into(), old.into(), change.into(), now.into()])
+                .then(sql::RENEW_SESSION, [id.into(), old.into(), token_id.into()]);
+            Some(plan)
+        })
+        .await
+    }
+
+    async fn end_session(&self, user: UserId, id: SessionId) -> Result<bool, Error> {
+        let now = crate::clock::Clock::system().now();
+        self.change(user, false, move |change, _| {
+            let plan = Plan::counted(|rows| rows[1] > 0)
+                .then(sql::NOTE_ENDING, [id.into(), user.into(), change.into(), now.into()])
+                .then(sql::END_SESSION, [id.into(), user.into()]);
+            Some(plan)
+        })
+        .await
+    }
+
+    async fn end_sessions(&self, user: UserId) -> Result<usize, Error> {
+        let now = crate::clock::Clock::system().now();
+        self.change(user, 0, move |change, _| {
+            let plan = Plan::counted(|rows| usize::try_from(rows[1]).unwrap_or(usize::MAX));
+            Some(end_sessions(plan, user, None, change, now))
+        })
+        .await
+    }
+
+    async fn note_sightings(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error> {
+        let mut seen = seen.to_vec();
+        // In one order everywhere, so that two instances do not wait for each other.
+        seen.sort_unstable();
+        let decide = move |_, _: Option<&_>| {
+            let note = |plan: Plan<()>, (id, at): &(SessionId, Timestamp)| {
+                plan.then(sql::NOTE_SIGHTING, [(*id).into(), (*at).into()])
+            };
+            seen.iter().fold(Plan::new(()), note)
+        };
+        self.engine.write(About::Housekeeping, decide).await
+    }
+
+    async fn sweep(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
+        let decide = move |_, _: Option<&_>| {
+            Plan::counted(|rows| usize::try_from(rows[0]).unwrap_or(usize::MAX))
+                .then(sql::SWEEP_SESSIONS, [now.into(), limit_of(limit)])
+                .then(sql::SWEEP_RESET_CODES, [now.into(), limit_of(limit)])
+                .then(sql::SWEEP_CHANGES, [limit_of(limit)])
+        };
+        self.engine.write(About::Housekeeping, decide).await
+    }
+
+    fn changes(&self) -> &Changes {
+        self.engine.changes()
+    }
+}
+
+impl PostgresStore {
+    async fn change_roles(
+        &self,
+        id: UserId,
+        now: Timestamp,
+        change: impl Fn(&mut Roles) -> bool + Send + Sync + 'static,
+    ) -> Result<bool, Error> {
+        self.change(id, false, move |_, locked| {
+            let mut roles = locked.user.roles.clone();
+            let values = |roles: &Roles| [id.into(), roles.to_text().into(), now.into()];
+            change(&mut roles).then(|| Plan::new(true).then(sql::SET_ROLES, values(&roles)))
+        })
+        .await
+    }
+}
+
+/// Ends all sessions of a user but one.
+fn end_sessions<T: Send + 'static>(
+    plan: Plan<T>,
+    user: UserId,
+    keep: Option<SessionId>,
+    change: Uuid,
+    now: Timestamp,
+) -> Plan<T> {
+    // No session has this id, so that it keeps none.
+    let keep: Value = keep.map_or(Uuid::nil(), SessionId::uuid).into();
+    plan.then(sql::NOTE_ENDINGS, [user.into(), keep.clone(), change.into(), now.into()])
+        .then(sql::END_SESSIONS, [user.into(), keep])
+}
+
+fn user_values(user: &User) -> Vec<Value> {
+    vec![
+        user.id.into(),
+        user.name.as_str().into(),
+        user.email.as_str().into(),
+        user.email.key().as_str().into(),
+        user.password_hash.as_ref().map(|hash| hash.as_phc().to_owned()).into(),
+        user.password_version.number().into(),
+        user.roles.to_text().into(),
+        user.disabled.into(),
+        user.created_at.into(),
+        user.updated_at.into(),
+        user.last_login_at.into(),
+    ]
+}
+
+fn session_values(session: &Session) -> Vec<Value> {
+    vec![
+        session.id.into(),
+        session.user_id.into(),
+        session.token_id.into(),
+        session.created_at.into(),
+        session.last_seen_at.into(),
+        session.expires_at.into(),
+        session.origin.address.to_string().into(),
+        session.origin.user_agent.as_str().into(),
+    ]
+}
+
+/// Reads the columns of a session, which come first.
+fn session(row: &Row) -> Result<Session, Error> {
+    Ok(Session {
+        id: SessionId::from_uuid(column(row, 0)?),
+        user_id: UserId::from_uuid(column(row, 1)?),
+        token_id: TokenId::from_uuid(column(row, 2)?),
+        created_at: timestamp(row, 3)?,
+        last_seen_at: timestamp(row, 4)?,
+        expires_at: timestamp(row, 5)?,
+        origin: Origin { address: parsed(row, 6)?, user_agent: column(row, 7)? },
+    })
+}
+
+/// Reads the columns of a user, which start at `first`.
+fn user(row: &Row, first: usize) -> Result<User, Error> {
+    Ok(User {
+        id: UserId::from_uuid(column(row, first)?),
+        name: Name::from_store(column(row, first + 1)?),
+        email: Email::from_store(column(row, first + 2)?),
+        password_hash: column::<Option<String>>(row, first + 3)?.map(PasswordHash::from_store),
+        password_version: PasswordVersion::from_store(column(row, first + 4)?),
+        roles: Roles::from_store(column(row, first + 5)?),
+        disabled: column(row, first + 6)?,
+        created_at: timestamp(row, first + 7)?,
+        updated_at: timestamp(row, first + 8)?,
+        last_login_at: column::<Option<i64>>(row, first + 9)?.map(Timestamp::from_millis),
+    })
+}
+
+fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T, Error> {
+    row.try_get(at).map_err(|error| Error::Failed(error.into()))
+}
+
+/// Reads a value that is stored as text.
+fn parsed<T>(row: &Row, at: usize) -> Result<T, Error>
+where
+    T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    column::<&str>(row, at)?.parse().map_err(|error: T::Err| Error::Failed(error.into()))
+}
+
+fn timestamp(row: &Row, at: usize) -> Result<Timestamp, Error> {
+    column(row, at).map(Timestamp::from_millis)
+}
+
+fn limit_of(limit: usize) -> Value {
+    i64::try_from(limit).unwrap_or(i64::MAX).into()
+}

@@ -1,0 +1,97 @@
+//! Hears what other instances have changed, by asking over and over: that works on every engine and behind every
+//! pooler, and tells at the same time whether the database is there.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+    time::{Duration, SystemTime},
+};
+
+use tokio::time::{sleep, timeout};
+use uuid::Uuid;
+
+use super::{column, connection::Connection, engine::Engine, statements as sql};
+use crate::{store::Error, user::UserId};
+
+/// How often the database is asked.
+const EVERY: Duration = Duration::from_millis(250);
+/// How long it may take to answer before it counts as away.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// A change bears the time at which its transaction began, and shows when it is committed: for this long it may be
+/// late. What takes longer is announced again.
+const LATE: Duration = Duration::from_secs(10);
+/// Changes are swept after ten minutes; whoever has not listened for this long may have missed some.
+const MISSED: Duration = Duration::from_secs(5 * 60);
+
+/// Within this time every instance obeys a change that another has acknowledged.
+pub(super) const REACHES_ALL_WITHIN: Duration = Duration::from_secs(1);
+
+/// What has been heard so far.
+struct Ear {
+    connection: Option<Connection>,
+    /// By the clock of the database.
+    listened_at: Option<SystemTime>,
+    heard: HashMap<Uuid, SystemTime>,
+}
+
+/// Listens for as long as the engine is in use.
+pub(super) async fn listen(engine: Weak<Engine>) {
+    let mut ear = Ear { connection: None, listened_at: None, heard: HashMap::new() };
+    while let Some(engine) = engine.upgrade() {
+        ear.listen(&engine).await;
+        drop(engine);
+        sleep(EVERY).await;
+    }
+}
+
+impl Ear {
+    async fn listen(&mut self, engine: &Arc<Engine>) {
+        let mut outcome = timeout(PATIENCE, self.ask(engine)).await;
+        // A connection that was cut says nothing about the database.
+        if matches!(outcome, Ok(Err(_))) && self.connection.take().is_some() {
+            outcome = timeout(PATIENCE, self.ask(engine)).await;
+        }
+        match outcome {
+            Ok(Ok(())) => engine.answers(),
+            Ok(Err(error)) => {
+                self.connection = None;
+                engine.does_not_answer(&error);
+            }
+            Err(_) => {
+                self.connection = None;
+                engine.does_not_answer(&"no answer within a second");
+            }
+        }
+    }
+
+    async fn ask(&mut self, engine: &Engine) -> Result<(), Error> {
+        let db = match self.connection.take().filter(|db| engine.connector().is_good(db)) {
+            Some(db) => db,
+            None => engine.connector().connect().await?,
+        };
+        let db = self.connection.insert(db);
+        let rows = db.query(sql::TIME, &[]).await?;
+        let row = rows.first().ok_or_else(|| Error::Failed("no time".into()))?;
+        let now: SystemTime = column(row, 0)?;
+        let since = self.listened_at.unwrap_or(now);
+        let rows = db.query(sql::HEAR, &[(since - LATE).into()]).await?;
+        for row in &rows {
+            let id: Uuid = column(row, 0)?;
+            if self.heard.insert(id, now).is_none() {
+                match column::<Option<Uuid>>(row, 1)? {
+                    Some(user) => engine.changes().mark(UserId::from_uuid(user)),
+                    None => engine.keys_changed().send_replace(()),
+                }
+            }
+        }
+        let is_out_of_order =
+            now < since || now.duration_since(since).is_ok_and(|gap| gap > MISSED);
+        if is_out_of_order {
+            engine.changes().mark_all();
+            engine.keys_changed().send_replace(());
+        }
+        self.heard.retain(|_, at| *at + 2 * LATE > now && *at <= now);
+        self.listened_at = Some(now);
+        Ok(())
+    }
+}
