@@ -131,7 +131,7 @@ impl Keys {
     ) -> Result<Self, Error> {
         let mut kept = shelf.kept().await?;
         if kept.signing.is_none() && !tokens_exist {
-            shelf.keep_first(&SigningKey::generate()).await?;
+            shelf.keep_first(&SigningKey::generate(terms.algorithm)).await?;
             // Another process may have been faster.
             kept = shelf.kept().await?;
         }
@@ -221,7 +221,8 @@ impl Keys {
         now: Timestamp,
     ) -> Result<Arc<SigningKey>, Error> {
         if ring.next.is_none() {
-            self.shelf.keep_next(&SigningKey::generate(), self.signs_at(now)).await?;
+            let next = SigningKey::generate(self.mint.terms().algorithm);
+            self.shelf.keep_next(&next, self.signs_at(now)).await?;
             self.follow_shelf(ring, now).await?;
         }
         let (next, _) = ring.next.as_ref().ok_or_else(|| self.missing())?;
@@ -292,7 +293,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::data::DataFolder;
+    use crate::{data::DataFolder, token::Algorithm};
 
     const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
@@ -302,6 +303,7 @@ mod tests {
             audience: "them".into(),
             lifetime: Duration::from_secs(60 * 60),
             publish_before_signing: Duration::ZERO,
+            algorithm: Algorithm::Es256,
         };
         let folder = Arc::new(DataFolder::claim(path).unwrap());
         Keys::open(folder, false, terms, NOW).await.unwrap()

@@ -1,5 +1,7 @@
 //! Tokens: made, signed and recognised here; nobody else names JWT.
 
+mod key;
+
 use std::{
     collections::HashMap,
     fmt, iter,
@@ -11,25 +13,15 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use aws_lc_rs::{
-    rand::SystemRandom,
-    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair},
-};
-use jsonwebtoken::{
-    Algorithm, DecodingKey, EncodingKey, Header, Validation,
-    jwk::{Jwk, JwkSet, PublicKeyUse, ThumbprintHash},
-};
+use jsonwebtoken::jwk::JwkSet;
 use serde::{Deserialize, Serialize};
-use zeroize::Zeroizing;
 
+pub use self::key::{Algorithm, KeyId, SigningKey, UnusableKey};
 use crate::{
     clock::Timestamp,
     session::{Session, SessionId, TokenId},
     user::UserId,
 };
-
-/// How tokens are signed, by its registered name.
-pub const ALGORITHM: &str = "ES256";
 
 /// A signed token, as it is handed to its user: whoever holds it is taken for that user.
 #[derive(Clone, PartialEq, Eq, Serialize)]
@@ -75,6 +67,8 @@ pub struct TokenTerms {
     pub lifetime: Duration,
     /// From the publication of a key to its first signature.
     pub publish_before_signing: Duration,
+    /// What new keys are for.
+    pub algorithm: Algorithm,
 }
 
 /// Signs tokens and recognises those that it signed.
@@ -82,7 +76,6 @@ pub struct TokenMint {
     terms: TokenTerms,
     keys: ArcSwap<KeySet>,
     removals: AtomicU64,
-    validation: Validation,
 }
 
 /// The keys of a mint: one signs, all of them verify and are published.
@@ -103,9 +96,16 @@ impl KeySet {
         let all: Vec<_> = iter::once(Arc::clone(&signing)).chain(others).collect();
         Self {
             signing,
-            public: JwkSet { keys: all.iter().map(|key| key.public.clone()).collect() },
-            verifying: all.into_iter().map(|key| (key.head.clone(), key)).collect(),
+            public: JwkSet { keys: all.iter().map(|key| key.public().clone()).collect() },
+            verifying: all.into_iter().map(|key| (key.head().to_owned(), key)).collect(),
         }
+    }
+
+    fn algorithms(&self) -> Vec<&'static str> {
+        let used = |algorithm: &Algorithm| {
+            self.verifying.values().any(|key| key.algorithm() == *algorithm)
+        };
+        Algorithm::ALL.into_iter().filter(used).map(Algorithm::name).collect()
     }
 }
 
@@ -129,13 +129,7 @@ impl TokenMint {
 
     /// A mint with these keys.
     pub fn new(keys: KeySet, terms: TokenTerms) -> Self {
-        // The library checks the signature; the claims are judged below, with `now` as an argument.
-        let mut validation = Validation::new(Algorithm::ES256);
-        validation.required_spec_claims.clear();
-        validation.validate_exp = false;
-        validation.validate_aud = false;
-        let keys = ArcSwap::from_pointee(keys);
-        Self { terms, keys, removals: AtomicU64::new(0), validation }
+        Self { terms, keys: ArcSwap::from_pointee(keys), removals: AtomicU64::new(0) }
     }
 
     /// Whom tokens come from, whom they are for, and how long they live.
@@ -146,6 +140,11 @@ impl TokenMint {
     /// The public halves of all keys, as a JWK Set.
     pub fn public_keys(&self) -> impl Serialize + use<> {
         self.keys.load().public.clone()
+    }
+
+    /// The names of the algorithms that tokens may be signed with.
+    pub fn algorithms(&self) -> Vec<&'static str> {
+        self.keys.load().algorithms()
     }
 
     /// Puts other keys in place of all, at once.
@@ -175,9 +174,7 @@ impl TokenMint {
             exp: session.expires_at.min(now + self.terms.lifetime).seconds(),
             jti: session.token_id.to_string(),
         };
-        let key = &self.keys.load().signing;
-        let signed = jsonwebtoken::encode(&key.header, &claims, &key.signing);
-        Token(signed.expect("the key signed a probe when it was read"))
+        Token(self.keys.load().signing.sign(&claims))
     }
 
     /// Tells what a token says.
@@ -195,8 +192,7 @@ impl TokenMint {
         }
         let (head, _) = token.split_once('.')?;
         let keys = self.keys.load();
-        let key = &keys.verifying.get(head)?.verifying;
-        let claims = jsonwebtoken::decode::<WireClaims>(token, key, &self.validation).ok()?.claims;
+        let claims: WireClaims = keys.verifying.get(head)?.claims(token)?;
         let ours = claims.iss == self.terms.issuer && claims.aud == self.terms.audience;
         let issued = claims.iat <= now.seconds().saturating_add(Self::CLOCK_SKEW_SECONDS);
         (ours && issued).then_some(Claims {
@@ -218,90 +214,6 @@ pub enum Unrecognised {
     Expired,
 }
 
-/// Names a key in the head of its tokens: the thumbprint of its public half.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyId(String);
-
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl PartialEq<str> for KeyId {
-    fn eq(&self, other: &str) -> bool {
-        self.0 == other
-    }
-}
-
-/// A key for signing tokens: the private half, and what is made of it once to be used often.
-pub struct SigningKey {
-    id: KeyId,
-    pkcs8: Zeroizing<Vec<u8>>,
-    signing: EncodingKey,
-    verifying: DecodingKey,
-    public: Jwk,
-    header: Header,
-    head: String,
-}
-
-/// The key is not a P-256 key in PKCS#8 form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a P-256 private key in PKCS#8 PEM form")]
-pub struct UnusableKey;
-
-impl SigningKey {
-    const PEM_TAG: &str = "PRIVATE KEY";
-
-    /// A new random key.
-    pub fn generate() -> Self {
-        let document =
-            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
-        let document = document.expect("the system has randomness");
-        Self::new(Zeroizing::new(document.as_ref().to_vec())).expect("a new key is a P-256 key")
-    }
-
-    fn new(pkcs8: Zeroizing<Vec<u8>>) -> Result<Self, UnusableKey> {
-        EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8)
-            .map_err(|_| UnusableKey)?;
-        let signing = EncodingKey::from_ec_der(&pkcs8);
-        let mut public =
-            Jwk::from_encoding_key(&signing, Algorithm::ES256).map_err(|_| UnusableKey)?;
-        let verifying = DecodingKey::from_jwk(&public).map_err(|_| UnusableKey)?;
-        let id = public.thumbprint(ThumbprintHash::SHA256).map_err(|_| UnusableKey)?;
-        public.common.key_id = Some(id.clone());
-        public.common.public_key_use = Some(PublicKeyUse::Signature);
-        let header = Header { kid: Some(id.clone()), ..Header::new(Algorithm::ES256) };
-        let probe = jsonwebtoken::encode(&header, &(), &signing).map_err(|_| UnusableKey)?;
-        let head = probe.split('.').next().unwrap_or_default().to_owned();
-        Ok(Self { id: KeyId(id), pkcs8, signing, verifying, public, header, head })
-    }
-
-    /// What the key is called.
-    pub fn id(&self) -> &KeyId {
-        &self.id
-    }
-
-    /// Reads a key from its PEM file's contents.
-    ///
-    /// # Errors
-    /// If that is not a P-256 key.
-    pub fn from_pem(text: &str) -> Result<Self, UnusableKey> {
-        let block = pem::parse(text).map_err(|_| UnusableKey)?;
-        if block.tag() != Self::PEM_TAG {
-            return Err(UnusableKey);
-        }
-        Self::new(Zeroizing::new(block.contents().to_vec()))
-    }
-
-    /// The key as the contents of a PEM file.
-    pub fn to_pem(&self) -> Zeroizing<String> {
-        let block = pem::Pem::new(Self::PEM_TAG, self.pkcs8.to_vec());
-        let unix = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
-        Zeroizing::new(pem::encode_config(&block, unix))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -317,11 +229,20 @@ mod tests {
             audience: "them".into(),
             lifetime: DAY,
             publish_before_signing: Duration::ZERO,
+            algorithm: Algorithm::Es256,
         }
     }
 
+    fn key_for(algorithm: Algorithm) -> Arc<SigningKey> {
+        Arc::new(SigningKey::generate(algorithm))
+    }
+
     fn key() -> Arc<SigningKey> {
-        Arc::new(SigningKey::generate())
+        key_for(Algorithm::Es256)
+    }
+
+    fn mints() -> [TokenMint; 3] {
+        Algorithm::ALL.map(|algorithm| mint_with(&key_for(algorithm), terms()))
     }
 
     fn mint_with(key: &Arc<SigningKey>, terms: TokenTerms) -> TokenMint {
@@ -339,8 +260,7 @@ mod tests {
 
     /// A token with claims of our choice, signed with the mint's own key.
     fn signed(mint: &TokenMint, claims: &Value) -> String {
-        let key = &mint.keys.load().signing;
-        jsonwebtoken::encode(&key.header, claims, &key.signing).unwrap()
+        mint.keys.load().signing.sign(claims)
     }
 
     fn good_claims() -> Value {
@@ -353,14 +273,16 @@ mod tests {
 
     #[test]
     fn a_token_tells_user_and_session_until_it_expires() {
-        let (mint, session) = (mint(), session());
-        let token = mint.issue(&session, NOW);
-        let claims = mint.recognise(token.as_str(), NOW).unwrap();
-        assert_eq!((claims.user_id, claims.session_id), (session.user_id, session.id));
-        assert_eq!(claims.token_id, session.token_id);
-        let last = Timestamp::from_millis((NOW + DAY).millis() - 1);
-        assert!(mint.recognise(token.as_str(), last).is_ok());
-        assert_eq!(mint.recognise(token.as_str(), NOW + DAY), Err(Unrecognised::Expired));
+        for mint in mints() {
+            let session = session();
+            let token = mint.issue(&session, NOW);
+            let claims = mint.recognise(token.as_str(), NOW).unwrap();
+            assert_eq!((claims.user_id, claims.session_id), (session.user_id, session.id));
+            assert_eq!(claims.token_id, session.token_id);
+            let last = Timestamp::from_millis((NOW + DAY).millis() - 1);
+            assert!(mint.recognise(token.as_str(), last).is_ok());
+            assert_eq!(mint.recognise(token.as_str(), NOW + DAY), Err(Unrecognised::Expired));
+        }
     }
 
     #[test]
@@ -380,10 +302,25 @@ mod tests {
     }
 
     #[test]
+    fn no_year_is_too_late_for_a_token() {
+        let (mint, mut session) = (mint(), session());
+        for seconds in [i64::from(i32::MAX), i64::from(u32::MAX), 253_402_300_799] {
+            let now = Timestamp::from_seconds(seconds);
+            session.expires_at = now + 30 * DAY;
+            let token = mint.issue(&session, now);
+            assert!(mint.recognise(token.as_str(), now).is_ok());
+            assert_eq!(mint.recognise(token.as_str(), now + DAY), Err(Unrecognised::Expired));
+        }
+    }
+
+    #[test]
     fn no_changed_character_no_prefix_and_no_extension_of_a_token_is_recognised() {
-        let mint = mint();
-        let token = mint.issue(&session(), NOW);
-        let token = token.as_str();
+        for mint in mints() {
+            refuses_whatever_is_nearly(&mint, mint.issue(&session(), NOW).as_str());
+        }
+    }
+
+    fn refuses_whatever_is_nearly(mint: &TokenMint, token: &str) {
         const ALPHABET: &str =
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ ";
         for at in 0..token.len() {
@@ -406,8 +343,13 @@ mod tests {
 
     #[test]
     fn claims_of_a_wrong_type_or_value_are_refused_even_with_a_right_signature() {
-        let mint = mint();
-        assert!(mint.recognise(&signed(&mint, &good_claims()), NOW).is_ok());
+        for mint in mints() {
+            assert!(mint.recognise(&signed(&mint, &good_claims()), NOW).is_ok());
+            refuses_wrong_claims(&mint);
+        }
+    }
+
+    fn refuses_wrong_claims(mint: &TokenMint) {
         let wrong = [
             json!("99999999999"),
             json!(1.5),
@@ -420,42 +362,82 @@ mod tests {
             json!(u64::MAX),
             json!(""),
         ];
-        for claim in ["iss", "aud", "sub", "sid", "exp", "jti"] {
+        for claim in ["iss", "aud", "sub", "sid", "iat", "exp", "jti"] {
             for value in &wrong {
-                // An expiry in the far future is as good as any other.
-                if claim == "exp" && value.as_u64() == Some(u64::MAX) {
+                // Before 1970 is long ago, and as good as yesterday.
+                if claim == "iat" && *value == json!(-1) {
                     continue;
                 }
                 let mut claims = good_claims();
                 claims[claim] = value.clone();
                 assert_eq!(
-                    mint.recognise(&signed(&mint, &claims), NOW).ok(),
+                    mint.recognise(&signed(mint, &claims), NOW).ok(),
                     None,
                     "{claim} = {value}"
                 );
             }
             let mut claims = good_claims();
             claims.as_object_mut().unwrap().remove(claim);
-            assert_eq!(mint.recognise(&signed(&mint, &claims), NOW).ok(), None, "without {claim}");
+            assert_eq!(mint.recognise(&signed(mint, &claims), NOW).ok(), None, "without {claim}");
         }
     }
 
     #[test]
     fn a_head_that_is_not_ours_is_refused() {
-        let key = key();
-        let mint = mint_with(&key, terms());
-        let secret = EncodingKey::from_secret(b"anything");
-        let hs256 = jsonwebtoken::encode(&Header::default(), &good_claims(), &secret).unwrap();
-        assert_eq!(mint.recognise(&hs256, NOW).ok(), None);
-        let mut with_type = key.header.clone();
-        with_type.typ = Some("at+jwt".into());
-        let mut without_kid = key.header.clone();
-        without_kid.kid = None;
-        let mut with_crit = key.header.clone();
-        with_crit.crit = Some(vec!["exp".into()]);
-        for header in [with_type, without_kid, with_crit] {
-            let token = jsonwebtoken::encode(&header, &good_claims(), &key.signing).unwrap();
-            assert_eq!(mint.recognise(&token, NOW).ok(), None, "{header:?}");
+        let mint = mint();
+        let key = Arc::clone(&mint.keys.load().signing);
+        let kid = key.id().to_string();
+        let under = |head: Value| key.sign_under(&key::encoded(&head), &good_claims());
+        let heads = [
+            json!({"typ": "at+jwt", "alg": "ES256", "kid": kid}),
+            json!({"typ": "JWT", "alg": "ES256"}),
+            json!({"typ": "JWT", "alg": "ES256", "kid": kid, "crit": ["exp"]}),
+            json!({"typ": "JWT", "alg": "none", "kid": kid}),
+            json!({"typ": "JWT", "alg": ["ES256"], "kid": kid}),
+            json!({"typ": "JWT", "alg": "ES256", "kid": kid, "b64": false}),
+            json!({"typ": "JWT", "alg": "ES256", "kid": kid, "jwk": key.public()}),
+        ];
+        for head in heads {
+            assert_eq!(mint.recognise(&under(head.clone()), NOW).ok(), None, "{head}");
+        }
+    }
+
+    #[test]
+    fn no_key_verifies_under_the_name_or_the_algorithm_of_another() {
+        let keys = Algorithm::ALL.map(key_for);
+        let set = KeySet::new(Arc::clone(&keys[0]), keys[1..].iter().cloned());
+        let mint = TokenMint::new(set, terms());
+        for signer in &keys {
+            assert!(mint.recognise(&signer.sign(&good_claims()), NOW).is_ok());
+            for (named, algorithm) in keys.iter().flat_map(|key| Algorithm::ALL.map(|a| (key, a))) {
+                if named.id() == signer.id() && algorithm == signer.algorithm() {
+                    continue;
+                }
+                let head =
+                    json!({"typ": "JWT", "alg": algorithm.name(), "kid": named.id().to_string()});
+                let token = signer.sign_under(&key::encoded(&head), &good_claims());
+                assert_eq!(mint.recognise(&token, NOW).ok(), None, "{head}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_public_key_is_no_secret_to_sign_with() {
+        use jsonwebtoken::{EncodingKey, Header};
+        for algorithm in Algorithm::ALL {
+            let key = key_for(algorithm);
+            let mint = mint_with(&key, terms());
+            let header = Header {
+                kid: Some(key.id().to_string()),
+                ..Header::new(jsonwebtoken::Algorithm::HS256)
+            };
+            let public = serde_json::to_vec(key.public()).unwrap();
+            let secret = EncodingKey::from_secret(&public);
+            let token = jsonwebtoken::encode(&header, &good_claims(), &secret).unwrap();
+            assert_eq!(mint.recognise(&token, NOW).ok(), None);
+            // The same signature under the head that the key has.
+            let (_, rest) = token.split_once('.').unwrap();
+            assert_eq!(mint.recognise(&format!("{}.{rest}", key.head()), NOW).ok(), None);
         }
     }
 
@@ -481,7 +463,7 @@ mod tests {
         mint.replace_keys(KeySet::new(Arc::clone(&new), [Arc::clone(&old)]));
         assert_eq!(mint.removals(), 0);
         assert!(mint.recognise(token.as_str(), NOW).is_ok());
-        assert!(mint.issue(&session(), NOW).as_str().starts_with(&new.head));
+        assert!(mint.issue(&session(), NOW).as_str().starts_with(new.head()));
         mint.replace_keys(KeySet::new(new, []));
         assert_eq!(mint.removals(), 1);
         assert_eq!(mint.recognise(token.as_str(), NOW), Err(Unrecognised::NotOurs));
@@ -489,28 +471,39 @@ mod tests {
 
     #[test]
     fn only_public_halves_are_published() {
-        let (signing, next) = (key(), key());
-        let mint = TokenMint::new(KeySet::new(Arc::clone(&signing), [Arc::clone(&next)]), terms());
+        let keys = Algorithm::ALL.map(key_for);
+        let set = KeySet::new(Arc::clone(&keys[0]), keys[1..].iter().cloned());
+        let mint = TokenMint::new(set, terms());
+        assert_eq!(mint.algorithms(), ["ES256", "EdDSA", "RS256"]);
         let published = serde_json::to_value(mint.public_keys()).unwrap();
-        let keys = published["keys"].as_array().unwrap();
-        for (published, key) in keys.iter().zip([signing, next]) {
-            let mut members: Vec<_> = published.as_object().unwrap().keys().collect();
-            members.sort();
-            assert_eq!(members, ["alg", "crv", "kid", "kty", "use", "x", "y"]);
-            let member = |name: &str| published[name].as_str().unwrap().to_owned();
-            assert_eq!((member("alg"), member("use")), ("ES256".into(), "sig".into()));
+        let published = published["keys"].as_array().unwrap();
+        let members = [
+            &["alg", "crv", "kid", "kty", "use", "x", "y"][..],
+            &["alg", "crv", "kid", "kty", "use", "x"],
+            &["alg", "e", "kid", "kty", "n", "use"],
+        ];
+        for ((public, key), members) in published.iter().zip(&keys).zip(members) {
+            let mut found: Vec<_> = public.as_object().unwrap().keys().collect();
+            found.sort();
+            assert_eq!(found, members);
+            let member = |name: &str| public[name].as_str().unwrap().to_owned();
+            assert_eq!(
+                (member("alg").as_str(), member("use").as_str()),
+                (key.algorithm().name(), "sig")
+            );
             assert_eq!(member("kid"), key.id().to_string());
         }
-        assert_eq!(keys.len(), 2);
+        assert_eq!(published.len(), 3);
     }
 
     #[test]
     fn a_key_survives_its_file() {
-        let key = key();
-        let again = Arc::new(SigningKey::from_pem(&key.to_pem()).unwrap());
-        let token = mint_with(&key, terms()).issue(&session(), NOW);
-        let mint = mint_with(&again, terms());
-        assert!(mint.recognise(token.as_str(), NOW).is_ok());
+        for key in Algorithm::ALL.map(key_for) {
+            let again = Arc::new(SigningKey::from_pem(&key.to_pem()).unwrap());
+            assert_eq!((again.id(), again.algorithm()), (key.id(), key.algorithm()));
+            let token = mint_with(&key, terms()).issue(&session(), NOW);
+            assert!(mint_with(&again, terms()).recognise(token.as_str(), NOW).is_ok());
+        }
         for bad in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "secret"]
         {
             assert_eq!(SigningKey::from_pem(bad).err(), Some(UnusableKey));

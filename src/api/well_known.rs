@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde::Serialize;
 
 use super::body::Public;
-use crate::{Doorward, token::ALGORITHM};
+use crate::Doorward;
 
 /// The members of RFC 8414 and OpenID Connect Discovery that mean something without an authorisation endpoint.
 #[derive(Serialize)]
@@ -17,7 +17,7 @@ pub(super) struct Metadata {
     introspection_endpoint_auth_methods_supported: [&'static str; 1],
     revocation_endpoint: String,
     revocation_endpoint_auth_methods_supported: [&'static str; 1],
-    id_token_signing_alg_values_supported: [&'static str; 1],
+    id_token_signing_alg_values_supported: Vec<&'static str>,
     subject_types_supported: [&'static str; 1],
     response_types_supported: [&'static str; 0],
     grant_types_supported: [&'static str; 0],
@@ -37,7 +37,7 @@ pub(super) async fn metadata(State(doorward): State<Doorward>) -> Public<Metadat
         introspection_endpoint_auth_methods_supported: ["client_secret_basic"],
         revocation_endpoint: at("/oauth/revoke"),
         revocation_endpoint_auth_methods_supported: ["client_secret_basic"],
-        id_token_signing_alg_values_supported: [ALGORITHM],
+        id_token_signing_alg_values_supported: doorward.mint().algorithms(),
         subject_types_supported: ["public"],
         response_types_supported: [],
         grant_types_supported: [],

@@ -8,6 +8,7 @@ use super::{DatabaseUrl, IdentityHeaders, LogFormat, PublicUrl, Settings};
 use crate::{
     guard::RESERVED_NAMES,
     oauth_client::{OAuthClient, OAuthClients},
+    token::Algorithm,
     user::Name,
 };
 
@@ -168,6 +169,14 @@ pub const KEYS: &[Key] = &[
             Some(())
         },
         show: |s| show_duration(s.token.publish_before_signing),
+    },
+    Key {
+        name: "token.algorithm",
+        help: "How tokens are signed: ES256, EdDSA or RS256; for keys that are made from now on",
+        allowed: "ES256, EdDSA or RS256",
+        secret: false,
+        set: |s, text| Algorithm::by_name(text).map(|algorithm| s.token.algorithm = algorithm),
+        show: |s| s.token.algorithm.name().into(),
     },
     Key {
         name: "session.lifetime",

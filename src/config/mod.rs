@@ -27,7 +27,7 @@ use crate::{
     oauth_client::OAuthClients,
     password::{Cost, PasswordLength},
     store::{PostgresOptions, PostgresUrl},
-    token::TokenTerms,
+    token::{Algorithm, TokenTerms},
 };
 
 /// Everything that an operator can choose.
@@ -93,6 +93,7 @@ impl Default for Settings {
                 audience: "doorward".into(),
                 lifetime: Duration::from_secs(24 * 60 * 60),
                 publish_before_signing: Duration::from_secs(60),
+                algorithm: Algorithm::default(),
             },
             session_lifetime: Duration::from_secs(30 * 24 * 60 * 60),
             designated_name: "Miles Davis".into(),

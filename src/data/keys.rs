@@ -174,13 +174,14 @@ mod tests {
     use std::{fs::Permissions, os::unix::fs::PermissionsExt};
 
     use super::*;
+    use crate::token::Algorithm;
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     }
 
     async fn first_key(folder: &DataFolder) -> SigningKey {
-        let key = SigningKey::generate();
+        let key = SigningKey::generate(Algorithm::Es256);
         folder.keep_first(&key).await.unwrap();
         key
     }
@@ -192,7 +193,10 @@ mod tests {
         assert!(folder.kept().await.unwrap().signing.is_none());
         let key = first_key(&folder).await;
         assert_eq!(mode(&folder.signing_key_path()), 0o600);
-        assert!(folder.keep_first(&SigningKey::generate()).await.is_err(), "a key was replaced");
+        assert!(
+            folder.keep_first(&SigningKey::generate(Algorithm::Es256)).await.is_err(),
+            "a key was replaced"
+        );
         assert_eq!(folder.kept().await.unwrap().signing.unwrap().to_pem(), key.to_pem());
     }
 
@@ -219,10 +223,10 @@ mod tests {
     async fn the_next_key_takes_the_place_of_the_signing_key() {
         let parent = tempfile::tempdir().unwrap();
         let folder = DataFolder::claim(parent.path()).unwrap();
-        let (first, next) = (first_key(&folder).await, SigningKey::generate());
+        let (first, next) = (first_key(&folder).await, SigningKey::generate(Algorithm::Es256));
         let now = Timestamp::from_seconds(0);
         folder.keep_next(&next, now).await.unwrap();
-        folder.keep_next(&SigningKey::generate(), now).await.unwrap();
+        folder.keep_next(&SigningKey::generate(Algorithm::Es256), now).await.unwrap();
         let (published, _) = folder.kept().await.unwrap().next.unwrap();
         assert_eq!(published.id(), next.id(), "a key that may be published was replaced");
         folder.promote(next.id(), &first, None).await.unwrap();
@@ -235,7 +239,8 @@ mod tests {
     fn retired_keys_are_private_and_know_until_when_they_verify() {
         let parent = tempfile::tempdir().unwrap();
         let folder = DataFolder::claim(parent.path()).unwrap();
-        let (one, other) = (SigningKey::generate(), SigningKey::generate());
+        let (one, other) =
+            (SigningKey::generate(Algorithm::Es256), SigningKey::generate(Algorithm::Es256));
         let moment = Timestamp::from_seconds;
         folder.retire_key(&one, moment(2_000_000_000)).unwrap();
         folder.retire_key(&other, moment(1_900_000_000)).unwrap();

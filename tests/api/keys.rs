@@ -6,7 +6,10 @@ use doorward::{
     Settings,
     control::{KeyReport, Order, Report},
     keys::Stage,
+    token::Algorithm,
 };
+
+use serde_json::Value;
 
 use crate::support::{House, REFUSED};
 
@@ -103,6 +106,48 @@ async fn tokens_of_a_retired_key_are_good_to_their_end_and_across_restarts() {
     let house = House::reopen(house.close(), at_once).await;
     assert_eq!(stages(&house).await, [Stage::Signing], "its file is gone");
     assert!(!is_good(&house, &ada.token).await);
+}
+
+#[tokio::test]
+async fn another_algorithm_is_for_the_keys_that_are_made_from_then_on() {
+    let with = |algorithm| {
+        move |settings: &mut Settings| {
+            at_once(settings);
+            settings.token.algorithm = algorithm;
+        }
+    };
+    let mut house = House::open_with(with(Algorithm::Rs256)).await;
+    let mut tokens = vec![house.register("Ada", "rs256@example.com").await.token];
+    let mut told = vec!["RS256"];
+    for algorithm in [Algorithm::EdDsa, Algorithm::Es256] {
+        house = House::reopen(house.close(), with(algorithm)).await;
+        assert_eq!(algorithms(&house).await, told);
+        keys(&house, Order::RotateKeys).await;
+        let email = format!("{}@example.com", algorithm.name());
+        tokens.push(house.register("Ada", &email).await.token);
+        told.push(algorithm.name());
+        told.sort();
+        assert_eq!(algorithms(&house).await, told);
+        for token in &tokens {
+            assert!(is_good(&house, token).await);
+        }
+    }
+}
+
+/// What is in the key set, and what discovery says is in it.
+async fn algorithms(house: &House) -> Vec<String> {
+    let names = |list: &Value| -> Vec<_> {
+        let mut names: Vec<_> =
+            list.as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    };
+    let set = house.get("/.well-known/jwks.json").await.json();
+    let published = set["keys"].as_array().unwrap().iter().map(|key| key["alg"].clone()).collect();
+    let told = house.get("/.well-known/openid-configuration").await.json();
+    let told = names(&told["id_token_signing_alg_values_supported"]);
+    assert_eq!(told, names(&published));
+    told
 }
 
 #[tokio::test]

@@ -1,0 +1,250 @@
+//! The keys that sign tokens: of three kinds, each known by what it is made for.
+
+use std::fmt;
+
+use aws_lc_rs::{
+    encoding::AsDer,
+    error::{KeyRejected, Unspecified},
+    rand::SystemRandom,
+    rsa::KeySize,
+    signature::{
+        ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _,
+        RSA_PKCS1_SHA256, RsaKeyPair, RsaPublicKeyComponents,
+    },
+};
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use jsonwebtoken::{
+    DecodingKey, Header, Validation,
+    jwk::{Jwk, PublicKeyUse, ThumbprintHash},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use zeroize::Zeroizing;
+
+/// How tokens are signed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Algorithm {
+    /// ECDSA on P-256: small, and known to every verifier.
+    #[default]
+    Es256,
+    /// Ed25519: small, and not known to every verifier.
+    EdDsa,
+    /// RSA of 2048 bits or more: large, and for some verifiers the only one.
+    Rs256,
+}
+
+impl Algorithm {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Es256, Self::EdDsa, Self::Rs256];
+
+    /// The one with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+    }
+
+    /// Its registered name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Es256 => "ES256",
+            Self::EdDsa => "EdDSA",
+            Self::Rs256 => "RS256",
+        }
+    }
+
+    fn registered(self) -> jsonwebtoken::Algorithm {
+        match self {
+            Self::Es256 => jsonwebtoken::Algorithm::ES256,
+            Self::EdDsa => jsonwebtoken::Algorithm::EdDSA,
+            Self::Rs256 => jsonwebtoken::Algorithm::RS256,
+        }
+    }
+
+    fn new_pkcs8(self) -> Result<Zeroizing<Vec<u8>>, Unspecified> {
+        let random = SystemRandom::new();
+        let ecdsa = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        let document = match self {
+            Self::Es256 => EcdsaKeyPair::generate_pkcs8(ecdsa, &random)?.as_ref().to_vec(),
+            Self::EdDsa => Ed25519KeyPair::generate_pkcs8v1(&random)?.as_ref().to_vec(),
+            Self::Rs256 => RsaKeyPair::generate(KeySize::Rsa2048)?.as_der()?.as_ref().to_vec(),
+        };
+        Ok(Zeroizing::new(document))
+    }
+}
+
+/// Names a key in the head of its tokens: the thumbprint of its public half.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyId(String);
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl PartialEq<str> for KeyId {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
+
+/// A key for signing tokens: the private half, and what is made of it once to be used often.
+pub struct SigningKey {
+    id: KeyId,
+    pkcs8: Zeroizing<Vec<u8>>,
+    pair: KeyPair,
+    verifying: DecodingKey,
+    validation: Validation,
+    public: Jwk,
+    head: String,
+}
+
+/// The key is of no kind that can sign tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a P-256, Ed25519 or RSA (2048 bits or more) private key in PKCS#8 PEM form")]
+pub struct UnusableKey;
+
+impl SigningKey {
+    const PEM_TAG: &str = "PRIVATE KEY";
+
+    /// A new random key.
+    pub fn generate(algorithm: Algorithm) -> Self {
+        let pkcs8 = algorithm.new_pkcs8().expect("the system has randomness");
+        Self::new(pkcs8).expect("a new key is of one of the three kinds")
+    }
+
+    fn new(pkcs8: Zeroizing<Vec<u8>>) -> Result<Self, UnusableKey> {
+        let pair = KeyPair::from_pkcs8(&pkcs8).ok_or(UnusableKey)?;
+        // No other step of signing can fail.
+        pair.sign(b"a probe").map_err(|_| UnusableKey)?;
+        let algorithm = pair.algorithm().registered();
+        let verifying = pair.verifying();
+        let mut public =
+            Jwk::from_decoding_key(&verifying, Some(algorithm)).map_err(|_| UnusableKey)?;
+        let id = public.thumbprint(ThumbprintHash::SHA256).map_err(|_| UnusableKey)?;
+        public.common.key_id = Some(id.clone());
+        public.common.public_key_use = Some(PublicKeyUse::Signature);
+        let header = Header { kid: Some(id.clone()), ..Header::new(algorithm) };
+        let (head, validation) = (encoded(&header), signature_only(algorithm));
+        Ok(Self { id: KeyId(id), pkcs8, pair, verifying, validation, public, head })
+    }
+
+    /// What the key is called.
+    pub fn id(&self) -> &KeyId {
+        &self.id
+    }
+
+    /// What it is made for.
+    pub fn algorithm(&self) -> Algorithm {
+        self.pair.algorithm()
+    }
+
+    /// The first part of each of its tokens.
+    pub(super) fn head(&self) -> &str {
+        &self.head
+    }
+
+    pub(super) fn public(&self) -> &Jwk {
+        &self.public
+    }
+
+    /// A token with these claims.
+    pub(super) fn sign(&self, claims: &impl Serialize) -> String {
+        self.sign_under(&self.head, claims)
+    }
+
+    pub(super) fn sign_under(&self, head: &str, claims: &impl Serialize) -> String {
+        let message = format!("{head}.{}", encoded(claims));
+        let signature = self.pair.sign(message.as_bytes());
+        let signature = signature.expect("the key signed a probe when it was read");
+        format!("{message}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
+    }
+
+    /// The claims of a token, if this key has signed it.
+    pub(super) fn claims<T: DeserializeOwned>(&self, token: &str) -> Option<T> {
+        let read = jsonwebtoken::decode(token, &self.verifying, &self.validation);
+        read.ok().map(|token| token.claims)
+    }
+
+    /// Reads a key from its PEM file's contents.
+    ///
+    /// # Errors
+    /// If that is no key, or of another kind.
+    pub fn from_pem(text: &str) -> Result<Self, UnusableKey> {
+        let block = pem::parse(text).map_err(|_| UnusableKey)?;
+        if block.tag() != Self::PEM_TAG {
+            return Err(UnusableKey);
+        }
+        Self::new(Zeroizing::new(block.contents().to_vec()))
+    }
+
+    /// The key as the contents of a PEM file.
+    pub fn to_pem(&self) -> Zeroizing<String> {
+        let block = pem::Pem::new(Self::PEM_TAG, self.pkcs8.to_vec());
+        let unix = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
+        Zeroizing::new(pem::encode_config(&block, unix))
+    }
+}
+
+pub(super) fn encoded(part: &impl Serialize) -> String {
+    let json = serde_json::to_vec(part).expect("heads and claims have text for names");
+    BASE64_URL_SAFE_NO_PAD.encode(json)
+}
+
+/// The library checks the signature; whoever reads the claims judges them, with `now` as an argument.
+fn signature_only(algorithm: jsonwebtoken::Algorithm) -> Validation {
+    let mut validation = Validation::new(algorithm);
+    validation.required_spec_claims.clear();
+    validation.validate_exp = false;
+    validation.validate_aud = false;
+    validation
+}
+
+enum KeyPair {
+    Es256(EcdsaKeyPair),
+    EdDsa(Ed25519KeyPair),
+    Rs256(Box<RsaKeyPair>),
+}
+
+impl KeyPair {
+    /// The file tells what kind of key is in it, so that at most one of these fits.
+    fn from_pkcs8(pkcs8: &[u8]) -> Option<Self> {
+        let es256 = || EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8);
+        let rs256 = || RsaKeyPair::from_pkcs8(pkcs8).map(Box::new);
+        let tried: Result<_, KeyRejected> = es256()
+            .map(Self::Es256)
+            .or_else(|_| Ed25519KeyPair::from_pkcs8(pkcs8).map(Self::EdDsa))
+            .or_else(|_| rs256().map(Self::Rs256));
+        tried.ok()
+    }
+
+    fn algorithm(&self) -> Algorithm {
+        match self {
+            Self::Es256(_) => Algorithm::Es256,
+            Self::EdDsa(_) => Algorithm::EdDsa,
+            Self::Rs256(_) => Algorithm::Rs256,
+        }
+    }
+
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Unspecified> {
+        let random = SystemRandom::new();
+        Ok(match self {
+            Self::Es256(pair) => pair.sign(&random, message)?.as_ref().to_vec(),
+            Self::EdDsa(pair) => pair.try_sign(message)?.as_ref().to_vec(),
+            Self::Rs256(pair) => {
+                let mut signature = vec![0; pair.public_modulus_len()];
+                pair.sign(&RSA_PKCS1_SHA256, &random, message, &mut signature)?;
+                signature
+            }
+        })
+    }
+
+    fn verifying(&self) -> DecodingKey {
+        match self {
+            Self::Es256(pair) => DecodingKey::from_ec_der(pair.public_key().as_ref()),
+            Self::EdDsa(pair) => DecodingKey::from_ed_der(pair.public_key().as_ref()),
+            Self::Rs256(pair) => {
+                let public = RsaPublicKeyComponents::<Vec<u8>>::from(pair.public_key());
+                DecodingKey::from_rsa_raw_components(&public.n, &public.e)
+            }
+        }
+    }
+}
