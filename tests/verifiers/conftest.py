@@ -1,29 +1,43 @@
-"""Starts Doorward once, under a URL that its tokens name as their issuer, with one client that may introspect."""
+"""Starts Doorward once for each algorithm, under a URL that its tokens name as their issuer, with one client that may
+introspect, and the doors of other programs before nothing."""
 
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
+import sys
 import time
 import uuid
 from base64 import b64encode
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
 BINARY = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
 START_SECONDS = 20
 STOP_SECONDS = 20
 AUDIENCE = "the-app"
+PACKAGES = [
+    "express@5.3.0",
+    "express-jwt@8.5.1",
+    "express-oauth2-jwt-bearer@1.10.0",
+    "jose@6.2.3",
+    "jwks-rsa@4.1.0",
+]
 
 # The service is on this machine, whatever proxy the environment names.
 opener = build_opener(ProxyHandler({}))
+NO_PROXY = os.environ | {"NO_PROXY": "*", "no_proxy": "*"}
 
 
 @dataclass
@@ -32,6 +46,7 @@ class Doorward:
     folder: Path
     environment: dict
     client_secret: str
+    algorithm: str
 
     def ask(self, path, body=None, headers=None):
         try:
@@ -64,33 +79,78 @@ def free_port():
         return probe.getsockname()[1]
 
 
-@pytest.fixture(scope="session")
-def doorward(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("doorward")
+@contextmanager
+def running(command, folder, environment, ready):
+    """A process whose output, kept in its folder, has matched `ready`; yields the match."""
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not (match := re.search(ready, said := (folder / "log").read_text(errors="replace"))):
+            assert process.poll() is None and time.monotonic() < deadline, said
+            time.sleep(0.02)
+        yield match
+    finally:
+        process.terminate()
+        process.wait(STOP_SECONDS)
+
+
+@contextmanager
+def doorward_with(folder, settings):
     url = f"http://127.0.0.1:{free_port()}"
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
-    environment = inherited | {
+    environment = inherited | settings | {
         "DOORWARD_LISTEN": url.removeprefix("http://"),
         "DOORWARD_PUBLIC_URL": url,
         "DOORWARD_TOKEN_ISSUER": url,
         "DOORWARD_TOKEN_AUDIENCE": AUDIENCE,
         "DOORWARD_TOKEN_PUBLISH_BEFORE_SIGNING": "0s",
     }
-    doorward = Doorward(url, folder, environment, "")
+    doorward = Doorward(url, folder, environment, "", settings["DOORWARD_TOKEN_ALGORITHM"])
     printed = doorward.command("client", "secret", "app")
     doorward.client_secret = re.search(r"^  ([0-9a-f]{64})$", printed, re.MULTILINE)[1]
     environment["DOORWARD_CLIENTS"] = re.search(r'clients = "(.*)"', printed)[1]
-    with open(folder / "log", "wb") as log:
-        process = subprocess.Popen([BINARY], cwd=folder, env=environment, stdout=log, stderr=log)
-    try:
-        deadline = time.monotonic() + START_SECONDS
-        while "listens on" not in (said := (folder / "log").read_text(errors="replace")):
-            assert process.poll() is None and time.monotonic() < deadline, said
-            time.sleep(0.02)
+    with running([BINARY], folder, environment, "listens on"):
         yield doorward
-    finally:
-        process.terminate()
-        process.wait(STOP_SECONDS)
+
+
+@pytest.fixture(scope="session", params=["ES256", "EdDSA", "RS256"])
+def doorward(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    with doorward_with(folder, {"DOORWARD_TOKEN_ALGORITHM": request.param}) as doorward:
+        yield doorward
+
+
+@pytest.fixture(scope="session")
+def packages(tmp_path_factory):
+    """A folder with the packages from npm and the programs that use them."""
+    if not shutil.which("npm"):
+        pytest.skip("npm is missing")
+    folder = tmp_path_factory.mktemp("packages")
+    command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, *PACKAGES]
+    subprocess.run(command, check=True, timeout=240)
+    shutil.copy(HERE / "doors.mjs", folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def express(doorward, packages, tmp_path_factory):
+    """The URL of an app whose routes are named after the libraries that guard them."""
+    command = ["node", packages / "doors.mjs", doorward.url, AUDIENCE, doorward.algorithm]
+    with running(command, tmp_path_factory.mktemp("express"), NO_PROXY, r"^(\d+)\n") as match:
+        yield f"http://127.0.0.1:{match[1]}"
+
+
+@pytest.fixture(scope="session")
+def envoy(doorward, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("envoy")
+    port = free_port()
+    values = {"PORT": port, "ISSUER": doorward.url, "AUDIENCE": AUDIENCE, "DOORWARD_PORT": doorward.url.rpartition(":")[2]}
+    (folder / "envoy.yaml").write_text(Template((HERE / "envoy.yaml").read_text()).substitute(values))
+    program = Path(sys.executable).with_name("envoy")
+    command = [program, "-c", "envoy.yaml", "--disable-hot-restart", "--concurrency", "1", "--log-level", "info"]
+    with running(command, folder, os.environ, "starting main dispatch loop"):
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture

@@ -1,18 +1,15 @@
-"""Tokens of a running Doorward, verified by libraries that know nothing but its published keys."""
+"""Tokens of a running Doorward, verified by programs that know nothing but its published keys."""
 
-import os
-import shutil
-import subprocess
-from pathlib import Path
+import json
+from urllib.error import HTTPError
+from urllib.request import Request
 
 import jwt
 import pytest
-from conftest import AUDIENCE
+from conftest import AUDIENCE, opener
 from joserfc import jwk
 from joserfc import jwt as joserfc_jwt
 from joserfc.errors import JoseError
-
-JOSE = "jose@6.2.3"
 
 
 def changed(token):
@@ -24,7 +21,10 @@ def changed(token):
     yield f"{head}.{claims}.{signature[:10]}{other}{signature[11:]}"
 
 
-def with_pyjwt(doorward):
+# Each of these makes a function from a token to its claims, or to None when the token is refused.
+
+
+def pyjwt(request, doorward):
     _, metadata = doorward.ask("/.well-known/openid-configuration")
     # Here a new key signs at once. Usually it is published for longer than the 30 seconds for which PyJWT does not ask again.
     keys = jwt.PyJWKClient(metadata["jwks_uri"], cooldown_duration=0)
@@ -40,14 +40,14 @@ def with_pyjwt(doorward):
     return verify
 
 
-def with_joserfc(doorward):
+def joserfc(request, doorward):
     def verify(token):
         keys = jwk.KeySet.import_key_set(doorward.key_set())
         registry = joserfc_jwt.JWTClaimsRegistry(
             iss={"essential": True, "value": doorward.url}, aud={"essential": True, "value": AUDIENCE}
         )
         try:
-            claims = joserfc_jwt.decode(token, keys, algorithms=["ES256"]).claims
+            claims = joserfc_jwt.decode(token, keys, algorithms=[doorward.algorithm]).claims
             registry.validate(claims)
             return claims
         except (JoseError, ValueError):
@@ -56,7 +56,7 @@ def with_joserfc(doorward):
     return verify
 
 
-def with_introspection(doorward):
+def introspection(request, doorward):
     def verify(token):
         status, told = doorward.introspect(token)
         assert status == 200
@@ -65,12 +65,50 @@ def with_introspection(doorward):
     return verify
 
 
-@pytest.fixture(params=[with_pyjwt, with_joserfc, with_introspection])
+def through_express(name):
+    def door(request, doorward):
+        if name == "express-jwt" and doorward.algorithm == "EdDSA":
+            pytest.skip("express-jwt does not know EdDSA")
+        url = f"{request.getfixturevalue('express')}/{name}"
+        return lambda token: ask(url, token, lambda answer: json.load(answer))
+
+    door.__name__ = name
+    return door
+
+
+def envoy(request, doorward):
+    url = request.getfixturevalue("envoy")
+    return lambda token: ask(url, token, lambda answer: json.loads(answer.headers["x-claims"]))
+
+
+def ask(url, token, claims_of):
+    try:
+        with opener.open(Request(url, headers={"Authorization": f"Bearer {token}"}), timeout=15) as answer:
+            return claims_of(answer)
+    except HTTPError as error:
+        with error:
+            assert error.code == 401, error.read()
+            return None
+
+
+VERIFIERS = [
+    pyjwt,
+    joserfc,
+    introspection,
+    through_express("jose"),
+    through_express("express-oauth2-jwt-bearer"),
+    through_express("express-jwt"),
+    envoy,
+]
+
+
+@pytest.fixture(params=VERIFIERS, ids=lambda verifier: verifier.__name__)
 def verify(request, doorward):
-    return request.param(doorward)
+    return request.param(request, doorward)
 
 
 def test_a_token_is_verified_and_says_whose_it_is(doorward, verify, token):
+    assert jwt.get_unverified_header(token)["alg"] == doorward.algorithm
     claims = verify(token)
     assert (claims["iss"], claims["aud"]) == (doorward.url, AUDIENCE)
     assert claims["exp"] - claims["iat"] == 24 * 60 * 60
@@ -90,24 +128,10 @@ def test_a_rotation_leaves_old_and_new_tokens_good(doorward, verify, token):
     assert verify(token) and verify(younger)
 
 
-def test_a_revoked_key_is_no_longer_published(doorward, token):
+def test_a_revoked_key_is_no_longer_published(request, doorward, token):
     kid = jwt.get_unverified_header(token)["kid"]
     doorward.command("keys", "revoke", kid)
     assert kid not in [key["kid"] for key in doorward.key_set()["keys"]]
     # Whoever has no copy of the key set refuses its tokens, and so does Doorward itself.
-    assert with_pyjwt(doorward)(token) is None
-    assert with_joserfc(doorward)(token) is None
-    assert doorward.introspect(token) == (200, {"active": False})
-
-
-def test_jose_for_javascript_verifies_and_refuses(doorward, token, tmp_path):
-    if not shutil.which("npm"):
-        pytest.skip("npm is missing")
-    command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", tmp_path, JOSE]
-    subprocess.run(command, check=True, timeout=120)
-    shutil.copy(Path(__file__).with_name("verify.mjs"), tmp_path)
-    tokens = [token, *changed(token)]
-    run = ["node", tmp_path / "verify.mjs", doorward.url, AUDIENCE, *tokens]
-    environment = os.environ | {"NO_PROXY": "*", "no_proxy": "*"}
-    told = subprocess.check_output(run, env=environment, text=True, timeout=60)
-    assert told.splitlines() == ["good", "refused", "refused"]
+    for verifier in (pyjwt, joserfc, introspection):
+        assert verifier(request, doorward)(token) is None
