@@ -346,11 +346,11 @@ async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Rep
     let (store, now) = (doorward.store(), doorward.now());
     Ok(match order {
         Order::EndSessions(_) => {
-            let ended = store.end_sessions(user.id).await?;
+            let ended = store.end_sessions(user.id, now).await?;
             tracing::info!(user = %user.id, ended, "sessions ended by the operator");
             Report::SessionsEnded(ended)
         }
-        Order::DeleteUser(_) => done(store.delete_user(user.id).await?, &user, "deleted"),
+        Order::DeleteUser(_) => done(store.delete_user(user.id, now).await?, &user, "deleted"),
         Order::GrantRole(_, role) | Order::RevokeRole(_, role) => {
             let Some(role) = Role::parse(role) else {
                 return Ok(Report::Failed(format!(
@@ -374,7 +374,7 @@ async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Rep
             let set = account::set_password(doorward, &user, password).await?;
             done(set, &user, "given a password")
         }
-        Order::Disable(_) => done(store.disable_user(user.id).await?, &user, "disabled"),
+        Order::Disable(_) => done(store.disable_user(user.id, now).await?, &user, "disabled"),
         Order::Enable(_) => done(store.enable_user(user.id).await?, &user, "enabled"),
         Order::Link(_) => {
             account::link(doorward, &user).await?.map_or(Report::NoSuchUser, Report::Code)

@@ -9,6 +9,7 @@ use crate::{
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, Settings},
     data::{self, DataFolder},
+    feed::Feed,
     guard::{DecisionId, GuardSet, Refusal, Refusals},
     keys::{self, KeyShelf, Keys},
     password::Hasher,
@@ -31,6 +32,7 @@ struct Inner {
     store: Arc<dyn Store>,
     keys: Keys,
     callers: Callers,
+    feed: Feed,
     hasher: Hasher,
     throttle: Throttle,
     designated: Designated,
@@ -127,6 +129,7 @@ impl Doorward {
         let hasher = Hasher::new(settings.password_cost, settings.password_threads);
         let inner = Inner {
             callers: Callers::new(Arc::clone(keys.mint()), Arc::clone(&store)),
+            feed: Feed::new(Arc::clone(keys.mint()), Arc::clone(&store), clock.clone()),
             hasher: hasher.map_err(OpenError::Cost)?,
             throttle: Throttle::new(),
             designated: Designated::new(&settings.designated_name),
@@ -197,6 +200,11 @@ impl Doorward {
     /// The keys that tokens are signed with.
     pub fn keys(&self) -> &Keys {
         &self.inner.keys
+    }
+
+    /// What tells verifiers elsewhere which tokens have ended.
+    pub fn feed(&self) -> &Feed {
+        &self.inner.feed
     }
 
     /// The folder that is ours: with the embedded database and its keys, or with nothing but a socket for commands.
@@ -275,16 +283,20 @@ impl Doorward {
         }
     }
 
-    /// Writes down which sessions were used, and removes what has expired.
+    /// Writes down which sessions were used, and removes what has expired and endings of tokens that have.
     ///
     /// # Errors
     /// If the database does not do it.
     pub async fn tidy(&self) -> Result<(), store::Error> {
         const AT_ONCE: usize = 1000;
+        /// A verifier's clock may be behind.
+        const CLOCKS_APART: Duration = Duration::from_secs(5 * 60);
         for seen in self.inner.callers.sightings().take().chunks(AT_ONCE) {
             self.store().note_sightings(seen).await?;
         }
         while self.store().sweep(self.now(), AT_ONCE).await? == AT_ONCE {}
+        let expired = self.now() - (self.settings().token.lifetime + CLOCKS_APART);
+        while self.store().forget_endings(expired, AT_ONCE).await? == AT_ONCE {}
         Ok(())
     }
 }

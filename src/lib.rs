@@ -54,6 +54,7 @@ pub mod control;
 pub mod data;
 mod doorward;
 pub mod fault;
+pub mod feed;
 pub mod guard;
 pub mod id;
 pub mod keys;

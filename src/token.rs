@@ -15,6 +15,7 @@ use std::{
 use arc_swap::ArcSwap;
 use jsonwebtoken::jwk::JwkSet;
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
 pub use self::key::{Algorithm, KeyId, SigningKey, UnusableKey};
 use crate::{
@@ -76,6 +77,7 @@ pub struct TokenMint {
     terms: TokenTerms,
     keys: ArcSwap<KeySet>,
     removals: AtomicU64,
+    key_changes: watch::Sender<u64>,
 }
 
 /// The keys of a mint: one signs, all of them verify and are published.
@@ -121,15 +123,47 @@ struct WireClaims {
     jti: String,
 }
 
+/// What those who verify tokens by themselves have to know beside the keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct News {
+    /// Where the next news begin.
+    pub cursor: String,
+    /// Whether these are all that there are, so that whatever was known before can be forgotten.
+    pub complete: bool,
+    /// Whether others are waiting to be told.
+    pub more: bool,
+    /// Tokens that have ended before their time.
+    pub revoked: Vec<TokenId>,
+}
+
+#[derive(Serialize)]
+struct WireNews<'a> {
+    iss: &'a str,
+    iat: i64,
+    exp: i64,
+    cursor: &'a str,
+    complete: bool,
+    more: bool,
+    kids: Vec<&'a str>,
+    revoked: Vec<String>,
+}
+
 impl TokenMint {
     /// How far the clock of another instance may be ahead of ours.
     const CLOCK_SKEW_SECONDS: i64 = 60;
+    /// How long somebody may act on the latest news without hearing more.
+    const NEWS_SECONDS: i64 = 60;
     /// Ours have about 500 characters; nothing longer is worth a look.
     const MAX_CHARACTERS: usize = 4096;
 
     /// A mint with these keys.
     pub fn new(keys: KeySet, terms: TokenTerms) -> Self {
-        Self { terms, keys: ArcSwap::from_pointee(keys), removals: AtomicU64::new(0) }
+        Self {
+            terms,
+            keys: ArcSwap::from_pointee(keys),
+            removals: AtomicU64::new(0),
+            key_changes: watch::Sender::new(0),
+        }
     }
 
     /// Whom tokens come from, whom they are for, and how long they live.
@@ -155,12 +189,34 @@ impl TokenMint {
             // After the swap: whoever sees the old count may have seen the old keys, and looks again next time.
             self.removals.fetch_add(1, Ordering::Release);
         }
+        self.key_changes.send_modify(|count| *count += 1);
     }
 
     /// How often a key has been taken away. Take it before recognising a token: what was recognised holds until it
     /// changes.
     pub fn removals(&self) -> u64 {
         self.removals.load(Ordering::Acquire)
+    }
+
+    /// How often the keys have been replaced, and a way to wait for the next time.
+    pub fn key_changes(&self) -> watch::Receiver<u64> {
+        self.key_changes.subscribe()
+    }
+
+    /// Signs news about tokens. They name the keys whose tokens are good, and are themselves good for a minute.
+    pub fn tell(&self, news: &News, now: Timestamp) -> String {
+        let keys = self.keys.load();
+        let ids = keys.public.keys.iter().filter_map(|key| key.common.key_id.as_deref());
+        keys.signing.sign_news(&WireNews {
+            iss: &self.terms.issuer,
+            iat: now.seconds(),
+            exp: now.seconds().saturating_add(Self::NEWS_SECONDS),
+            cursor: &news.cursor,
+            complete: news.complete,
+            more: news.more,
+            kids: ids.collect(),
+            revoked: news.revoked.iter().map(TokenId::to_string).collect(),
+        })
     }
 
     /// Signs the session's token, which lives no longer than the session.
@@ -418,6 +474,17 @@ mod tests {
                 let token = signer.sign_under(&key::encoded(&head), &good_claims());
                 assert_eq!(mint.recognise(&token, NOW).ok(), None, "{head}");
             }
+        }
+    }
+
+    #[test]
+    fn news_are_no_token_whatever_they_say() {
+        for mint in mints() {
+            let news = News { cursor: "x".into(), complete: true, more: false, revoked: vec![] };
+            assert_eq!(mint.recognise(&mint.tell(&news, NOW), NOW).ok(), None);
+            let key = Arc::clone(&mint.keys.load().signing);
+            assert_eq!(mint.recognise(&key.sign_news(&good_claims()), NOW).ok(), None);
+            assert!(mint.recognise(&key.sign(&good_claims()), NOW).is_ok());
         }
     }
 

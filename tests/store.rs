@@ -2,7 +2,7 @@
 
 mod postgres;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use doorward::{
     clock::Timestamp,
@@ -96,7 +96,8 @@ async fn tell(store: &dyn Store) {
     assert_eq!(store.session_with_user(first.id).await.unwrap(), None);
     let before = store.changes().stamp(ada.id);
     assert!(store.changes().is_current(before));
-    assert_eq!(store.end_sessions(ada.id).await.unwrap(), 1);
+    assert_eq!(store.end_sessions(ada.id, NOW).await.unwrap(), 1);
+    tells(store, [&second]).await;
     assert!(!store.changes().is_current(before));
     assert_eq!(store.session_with_user(second.id).await.unwrap(), None);
 
@@ -106,24 +107,28 @@ async fn tell(store: &dyn Store) {
         created_at: NOW + Duration::from_secs(second),
         ..session(&many, 3600)
     };
-    store.add_user(&many, Some(&at(0))).await.unwrap();
+    let oldest = at(0);
+    store.add_user(&many, Some(&oldest)).await.unwrap();
     let mut latest = Vec::new();
     for second in 1..=MAX_SESSIONS as u64 + 5 {
         latest.push(at(second));
         assert!(store.add_session(&many, latest.last().unwrap()).await.unwrap());
     }
     assert_eq!(store.sessions_of(many.id, NOW).await.unwrap(), latest[5..]);
-    assert!(store.delete_user(many.id).await.unwrap());
+    tells(store, latest[..5].iter().chain([&oldest])).await;
+    assert!(store.delete_user(many.id, NOW).await.unwrap());
+    tells(store, &latest).await;
 
     // A session is renewed once for each token, and only while it lasts.
     let third = session(&ada, 60);
     assert!(store.add_session(&ada, &third).await.unwrap());
     let renewed = Session { token_id: TokenId::random(), ..third.clone() };
     let before = store.changes().stamp(ada.id);
-    assert!(store.renew_session(&third, renewed.token_id).await.unwrap());
+    assert!(store.renew_session(&third, renewed.token_id, NOW).await.unwrap());
     assert!(!store.changes().is_current(before));
-    assert!(!store.renew_session(&third, TokenId::random()).await.unwrap());
+    assert!(!store.renew_session(&third, TokenId::random(), NOW).await.unwrap());
     assert_eq!(store.session_with_user(third.id).await.unwrap().unwrap().0, renewed);
+    tells(store, [&third]).await;
 
     // Its last use is written down without being a change.
     let seen_at = NOW + Duration::from_secs(30);
@@ -135,12 +140,13 @@ async fn tell(store: &dyn Store) {
     assert_eq!(store.sessions_of(ada.id, seen.expires_at).await.unwrap(), []);
 
     // A session is ended by its owner alone.
-    assert!(!store.end_session(bob.id, third.id).await.unwrap());
+    assert!(!store.end_session(bob.id, third.id, NOW).await.unwrap());
     let before = store.changes().stamp(ada.id);
-    assert!(store.end_session(ada.id, third.id).await.unwrap());
+    assert!(store.end_session(ada.id, third.id, NOW).await.unwrap());
     assert!(!store.changes().is_current(before));
-    assert!(!store.end_session(ada.id, third.id).await.unwrap());
-    assert!(!store.renew_session(&seen, TokenId::random()).await.unwrap());
+    tells(store, [&seen]).await;
+    assert!(!store.end_session(ada.id, third.id, NOW).await.unwrap());
+    assert!(!store.renew_session(&seen, TokenId::random(), NOW).await.unwrap());
 
     change_names_and_addresses(store, &ada, &bob).await;
     set_passwords(store, &ada).await;
@@ -151,16 +157,49 @@ async fn tell(store: &dyn Store) {
     let last = session(&ada, 60);
     assert!(store.add_session(&ada, &last).await.unwrap());
     let before = store.changes().stamp(ada.id);
-    assert!(store.delete_user(ada.id).await.unwrap());
+    assert!(store.delete_user(ada.id, NOW).await.unwrap());
     assert!(!store.changes().is_current(before));
-    assert!(!store.delete_user(ada.id).await.unwrap());
+    assert!(!store.delete_user(ada.id, NOW).await.unwrap());
     assert_eq!(store.session_with_user(last.id).await.unwrap(), None);
+    tells(store, [&last]).await;
     assert!(!store.add_session(&ada, &session(&ada, 60)).await.unwrap());
     assert_eq!(store.users(None, 10).await.unwrap(), [bob]);
 
     // The freed address is anybody's.
     let again = user("Ada again", "ada@example.com");
     store.add_user(&again, None).await.unwrap();
+
+    // Endings are forgotten when they are old, some at a time.
+    assert!(!told(store).contains(&first.token_id), "sessions that expire are no endings");
+    let kept = told(store);
+    assert_eq!(store.forget_endings(NOW, 10).await.unwrap(), 0);
+    assert_eq!(told(store), kept);
+    let waiting = store.endings().count();
+    let late_one = session(&again, 60);
+    assert!(store.add_session(&again, &late_one).await.unwrap());
+    assert!(!waiting.has_changed().unwrap());
+    let late = NOW + Duration::from_secs(3600);
+    assert_eq!(store.end_sessions(again.id, late).await.unwrap(), 1);
+    tells(store, [&late_one]).await;
+    assert!(waiting.has_changed().unwrap());
+    while store.forget_endings(late, 10).await.unwrap() > 0 {}
+    assert_eq!(told(store), HashSet::from([late_one.token_id]));
+}
+
+/// The tokens that have ended.
+fn told(store: &dyn Store) -> HashSet<TokenId> {
+    store.endings().from_start(usize::MAX).ended.into_iter().collect()
+}
+
+/// The tokens of these sessions have ended, or will be heard to have.
+async fn tells(store: &dyn Store, ended: impl IntoIterator<Item = &Session> + Clone) {
+    let mut count = store.endings().count();
+    let all_told = async {
+        while !ended.clone().into_iter().all(|session| told(store).contains(&session.token_id)) {
+            count.changed().await.unwrap();
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), all_told).await.expect("they are told");
 }
 
 async fn change_names_and_addresses(store: &dyn Store, ada: &User, bob: &User) {
@@ -205,6 +244,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     let changed = store.user_by_id(ada.id).await.unwrap().unwrap();
     assert_eq!((&changed.password_hash, changed.updated_at), (&Some(hash("newer")), later));
     assert_eq!(store.sessions_of(ada.id, NOW).await.unwrap(), std::slice::from_ref(&kept));
+    tells(store, [&other]).await;
     assert_eq!(store.user_by_reset_code(&code, later).await.unwrap(), None);
 
     // Somebody who knew the one before neither changes it nor signs in.
@@ -239,11 +279,13 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
 }
 
 async fn disable_and_enable(store: &dyn Store, ada: &User) {
-    assert!(store.add_session(ada, &session(ada, 60)).await.unwrap());
+    let disabled = session(ada, 60);
+    assert!(store.add_session(ada, &disabled).await.unwrap());
     let code = ResetCode::random().digest();
     assert!(store.add_reset_code(ada.id, &code, NOW + ResetCode::LIFETIME).await.unwrap());
     let before = store.changes().stamp(ada.id);
-    assert!(store.disable_user(ada.id).await.unwrap());
+    assert!(store.disable_user(ada.id, NOW).await.unwrap());
+    tells(store, [&disabled]).await;
     assert!(!store.changes().is_current(before));
     assert_eq!(store.sessions_of(ada.id, NOW).await.unwrap(), []);
     assert!(!store.add_session(ada, &session(ada, 60)).await.unwrap());
@@ -253,7 +295,8 @@ async fn disable_and_enable(store: &dyn Store, ada: &User) {
     assert!(store.user_by_reset_code(&code, NOW).await.unwrap().is_some());
     store.sweep(NOW + ResetCode::LIFETIME, 10).await.unwrap();
     assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);
-    for unknown in [store.disable_user(UserId::random()), store.enable_user(UserId::random())] {
+    for unknown in [store.disable_user(UserId::random(), NOW), store.enable_user(UserId::random())]
+    {
         assert!(!unknown.await.unwrap());
     }
 }
@@ -262,8 +305,12 @@ async fn disable_and_enable(store: &dyn Store, ada: &User) {
 async fn the_story_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("doorward.db");
-    tell(&SqliteStore::open(&file).unwrap()).await;
+    let store = SqliteStore::open(&file).unwrap();
+    tell(&store).await;
+    let ended = told(&store);
+    drop(store);
     let reopened = SqliteStore::open(&file).unwrap();
+    assert_eq!(told(&reopened), ended);
     assert_eq!(reopened.users(None, 10).await.unwrap().len(), 2);
 }
 
@@ -280,8 +327,10 @@ async fn open_postgres(url: &str) -> PostgresStore {
 #[tokio::test]
 async fn the_story_on_postgres() {
     let Some(url) = postgres::fresh_database() else { return };
-    tell(&open_postgres(&url).await).await;
+    let store = open_postgres(&url).await;
+    tell(&store).await;
     let reopened = open_postgres(&url).await;
+    assert_eq!(told(&reopened), told(&store));
     assert_eq!(reopened.users(None, 10).await.unwrap().len(), 2);
 }
 

@@ -37,6 +37,13 @@ pub(super) async fn attend(request: Request, next: Next) -> Response {
     watch(id, request, next, |_| false).instrument(span).await
 }
 
+/// Around a request that is made again and again: success is logged at a level that is usually off.
+pub(super) async fn attend_quietly(request: Request, next: Next) -> Response {
+    let id = RequestId::next();
+    let span = tracing::info_span!("request", %id);
+    watch(id, request, next, |status| status == StatusCode::OK).instrument(span).await
+}
+
 /// Around a request to a guard, the hot path: whoever is admitted is logged at a level that is usually off, and there
 /// is no span, which would cost more than all the rest of this.
 pub(super) async fn attend_guard(request: Request, next: Next) -> Response {
@@ -63,7 +70,7 @@ async fn watch(
     let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     let status = response.status().as_u16();
     if is_routine(response.status()) {
-        tracing::debug!(%id, method, route, status, micros, "admitted");
+        tracing::debug!(%id, method, route, status, micros, "answered");
     } else if response.status() == StatusCode::UNAUTHORIZED {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let (challenge, decision) = (header(WWW_AUTHENTICATE), header(DECISION_ID));

@@ -12,7 +12,7 @@ pub(super) async fn logout(
     State(doorward): State<Doorward>,
     Only(caller): Only<SignedIn>,
 ) -> Result<Done, Error> {
-    doorward.store().end_session(caller.user.id, caller.session.id).await?;
+    doorward.store().end_session(caller.user.id, caller.session.id, doorward.now()).await?;
     tracing::info!(user = %caller.user.id, session = %caller.session.id, "logged out");
     Ok(Done)
 }
@@ -21,7 +21,7 @@ pub(super) async fn logout_everywhere(
     State(doorward): State<Doorward>,
     Only(user_id): Only<Authenticated>,
 ) -> Result<Done, Error> {
-    let ended = doorward.store().end_sessions(user_id).await?;
+    let ended = doorward.store().end_sessions(user_id, doorward.now()).await?;
     tracing::info!(user = %user_id, ended, "logged out everywhere");
     Ok(Done)
 }

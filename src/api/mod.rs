@@ -18,6 +18,7 @@ mod proof;
 mod refresh;
 mod register;
 mod reset;
+mod revocations;
 mod sessions;
 mod well_known;
 
@@ -63,7 +64,11 @@ pub fn routes(doorward: Doorward) -> Router {
         .route("/.well-known/oauth-authorization-server", get(well_known::metadata))
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .layer(from_fn(attend::attend));
-    service.merge(guards(&doorward)).with_state(doorward)
+    let feed = Router::new()
+        .route("/.well-known/revocations", get(revocations::revocations))
+        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
+        .layer(from_fn(attend::attend_quietly));
+    service.merge(feed).merge(guards(&doorward)).with_state(doorward)
 }
 
 /// Guards answer every method, because some proxies ask with that of the request that they guard, and every path

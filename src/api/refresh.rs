@@ -20,11 +20,11 @@ pub(super) async fn refresh(
     State(doorward): State<Doorward>,
     Only(caller): Only<SignedIn>,
 ) -> Result<Private<Refreshed>, Error> {
-    let token_id = TokenId::random();
-    if !doorward.store().renew_session(&caller.session, token_id).await? {
+    let (token_id, now) = (TokenId::random(), doorward.now());
+    if !doorward.store().renew_session(&caller.session, token_id, now).await? {
         return Err(Error::Unauthorized(Challenge::InvalidToken, None));
     }
     let session = Session { token_id, ..(*caller.session).clone() };
-    let token = doorward.mint().issue(&session, doorward.now());
+    let token = doorward.mint().issue(&session, now);
     Ok(Private(StatusCode::OK, Refreshed { token }))
 }

@@ -58,7 +58,7 @@ pub(super) async fn end(
 ) -> Result<Done, Error> {
     // Whatever cannot be an id is nobody's.
     let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
-    if !doorward.store().end_session(user_id, id).await? {
+    if !doorward.store().end_session(user_id, id, doorward.now()).await? {
         return Err(Error::NotFound);
     }
     tracing::info!(user = %user_id, session = %id, "session ended by its user");

@@ -13,6 +13,7 @@ use crate::Doorward;
 pub(super) struct Metadata {
     issuer: String,
     jwks_uri: String,
+    revocations_uri: String,
     introspection_endpoint: String,
     introspection_endpoint_auth_methods_supported: [&'static str; 1],
     revocation_endpoint: String,
@@ -33,6 +34,7 @@ pub(super) async fn metadata(State(doorward): State<Doorward>) -> Public<Metadat
     let metadata = Metadata {
         issuer: settings.token.issuer.clone(),
         jwks_uri: at("/.well-known/jwks.json"),
+        revocations_uri: at("/.well-known/revocations"),
         introspection_endpoint: at("/oauth/introspect"),
         introspection_endpoint_auth_methods_supported: ["client_secret_basic"],
         revocation_endpoint: at("/oauth/revoke"),

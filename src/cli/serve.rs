@@ -66,6 +66,10 @@ impl Serve {
         let _ = io::stdout().write_all(welcome(address, &doorward).as_bytes());
 
         let read: Box<ReadSettings> = Box::new(move || Settings::load(sources.clone()));
+        let stop = async {
+            stop.await;
+            doorward.feed().close();
+        };
         let serving = server::serve(listener, api::service(doorward.clone()), limits, stop);
         let taking_orders = async {
             match &orders {

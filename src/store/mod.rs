@@ -1,6 +1,7 @@
 //! Where users and sessions are kept: the only floor that knows SQL. Each method is one transaction.
 
 mod changes;
+mod endings;
 mod postgres;
 mod sqlite;
 
@@ -8,6 +9,7 @@ use async_trait::async_trait;
 
 pub use self::{
     changes::{Changes, Hearing, Stamp},
+    endings::{Endings, Page},
     postgres::{PostgresOptions, PostgresStore, PostgresUrl},
     sqlite::SqliteStore,
 };
@@ -89,13 +91,13 @@ pub trait Store: Send + Sync {
     ) -> Result<bool, Error>;
 
     /// Locks a user out, ending all their sessions; false if there is no such user.
-    async fn disable_user(&self, id: UserId) -> Result<bool, Error>;
+    async fn disable_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error>;
 
     /// Lets a user log in again; false if there is no such user.
     async fn enable_user(&self, id: UserId) -> Result<bool, Error>;
 
     /// Removes a user and everything that is theirs; false if there is no such user.
-    async fn delete_user(&self, id: UserId) -> Result<bool, Error>;
+    async fn delete_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error>;
 
     /// Adds a session for a user who has shown to know their password, and notes the login; false if the user is gone
     /// or disabled, or has had another password since. Beyond [`MAX_SESSIONS`] their oldest ones end.
@@ -108,13 +110,19 @@ pub trait Store: Send + Sync {
     async fn sessions_of(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error>;
 
     /// Makes another token the session's good one; false if the session has ended or another was faster.
-    async fn renew_session(&self, session: &Session, token_id: TokenId) -> Result<bool, Error>;
+    async fn renew_session(
+        &self,
+        session: &Session,
+        token_id: TokenId,
+        now: Timestamp,
+    ) -> Result<bool, Error>;
 
     /// Ends one session of a user; false if they have no such session.
-    async fn end_session(&self, user: UserId, id: SessionId) -> Result<bool, Error>;
+    async fn end_session(&self, user: UserId, id: SessionId, now: Timestamp)
+    -> Result<bool, Error>;
 
     /// Ends all sessions of a user and tells how many there were.
-    async fn end_sessions(&self, user: UserId) -> Result<usize, Error>;
+    async fn end_sessions(&self, user: UserId, now: Timestamp) -> Result<usize, Error>;
 
     /// Writes down when sessions were last used. That changes nothing for their callers, so it is not marked.
     async fn note_sightings(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error>;
@@ -122,8 +130,15 @@ pub trait Store: Send + Sync {
     /// Removes up to `limit` sessions that have expired, and as many reset codes. Tells how many sessions there were.
     async fn sweep(&self, now: Timestamp, limit: usize) -> Result<usize, Error>;
 
+    /// Removes up to `limit` endings from before this time, and tells how many there were.
+    async fn forget_endings(&self, before: Timestamp, limit: usize) -> Result<usize, Error>;
+
     /// Tells what has changed since it was last looked at.
     fn changes(&self) -> &Changes;
+
+    /// Tokens that have ended before their time; that of a session which expires has expired before it. They are there
+    /// when the method that ended them returns or, in a database that others write to as well, within a second.
+    fn endings(&self) -> &Endings;
 
     /// Whether it answers at present.
     async fn check(&self) -> Result<(), Error> {

@@ -86,6 +86,9 @@ impl PartialEq<str> for KeyId {
     }
 }
 
+/// The `typ` of news about tokens.
+const NEWS_TYPE: &str = "revocations+jwt";
+
 /// A key for signing tokens: the private half, and what is made of it once to be used often.
 pub struct SigningKey {
     id: KeyId,
@@ -95,6 +98,7 @@ pub struct SigningKey {
     validation: Validation,
     public: Jwk,
     head: String,
+    news_head: String,
 }
 
 /// The key is of no kind that can sign tokens.
@@ -123,8 +127,10 @@ impl SigningKey {
         public.common.key_id = Some(id.clone());
         public.common.public_key_use = Some(PublicKeyUse::Signature);
         let header = Header { kid: Some(id.clone()), ..Header::new(algorithm) };
-        let (head, validation) = (encoded(&header), signature_only(algorithm));
-        Ok(Self { id: KeyId(id), pkcs8, pair, verifying, validation, public, head })
+        let head = encoded(&header);
+        let news_head = encoded(&Header { typ: Some(NEWS_TYPE.into()), ..header });
+        let validation = signature_only(algorithm);
+        Ok(Self { id: KeyId(id), pkcs8, pair, verifying, validation, public, head, news_head })
     }
 
     /// What the key is called.
@@ -149,6 +155,11 @@ impl SigningKey {
     /// A token with these claims.
     pub(super) fn sign(&self, claims: &impl Serialize) -> String {
         self.sign_under(&self.head, claims)
+    }
+
+    /// News with these claims, which are no token: their head says so.
+    pub(super) fn sign_news(&self, claims: &impl Serialize) -> String {
+        self.sign_under(&self.news_head, claims)
     }
 
     pub(super) fn sign_under(&self, head: &str, claims: &impl Serialize) -> String {

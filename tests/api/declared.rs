@@ -7,7 +7,7 @@ use axum::{
 };
 use doorward::{Settings, config::IdentityHeaders};
 
-use crate::support::{Answer, House, UNAUTHORIZED};
+use crate::support::{Answer, House, NOW, UNAUTHORIZED};
 
 const PASSED: (u16, &str) = (200, r#""You may pass.""#);
 const REFUSED: (u16, &str) = (401, UNAUTHORIZED);
@@ -120,7 +120,7 @@ async fn the_documents_guards_written_as_conditions_decide_as_the_built_in_ones(
         callers.push(vec![format!("Bearer {}x", member.token)]);
         callers.push(vec![format!("Bearer {}", member.token); 2]);
         let gone = house.register(name, &format!("gone{number}@example.com")).await;
-        house.doorward.store().delete_user(gone.id.parse().unwrap()).await.unwrap();
+        house.doorward.store().delete_user(gone.id.parse().unwrap(), NOW).await.unwrap();
         callers.push(vec![format!("Bearer {}", gone.token)]);
     }
     for caller in callers {
@@ -176,9 +176,9 @@ async fn every_refusal_leads_to_its_reason() {
     .await;
     let ada = house.register("Ada", "ada@example.com").await;
     let gone = house.register("Bob", "bob@example.com").await;
-    house.doorward.store().delete_user(gone.id.parse().unwrap()).await.unwrap();
+    house.doorward.store().delete_user(gone.id.parse().unwrap(), NOW).await.unwrap();
     let ended = house.register("Eve", "eve@example.com").await;
-    house.doorward.store().end_sessions(ended.id.parse().unwrap()).await.unwrap();
+    house.doorward.store().end_sessions(ended.id.parse().unwrap(), NOW).await.unwrap();
     let why = async |guard: &str, token: Option<&str>| {
         let bearer = token.map(|token| format!("Bearer {token}"));
         let authorization: Vec<_> = bearer.iter().map(String::as_str).collect();

@@ -3,7 +3,7 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode, header};
 use serde_json::json;
 
-use crate::support::{House, UNAUTHORIZED};
+use crate::support::{House, NOW, UNAUTHORIZED};
 
 const PASSED_GUARD: (u16, &str) = (200, r#""You are authenticated.""#);
 const PASSED_MILES: (u16, &str) = (200, r#""You are Miles Davis.""#);
@@ -19,9 +19,9 @@ async fn every_guard_answers_every_kind_of_caller_as_its_policy_says() {
     let miles = house.register("miles DAVIS", "miles@example.com").await.token;
     let ada = house.register("Ada", "ada@example.com").await.token;
     let deleted = house.register("Miles Davis", "gone@example.com").await;
-    house.doorward.store().delete_user(deleted.id.parse().unwrap()).await.unwrap();
+    house.doorward.store().delete_user(deleted.id.parse().unwrap(), NOW).await.unwrap();
     let ended = house.register("Miles Davis", "ended@example.com").await;
-    house.doorward.store().end_sessions(ended.id.parse().unwrap()).await.unwrap();
+    house.doorward.store().end_sessions(ended.id.parse().unwrap(), NOW).await.unwrap();
     let other_house = House::open().await.register("Miles Davis", "miles@example.com").await.token;
 
     let bearer = |token: &str| vec![format!("Bearer {token}")];
@@ -103,7 +103,7 @@ async fn name_and_segment_of_the_designated_guard_are_settings() {
 async fn a_registered_address_of_a_deleted_user_is_a_new_user() {
     let house = House::open().await;
     let old = house.register("Ada", "ada@example.com").await;
-    house.doorward.store().delete_user(old.id.parse().unwrap()).await.unwrap();
+    house.doorward.store().delete_user(old.id.parse().unwrap(), NOW).await.unwrap();
     let new = house.register_with(json!({"name": "Ada", "email": "ada@example.com"})).await;
     assert_ne!(new.id, old.id);
     assert_eq!(house.guard("guard", &old.token).await.told(), REFUSED);

@@ -12,6 +12,7 @@ mod oauth;
 mod operator;
 mod register;
 mod reset;
+mod revocations;
 mod sessions;
 mod support;
 mod well_known;

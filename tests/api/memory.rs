@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 
-use crate::support::House;
+use crate::support::{House, NOW};
 
 #[tokio::test]
 async fn a_guarded_request_makes_no_query_and_no_signature_check_while_nothing_changes() {
@@ -24,7 +24,7 @@ async fn the_end_of_a_session_bites_at_the_next_request() {
     let house = House::open().await;
     let member = house.register("Ada", "ada@example.com").await;
     assert_eq!(house.guard("guard", &member.token).await.status, StatusCode::OK);
-    let ended = house.doorward.store().end_sessions(member.id.parse().unwrap()).await.unwrap();
+    let ended = house.doorward.store().end_sessions(member.id.parse().unwrap(), NOW).await.unwrap();
     assert_eq!(ended, 1);
     assert_eq!(house.guard("guard", &member.token).await.status, StatusCode::UNAUTHORIZED);
     assert_eq!(house.doorward.work_done().signature_checks, 1, "the signature had not changed");
@@ -39,7 +39,7 @@ async fn the_removal_of_a_user_bites_at_the_next_request_of_all_their_tokens() {
     for token in tokens {
         assert_eq!(house.guard("guard", token).await.status, StatusCode::OK);
     }
-    assert!(house.doorward.store().delete_user(member.id.parse().unwrap()).await.unwrap());
+    assert!(house.doorward.store().delete_user(member.id.parse().unwrap(), NOW).await.unwrap());
     for token in tokens {
         assert_eq!(house.guard("guard", token).await.status, StatusCode::UNAUTHORIZED);
     }
@@ -57,7 +57,7 @@ async fn a_change_to_one_user_leaves_the_others_remembered() {
         house.guard("guard", &member.token).await;
     }
     let before = house.doorward.work_done();
-    house.doorward.store().end_sessions(tokens[0].id.parse().unwrap()).await.unwrap();
+    house.doorward.store().end_sessions(tokens[0].id.parse().unwrap(), NOW).await.unwrap();
     for member in &tokens[1..] {
         assert_eq!(house.guard("guard", &member.token).await.status, StatusCode::OK);
     }

@@ -10,7 +10,10 @@ use doorward::{
 };
 use serde_json::json;
 
-use crate::support::{Answer, House, MALFORMED, UNAUTHORIZED};
+use crate::{
+    revocations::{everything, part},
+    support::{Answer, House, MALFORMED, UNAUTHORIZED},
+};
 
 const INTROSPECT: &str = "/oauth/introspect";
 const REVOKE: &str = "/oauth/revoke";
@@ -102,6 +105,8 @@ async fn a_revoked_token_ends_with_its_session_at_once() {
     }
     assert_eq!(asked.ask(REVOKE, &ada.token).await.told(), REVOKED);
     assert_eq!(asked.house.guard("guard", &ada.token).await.status, 401);
+    let told = everything(&asked.house).await;
+    assert_eq!(told["revoked"], json!([part(&ada.token, 1)["jti"]]));
     assert_eq!(asked.ask(INTROSPECT, &ada.token).await.told(), INACTIVE);
     assert_eq!(asked.house.guard("guard", &other).await.status, 200, "another session");
     for unknown in [&*ada.token, "x"] {

@@ -3,10 +3,16 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use axum::http::{Method, StatusCode, header};
-use doorward::control::{Order, Report, Secret, Who};
+use doorward::{
+    control::{Order, Report, Secret, Who},
+    store::MAX_SESSIONS,
+};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, House, NOT_FOUND, REFUSED};
+use crate::{
+    revocations::{everything, part},
+    support::{Answer, House, NOT_FOUND, REFUSED},
+};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const PASSWORD: &str = "correct horse";
@@ -107,7 +113,17 @@ impl TwoSessions {
         self.house.order(order(Who(self.id.clone()))).await
     }
 
+    /// The very next guarded request with the old token is refused, and whoever verifies elsewhere is told.
     async fn has_ended(&self, other: StatusCode, how: &str) {
+        self.is_refused(other, how).await;
+        let told = everything(&self.house).await;
+        let told = told["revoked"].as_array().unwrap();
+        let is_told = |token: &str| told.contains(&part(token, 1)["jti"]);
+        assert!(is_told(&self.old), "{how}");
+        assert_eq!(is_told(&self.other), other != StatusCode::OK, "{how}");
+    }
+
+    async fn is_refused(&self, other: StatusCode, how: &str) {
         assert_eq!(self.house.guard("guard", &self.old).await.told(), REFUSED, "{how}");
         assert_eq!(self.house.guard("guard", &self.other).await.status, other, "{how}");
     }
@@ -174,7 +190,18 @@ async fn whatever_ends_a_session_its_token_is_refused_at_the_very_next_request()
 
     let user = TwoSessions::open().await;
     user.house.let_pass(DAY);
-    user.has_ended(ENDS, "time").await;
+    user.is_refused(ENDS, "time").await;
+    assert_eq!(everything(&user.house).await["revoked"], json!([]), "everybody knows the time");
+
+    let user = TwoSessions::open().await;
+    user.house.let_pass(Duration::from_secs(1));
+    for _ in 0..MAX_SESSIONS - 1 {
+        user.house.token_of("ada@example.com", PASSWORD).await;
+    }
+    let ended = user.house.guard("guard", &user.other).await;
+    assert_eq!(ended.told(), REFUSED, "room for others");
+    let oldest = &part(&user.other, 1)["jti"];
+    assert_eq!(everything(&user.house).await["revoked"], json!([oldest]));
 }
 
 #[tokio::test]

@@ -31,6 +31,9 @@ pub const MALFORMED: &str = "The requested action could not be exercised due to 
 pub const UNAUTHORIZED: &str = r#"{"message":"The provided credentials are either invalid or has insufficient privilege to perform the requested action."}"#;
 pub const NOT_FOUND: &str = r#"{"message":"The requested resource could not be found."}"#;
 
+/// When every house opens.
+pub const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+
 pub const REFUSED: (u16, &str) = (401, UNAUTHORIZED);
 
 /// The body of a refused form: `error` is the object with a message per field.
@@ -93,7 +96,7 @@ impl House {
             ..Settings::default()
         };
         change(&mut settings);
-        let seconds = Arc::new(AtomicI64::new(1_800_000_000));
+        let seconds = Arc::new(AtomicI64::new(NOW.seconds()));
         let hand = Arc::clone(&seconds);
         let clock = Clock::new(move || Timestamp::from_seconds(hand.load(Ordering::Relaxed)));
         let doorward = Doorward::open_with(settings, MissingKey::Refuse, clock).await.unwrap();

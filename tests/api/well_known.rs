@@ -61,6 +61,7 @@ async fn discovery_leads_to_the_key_set() {
             json!({
                 "issuer": "https://auth.example.com",
                 "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                "revocations_uri": "https://auth.example.com/.well-known/revocations",
                 "introspection_endpoint": "https://auth.example.com/oauth/introspect",
                 "introspection_endpoint_auth_methods_supported": ["client_secret_basic"],
                 "revocation_endpoint": "https://auth.example.com/oauth/revoke",

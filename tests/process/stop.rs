@@ -7,7 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::json;
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
 
 use crate::support::{
     Client, Home, Line, Member, PASSWORD, Server, Signal, eventually, member, name_for,
@@ -106,6 +107,36 @@ fn a_password_that_is_being_hashed_when_the_signal_comes_is_answered() {
     eventually("the password is being hashed", || is_hashing(&server) || login.is_finished());
     server.stop();
     assert_eq!(login.join().unwrap().status, 200);
+}
+
+#[test]
+fn those_who_wait_for_news_are_answered_when_the_server_stops() {
+    let home = Home::new();
+    let server = home.start();
+    let cursor = feed_cursor(&server.client.get("/.well-known/revocations").body);
+    let mut lines: Vec<_> = (0..20).map(|_| server.connect()).collect();
+    for line in &mut lines {
+        line.send(format!(
+            "GET /.well-known/revocations?since={cursor} HTTP/1.1\r\nHost: here\r\n\r\n"
+        ));
+    }
+    // Answered after those before it have been read.
+    an_idle_connection(&server);
+    let signalled = Instant::now();
+    server.stop();
+    let took = signalled.elapsed();
+    for mut line in lines {
+        let answer = line.answer().expect("an answer");
+        assert_eq!((answer.status, feed_cursor(&answer.body)), (200, cursor.clone()));
+    }
+    assert!(took < WELL_BEFORE, "{took:?}");
+}
+
+fn feed_cursor(feed: &str) -> String {
+    let claims = feed.split('.').nth(1).unwrap();
+    let claims: Value =
+        serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap();
+    claims["cursor"].as_str().unwrap().to_owned()
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(in crate::api) async fn delete(
         return Err(form.refuse());
     };
     let user = confirm(&doorward, &caller.user, password, Client::at(origin.address)).await?;
-    doorward.store().delete_user(user.id).await?;
+    doorward.store().delete_user(user.id, doorward.now()).await?;
     tracing::info!(user = %user.id, "deleted by themselves");
     Ok(Done)
 }

@@ -18,7 +18,7 @@ pub(in crate::api) async fn revoke(
     AskedToken(token): AskedToken,
 ) -> Result<Private<Revoked>, Error> {
     if let Ok(caller) = doorward.caller(&token).await? {
-        doorward.store().end_session(caller.user.id, caller.session.id).await?;
+        doorward.store().end_session(caller.user.id, caller.session.id, doorward.now()).await?;
         tracing::info!(user = %caller.user.id, session = %caller.session.id, client, "session ended by a client");
     }
     Ok(Private(StatusCode::OK, Revoked {}))

@@ -30,7 +30,7 @@ use super::{
     url::PostgresUrl,
 };
 use crate::{
-    store::{Changes, Error},
+    store::{Changes, Endings, Error},
     user::UserId,
 };
 
@@ -47,6 +47,7 @@ pub(super) struct Engine {
     turn: AtomicUsize,
     named_statements: bool,
     changes: Changes,
+    endings: Endings,
     keys_changed: watch::Sender<()>,
     away: watch::Sender<bool>,
     settling: Semaphore,
@@ -139,6 +140,7 @@ impl Engine {
             turn: AtomicUsize::new(0),
             named_statements: options.named_statements,
             changes: Changes::shared(options.outage_grace),
+            endings: Endings::new(),
             keys_changed: watch::Sender::new(()),
             away: watch::Sender::new(false),
             settling: Semaphore::new(2),
@@ -147,6 +149,10 @@ impl Engine {
 
     pub(super) fn changes(&self) -> &Changes {
         &self.changes
+    }
+
+    pub(super) fn endings(&self) -> &Endings {
+        &self.endings
     }
 
     pub(super) fn keys_changed(&self) -> &watch::Sender<()> {

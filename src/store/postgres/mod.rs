@@ -25,7 +25,7 @@ use self::{
     statements as sql,
 };
 pub use self::{engine::PostgresOptions, url::PostgresUrl};
-use super::{Changes, Error, MAX_SESSIONS, OldPassword, Store};
+use super::{Changes, Endings, Error, MAX_SESSIONS, OldPassword, Store};
 use crate::{
     clock::Timestamp,
     password::PasswordHash,
@@ -52,7 +52,7 @@ impl PostgresStore {
         let began = Instant::now();
         loop {
             let outcome = match engine.connector().connect().await {
-                Ok(db) => migrations::apply(&db).await,
+                Ok(db) => begin(&engine, &db).await,
                 Err(error) => Err(error.into()),
             };
             match outcome {
@@ -91,6 +91,12 @@ impl PostgresStore {
         };
         self.engine.write(About::User(id), decide).await
     }
+}
+
+/// Brings the schema up to date and hears what has ended before.
+async fn begin(engine: &Engine, db: &connection::Connection) -> Result<(), Error> {
+    migrations::apply(db).await?;
+    tail::hear_all_endings(engine, db).await
 }
 
 /// A user whose row nobody else can change now.
@@ -246,8 +252,7 @@ impl Store for PostgresStore {
         .await
     }
 
-    async fn disable_user(&self, id: UserId) -> Result<bool, Error> {
-        let now = crate::clock::Clock::system().now();
+    async fn disable_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error> {
         self.change(id, false, move |change, _| {
             let plan = end_sessions(Plan::new(true), id, None, change, now);
             Some(plan.then(sql::SET_DISABLED, [id.into(), true.into()]))
@@ -262,8 +267,7 @@ impl Store for PostgresStore {
         .await
     }
 
-    async fn delete_user(&self, id: UserId) -> Result<bool, Error> {
-        let now = crate::clock::Clock::system().now();
+    async fn delete_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error> {
         self.change(id, false, move |change, _| {
             let plan = end_sessions(Plan::new(true), id, None, change, now);
             Some(plan.then(sql::DELETE_USER, [id.into()]))
@@ -300,8 +304,12 @@ impl Store for PostgresStore {
         rows.iter().map(session).collect()
     }
 
-    async fn renew_session(&self, session: &Session, token_id: TokenId) -> Result<bool, Error> {
-        let now = crate::clock::Clock::system().now();
+    async fn renew_session(
+        &self,
+        session: &Session,
+        token_id: TokenId,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
         let Session { id, token_id: old, user_id, .. } = *session;
         self.change(user_id, false, move |change, _| {
             let plan = Plan::counted(|rows| rows[1] > 0)
@@ -312,8 +320,12 @@ impl Store for PostgresStore {
         .await
     }
 
-    async fn end_session(&self, user: UserId, id: SessionId) -> Result<bool, Error> {
-        let now = crate::clock::Clock::system().now();
+    async fn end_session(
+        &self,
+        user: UserId,
+        id: SessionId,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
         self.change(user, false, move |change, _| {
             let plan = Plan::counted(|rows| rows[1] > 0)
                 .then(sql::NOTE_ENDING, [id.into(), user.into(), change.into(), now.into()])
@@ -323,8 +335,7 @@ impl Store for PostgresStore {
         .await
     }
 
-    async fn end_sessions(&self, user: UserId) -> Result<usize, Error> {
-        let now = crate::clock::Clock::system().now();
+    async fn end_sessions(&self, user: UserId, now: Timestamp) -> Result<usize, Error> {
         self.change(user, 0, move |change, _| {
             let plan = Plan::counted(|rows| usize::try_from(rows[1]).unwrap_or(usize::MAX));
             Some(end_sessions(plan, user, None, change, now))
@@ -355,8 +366,22 @@ impl Store for PostgresStore {
         self.engine.write(About::Housekeeping, decide).await
     }
 
+    async fn forget_endings(&self, before: Timestamp, limit: usize) -> Result<usize, Error> {
+        let decide = move |_, _: Option<&_>| {
+            Plan::counted(|rows| usize::try_from(rows[0]).unwrap_or(usize::MAX))
+                .then(sql::FORGET_ENDINGS, [before.into(), limit_of(limit)])
+        };
+        let gone = self.engine.write(About::Housekeeping, decide).await?;
+        self.endings().forget(before);
+        Ok(gone)
+    }
+
     fn changes(&self) -> &Changes {
         self.engine.changes()
+    }
+
+    fn endings(&self) -> &Endings {
+        self.engine.endings()
     }
 }
 
@@ -446,6 +471,11 @@ fn user(row: &Row, first: usize) -> Result<User, Error> {
         updated_at: timestamp(row, first + 8)?,
         last_login_at: column::<Option<i64>>(row, first + 9)?.map(Timestamp::from_millis),
     })
+}
+
+/// Reads the columns of an ending, which start at `first`.
+fn ending(row: &Row, first: usize) -> Result<(TokenId, Timestamp), Error> {
+    Ok((TokenId::from_uuid(column(row, first)?), timestamp(row, first + 1)?))
 }
 
 fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T, Error> {

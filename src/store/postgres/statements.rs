@@ -112,6 +112,9 @@ statements! {
         "INSERT INTO endings (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
          WHERE id = $1 AND token_id = $2";
     RENEW_SESSION = "UPDATE sessions SET token_id = $3 WHERE id = $1 AND token_id = $2";
+    ENDINGS = "SELECT token_id, ended_at FROM endings ORDER BY ended_at";
+    FORGET_ENDINGS =
+        "DELETE FROM endings WHERE token_id IN (SELECT token_id FROM endings WHERE ended_at < $1 LIMIT $2)";
     NOTE_SIGHTING = "UPDATE sessions SET last_seen_at = $2 WHERE id = $1";
     SWEEP_SESSIONS =
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 LIMIT $2)";

@@ -10,7 +10,7 @@ use std::{
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use super::{column, connection::Connection, engine::Engine, statements as sql};
+use super::{column, connection::Connection, ending, engine::Engine, statements as sql};
 use crate::{store::Error, user::UserId};
 
 /// How often the database is asked.
@@ -44,6 +44,14 @@ pub(super) async fn listen(engine: Weak<Engine>) {
     }
 }
 
+/// Everything that has ended, also what has been heard of already: that does no harm.
+pub(super) async fn hear_all_endings(engine: &Engine, db: &Connection) -> Result<(), Error> {
+    let rows = db.query(sql::ENDINGS, &[]).await?;
+    let ended: Vec<_> = rows.iter().map(|row| ending(row, 0)).collect::<Result<_, _>>()?;
+    engine.endings().add(ended);
+    Ok(())
+}
+
 impl Ear {
     async fn listen(&mut self, engine: &Arc<Engine>) {
         let mut outcome = timeout(PATIENCE, self.ask(engine)).await;
@@ -75,20 +83,28 @@ impl Ear {
         let now: SystemTime = column(row, 0)?;
         let since = self.listened_at.unwrap_or(now);
         let rows = db.query(sql::HEAR, &[(since - LATE).into()]).await?;
+        // One row for each token that a change has ended, at least one for each change.
+        let mut ended = Vec::new();
         for row in &rows {
             let id: Uuid = column(row, 0)?;
-            if self.heard.insert(id, now).is_none() {
-                match column::<Option<Uuid>>(row, 1)? {
-                    Some(user) => engine.changes().mark(UserId::from_uuid(user)),
-                    None => engine.keys_changed().send_replace(()),
-                }
+            if *self.heard.entry(id).or_insert(now) != now {
+                continue;
+            }
+            match column::<Option<Uuid>>(row, 1)? {
+                Some(user) => engine.changes().mark(UserId::from_uuid(user)),
+                None => engine.keys_changed().send_replace(()),
+            }
+            if column::<Option<Uuid>>(row, 2)?.is_some() {
+                ended.push(ending(row, 2)?);
             }
         }
+        engine.endings().add(ended);
         let is_out_of_order =
             now < since || now.duration_since(since).is_ok_and(|gap| gap > MISSED);
         if is_out_of_order {
             engine.changes().mark_all();
             engine.keys_changed().send_replace(());
+            hear_all_endings(engine, db).await?;
         }
         self.heard.retain(|_, at| *at + 2 * LATE > now && *at <= now);
         self.listened_at = Some(now);

@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
 use tokio::sync::oneshot;
 
-use super::{Changes, Error, migrations};
+use super::{Changes, Endings, Error, endings, migrations};
 use crate::user::UserId;
 
 /// Writes committed together at most: one flush to disk for all of them.
@@ -27,6 +27,7 @@ pub(super) struct Engine {
     writes: Sender<Box<dyn Write>>,
     reads: Sender<Read>,
     changes: Arc<Changes>,
+    endings: Arc<Endings>,
     threads: Vec<thread::JoinHandle<()>>,
 }
 
@@ -35,13 +36,16 @@ type Read = Box<dyn FnOnce(rusqlite::Result<&Connection>) + Send>;
 impl Engine {
     pub(super) fn start(file: &Path) -> Result<Self, Error> {
         let database = Arc::new(Database::new(file));
-        let changes = Arc::new(Changes::alone());
+        let (changes, endings) = (Arc::new(Changes::alone()), Arc::new(Endings::new()));
         let mut writer = Writer {
             db: Some(database.open_and_migrate()?),
             database: Arc::clone(&database),
             changes: Arc::clone(&changes),
+            endings: Arc::clone(&endings),
+            seen: 0,
             failing: false,
         };
+        writer.tell_endings()?;
         let (writes, waiting_writes) = crossbeam_channel::bounded(QUEUE);
         let (reads, waiting_reads) = crossbeam_channel::bounded(QUEUE);
         let mut threads = vec![spawn("write".into(), move || writer.work(&waiting_writes))];
@@ -51,11 +55,15 @@ impl Engine {
                 read_on(&database, number, &waiting);
             }));
         }
-        Ok(Self { writes, reads, changes, threads })
+        Ok(Self { writes, reads, changes, endings, threads })
     }
 
     pub(super) fn changes(&self) -> &Changes {
         &self.changes
+    }
+
+    pub(super) fn endings(&self) -> &Endings {
+        &self.endings
     }
 
     /// Runs `work` on a reading connection.
@@ -74,7 +82,7 @@ impl Engine {
     }
 
     /// Runs `work` in a transaction and returns when it is safe on disk. A change to `touched`, or to a session of
-    /// theirs, is marked before anybody is told.
+    /// theirs, is marked before anybody is told, and so are the tokens that it ended.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         touched: Option<UserId>,
@@ -217,6 +225,9 @@ struct Writer {
     db: Option<Connection>,
     database: Arc<Database>,
     changes: Arc<Changes>,
+    endings: Arc<Endings>,
+    /// The number of the last ending that has been told.
+    seen: i64,
     /// Whether the last group failed, so that trouble and its end are each told once.
     failing: bool,
 }
@@ -235,6 +246,11 @@ impl Writer {
         match outcome {
             Ok(outcomes) => {
                 self.tell_recovery();
+                if group.iter().any(|write| write.touched().is_some())
+                    && let Err(error) = self.tell_endings()
+                {
+                    tracing::error!(%error, "cannot read which tokens have ended: the next write tries again");
+                }
                 for (write, outcome) in group.into_iter().zip(outcomes) {
                     if let Some(user) = write.touched() {
                         self.changes.mark(user);
@@ -257,6 +273,14 @@ impl Writer {
                 }
             }
         }
+    }
+
+    /// Passes on which tokens have ended since the last time.
+    fn tell_endings(&mut self) -> rusqlite::Result<()> {
+        if let Some(db) = &self.db {
+            self.endings.add(endings::read_on(db, &mut self.seen)?);
+        }
+        Ok(())
     }
 
     fn connection(&mut self) -> rusqlite::Result<&mut Connection> {

@@ -1,5 +1,6 @@
 //! The embedded database: the statements. How they are run is the engine's business.
 
+mod endings;
 mod engine;
 mod migrations;
 
@@ -7,11 +8,11 @@ use std::{path::Path, str::FromStr};
 
 use async_trait::async_trait;
 use rusqlite::{
-    Connection, Error::FromSqlConversionFailure, OptionalExtension, Row, params, types::Type,
+    Connection, Error::FromSqlConversionFailure, OptionalExtension, Row, ToSql, params, types::Type,
 };
 
-use self::engine::Engine;
-use super::{Changes, Error, MAX_SESSIONS, OldPassword, Store};
+use self::{endings::end, engine::Engine};
+use super::{Changes, Endings, Error, MAX_SESSIONS, OldPassword, Store};
 use crate::{
     clock::Timestamp,
     password::PasswordHash,
@@ -206,7 +207,7 @@ impl Store for SqliteStore {
                     )?
                     .execute(params![id.to_string(), new.as_phc(), now.millis()])?;
                 delete_reset_code(db, id)?;
-                delete_sessions(db, id, keep)?;
+                end_sessions(db, id, keep, now)?;
                 Ok(changed > 0)
             })
             .await
@@ -234,10 +235,10 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn disable_user(&self, id: UserId) -> Result<bool, Error> {
+    async fn disable_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error> {
         self.engine
             .write(Some(id), move |db| {
-                delete_sessions(db, id, None)?;
+                end_sessions(db, id, None, now)?;
                 set_disabled(db, id, true)
             })
             .await
@@ -247,10 +248,10 @@ impl Store for SqliteStore {
         self.engine.write(Some(id), move |db| set_disabled(db, id, false)).await
     }
 
-    async fn delete_user(&self, id: UserId) -> Result<bool, Error> {
+    async fn delete_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error> {
         self.engine
             .write(Some(id), move |db| {
-                delete_sessions(db, id, None)?;
+                end_sessions(db, id, None, now)?;
                 delete_reset_code(db, id)?;
                 let deleted = db
                     .prepare_cached("DELETE FROM users WHERE id = ?1")?
@@ -266,7 +267,7 @@ impl Store for SqliteStore {
             .write(Some(user.id), move |db| {
                 let added = insert_session(db, &user, &session)?;
                 if added {
-                    end_oldest_sessions(db, user.id, session.id)?;
+                    end_oldest_sessions(db, &session)?;
                     db.prepare_cached("UPDATE users SET last_login_at = ?2 WHERE id = ?1")?
                         .execute(params![user.id.to_string(), session.created_at.millis()])?;
                 }
@@ -301,7 +302,12 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn renew_session(&self, session: &Session, token_id: TokenId) -> Result<bool, Error> {
+    async fn renew_session(
+        &self,
+        session: &Session,
+        token_id: TokenId,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
         let Session { id, token_id: old, user_id, .. } = *session;
         self.engine
             .write(Some(user_id), move |db| {
@@ -310,24 +316,35 @@ impl Store for SqliteStore {
                         "UPDATE sessions SET token_id = ?3 WHERE id = ?1 AND token_id = ?2",
                     )?
                     .execute([id.to_string(), old.to_string(), token_id.to_string()])?;
+                if renewed > 0 {
+                    end(db, old, now)?;
+                }
                 Ok(renewed > 0)
             })
             .await
     }
 
-    async fn end_session(&self, user: UserId, id: SessionId) -> Result<bool, Error> {
+    async fn end_session(
+        &self,
+        user: UserId,
+        id: SessionId,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
         self.engine
             .write(Some(user), move |db| {
-                let ended = db
-                    .prepare_cached("DELETE FROM sessions WHERE id = ?1 AND user_id = ?2")?
-                    .execute([id.to_string(), user.to_string()])?;
+                let ended = end_each(
+                    db,
+                    now,
+                    "DELETE FROM sessions WHERE id = ?1 AND user_id = ?2 RETURNING token_id",
+                    params![id.to_string(), user.to_string()],
+                )?;
                 Ok(ended > 0)
             })
             .await
     }
 
-    async fn end_sessions(&self, user: UserId) -> Result<usize, Error> {
-        self.engine.write(Some(user), move |db| delete_sessions(db, user, None)).await
+    async fn end_sessions(&self, user: UserId, now: Timestamp) -> Result<usize, Error> {
+        self.engine.write(Some(user), move |db| end_sessions(db, user, None, now)).await
     }
 
     async fn note_sightings(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error> {
@@ -361,8 +378,18 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn forget_endings(&self, before: Timestamp, limit: usize) -> Result<usize, Error> {
+        let gone = self.engine.write(None, move |db| endings::forget(db, before, limit)).await?;
+        self.endings().forget(before);
+        Ok(gone)
+    }
+
     fn changes(&self) -> &Changes {
         self.engine.changes()
+    }
+
+    fn endings(&self) -> &Endings {
+        self.engine.endings()
     }
 }
 
@@ -390,14 +417,16 @@ fn insert_session(db: &Connection, user: &User, session: &Session) -> rusqlite::
 }
 
 /// Whoever logs in again and again does not fill the database.
-fn end_oldest_sessions(db: &Connection, user: UserId, newest: SessionId) -> rusqlite::Result<()> {
-    db.prepare_cached(
+fn end_oldest_sessions(db: &Connection, newest: &Session) -> rusqlite::Result<usize> {
+    end_each(
+        db,
+        newest.created_at,
         "DELETE FROM sessions WHERE user_id = ?1 AND id <> ?2 AND id NOT IN
              (SELECT id FROM sessions WHERE user_id = ?1 AND id <> ?2
-              ORDER BY created_at DESC LIMIT ?3)",
-    )?
-    .execute(params![user.to_string(), newest.to_string(), limit_of(MAX_SESSIONS - 1)])?;
-    Ok(())
+              ORDER BY created_at DESC LIMIT ?3)
+         RETURNING token_id",
+        params![newest.user_id.to_string(), newest.id.to_string(), limit_of(MAX_SESSIONS - 1)],
+    )
 }
 
 /// Reads the roles of a user, changes them and writes them back, all in the transaction of the caller.
@@ -421,15 +450,37 @@ fn change_roles(
     Ok(changed)
 }
 
-fn delete_sessions(
+fn end_sessions(
     db: &Connection,
     user: UserId,
     keep: Option<SessionId>,
+    now: Timestamp,
 ) -> rusqlite::Result<usize> {
     // No id is empty, so that an empty one keeps nothing.
     let keep = keep.map_or(String::new(), |id| id.to_string());
-    db.prepare_cached("DELETE FROM sessions WHERE user_id = ?1 AND id <> ?2")?
-        .execute([user.to_string(), keep])
+    end_each(
+        db,
+        now,
+        "DELETE FROM sessions WHERE user_id = ?1 AND id <> ?2 RETURNING token_id",
+        params![user.to_string(), keep],
+    )
+}
+
+/// Ends the token of each session that `delete` deletes and returns. Tells how many there were.
+fn end_each(
+    db: &Connection,
+    now: Timestamp,
+    delete: &str,
+    params: &[&dyn ToSql],
+) -> rusqlite::Result<usize> {
+    let ended: Vec<TokenId> = db
+        .prepare_cached(delete)?
+        .query_map(params, |row| parsed(row, 0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for token_id in &ended {
+        end(db, *token_id, now)?;
+    }
+    Ok(ended.len())
 }
 
 fn delete_reset_code(db: &Connection, user: UserId) -> rusqlite::Result<usize> {

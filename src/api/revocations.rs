@@ -1,0 +1,23 @@
+//! `GET /.well-known/revocations`: which tokens have ended, for those who verify them by themselves. Open to anybody: the ids
+//! in it are random, and mean something only to whoever holds the token.
+
+use axum::{
+    extract::{RawQuery, State},
+    http::{HeaderValue, header},
+    response::IntoResponse,
+};
+
+use super::body::NO_STORE;
+use crate::Doorward;
+
+const JWT: HeaderValue = HeaderValue::from_static("application/jwt");
+
+pub(super) async fn revocations(
+    State(doorward): State<Doorward>,
+    RawQuery(query): RawQuery,
+) -> impl IntoResponse {
+    let query = query.unwrap_or_default();
+    let since = query.split('&').find_map(|field| field.strip_prefix("since="));
+    let news = doorward.feed().news(since).await;
+    ([(header::CONTENT_TYPE, JWT), (header::CACHE_CONTROL, NO_STORE)], news)
+}
