@@ -189,7 +189,9 @@ impl TokenMint {
             // After the swap: whoever sees the old count may have seen the old keys, and looks again next time.
             self.removals.fetch_add(1, Ordering::Release);
         }
-        self.key_changes.send_modify(|count| *count += 1);
+        if old.public != new.public {
+            self.key_changes.send_modify(|count| *count += 1);
+        }
     }
 
     /// How often a key has been taken away. Take it before recognising a token: what was recognised holds until it
@@ -198,7 +200,7 @@ impl TokenMint {
         self.removals.load(Ordering::Acquire)
     }
 
-    /// How often the keys have been replaced, and a way to wait for the next time.
+    /// How often other keys have been published, and a way to wait for the next time.
     pub fn key_changes(&self) -> watch::Receiver<u64> {
         self.key_changes.subscribe()
     }
@@ -531,7 +533,11 @@ mod tests {
         assert_eq!(mint.removals(), 0);
         assert!(mint.recognise(token.as_str(), NOW).is_ok());
         assert!(mint.issue(&session(), NOW).as_str().starts_with(new.head()));
+        let changes = mint.key_changes();
+        mint.replace_keys(KeySet::new(Arc::clone(&new), [old]));
+        assert!(!changes.has_changed().unwrap(), "the same keys");
         mint.replace_keys(KeySet::new(new, []));
+        assert!(changes.has_changed().unwrap());
         assert_eq!(mint.removals(), 1);
         assert_eq!(mint.recognise(token.as_str(), NOW), Err(Unrecognised::NotOurs));
     }
