@@ -56,6 +56,15 @@ class Doorward:
             with error:
                 return error.code, json.load(error)
 
+    def read(self, path):
+        with opener.open(self.url + path, timeout=15) as answer:
+            return answer.read().decode()
+
+    def end(self, path, token):
+        request = Request(self.url + path, b"", {"Authorization": f"Bearer {token}"})
+        with opener.open(request, timeout=15) as answer:
+            assert answer.status == 204
+
     def command(self, *arguments):
         return subprocess.check_output([BINARY, *arguments], cwd=self.folder, env=self.environment, text=True)
 

@@ -1,0 +1,159 @@
+"""The programs of examples/verify beside a running Doorward: they ask about no token, and know at once which have ended."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import jwt
+import pytest
+from conftest import AUDIENCE, BINARY, NO_PROXY, REPOSITORY, STOP_SECONDS
+from test_verifiers import changed
+
+EXAMPLES = REPOSITORY / "examples" / "verify"
+PROMISE_SECONDS = 1
+
+
+def node(request):
+    folder = request.getfixturevalue("packages")
+    shutil.copy(EXAMPLES / "verify.mjs", folder)
+    return ["node", folder / "verify.mjs"]
+
+
+def python(request):
+    return [sys.executable, EXAMPLES / "verify.py"]
+
+
+def rust(request):
+    """Unoptimised, as `cargo test` builds it."""
+    target = BINARY.parents[1]
+    command = ["cargo", "build", "--quiet", "--locked", "--example", "verify"]
+    subprocess.run(command, cwd=REPOSITORY, env=os.environ | {"CARGO_TARGET_DIR": str(target)}, check=True, timeout=900)
+    return [target / "debug" / "examples" / "verify"]
+
+
+class Verifier:
+    def __init__(self, command, url):
+        pipe = subprocess.PIPE
+        command = [*command, url, AUDIENCE]
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=NO_PROXY, text=True)
+
+    def accepts(self, token):
+        self.process.stdin.write(f"{token}\n")
+        self.process.stdin.flush()
+        told = self.process.stdout.readline().split()
+        assert told == ["refused"] or told == ["good", claims(token)["sub"]], told
+        return told[0] == "good"
+
+    def refuses_soon(self, token):
+        deadline = time.monotonic() + PROMISE_SECONDS
+        while self.accepts(token):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+        return True
+
+    def stop(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(STOP_SECONDS)
+        finally:
+            self.process.kill()
+
+
+def claims(token):
+    return jwt.decode(token, options={"verify_signature": False})
+
+
+@pytest.fixture(params=[node, python, rust], ids=lambda language: language.__name__)
+def command(request):
+    return request.param(request)
+
+
+@pytest.fixture
+def verifier(command, doorward):
+    verifier = Verifier(command, doorward.url)
+    yield verifier
+    verifier.stop()
+
+
+def test_a_logout_is_known_within_a_second_and_to_whom_it_applies(doorward, verifier, token):
+    other = doorward.sign_up()
+    assert verifier.accepts(token) and verifier.accepts(other)
+    for _ in range(3):
+        status, told = doorward.ask("/api/auth/refresh", b"", {"Authorization": f"Bearer {token}"})
+        assert status == 200
+        assert verifier.refuses_soon(token)
+        token = told["token"]
+        assert verifier.accepts(token)
+    doorward.end("/api/auth/logout", token)
+    assert verifier.refuses_soon(token)
+    assert verifier.accepts(other)
+
+
+def test_a_session_that_ended_before_the_start_is_known(doorward, command, token):
+    doorward.end("/api/auth/logout", token)
+    verifier = Verifier(command, doorward.url)
+    assert not verifier.accepts(token)
+    assert verifier.accepts(doorward.sign_up())
+    verifier.stop()
+
+
+def test_keys_that_come_and_go_are_known_within_a_second(doorward, verifier, token):
+    assert verifier.accepts(token)
+    doorward.command("keys", "rotate")
+    younger = doorward.sign_up()
+    deadline = time.monotonic() + PROMISE_SECONDS
+    while not verifier.accepts(younger):
+        assert time.monotonic() < deadline
+    assert verifier.accepts(token)
+    doorward.command("keys", "revoke", jwt.get_unverified_header(token)["kid"])
+    assert verifier.refuses_soon(token)
+    assert verifier.accepts(younger)
+
+
+def test_only_tokens_are_taken_for_tokens(doorward, verifier, token):
+    feed = doorward.read("/.well-known/revocations")
+    assert jwt.get_unverified_header(feed)["typ"] == "revocations+jwt"
+    for text in [*changed(token), "x", ""]:
+        verifier.process.stdin.write(f"{text}\n{feed}\n")
+        verifier.process.stdin.flush()
+        assert [verifier.process.stdout.readline() for _ in range(2)] == ["refused\n", "refused\n"]
+    assert verifier.accepts(token)
+
+
+def test_a_token_is_not_taken_for_the_feed(doorward, command, token):
+    with impostor(doorward, token) as url:
+        verifier = Verifier(command, url)
+        told, _ = verifier.process.communicate(f"{token}\n", timeout=STOP_SECONDS)
+    assert "good" not in told and verifier.process.returncode != 0
+
+
+@contextmanager
+def impostor(doorward, feed):
+    """Tells everything that the Doorward tells, but its feed is another."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            is_feed = self.path.startswith("/.well-known/revocations")
+            body = feed if is_feed else doorward.read(self.path).replace("/.well-known/revocations", "/feed")
+            body = body.replace(f"{doorward.url}/feed", f"http://{self.headers['Host']}/.well-known/revocations")
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
