@@ -11,7 +11,8 @@ use crate::{
     data::{self, DataFolder},
     feed::Feed,
     guard::{DecisionId, GuardSet, Refusal, Refusals},
-    keys::{self, KeyShelf, Keys},
+    keys::{self, Keys},
+    migrate::Place,
     password::Hasher,
     policy::Designated,
     session::{Origin, Session},
@@ -93,27 +94,12 @@ impl Doorward {
         missing_key: MissingKey,
         clock: Clock,
     ) -> Result<Self, OpenError> {
-        let folder = settings.folder().map(DataFolder::claim).transpose()?.map(Arc::new);
+        let Opened { folder, store, place } = open_database(&settings).await?;
         let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
-        let (store, shelf): (Arc<dyn Store>, Arc<dyn KeyShelf>) =
-            match (&settings.database, &folder) {
-                (DatabaseUrl::Sqlite(file), Some(folder)) => (
-                    Arc::new(open_sqlite(file, folder).map_err(in_store)?),
-                    Arc::clone(folder) as _,
-                ),
-                (DatabaseUrl::Postgres(url), _) => {
-                    let opened = PostgresStore::open(url, settings.postgres.clone()).await;
-                    let store = Arc::new(opened.map_err(in_store)?);
-                    (Arc::clone(&store) as _, store)
-                }
-                (DatabaseUrl::Sqlite(_), None) => {
-                    unreachable!("the embedded database has a folder")
-                }
-            };
         let tokens_exist =
             missing_key == MissingKey::Refuse && store.has_users().await.map_err(in_store)?;
         let terms = settings.token.clone();
-        let keys = Keys::open(shelf, tokens_exist, terms, clock.now()).await?;
+        let keys = Keys::open(place.shelf, tokens_exist, terms, clock.now()).await?;
         let doorward = Self::assemble(settings, folder, store, keys, clock)?;
         doorward.keep_reserve();
         Ok(doorward)
@@ -298,6 +284,35 @@ impl Doorward {
         let expired = self.now() - (self.settings().token.lifetime + CLOCKS_APART);
         while self.store().forget_endings(expired, AT_ONCE).await? == AT_ONCE {}
         Ok(())
+    }
+}
+
+/// A database, and what belongs to it.
+pub(crate) struct Opened {
+    /// Ours for as long as this lives.
+    folder: Option<Arc<DataFolder>>,
+    store: Arc<dyn Store>,
+    /// The same as what can be moved.
+    pub(crate) place: Place,
+}
+
+/// Opens the database that the settings name, creating it on first use.
+pub(crate) async fn open_database(settings: &Settings) -> Result<Opened, OpenError> {
+    let folder = settings.folder().map(DataFolder::claim).transpose()?.map(Arc::new);
+    let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
+    match (&settings.database, folder) {
+        (DatabaseUrl::Sqlite(file), Some(folder)) => {
+            let store = Arc::new(open_sqlite(file, &folder).map_err(in_store)?);
+            let (archive, shelf) = (Arc::clone(&store) as _, Arc::clone(&folder) as _);
+            Ok(Opened { folder: Some(folder), store, place: Place { archive, shelf } })
+        }
+        (DatabaseUrl::Postgres(url), folder) => {
+            let opened = PostgresStore::open(url, settings.postgres.clone()).await;
+            let store = Arc::new(opened.map_err(in_store)?);
+            let (archive, shelf) = (Arc::clone(&store) as _, Arc::clone(&store) as _);
+            Ok(Opened { folder, store, place: Place { archive, shelf } })
+        }
+        (DatabaseUrl::Sqlite(_), None) => unreachable!("the embedded database has a folder"),
     }
 }
 

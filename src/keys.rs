@@ -25,6 +25,9 @@ pub trait KeyShelf: Send + Sync {
     /// Keeps the key that is to sign next, unless there is one.
     async fn keep_next(&self, key: &SigningKey, signs_at: Timestamp) -> Result<(), Error>;
 
+    /// Keeps a key that no longer signs, unless it is there.
+    async fn keep_retired(&self, key: &SigningKey, until: Timestamp) -> Result<(), Error>;
+
     /// Puts the next key in the place of the signing one, which stays until then or, without a time, not at all.
     /// Does nothing if others are in these places.
     async fn promote(

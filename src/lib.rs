@@ -37,6 +37,7 @@
 //! | [`oauth_client`] | other programs that may ask about tokens |
 //! | [`throttle`], [`client`] | how often somebody may try, and who counts as one |
 //! | [`store`] | the only floor that knows SQL |
+//! | [`migrate`] | moving everything from one database to another |
 //! | [`data`] | the data folder: its lock, its keys, its reserve |
 //! | [`log`] | what log lines look like |
 //! | [`clock`] | time as an argument |
@@ -59,6 +60,7 @@ pub mod guard;
 pub mod id;
 pub mod keys;
 pub mod log;
+pub mod migrate;
 mod nearest;
 pub mod oauth_client;
 pub mod password;

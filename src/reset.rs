@@ -47,6 +47,10 @@ impl fmt::Debug for ResetCode {
 pub struct ResetDigest(Vec<u8>);
 
 impl ResetDigest {
+    pub(crate) fn from_store(stored: Vec<u8>) -> Self {
+        Self(stored)
+    }
+
     /// The digest, for the store.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

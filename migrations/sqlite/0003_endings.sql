@@ -2,7 +2,7 @@
 -- whoever has seen one has seen all below it.
 CREATE TABLE endings (
     number   INTEGER PRIMARY KEY AUTOINCREMENT,
-    token_id TEXT    NOT NULL,
+    token_id TEXT    NOT NULL UNIQUE,
     ended_at INTEGER NOT NULL
 ) STRICT;
 

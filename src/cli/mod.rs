@@ -9,6 +9,7 @@ mod client;
 mod config;
 mod guard;
 mod keys;
+mod migrate;
 mod reload;
 mod serve;
 mod snippet;
@@ -67,6 +68,8 @@ enum Command {
     Reload(reload::Reload),
     /// Print a working piece for a proxy or an app that asks a guard
     Snippet(snippet::Snippet),
+    /// Move everything to another database: nobody has to log in again
+    Migrate(migrate::Migrate),
     /// Show the settings in force
     Config(config::Config),
 }
@@ -87,6 +90,7 @@ pub fn main() -> ExitCode {
             Command::Why(why) => why.run(settings),
             Command::Reload(reload) => reload.run(settings),
             Command::Snippet(snippet) => snippet.run(&settings),
+            Command::Migrate(migrate) => migrate.run(settings),
             Command::Config(config) => config.run(&settings),
         }
     };

@@ -129,7 +129,8 @@ pub enum DatabaseUrl {
 }
 
 impl DatabaseUrl {
-    fn parse(text: &str) -> Option<Self> {
+    /// None if it is neither of the two.
+    pub fn parse(text: &str) -> Option<Self> {
         let Some(file) = text.strip_prefix("sqlite://") else {
             return PostgresUrl::parse(text).map(Self::Postgres);
         };

@@ -45,6 +45,10 @@ impl KeyShelf for DataFolder {
         Ok(())
     }
 
+    async fn keep_retired(&self, key: &SigningKey, until: Timestamp) -> Result<(), keys::Error> {
+        Ok(self.retire_key(key, until)?)
+    }
+
     async fn promote(
         &self,
         _: &KeyId,

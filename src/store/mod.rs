@@ -1,5 +1,6 @@
 //! Where users and sessions are kept: the only floor that knows SQL. Each method is one transaction.
 
+pub mod archive;
 mod changes;
 mod endings;
 mod postgres;

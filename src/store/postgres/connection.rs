@@ -223,7 +223,7 @@ pub(super) enum Value {
     Text(Option<String>),
     Number(Option<i64>),
     Flag(bool),
-    Bytes(Vec<u8>),
+    Bytes(Option<Vec<u8>>),
     Time(std::time::SystemTime),
 }
 
@@ -276,6 +276,7 @@ values! {
     crate::clock::Timestamp => |at| Self::Number(Some(at.millis()));
     Option<crate::clock::Timestamp> => |at| Self::Number(at.map(crate::clock::Timestamp::millis));
     bool => |flag| Self::Flag(flag);
-    Vec<u8> => |bytes| Self::Bytes(bytes);
+    Vec<u8> => |bytes| Self::Bytes(Some(bytes));
+    Option<Vec<u8>> => |bytes| Self::Bytes(bytes);
     std::time::SystemTime => |time| Self::Time(time);
 }

@@ -51,6 +51,10 @@ impl KeyShelf for PostgresStore {
         Ok(self.keep(NEXT, key, Some(signs_at)).await?)
     }
 
+    async fn keep_retired(&self, key: &SigningKey, until: Timestamp) -> Result<(), keys::Error> {
+        Ok(self.keep(&retired(key.id()), key, Some(until)).await?)
+    }
+
     async fn promote(
         &self,
         next: &KeyId,
@@ -58,13 +62,14 @@ impl KeyShelf for PostgresStore {
         until: Option<Timestamp>,
     ) -> Result<(), keys::Error> {
         let (next, old) = (next.to_string(), signing.id().to_string());
+        let place = retired(signing.id());
         let decide = move |_, _: Option<&_>| {
             let (next, old) = (next.clone(), old.clone());
             let plan = Plan::new(());
             let plan = match until {
                 Some(until) => {
-                    let place = format!("retired {old}");
-                    let values = [next.clone().into(), old.into(), place.into(), until.into()];
+                    let values =
+                        [next.clone().into(), old.into(), place.clone().into(), until.into()];
                     plan.then(sql::RETIRE_KEY, values)
                 }
                 None => plan.then(sql::DROP_SIGNING_KEY, [next.clone().into(), old.into()]),
@@ -95,16 +100,22 @@ impl KeyShelf for PostgresStore {
     }
 }
 
+/// The place of a key that no longer signs.
+fn retired(id: &KeyId) -> String {
+    format!("retired {id}")
+}
+
 impl PostgresStore {
     async fn keep(
         &self,
-        place: &'static str,
+        place: &str,
         key: &SigningKey,
         until: Option<Timestamp>,
     ) -> Result<(), Error> {
-        let (kid, pem) = (key.id().to_string(), key.to_pem());
+        let (place, kid, pem) = (place.to_owned(), key.id().to_string(), key.to_pem());
         let decide = move |_, _: Option<&_>| {
-            let values = [place.into(), kid.clone().into(), pem.as_str().into(), until.into()];
+            let values =
+                [place.clone().into(), kid.clone().into(), pem.as_str().into(), until.into()];
             Plan::new(()).then(sql::KEEP_KEY, values)
         };
         self.engine.write(About::Keys, decide).await

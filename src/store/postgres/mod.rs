@@ -1,5 +1,6 @@
 //! PostgreSQL, shared by any number of instances: what is asked of it. How it is asked is the engine's business.
 
+mod archive;
 mod connection;
 mod engine;
 mod keys;

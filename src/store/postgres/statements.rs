@@ -119,6 +119,25 @@ statements! {
     SWEEP_SESSIONS =
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 LIMIT $2)";
 
+    SIZE = "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM sessions)";
+    USER_RECORDS = concat!(
+        "SELECT ", user!(), ", u.reset_digest, u.reset_expires_at FROM users u WHERE u.email_key > $1 \
+         ORDER BY u.email_key LIMIT $2"
+    );
+    SESSION_RECORDS = concat!("SELECT ", session!(), " FROM sessions s WHERE s.id > $1 ORDER BY s.id LIMIT $2");
+    ENDING_RECORDS =
+        "SELECT token_id, ended_at FROM endings WHERE token_id > $1 ORDER BY token_id LIMIT $2";
+    TAKE_IN_USER =
+        "INSERT INTO users (id, name, email, email_key, password_hash, password_version, roles, disabled, \
+         created_at, updated_at, last_login_at, reset_digest, reset_expires_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (id) DO NOTHING";
+    TAKE_IN_SESSION =
+        "INSERT INTO sessions (id, user_id, token_id, created_at, last_seen_at, expires_at, address, user_agent) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING";
+    TAKE_IN_ENDING =
+        "INSERT INTO endings (token_id, change_id, ended_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (token_id) DO NOTHING";
+
     KEYS = "SELECT place, kid, pem, until FROM signing_keys ORDER BY until";
     LOCK_KEYS = "SELECT kid FROM signing_keys FOR UPDATE";
     KEEP_KEY =

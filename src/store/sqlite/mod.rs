@@ -1,5 +1,6 @@
 //! The embedded database: the statements. How they are run is the engine's business.
 
+mod archive;
 mod endings;
 mod engine;
 mod migrations;
@@ -48,25 +49,7 @@ impl Store for SqliteStore {
         let (user, session) = (user.clone(), session.cloned());
         self.engine
             .write(None, move |db| {
-                db.prepare_cached(
-                    "INSERT INTO users
-                         (id, name, email, email_key, password_hash, roles, disabled, created_at,
-                          updated_at, last_login_at, password_version)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-                )?
-                .execute(params![
-                    user.id.to_string(),
-                    user.name.as_str(),
-                    user.email.as_str(),
-                    user.email.key().as_str(),
-                    user.password_hash.as_ref().map(PasswordHash::as_phc),
-                    user.roles.to_text(),
-                    user.disabled,
-                    user.created_at.millis(),
-                    user.updated_at.millis(),
-                    user.last_login_at.map(Timestamp::millis),
-                    user.password_version.number(),
-                ])?;
+                insert_user(db, &user)?;
                 if let Some(session) = session {
                     insert_session(db, &user, &session)?;
                 }
@@ -393,6 +376,30 @@ impl Store for SqliteStore {
     }
 }
 
+/// Does nothing if there is a user with this id, which only a move that goes on where it was cut short will see.
+fn insert_user(db: &Connection, user: &User) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "INSERT INTO users
+             (id, name, email, email_key, password_hash, roles, disabled, created_at, updated_at,
+              last_login_at, password_version)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (id) DO NOTHING",
+    )?
+    .execute(params![
+        user.id.to_string(),
+        user.name.as_str(),
+        user.email.as_str(),
+        user.email.key().as_str(),
+        user.password_hash.as_ref().map(PasswordHash::as_phc),
+        user.roles.to_text(),
+        user.disabled,
+        user.created_at.millis(),
+        user.updated_at.millis(),
+        user.last_login_at.map(Timestamp::millis),
+        user.password_version.number(),
+    ])
+    .map(|_| ())
+}
+
 /// False if the user is gone, disabled or has another password: a login may race with that.
 fn insert_session(db: &Connection, user: &User, session: &Session) -> rusqlite::Result<bool> {
     let inserted = db
@@ -423,7 +430,7 @@ fn end_oldest_sessions(db: &Connection, newest: &Session) -> rusqlite::Result<us
         newest.created_at,
         "DELETE FROM sessions WHERE user_id = ?1 AND id <> ?2 AND id NOT IN
              (SELECT id FROM sessions WHERE user_id = ?1 AND id <> ?2
-              ORDER BY created_at DESC LIMIT ?3)
+              ORDER BY created_at DESC, id DESC LIMIT ?3)
          RETURNING token_id",
         params![newest.user_id.to_string(), newest.id.to_string(), limit_of(MAX_SESSIONS - 1)],
     )

@@ -1,0 +1,60 @@
+//! `doorward migrate --to URL`: moves everything to another database.
+
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::Context;
+
+use super::block_on;
+use crate::{
+    Settings,
+    clock::Clock,
+    config::DatabaseUrl,
+    doorward::open_database,
+    migrate::{self, Progress},
+};
+
+#[derive(clap::Args)]
+pub(super) struct Migrate {
+    /// The new database, as database_url has it; the old one is the one in the settings
+    #[arg(long, value_name = "URL")]
+    to: String,
+}
+
+impl Migrate {
+    pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
+        let to = DatabaseUrl::parse(&self.to).with_context(|| {
+            // It may well contain a password.
+            "--to: the value is not sqlite:// and a file, or postgres:// as libpq reads it"
+        })?;
+        if to == settings.database {
+            anyhow::bail!("--to: {to} is the old database");
+        }
+        let from = settings.database.clone();
+        let new_settings = Settings { database: to.clone(), data_folder: None, ..settings.clone() };
+        let moved = block_on(async {
+            let old = open_database(&settings).await?;
+            let new = open_database(&new_settings).await?;
+            let now = Clock::system().now();
+            let moved = migrate::migrate(&old.place, &new.place, now, &mut draw).await;
+            if io::stderr().is_terminal() {
+                eprintln!();
+            }
+            Ok(moved?)
+        })?;
+        say!("{moved}: the same in {from} and {to}");
+        say!("start your servers with the new one:  DOORWARD_DATABASE_URL={to}");
+        Ok(())
+    }
+}
+
+/// Draws a bar, if somebody can see it.
+fn draw(Progress { step, total, done }: Progress) {
+    const WIDTH: usize = 40;
+    if !io::stderr().is_terminal() {
+        return;
+    }
+    let part = if total == 0 { 1.0 } else { done as f64 / total as f64 };
+    let filled = "#".repeat((part * WIDTH as f64) as usize);
+    // Nobody may be reading.
+    let _ = write!(io::stderr(), "\r{step:26} [{filled:WIDTH$}] {done}/{total}");
+}
