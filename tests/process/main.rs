@@ -5,9 +5,12 @@ mod connections;
 mod crash;
 mod disk;
 mod guards;
+mod instances;
 mod keys;
 mod ledger;
 mod logs;
+#[path = "../postgres/mod.rs"]
+mod postgres;
 mod start;
 mod stop;
 mod support;

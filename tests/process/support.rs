@@ -371,6 +371,20 @@ impl Client {
         self.try_get(path, None).unwrap()
     }
 
+    /// Any request of somebody who is signed in.
+    pub fn request(&self, method: &str, path: &str, token: &str, body: &Value) -> Answer {
+        let request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base))
+            .header("Authorization", format!("Bearer {token}"))
+            .header("Content-Type", "application/json")
+            .body(body.to_string())
+            .unwrap();
+        let request =
+            self.agent.configure_request(request).allow_non_standard_methods(true).build();
+        read(self.agent.run(request).unwrap()).unwrap()
+    }
+
     pub fn post(&self, path: &str, body: &Value) -> Answer {
         self.try_post(path, body).unwrap()
     }

@@ -1,0 +1,227 @@
+//! Commits whose answer is lost on the way, and servers that go away: what PostgreSQL's own protocol does not settle.
+
+mod postgres;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use doorward::{
+    clock::Timestamp,
+    config::Settings,
+    session::{Origin, Session},
+    store::{Error, Hearing, PostgresStore, PostgresUrl, Store},
+    user::{Email, Name, Role, User},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::{Mutex, watch},
+};
+
+/// The server is the same for all tests here, and some of them change its settings.
+static ALONE: Mutex<()> = Mutex::const_new(());
+
+const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+
+/// What happens to a commit on its way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It arrives, and its answer does not.
+    AnswerLost,
+    /// It does not arrive.
+    Lost,
+}
+
+/// Stands between a store and its server.
+struct Wire {
+    url: String,
+    /// How many commits still meet their fate.
+    left: Arc<AtomicUsize>,
+    cut: watch::Sender<bool>,
+}
+
+impl Wire {
+    async fn to(url: &str, fate: Fate) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let here = listener.local_addr().unwrap().port();
+        let server = url.split(['@', '/']).find(|part| part.starts_with("127.0.0.1:")).unwrap();
+        let (left, cut) = (Arc::new(AtomicUsize::new(0)), watch::Sender::new(false));
+        let (counted, watched, there) = (Arc::clone(&left), cut.subscribe(), server.to_owned());
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (counted, watched) = (Arc::clone(&counted), watched.clone());
+                let there = there.clone();
+                tokio::spawn(async move {
+                    if !*watched.borrow() {
+                        let server = TcpStream::connect(there).await.unwrap();
+                        pass(client, server, fate, &counted, watched).await;
+                    }
+                });
+            }
+        });
+        Self { url: url.replace(server, &format!("127.0.0.1:{here}")), left, cut }
+    }
+}
+
+/// Passes bytes on in both directions until a commit meets its fate, or the wire is cut.
+async fn pass(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    fate: Fate,
+    left: &AtomicUsize,
+    mut cut: watch::Receiver<bool>,
+) {
+    let (mut from_client, mut from_server) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+    loop {
+        tokio::select! {
+            read = client.read(&mut from_client) => {
+                let Ok(read @ 1..) = read else { return };
+                let bytes = &from_client[..read];
+                let is_commit = bytes.windows(7).any(|part| part == b"COMMIT\0");
+                let takes_one = |left: usize| left.checked_sub(1);
+                let order = Ordering::SeqCst;
+                if is_commit && left.fetch_update(order, order, takes_one).is_ok() {
+                    if fate == Fate::AnswerLost {
+                        server.write_all(bytes).await.unwrap();
+                        // Until the server has answered.
+                        let _ = server.read(&mut from_server).await;
+                    }
+                    return;
+                }
+                server.write_all(bytes).await.unwrap();
+            }
+            read = server.read(&mut from_server) => {
+                let Ok(read @ 1..) = read else { return };
+                if client.write_all(&from_server[..read]).await.is_err() {
+                    return;
+                }
+            }
+            () = is_cut(&mut cut) => return,
+        }
+    }
+}
+
+async fn is_cut(cut: &mut watch::Receiver<bool>) {
+    let _ = cut.wait_for(|cut| *cut).await;
+}
+
+async fn open(url: &str) -> PostgresStore {
+    let options = Settings::default().postgres;
+    PostgresStore::open(&PostgresUrl::parse(url).unwrap(), options).await.unwrap()
+}
+
+fn user(number: usize) -> User {
+    let email = Email::parse(format!("user{number}@example.com")).unwrap();
+    User::new(Name::parse("Ada".into()).unwrap(), email, None, NOW)
+}
+
+fn session(user: &User) -> Session {
+    Session::new(user.id, Origin::new([127, 0, 0, 1].into(), ""), NOW, Duration::from_secs(60))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_whose_answer_was_lost_is_asked_about_and_counts_once() {
+    let Some(url) = postgres::fresh_database() else { return };
+    let _alone = ALONE.lock().await;
+    for fate in [Fate::AnswerLost, Fate::Lost] {
+        let wire = Wire::to(&url, fate).await;
+        let store = open(&wire.url).await;
+        for number in 0..5 {
+            let user = user(number);
+            wire.left.store(1, Ordering::SeqCst);
+            store.add_user(&user, Some(&session(&user))).await.unwrap();
+            assert_eq!(wire.left.load(Ordering::SeqCst), 0, "no commit met its fate");
+            assert_eq!(store.user_by_id(user.id).await.unwrap().as_ref(), Some(&user));
+
+            // Doing it twice would show.
+            let role = Role::parse("staff").unwrap();
+            wire.left.store(1, Ordering::SeqCst);
+            assert!(store.grant_role(user.id, &role, NOW).await.unwrap());
+            wire.left.store(1, Ordering::SeqCst);
+            assert_eq!(store.end_sessions(user.id, NOW).await.unwrap(), 1);
+            wire.left.store(1, Ordering::SeqCst);
+            assert!(store.delete_user(user.id, NOW).await.unwrap());
+        }
+        assert!(!store.has_users().await.unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_is_cut_off_is_away_at_once_and_back_as_soon() {
+    let Some(url) = postgres::fresh_database() else { return };
+    let _alone = ALONE.lock().await;
+    let wire = Wire::to(&url, Fate::Lost).await;
+    let store = open(&wire.url).await;
+    let ada = user(0);
+    store.add_user(&ada, None).await.unwrap();
+    let before = store.changes().stamp(ada.id);
+    assert_eq!(store.changes().hearing(), Hearing::Good);
+
+    wire.cut.send_replace(true);
+    let cut_at = Instant::now();
+    assert!(matches!(store.user_by_id(ada.id).await, Err(Error::Unavailable(_))));
+    assert!(matches!(store.add_user(&user(1), None).await, Err(Error::Unavailable(_))));
+    assert!(cut_at.elapsed() < Duration::from_secs(4), "each had to be told within two seconds");
+    until("it is away", || store.changes().hearing() == Hearing::Away).await;
+    assert!(store.changes().is_current(before), "an outage changes nobody");
+
+    // Somebody else changes something meanwhile.
+    let elsewhere = open(&url).await;
+    assert!(elsewhere.grant_role(ada.id, &Role::parse("staff").unwrap(), NOW).await.unwrap());
+    wire.cut.send_replace(false);
+    until("it is back", || store.changes().hearing() == Hearing::Good).await;
+    until("the change is heard of", || !store.changes().is_current(before)).await;
+    assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap().roles.to_text(), "staff");
+    store.add_user(&user(1), None).await.unwrap();
+}
+
+async fn until(what: &str, condition: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < Duration::from_secs(10), "{what}: not within ten seconds");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_did_not_reach_its_standby_is_not_taken_for_safe() {
+    let Some(url) = postgres::fresh_database() else { return };
+    let _alone = ALONE.lock().await;
+    let operator = tokio_postgres_client(&url).await;
+    let store = Arc::new(open(&url).await);
+    // Every commit now waits for a standby that does not exist.
+    let wait = "ALTER SYSTEM SET synchronous_standby_names = 'nobody'";
+    operator.batch_execute(wait).await.unwrap();
+    operator.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+
+    let ada = user(0);
+    let (writing, adding) = (Arc::clone(&store), ada.clone());
+    let adding = tokio::spawn(async move { writing.add_user(&adding, None).await });
+    let cancel =
+        "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    let mut cancelled = 0;
+    while cancelled == 0 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        cancelled = operator.query_one(cancel, &[]).await.unwrap().get::<_, i64>(0);
+    }
+    // PostgreSQL answered that commit with success and a warning.
+    assert!(matches!(adding.await.unwrap(), Err(Error::Unavailable(_))), "it was not safe");
+    operator.batch_execute("ALTER SYSTEM RESET synchronous_standby_names").await.unwrap();
+    operator.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    // Nobody said that it was done, and it was: no other user can have the address.
+    let again = User { id: doorward::UserId::random(), ..ada.clone() };
+    assert!(matches!(store.add_user(&again, None).await, Err(Error::EmailTaken)));
+    assert_eq!(store.user_by_id(ada.id).await.unwrap(), Some(ada));
+}
+
+async fn tokio_postgres_client(url: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}

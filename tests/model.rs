@@ -1,0 +1,333 @@
+//! The same random operations on every store: whatever one answers, the others must.
+
+mod postgres;
+
+use std::{fmt::Debug, time::Duration};
+
+use doorward::{
+    clock::Timestamp,
+    config::Settings,
+    password::PasswordHash,
+    reset::{ResetCode, ResetDigest},
+    session::{Origin, Session, TokenId},
+    store::{Error, OldPassword, PostgresStore, PostgresUrl, SqliteStore, Store, archive::Archive},
+    user::{Email, EmailKey, Name, Role, User, UserId},
+};
+
+/// Names and addresses that databases may see differently: case, accents, combining marks, other scripts, quotes,
+/// what looks like SQL, what sorts otherwise elsewhere.
+const NAMES: &[&str] = &[
+    "Ada",
+    "ADA",
+    "Ädä",
+    "A\u{308}da\u{308}",
+    "İıſß",
+    "名前",
+    "a'b\"c;--",
+    "x\\y%_",
+    "🦀🦀",
+    "zz Z",
+];
+const EMAILS: &[&str] = &[
+    "a@example.com",
+    "A@EXAMPLE.com",
+    "b_c@example.com",
+    "b.c@example.com",
+    "b-c@example.com",
+    "B+c@example.com",
+    "b'c@example.com",
+    "aa@example.com",
+    "a1@example.com",
+    "Z@example.com",
+];
+const ROLES: &[&str] = &["admin", "staff", "a:b", "A", "z.z/z"];
+
+/// What chance decides, repeatable by its seed.
+struct Chance(u64);
+
+impl Chance {
+    fn number(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % below
+    }
+
+    fn one_of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.number(all.len())].clone()
+    }
+
+    fn sometimes(&mut self) -> bool {
+        self.number(3) == 0
+    }
+
+    fn text(&mut self) -> String {
+        let odd = ["\u{1}", "'", "ß", "\u{10ffff}", " ", "\u{200b}", "%", "\\"];
+        (0..self.number(6)).map(|_| self.one_of(&odd)).collect()
+    }
+}
+
+/// What the operations are about, known to the test and to no store.
+#[derive(Default)]
+struct World {
+    users: Vec<User>,
+    sessions: Vec<Session>,
+    codes: Vec<ResetDigest>,
+}
+
+struct Model<'a> {
+    stores: &'a [&'a dyn Whole],
+    chance: Chance,
+    world: World,
+    now: Timestamp,
+    seed: u64,
+    steps: Vec<&'static str>,
+}
+
+/// A store and everything in it.
+trait Whole: Store + Archive {}
+impl<T: Store + Archive> Whole for T {}
+
+fn outcome<T: Debug>(result: Result<T, Error>) -> String {
+    match result {
+        Ok(value) => format!("{value:?}"),
+        Err(Error::EmailTaken) => "taken".into(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Asks every store the same, and returns what they agree upon.
+macro_rules! ask {
+    ($model:expr, $store:ident => $question:expr) => {{
+        let mut answers = Vec::new();
+        for $store in $model.stores {
+            answers.push(outcome($question.await));
+        }
+        $model.agree(&answers, stringify!($question));
+        answers.swap_remove(0)
+    }};
+}
+
+impl Model<'_> {
+    fn agree(&self, answers: &[String], question: &str) {
+        for answer in answers {
+            assert_eq!(
+                answer, &answers[0],
+                "{question}, seed {}, after {:?}",
+                self.seed, self.steps
+            );
+        }
+    }
+
+    fn user(&mut self) -> User {
+        if self.world.users.is_empty() || self.chance.number(12) == 0 {
+            return self.new_user();
+        }
+        let users = &self.world.users;
+        self.chance.one_of(users)
+    }
+
+    fn new_user(&mut self) -> User {
+        let name = Name::parse(self.chance.one_of(NAMES).into()).unwrap();
+        let email = Email::parse(self.chance.one_of(EMAILS).into()).unwrap();
+        let hash = self.chance.sometimes().then(|| self.hash());
+        User::new(name, email, hash, self.now)
+    }
+
+    fn hash(&mut self) -> PasswordHash {
+        PasswordHash::from_store(format!("$hash${}", self.chance.number(4)))
+    }
+
+    fn session_of(&mut self, user: &User) -> Session {
+        let address = if self.chance.sometimes() {
+            "2001:db8::1".parse().unwrap()
+        } else {
+            [192, 0, 2, 1].into()
+        };
+        let origin = Origin::new(address, &self.chance.text());
+        let lifetime = Duration::from_millis(self.chance.number(60_000) as u64 + 1);
+        Session::new(user.id, origin, self.now, lifetime)
+    }
+
+    fn session(&mut self) -> Session {
+        if self.world.sessions.is_empty() || self.chance.number(12) == 0 {
+            let user = self.user();
+            return self.session_of(&user);
+        }
+        let sessions = &self.world.sessions;
+        self.chance.one_of(sessions)
+    }
+
+    fn code(&mut self) -> ResetDigest {
+        if self.world.codes.is_empty() || self.chance.sometimes() {
+            let code = ResetCode::random().digest();
+            self.world.codes.push(code.clone());
+            return code;
+        }
+        let codes = &self.world.codes;
+        self.chance.one_of(codes)
+    }
+
+    async fn step(&mut self) {
+        self.now = self.now + Duration::from_millis(self.chance.number(5_000) as u64);
+        let now = self.now;
+        let (user, session, code) = (self.user(), self.session(), self.code());
+        let (role, hash) = (Role::parse(self.chance.one_of(ROLES)).unwrap(), self.hash());
+        let key = EmailKey::of(self.chance.one_of(EMAILS));
+        let kinds: &[&'static str] = &[
+            "add",
+            "add",
+            "change",
+            "replace hash",
+            "grant",
+            "revoke",
+            "set password",
+            "code",
+            "disable",
+            "enable",
+            "delete",
+            "log in",
+            "log in",
+            "log in",
+            "renew",
+            "end",
+            "end all",
+            "sight",
+            "sweep",
+            "forget",
+            "look",
+        ];
+        let kind = self.chance.one_of(kinds);
+        self.steps.push(kind);
+        match kind {
+            "add" => {
+                let user = self.new_user();
+                let session = self.chance.sometimes().then(|| self.session_of(&user));
+                ask!(self, store => store.add_user(&user, session.as_ref()));
+                self.world.users.push(user);
+                self.world.sessions.extend(session);
+            }
+            "change" => {
+                let name = self.chance.sometimes().then(|| self.new_user().name);
+                let email = self.chance.sometimes().then(|| self.new_user().email);
+                ask!(self, store => store.change_user(user.id, name.as_ref(), email.as_ref(), now));
+            }
+            "replace hash" => {
+                let old = self.hash();
+                ask!(self, store => store.replace_password_hash(user.id, &old, &hash));
+            }
+            "grant" => drop(ask!(self, store => store.grant_role(user.id, &role, now))),
+            "revoke" => drop(ask!(self, store => store.revoke_role(user.id, &role, now))),
+            "set password" => {
+                let keep = self.chance.sometimes().then_some(session.id);
+                let old = match self.chance.number(3) {
+                    0 => OldPassword::Known(user.password_version),
+                    1 => OldPassword::Forgotten(code),
+                    _ => OldPassword::Overruled,
+                };
+                ask!(self, store => store.set_password(user.id, old.clone(), &hash, keep, now));
+            }
+            "code" => {
+                let end = now + Duration::from_millis(self.chance.number(20_000) as u64);
+                ask!(self, store => store.add_reset_code(user.id, &code, end));
+            }
+            "disable" => drop(ask!(self, store => store.disable_user(user.id, now))),
+            "enable" => drop(ask!(self, store => store.enable_user(user.id))),
+            "delete" if self.chance.sometimes() => {
+                ask!(self, store => store.delete_user(user.id, now));
+            }
+            "log in" => {
+                let session = self.session_of(&user);
+                ask!(self, store => store.add_session(&user, &session));
+                self.world.sessions.push(session);
+            }
+            "renew" => {
+                let token_id = TokenId::random();
+                let renewed = ask!(self, store => store.renew_session(&session, token_id, now));
+                if renewed == "true" {
+                    self.world.sessions.push(Session { token_id, ..session });
+                }
+            }
+            "end" => drop(ask!(self, store => store.end_session(user.id, session.id, now))),
+            "end all" => drop(ask!(self, store => store.end_sessions(user.id, now))),
+            "sight" => drop(ask!(self, store => store.note_sightings(&[(session.id, now)]))),
+            "sweep" => drop(ask!(self, store => store.sweep(now, 100))),
+            "forget" => {
+                let before = Timestamp::from_millis(now.millis() - 30_000);
+                ask!(self, store => store.forget_endings(before, 100));
+            }
+            _ => {
+                ask!(self, store => store.user_by_id(user.id));
+                ask!(self, store => store.user_by_email(&key));
+                ask!(self, store => store.user_by_reset_code(&code, now));
+                ask!(self, store => store.users(Some(&key), 3));
+                ask!(self, store => store.has_users());
+                ask!(self, store => store.session_with_user(session.id));
+                ask!(self, store => store.sessions_of(user.id, now));
+            }
+        }
+    }
+
+    /// Everything in the stores, to the last row.
+    async fn compare(&self) {
+        ask!(self, store => store.user_records(None, 1000));
+        ask!(self, store => hashes(*store));
+        ask!(self, store => store.session_records(None, 1000));
+        ask!(self, store => store.ending_records(None, 1000));
+        ask!(self, store => store.size());
+    }
+}
+
+/// The hashes by themselves: users do not show them.
+async fn hashes(store: &dyn Whole) -> Result<Vec<Option<String>>, Error> {
+    let records = store.user_records(None, 1000).await?;
+    let hash = |user: User| user.password_hash.map(|hash| hash.as_phc().to_owned());
+    Ok(records.into_iter().map(|record| hash(record.user)).collect())
+}
+
+async fn run(stores: &[&dyn Whole], seed: u64, steps: usize) {
+    let now = Timestamp::from_millis(1_800_000_000_123 + seed as i64);
+    let chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut model = Model { stores, chance, world: World::default(), now, seed, steps: Vec::new() };
+    for _ in 0..steps {
+        model.step().await;
+    }
+    model.compare().await;
+    for user in model.world.users.clone() {
+        ask!(model, store => store.delete_user(user.id, model.now));
+    }
+    ask!(model, store => store.forget_endings(model.now + Duration::from_secs(1), 10_000));
+    ask!(model, store => store.sweep(model.now + Duration::from_secs(100), 10_000));
+    model.compare().await;
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long to try is the tester's choice")]
+fn sequences() -> u64 {
+    let chosen = std::env::var("DOORWARD_TEST_SEQUENCES").ok();
+    chosen.map_or(40, |number| number.parse().expect("DOORWARD_TEST_SEQUENCES is a number"))
+}
+
+#[tokio::test]
+async fn both_stores_answer_alike() {
+    let Some(url) = postgres::fresh_database() else { return };
+    let url = PostgresUrl::parse(&url).unwrap();
+    let postgres = PostgresStore::open(&url, Settings::default().postgres).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let sqlite = SqliteStore::open(&folder.path().join("doorward.db")).unwrap();
+    for seed in 1..=sequences() {
+        run(&[&sqlite, &postgres], seed, 60).await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_has_an_address_with_a_null_character() {
+    let folder = tempfile::tempdir().unwrap();
+    let sqlite = SqliteStore::open(&folder.path().join("doorward.db")).unwrap();
+    let key = EmailKey::of("a\0@example.com");
+    assert_eq!(sqlite.user_by_email(&key).await.unwrap(), None);
+    let Some(url) = postgres::fresh_database() else { return };
+    let url = PostgresUrl::parse(&url).unwrap();
+    let postgres = PostgresStore::open(&url, Settings::default().postgres).await.unwrap();
+    assert_eq!(postgres.user_by_email(&key).await.unwrap(), None);
+    assert_eq!(postgres.user_by_id(UserId::random()).await.unwrap(), None);
+}

@@ -1,0 +1,190 @@
+//! Several instances on one PostgreSQL: what one does, the others obey.
+
+use std::{
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    postgres,
+    support::{Client, Home, Member, Server, refused, run, told},
+};
+
+/// What the documents promise.
+const WITHIN: Duration = Duration::from_secs(1);
+
+/// Homes that share one database.
+fn homes(count: usize) -> Option<(Vec<Home>, String)> {
+    let url = postgres::fresh_database()?;
+    Some(((0..count).map(|_| Home::new()).collect(), url))
+}
+
+fn command(home: &Home, url: &str) -> Command {
+    let mut command = home.command();
+    command.env("DOORWARD_DATABASE_URL", url).env("DOORWARD_DATA_FOLDER", home.data());
+    command
+}
+
+/// Gives an order on a machine where no instance runs.
+fn order(url: &str, arguments: &[&str]) {
+    let home = Home::new();
+    let mut command = command(&home, url);
+    command.env_remove("DOORWARD_DATA_FOLDER").args(arguments);
+    let finished = run(command);
+    assert!(finished.status.success(), "{arguments:?}: {finished:?}");
+}
+
+fn start(home: &Home, url: &str) -> Server {
+    Server::start(command(home, url))
+}
+
+/// Waits until the token is refused, and tells how long that took.
+fn refused_after(client: &Client, token: &str) -> Duration {
+    let began = Instant::now();
+    while client.guard(token) != 401 {
+        assert!(began.elapsed() < Duration::from_secs(20), "still admitted");
+        thread::sleep(Duration::from_millis(10));
+    }
+    began.elapsed()
+}
+
+#[test]
+fn whatever_ends_a_session_is_obeyed_by_every_instance_within_a_second() {
+    let Some((homes, url)) = homes(2) else { return };
+    let (here, there) = (start(&homes[0], &url), start(&homes[1], &url));
+    let (near, far) = (&here.client, &there.client);
+    let operator = |arguments: &[&str]| order(&url, arguments);
+    let authorized = |method: &str, path: &str, token: &str, body: Value| {
+        let answer = near.request(method, path, token, &body);
+        assert!(answer.status < 300, "{method} {path}: {}", answer.status);
+    };
+    type Way<'a> = (&'a str, Box<dyn Fn(&Member) + 'a>);
+    let ways: Vec<Way<'_>> = vec![
+        ("logout", Box::new(|m| authorized("POST", "/api/auth/logout", &m.token, json!({})))),
+        (
+            "logout everywhere",
+            Box::new(|m| authorized("POST", "/api/auth/logout-everywhere", &m.token, json!({}))),
+        ),
+        ("refresh", Box::new(|m| authorized("POST", "/api/auth/refresh", &m.token, json!({})))),
+        (
+            "the session deleted",
+            Box::new(|m| {
+                let listed = near.request("GET", "/api/sessions", &m.token, &json!({})).json();
+                let id = listed[0]["id"].as_str().unwrap().to_owned();
+                authorized("DELETE", &format!("/api/sessions/{id}"), &m.token, json!({}));
+            }),
+        ),
+        (
+            "the password changed elsewhere",
+            Box::new(|m| {
+                let other = near.login(&m.email, crate::support::PASSWORD).field("token");
+                let body = json!({"current": crate::support::PASSWORD, "new": "another password"});
+                authorized("POST", "/api/me/password", &other, body);
+            }),
+        ),
+        ("disabled", Box::new(|m| operator(&["user", "disable", &m.email]))),
+        ("deleted by the operator", Box::new(|m| operator(&["user", "delete", &m.email]))),
+        (
+            "deleted",
+            Box::new(|m| {
+                let body = json!({"password": crate::support::PASSWORD});
+                authorized("DELETE", "/api/me", &m.token, body);
+            }),
+        ),
+        (
+            "the key revoked",
+            Box::new(|_| {
+                let kid = near.get("/.well-known/jwks.json").json()["keys"][0]["kid"].clone();
+                operator(&["keys", "revoke", kid.as_str().unwrap()]);
+            }),
+        ),
+    ];
+    for (number, (way, end)) in ways.iter().enumerate() {
+        let member = near.register(&format!("way{number}@example.com"));
+        for client in [near, far] {
+            assert_eq!(client.guard(&member.token), 200, "{way}");
+        }
+        end(&member);
+        // An order of the operator reaches even the nearest instance through the database.
+        let by_operator = way.contains("operator") || ["disabled", "the key revoked"].contains(way);
+        if !by_operator {
+            assert_eq!(near.guard(&member.token), 401, "{way}: the very next request");
+        }
+        let took = refused_after(far, &member.token).max(refused_after(near, &member.token));
+        println!("{way}: {took:?}");
+        assert!(took < WITHIN, "{way}: {took:?}");
+    }
+}
+
+#[test]
+fn ten_that_start_at_once_on_an_empty_database_share_one_key() {
+    let Some((homes, url)) = homes(10) else { return };
+    let servers: Vec<_> = thread::scope(|scope| {
+        let starting: Vec<_> = homes.iter().map(|home| scope.spawn(|| start(home, &url))).collect();
+        starting.into_iter().map(|starting| starting.join().unwrap()).collect()
+    });
+    let key_sets: Vec<_> =
+        servers.iter().map(|server| server.client.get("/.well-known/jwks.json").json()).collect();
+    for key_set in &key_sets {
+        assert_eq!(key_set, &key_sets[0]);
+        assert_eq!(key_set["keys"].as_array().unwrap().len(), 1);
+    }
+    for (number, server) in servers.iter().enumerate() {
+        let member = server.client.register_quickly(&format!("user{number}@example.com"));
+        for other in &servers {
+            assert_eq!(other.client.guard(&member.token), 200);
+        }
+    }
+}
+
+#[test]
+fn an_installation_is_moved_to_postgres_and_back_and_nobody_has_to_log_in_again() {
+    let Some((mut homes, url)) = homes(2) else { return };
+    let (back, home) = (homes.pop().unwrap(), homes.pop().unwrap());
+    let to_postgres = ["migrate", "--to", &url];
+    let server = home.start();
+    let client = &server.client;
+    let members: Vec<_> =
+        (0..5).map(|n| client.register(&format!("User{n}@example.com"))).collect();
+    let gone = client.register("gone@example.com");
+    client.request("POST", "/api/auth/logout", &gone.token, &json!({}));
+    assert!(refused(&home, &to_postgres).contains("in use by another doorward"));
+    server.stop();
+    told(&home, &["user", "grant", "user1@example.com", "staff"]);
+    told(&home, &["keys", "rotate", "--token-publish-before-signing", "0s"]);
+
+    let moved = told(&home, &to_postgres);
+    assert!(moved.contains("6 users, 5 sessions, checksum "), "{moved}");
+    assert!(!moved.contains("not-for-the-log"), "{moved}");
+    assert_eq!(told(&home, &to_postgres), moved, "moving what is there already changes nothing");
+
+    let server = start(&home, &url);
+    for member in &members {
+        server.client.must_know(member);
+        assert_eq!(server.client.guard(&member.token), 200);
+    }
+    assert_eq!(server.client.guard(&gone.token), 401);
+    let late = server.client.register("late@example.com");
+    server.stop();
+
+    let to_sqlite = format!("sqlite://{}", back.database().display());
+    order(&url, &["migrate", "--to", &to_sqlite]);
+    let server = back.start();
+    for member in members.iter().chain([&late]) {
+        server.client.must_know(member);
+        assert_eq!(server.client.guard(&member.token), 200);
+    }
+    assert_eq!(server.client.guard(&gone.token), 401);
+    server.stop();
+
+    // What has users of its own is left alone.
+    let other = Home::new();
+    let server = other.start();
+    server.client.register_quickly("a@example.com");
+    server.stop();
+    let error = refused(&other, &to_postgres);
+    assert!(error.contains("holds other users already"), "{error}");
+}
