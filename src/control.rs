@@ -230,6 +230,12 @@ pub enum Error {
     /// The order is for a running server, and none runs.
     #[error("no doorward is running on this database: the guards are read when it starts")]
     NotRunning,
+    /// The order is for a running server, and nobody knows where one is.
+    #[error(
+        "a server on PostgreSQL is found by its data folder: set data_folder for it and for this command, or send \
+         it SIGHUP to have it read its guards anew"
+    )]
+    NoFolder,
     /// A server runs and cannot be reached.
     #[error("a doorward is running on {}, but cannot be reached: {error}", .folder.display())]
     Unreachable {
@@ -251,6 +257,9 @@ pub async fn give(settings: Settings, order: &Order) -> Result<Report, Error> {
         return Err(Error::NoDatabase(settings.database));
     }
     let folder = settings.folder().map(Path::to_owned);
+    if folder.is_none() && matches!(order, Order::Reload | Order::Why(_)) {
+        return Err(Error::NoFolder);
+    }
     let again = settings.clone();
     match (Doorward::open(settings).await, folder) {
         (Ok(_), _) if matches!(order, Order::Reload) => Err(Error::NotRunning),

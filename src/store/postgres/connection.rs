@@ -16,6 +16,7 @@ use deadpool::managed::{Manager, Metrics, RecycleError, RecycleResult};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio_postgres::{
     AsyncMessage, Client, Config, Error, Row, Statement,
+    error::SqlState,
     types::{ToSql, Type},
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -118,38 +119,43 @@ impl Connector {
     pub(super) async fn connect(&self) -> Result<Connection, CannotConnect> {
         let generation = self.generation.load(Ordering::Acquire);
         let password = match &self.password_file {
-            Some(file) => Some(std::fs::read_to_string(file).map_err(|error| {
-                CannotConnect(format!("the password file {}: {error}", file.display()))
+            Some(file) => Some(std::fs::read_to_string(file).map_err(|error| CannotConnect {
+                causes: format!("database.password_file: {}: {error}", file.display()),
+                is_refusal: true,
             })?),
             None => None,
         };
         let mut tries: FuturesUnordered<_> =
             self.hosts.iter().map(|host| self.connect_to(host, password.as_deref())).collect();
-        let mut causes = Vec::new();
+        let (mut causes, mut is_refusal) = (Vec::new(), false);
         while let Some(outcome) = tries.next().await {
             match outcome {
                 Ok((client, warned)) => {
                     let (made_at, prepared) = (Instant::now(), Mutex::default());
                     return Ok(Connection { client, warned, generation, made_at, prepared });
                 }
-                Err(cause) => causes.push(cause),
+                Err(None) => causes.push("no answer".to_owned()),
+                Err(Some(error)) => {
+                    causes.push(describe(&error));
+                    is_refusal |= is_refusal_between_us(&error);
+                }
             }
         }
-        Err(CannotConnect(causes.join("; ")))
+        Err(CannotConnect { causes: causes.join("; "), is_refusal })
     }
 
+    /// None if the host does not answer in time.
     async fn connect_to(
         &self,
         host: &Config,
         password: Option<&str>,
-    ) -> Result<(Client, Arc<AtomicBool>), String> {
+    ) -> Result<(Client, Arc<AtomicBool>), Option<Error>> {
         let mut host = host.clone();
         if let Some(password) = password {
             host.password(password.trim_end());
         }
         let connected = tokio::time::timeout(Self::PATIENCE, host.connect(self.tls.clone())).await;
-        let (client, mut connection) =
-            connected.map_err(|_| "no answer".to_owned())?.map_err(|error| describe(&error))?;
+        let (client, mut connection) = connected.map_err(|_| None)?.map_err(Some)?;
         let warned = Arc::new(AtomicBool::new(false));
         let noted = Arc::clone(&warned);
         tokio::spawn(async move {
@@ -194,10 +200,26 @@ impl Manager for Connector {
     }
 }
 
-/// No host gave a connection: what each of them said.
+/// No host gave a connection.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot connect: {0}")]
-pub(super) struct CannotConnect(String);
+#[error("cannot connect: {causes}")]
+pub(super) struct CannotConnect {
+    /// What each of them said.
+    causes: String,
+    /// Whether one of them was there, and waiting does not help.
+    pub(super) is_refusal: bool,
+}
+
+/// Waiting does not help: the server does not want this user, password or database, or we do not want the server.
+fn is_refusal_between_us(error: &Error) -> bool {
+    let of_us =
+        |code: &SqlState| ["28", "3D", "42501"].iter().any(|class| code.code().starts_with(class));
+    let of_them = std::error::Error::source(error)
+        .and_then(|cause| cause.downcast_ref::<io::Error>())
+        .and_then(io::Error::get_ref)
+        .is_some_and(|cause| cause.is::<rustls::Error>());
+    of_them || error.code().is_some_and(of_us)
+}
 
 impl From<CannotConnect> for store::Error {
     fn from(error: CannotConnect) -> Self {

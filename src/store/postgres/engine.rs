@@ -14,7 +14,10 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use deadpool::managed::{Object, Pool};
+use deadpool::{
+    Runtime,
+    managed::{Object, Pool},
+};
 use futures_util::future::{join_all, join3};
 use tokio::{
     sync::{Mutex, Semaphore, watch},
@@ -133,7 +136,12 @@ enum Attempt<T> {
 impl Engine {
     pub(super) fn new(url: &PostgresUrl, options: PostgresOptions) -> io::Result<Self> {
         let connector = Connector::new(url, options.password_file)?;
-        let pool = Pool::builder(connector).max_size(options.connections).build();
+        let pool = Pool::builder(connector)
+            .max_size(options.connections)
+            // Whoever waits longer has been told so; nobody queues up behind commits that wait for a standby.
+            .wait_timeout(Some(PATIENCE))
+            .runtime(Runtime::Tokio1)
+            .build();
         Ok(Self {
             pool: pool.map_err(io::Error::other)?,
             lines: Default::default(),
@@ -544,6 +552,10 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
+    /// Broken connections, servers that stop or take no writes, too many connections, and statements that were prepared
+    /// for another schema or on another connection.
+    const OF_CONNECTIONS: [&str; 7] = ["08", "57P", "25006", "53300", "0A000", "26000", "42P05"];
+
     pub(super) fn of(error: &PgError) -> Self {
         let Some(code) = error.code() else {
             // Not an answer of the server.
@@ -554,9 +566,7 @@ impl Trouble {
             Self::Conflict
         } else if *code == SqlState::UNIQUE_VIOLATION {
             Self::Taken
-        } else if *code == SqlState::READ_ONLY_SQL_TRANSACTION
-            || ["08", "57P", "53300"].iter().any(|class| code.code().starts_with(class))
-        {
+        } else if Self::OF_CONNECTIONS.iter().any(|class| code.code().starts_with(class)) {
             Self::Connection
         } else if code.code().starts_with("53") {
             Self::Exhausted

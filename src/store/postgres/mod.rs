@@ -54,6 +54,7 @@ impl PostgresStore {
         loop {
             let outcome = match engine.connector().connect().await {
                 Ok(db) => begin(&engine, &db).await,
+                Err(error) if error.is_refusal => Err(Error::Failed(error.into())),
                 Err(error) => Err(error.into()),
             };
             match outcome {
