@@ -11,7 +11,7 @@ use crate::{
     data::{self, DataFolder},
     feed::Feed,
     guard::{DecisionId, GuardSet, Refusal, Refusals},
-    keys::{self, Keys},
+    keys::{self, KeyFile, Keys},
     migrate::Place,
     password::Hasher,
     policy::Designated,
@@ -98,8 +98,12 @@ impl Doorward {
         let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
         let tokens_exist =
             missing_key == MissingKey::Refuse && store.has_users().await.map_err(in_store)?;
-        let terms = settings.token.clone();
-        let keys = Keys::open(place.shelf, tokens_exist, terms, clock.now()).await?;
+        let (terms, now) = (settings.token.clone(), clock.now());
+        let shelf = match &settings.key_file {
+            Some(path) => Arc::new(KeyFile::open(path, place.shelf, terms.lifetime, now).await?),
+            None => place.shelf,
+        };
+        let keys = Keys::open(shelf, tokens_exist, terms, now).await?;
         let doorward = Self::assemble(settings, folder, store, keys, clock)?;
         doorward.keep_reserve();
         Ok(doorward)

@@ -1,16 +1,19 @@
 //! The lives of keys: made and published, signing, retired until their last token is gone. Every step is safe on the
 //! shelf before it counts.
 
-use std::{sync::Arc, time::Duration};
+mod file;
+
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
+pub use self::file::KeyFile;
 use crate::{
     clock::Timestamp,
     data, store,
-    token::{KeyId, KeySet, SigningKey, TokenMint, TokenTerms},
+    token::{KeyId, KeySet, SigningKey, TokenMint, TokenTerms, UnusableKey},
 };
 
 /// Where keys are kept: the data folder of one process, or the database that several share.
@@ -37,6 +40,9 @@ pub trait KeyShelf: Send + Sync {
         until: Option<Timestamp>,
     ) -> Result<(), Error>;
 
+    /// Retires the signing key until then without another one in its place.
+    async fn retire(&self, signing: &SigningKey, until: Timestamp) -> Result<(), Error>;
+
     /// Removes a next or a retired key, if it is there.
     async fn discard(&self, id: &KeyId) -> Result<(), Error>;
 
@@ -59,6 +65,8 @@ pub struct Kept {
     pub signing: Option<SigningKey>,
     /// The key that is to sign, and from when on if that is on record.
     pub next: Option<(SigningKey, Option<Timestamp>)>,
+    /// Keys that only verify, for as long as they are there.
+    pub verifying: Vec<SigningKey>,
     /// Keys that no longer sign, and until when they verify.
     pub retired: Vec<(SigningKey, Timestamp)>,
 }
@@ -78,6 +86,22 @@ pub enum Error {
          --new-signing-key to make a new one, which signs everybody out"
     )]
     Missing(String),
+    /// The operator's file cannot be read.
+    #[error("{}: {error} (token.key_file)", .path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The operator's file holds something else.
+    #[error(
+        "{}: {UnusableKey} (token.key_file): `openssl pkcs8 -topk8 -nocrypt` makes one of most others", .0.display()
+    )]
+    FileUnusable(PathBuf),
+    /// The operator's file is not ours to change.
+    #[error("the keys are those in {} (token.key_file): change that file and restart", .0.display())]
+    FileDecides(PathBuf),
 }
 
 /// The keys on a shelf, and the mint that uses them.
@@ -91,6 +115,8 @@ struct Ring {
     signing: Arc<SigningKey>,
     /// The key that is to sign, and from when on.
     next: Option<(Arc<SigningKey>, Timestamp)>,
+    /// Keys that only verify, for as long as they are there.
+    verifying: Vec<Arc<SigningKey>>,
     /// Keys that no longer sign, and until when they verify.
     retired: Vec<(Arc<SigningKey>, Timestamp)>,
 }
@@ -103,7 +129,9 @@ pub enum Stage {
     Next,
     /// Signs and verifies.
     Signing,
-    /// Only verifies.
+    /// Only verifies, for as long as it is there.
+    Verifying,
+    /// Only verifies, until its last token is gone.
     Retired,
 }
 
@@ -272,13 +300,15 @@ impl Ring {
             let at = at.unwrap_or_else(|| signs_at(key.id()));
             (Arc::new(key), at)
         });
-        let retired = kept.retired.into_iter().map(|(key, until)| (Arc::new(key), until));
-        Some(Self { signing: Arc::new(kept.signing?), next, retired: retired.collect() })
+        let verifying = kept.verifying.into_iter().map(Arc::new).collect();
+        let retired = kept.retired.into_iter().map(|(key, until)| (Arc::new(key), until)).collect();
+        Some(Self { signing: Arc::new(kept.signing?), next, verifying, retired })
     }
 
     fn key_set(&self) -> KeySet {
-        let others = self.next.iter().chain(&self.retired).map(|(key, _)| Arc::clone(key));
-        KeySet::new(Arc::clone(&self.signing), others)
+        let key = |(key, _): &(Arc<SigningKey>, _)| Arc::clone(key);
+        let others = self.next.iter().map(key).chain(self.verifying.iter().cloned());
+        KeySet::new(Arc::clone(&self.signing), others.chain(self.retired.iter().map(key)))
     }
 
     fn list(&self) -> Vec<Standing> {
@@ -286,6 +316,7 @@ impl Ring {
             |key: &SigningKey, stage, until| Standing { id: key.id().clone(), stage, until };
         let mut list = vec![standing(&self.signing, Stage::Signing, None)];
         list.extend(self.next.iter().map(|(key, at)| standing(key, Stage::Next, Some(*at))));
+        list.extend(self.verifying.iter().map(|key| standing(key, Stage::Verifying, None)));
         list.extend(self.retired.iter().map(|(key, at)| standing(key, Stage::Retired, Some(*at))));
         list
     }

@@ -192,7 +192,7 @@ async fn take_stock(
         progress.done = size.users + size.sessions;
         tell(progress);
     }
-    let Kept { signing, next, retired } = place.shelf.kept().await?;
+    let Kept { signing, next, retired, .. } = place.shelf.kept().await?;
     let mut keys: Vec<_> = signing.iter().map(|key| (key.id().to_string(), 0)).collect();
     keys.extend(next.iter().map(|(key, _)| (key.id().to_string(), 1)));
     // The data folder keeps whole seconds.

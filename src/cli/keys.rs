@@ -47,6 +47,7 @@ impl Keys {
                 match stage {
                     Stage::Signing => "signs".to_owned(),
                     Stage::Next => format!("next, signs from {until}"),
+                    Stage::Verifying => "verifies".to_owned(),
                     Stage::Retired => format!("retired, verifies until {until}"),
                 }
             );

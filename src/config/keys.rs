@@ -179,6 +179,17 @@ pub const KEYS: &[Key] = &[
         show: |s| s.token.algorithm.name().into(),
     },
     Key {
+        name: "token.key_file",
+        help: "A file with own keys, PKCS#8 in PEM: the first signs, the others verify",
+        allowed: "the path of a file, or none",
+        secret: false,
+        set: |s, text| {
+            s.key_file = (text != NONE).then(|| text.into());
+            (!text.is_empty()).then_some(())
+        },
+        show: |s| s.key_file.as_ref().map_or(NONE.into(), |path| path.display().to_string()),
+    },
+    Key {
         name: "session.lifetime",
         help: "How long a session lasts at most, however often its token is refreshed",
         allowed: "a duration from 1h to 90d, such as 12h or 30d",

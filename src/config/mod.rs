@@ -45,6 +45,8 @@ pub struct Settings {
     pub data_folder: Option<PathBuf>,
     /// Whom tokens come from and are for, and how long they live.
     pub token: TokenTerms,
+    /// The operator's own keys, if they bring some.
+    pub key_file: Option<PathBuf>,
     /// From signing in to having to do so again.
     pub session_lifetime: Duration,
     /// The name that the name policy admits.
@@ -95,6 +97,7 @@ impl Default for Settings {
                 publish_before_signing: Duration::from_secs(60),
                 algorithm: Algorithm::default(),
             },
+            key_file: None,
             session_lifetime: Duration::from_secs(30 * 24 * 60 * 60),
             designated_name: "Miles Davis".into(),
             designated_segment: "miles".into(),

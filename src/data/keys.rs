@@ -26,7 +26,7 @@ impl KeyShelf for DataFolder {
         let mut retired = self.retired_keys()?;
         // A copy of the key that signs is left over from a step that was cut short.
         retired.retain(|(key, _)| signing.as_ref().is_none_or(|signing| signing.id() != key.id()));
-        Ok(Kept { signing, next, retired })
+        Ok(Kept { signing, next, retired, ..Kept::default() })
     }
 
     async fn keep_first(&self, key: &SigningKey) -> Result<(), keys::Error> {
@@ -60,6 +60,14 @@ impl KeyShelf for DataFolder {
         }
         let path = self.next_key_path();
         fs::rename(&path, self.signing_key_path()).map_err(|error| io_error(&path, error))?;
+        self.sync_after_step();
+        Ok(())
+    }
+
+    async fn retire(&self, signing: &SigningKey, until: Timestamp) -> Result<(), keys::Error> {
+        self.retire_key(signing, until)?;
+        let path = self.signing_key_path();
+        fs::remove_file(&path).map_err(|error| io_error(&path, error))?;
         self.sync_after_step();
         Ok(())
     }

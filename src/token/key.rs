@@ -180,7 +180,25 @@ impl SigningKey {
     /// # Errors
     /// If that is no key, or of another kind.
     pub fn from_pem(text: &str) -> Result<Self, UnusableKey> {
-        let block = pem::parse(text).map_err(|_| UnusableKey)?;
+        Self::from_block(&pem::parse(text).map_err(|_| UnusableKey)?)
+    }
+
+    /// Reads one key or more from the contents of a PEM file, in their order and each once.
+    ///
+    /// # Errors
+    /// If there is none, or anything else is among them.
+    pub fn all_from_pem(text: &str) -> Result<Vec<Self>, UnusableKey> {
+        let mut keys = Vec::<Self>::new();
+        for block in pem::parse_many(text).map_err(|_| UnusableKey)? {
+            let key = Self::from_block(&block)?;
+            if keys.iter().all(|other| other.id != key.id) {
+                keys.push(key);
+            }
+        }
+        if keys.is_empty() { Err(UnusableKey) } else { Ok(keys) }
+    }
+
+    fn from_block(block: &pem::Pem) -> Result<Self, UnusableKey> {
         if block.tag() != Self::PEM_TAG {
             return Err(UnusableKey);
         }

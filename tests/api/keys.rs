@@ -6,10 +6,11 @@ use doorward::{
     Settings,
     control::{KeyReport, Order, Report},
     keys::Stage,
-    token::Algorithm,
+    token::{Algorithm, SigningKey},
 };
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::support::{House, REFUSED};
 
@@ -140,6 +141,7 @@ async fn algorithms(house: &House) -> Vec<String> {
         let mut names: Vec<_> =
             list.as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect();
         names.sort();
+        names.dedup();
         names
     };
     let set = house.get("/.well-known/jwks.json").await.json();
@@ -148,6 +150,90 @@ async fn algorithms(house: &House) -> Vec<String> {
     let told = names(&told["id_token_signing_alg_values_supported"]);
     assert_eq!(told, names(&published));
     told
+}
+
+/// A file with new keys, the first of which signs.
+fn key_file(algorithms: &[Algorithm]) -> (TempDir, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let keys: Vec<_> =
+        algorithms.iter().map(|&algorithm| SigningKey::generate(algorithm)).collect();
+    let pem: String = keys.iter().map(|key| key.to_pem().to_string()).collect();
+    std::fs::write(folder.path().join("keys.pem"), pem).unwrap();
+    (folder, keys.iter().map(|key| key.id().to_string()).collect())
+}
+
+#[tokio::test]
+async fn keys_in_a_file_of_the_operators_sign_and_verify_and_are_copied_nowhere() {
+    let (file, own) = key_file(&[Algorithm::EdDsa, Algorithm::Es256]);
+    let with_file =
+        |settings: &mut Settings| settings.key_file = Some(file.path().join("keys.pem"));
+    let house = House::open().await;
+    let before = signing(&house).await;
+    keys(&house, Order::RotateKeys).await;
+    let ada = house.register("Ada", "ada@example.com").await;
+
+    let house = House::reopen(house.close(), with_file).await;
+    let listed = keys(&house, Order::Keys).await;
+    let listed: Vec<_> = listed.iter().map(|key| (key.kid.as_str(), key.stage)).collect();
+    let expected =
+        [(own[0].as_str(), Stage::Signing), (&own[1], Stage::Verifying), (&before, Stage::Retired)];
+    assert_eq!(listed, expected, "the next key is gone");
+    assert_eq!(algorithms(&house).await, ["ES256", "EdDSA"]);
+    let bob = house.register("Bob", "bob@example.com").await;
+    assert!(is_good(&house, &ada.token).await && is_good(&house, &bob.token).await);
+
+    for order in
+        [Order::RotateKeys, Order::RevokeKey(own[0].clone()), Order::RevokeKey(own[1].clone())]
+    {
+        match house.order(order).await {
+            Report::Failed(cause) => assert!(cause.contains("change that file"), "{cause}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(keys(&house, Order::Keys).await.len(), 3);
+    let data = house.close();
+    let pem = std::fs::read_to_string(file.path().join("keys.pem")).unwrap();
+    for entry in std::fs::read_dir(data.path()).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap_or_default();
+        let line = pem.lines().nth(1).unwrap().as_bytes();
+        assert!(!bytes.windows(line.len()).any(|window| window == line));
+    }
+
+    // The key from before goes when its last token is gone.
+    let house = House::reopen(data, with_file).await;
+    assert_eq!(stages(&house).await.len(), 3);
+    house.let_pass(DAY + MINUTE);
+    house.doorward.tend_keys().await.unwrap();
+    assert_eq!(stages(&house).await, [Stage::Signing, Stage::Verifying]);
+}
+
+#[tokio::test]
+async fn a_key_from_before_the_file_can_be_revoked() {
+    let (file, _) = key_file(&[Algorithm::Es256]);
+    let house = House::open().await;
+    let before = signing(&house).await;
+    let ada = house.register("Ada", "ada@example.com").await;
+    let path = file.path().join("keys.pem");
+    let house = House::reopen(house.close(), |s| s.key_file = Some(path)).await;
+    assert!(is_good(&house, &ada.token).await);
+    assert_eq!(keys(&house, Order::RevokeKey(before)).await.len(), 1);
+    assert!(!is_good(&house, &ada.token).await);
+}
+
+#[tokio::test]
+async fn a_key_that_moves_into_the_file_goes_on_signing() {
+    let house = House::open().await;
+    let kid = signing(&house).await;
+    let ada = house.register("Ada", "ada@example.com").await;
+    let data = house.close();
+    let file = tempfile::tempdir().unwrap();
+    let path = file.path().join("keys.pem");
+    std::fs::copy(data.path().join("signing-key.pem"), &path).unwrap();
+    let house = House::reopen(data, |s| s.key_file = Some(path)).await;
+    assert_eq!((signing(&house).await, stages(&house).await.len()), (kid.clone(), 1));
+    assert!(is_good(&house, &ada.token).await);
+    let house = House::reopen(house.close(), |_| {}).await;
+    assert_eq!(signing(&house).await, kid, "and back");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Finished, Home, PASSWORD, Server, is_installed, run};
+use crate::support::{Finished, Home, PASSWORD, Server, is_installed, refused, run};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
@@ -133,6 +133,28 @@ fn a_missing_key_stops_the_start_until_the_operator_says_to_make_a_new_one() {
 
     let server = home.start();
     assert_eq!((server.client.guard(&token), server.client.guard(&ada.token)), (200, 401));
+}
+
+#[test]
+fn a_key_file_that_cannot_be_used_stops_the_start_in_one_line() {
+    let home = Home::new();
+    home.start().stop();
+    let file = home.root().join("own.pem");
+    let path = file.to_str().unwrap();
+    let start = || refused(&home, &["--token-key-file", path]);
+    let missing = start();
+    assert!(missing.contains(path) && missing.contains("token.key_file"), "{missing}");
+    let usable = fs::read_to_string(home.signing_key()).unwrap();
+    let other = usable.replace("PRIVATE KEY", "EC PRIVATE KEY");
+    for bad in ["", "secret", &usable.replace('M', "N"), &other, &format!("{usable}{other}")] {
+        fs::write(&file, bad).unwrap();
+        let line = start();
+        assert!(line.contains(path) && line.contains("pkcs8 -topk8"), "{line}");
+        assert!(!line.contains("secret"), "{line}");
+    }
+    fs::write(&file, &usable).unwrap();
+    home.start_with(&["--token-key-file", path]).stop();
+    assert_eq!(fs::read_to_string(&file).unwrap(), usable);
 }
 
 #[test]

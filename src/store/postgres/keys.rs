@@ -79,6 +79,16 @@ impl KeyShelf for PostgresStore {
         Ok(self.engine.write(About::Keys, decide).await?)
     }
 
+    async fn retire(&self, signing: &SigningKey, until: Timestamp) -> Result<(), keys::Error> {
+        let id = signing.id().to_string();
+        let decide = move |_, _: Option<&_>| {
+            let place = format!("retired {id}");
+            let values = [id.clone().into(), place.into(), until.into()];
+            Plan::new(()).then(sql::RETIRE_SIGNING_KEY, values)
+        };
+        Ok(self.engine.write(About::Keys, decide).await?)
+    }
+
     async fn discard(&self, id: &KeyId) -> Result<(), keys::Error> {
         let id = id.to_string();
         let decide =

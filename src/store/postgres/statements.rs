@@ -146,6 +146,8 @@ statements! {
     RETIRE_KEY =
         "UPDATE signing_keys SET place = $3, until = $4 WHERE place = 'signing' AND kid = $2 \
          AND EXISTS (SELECT 1 FROM signing_keys n WHERE n.place = 'next' AND n.kid = $1)";
+    RETIRE_SIGNING_KEY =
+        "UPDATE signing_keys SET place = $2, until = $3 WHERE place = 'signing' AND kid = $1";
     DROP_SIGNING_KEY =
         "DELETE FROM signing_keys WHERE place = 'signing' AND kid = $2 \
          AND EXISTS (SELECT 1 FROM signing_keys n WHERE n.place = 'next' AND n.kid = $1)";
