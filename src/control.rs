@@ -172,10 +172,10 @@ pub struct UserReport {
     pub has_password: bool,
     /// Whether they are locked out.
     pub disabled: bool,
-    /// When they registered, in milliseconds since 1970.
-    pub created_at: i64,
-    /// When the record last changed, in milliseconds since 1970.
-    pub updated_at: i64,
+    /// When they registered.
+    pub created_at: String,
+    /// When the record last changed.
+    pub updated_at: String,
 }
 
 /// A guard as an operator sees one.
@@ -212,8 +212,8 @@ impl From<User> for UserReport {
             roles: user.roles.iter().map(str::to_owned).collect(),
             has_password: user.password_hash.is_some(),
             disabled: user.disabled,
-            created_at: user.created_at.millis(),
-            updated_at: user.updated_at.millis(),
+            created_at: user.created_at.to_string(),
+            updated_at: user.updated_at.to_string(),
         }
     }
 }

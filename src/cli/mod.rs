@@ -10,6 +10,7 @@ mod config;
 mod guard;
 mod keys;
 mod migrate;
+mod password;
 mod reload;
 mod serve;
 mod snippet;

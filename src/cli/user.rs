@@ -1,13 +1,13 @@
 //! `doorward user …`: what an operator does with users.
 
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
-use super::{Output, block_on, give};
+use super::{Output, block_on, give, password};
 use crate::{
     Settings,
-    control::{Order, Report, Secret, UserReport, Who},
+    control::{Order, Report, UserReport, Who},
 };
 
 #[derive(clap::Subcommand)]
@@ -21,7 +21,7 @@ pub(super) enum User {
         #[command(flatten)]
         output: Output,
     },
-    /// Add a user; without a password they can set one with a code from `link`
+    /// Add a user; asks for a password on a terminal. Without one, they can set it with a code from `link`
     Add {
         /// E-mail address
         email: String,
@@ -34,7 +34,7 @@ pub(super) enum User {
         #[command(flatten)]
         output: Output,
     },
-    /// Set a user's password, read from standard input, and end all their sessions
+    /// Set a user's password, asked for on a terminal or read from standard input, and end all their sessions
     SetPassword {
         /// E-mail address or id
         user: String,
@@ -89,11 +89,15 @@ impl User {
                     show(settings, Order::User(Who(user)), &output).await
                 }
                 Self::Add { email, name, password_stdin, output } => {
-                    let password = password_stdin.then(password_from_stdin).transpose()?;
+                    let password = match password_stdin {
+                        true => Some(password::required()?),
+                        false if io::stdin().is_terminal() => password::optional()?,
+                        false => None,
+                    };
                     show(settings, Order::AddUser { name, email, password }, &output).await
                 }
                 Self::SetPassword { user } => {
-                    let order = Order::SetPassword(Who(user), password_from_stdin()?);
+                    let order = Order::SetPassword(Who(user), password::required()?);
                     settle(settings, order, "password set").await
                 }
                 Self::Link { user } => {
@@ -150,18 +154,6 @@ async fn settle(settings: Settings, order: Order, done: &str) -> anyhow::Result<
         other => bail!("unexpected answer: {other:?}"),
     }
     Ok(())
-}
-
-/// A password from standard input, without the end of its line. Never from the command line, which others can read.
-fn password_from_stdin() -> anyhow::Result<Secret> {
-    let mut input = io::stdin();
-    if input.is_terminal() {
-        bail!("pipe the password in, so that it does not show: read -rs PW; printf %s \"$PW\" | …");
-    }
-    let mut text = String::new();
-    input.read_to_string(&mut text).context("standard input")?;
-    let line = text.strip_suffix('\n').unwrap_or(&text);
-    Ok(Secret(line.strip_suffix('\r').unwrap_or(line).to_owned()))
 }
 
 async fn list(settings: Settings) -> anyhow::Result<Vec<UserReport>> {

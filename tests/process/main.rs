@@ -1,5 +1,6 @@
 //! The real binary: how it starts, stops, crashes and recovers, seen from outside the process.
 
+mod accounts;
 mod commands;
 mod connections;
 mod crash;

@@ -1,0 +1,226 @@
+//! What an operator does to accounts: passwords from a pipe and from a terminal, locking out, letting in.
+
+use std::{
+    fs::File,
+    io::{Read, Write},
+    process::{Child, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use rustix::{
+    pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt},
+    termios::{LocalModes, tcgetattr},
+};
+use serde_json::{Value, json};
+
+use crate::support::{Finished, Home, PASSWORD, Server, eventually, refused, told};
+
+/// Runs a command with this on its standard input.
+fn with_input(home: &Home, arguments: &[&str], input: &str) -> Finished {
+    let mut command = home.command();
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // A command that refuses its arguments does not read.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let done = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Finished { status: done.status, stdout: text(done.stdout), stderr: text(done.stderr) }
+}
+
+/// A command whose standard input and errors are a terminal.
+struct AtTerminal {
+    child: Child,
+    keyboard: File,
+    screen: Arc<Mutex<String>>,
+    terminal: File,
+}
+
+impl AtTerminal {
+    fn start(home: &Home, arguments: &[&str]) -> Self {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        unlockpt(&ours).unwrap();
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        let terminal = File::from(ioctl_tiocgptpeer(&ours, flags).unwrap());
+        let mut command = home.command();
+        command
+            .args(arguments)
+            .stdin(terminal.try_clone().unwrap())
+            .stdout(Stdio::piped())
+            .stderr(terminal.try_clone().unwrap());
+        let child = command.spawn().unwrap();
+        let keyboard = File::from(ours);
+        let screen = Arc::<Mutex<String>>::default();
+        let (mut light, shown) = (keyboard.try_clone().unwrap(), Arc::clone(&screen));
+        thread::spawn(move || {
+            let mut bytes = [0; 1024];
+            while let Ok(count @ 1..) = light.read(&mut bytes) {
+                shown.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
+            }
+        });
+        Self { child, keyboard, screen, terminal }
+    }
+
+    fn shows(&self) -> String {
+        self.screen.lock().unwrap().clone()
+    }
+
+    /// Types something when the question has been asked.
+    fn answer(&mut self, question: &str, typed: &str) -> &mut Self {
+        eventually(question, || self.shows().ends_with(question));
+        self.keyboard.write_all(typed.as_bytes()).unwrap();
+        self
+    }
+
+    /// What the command printed, and everything that the terminal has shown.
+    fn end(mut self) -> (Option<i32>, String, String) {
+        let status = self.child.wait().unwrap();
+        let mut printed = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+        let modes = tcgetattr(&self.terminal).unwrap().local_modes;
+        let usual = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        assert!(modes.contains(usual), "the terminal was left silent");
+        writeln!(self.terminal, "the end").unwrap();
+        eventually("all is shown", || self.shows().contains("the end"));
+        let shown = self.shows();
+        assert!(!shown.contains("horse"), "{shown}");
+        (status.code(), printed, shown)
+    }
+}
+
+fn can_log_in(server: &Server, email: &str, password: &str) -> bool {
+    server.client.login(email, password).status == 200
+}
+
+#[test]
+fn a_password_can_be_piped_in() {
+    let home = Home::new();
+    let server = home.start();
+    let add = ["user", "add", "ada@example.com", "--name", "Ada", "--password-stdin"];
+    let added = with_input(&home, &add, "correct horse\n");
+    assert!(added.status.success() && added.stdout.contains("ada@example.com"), "{added:?}");
+    assert!(can_log_in(&server, "ada@example.com", PASSWORD));
+    let set = ["user", "set-password", "ada@example.com"];
+    let done = with_input(&home, &set, "another horse\r\n");
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("password set\n", ""));
+    assert!(can_log_in(&server, "ada@example.com", "another horse"));
+    assert!(!can_log_in(&server, "ada@example.com", PASSWORD));
+    server.stop();
+
+    // Without a server as well.
+    assert!(with_input(&home, &set, "a third horse").status.success());
+    assert!(can_log_in(&home.start(), "ada@example.com", "a third horse"));
+}
+
+#[test]
+fn bad_input_is_refused_in_one_line_and_changes_nothing() {
+    let home = Home::new();
+    let server = home.start();
+    server.client.register("ada@example.com");
+    let set = ["user", "set-password", "ada@example.com"];
+    let add = |email, name| ["user", "add", email, "--name", name, "--password-stdin"];
+    for (arguments, input, cause) in [
+        (&set[..], "", "no password was given"),
+        (&set, "short", "at least 8"),
+        (&set, &"x".repeat(129), "at most 128"),
+        (&["user", "set-password", "nobody@example.com"], PASSWORD, "no such user"),
+        (&add("eve", "Eve"), PASSWORD, "Invalid email"),
+        (&add("eve@example.com", "E"), PASSWORD, "at least 2"),
+        (&add("eve@example.com", "Eve"), "short", "at least 8"),
+        (&add("eve@example.com", "Eve"), "\n", "no password was given"),
+        (&add("ADA@example.com", "Eve"), PASSWORD, "taken"),
+    ] {
+        let Finished { status, stdout, stderr } = with_input(&home, arguments, input);
+        assert!(!status.success() && stdout.is_empty(), "{arguments:?}");
+        assert!(stderr.contains(cause) && stderr.lines().count() == 1, "{arguments:?}: {stderr}");
+    }
+    for arguments in [["user", "disable"], ["user", "enable"], ["user", "link"]] {
+        let line = refused(&home, &[&arguments[..], &["nobody@example.com"]].concat());
+        assert!(line.contains("no such user"), "{line}");
+    }
+    assert!(can_log_in(&server, "ada@example.com", PASSWORD));
+    assert_eq!(told(&home, &["user", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn a_terminal_is_asked_twice_and_shows_nothing() {
+    let home = Home::new();
+    let server = home.start();
+    let mut add = AtTerminal::start(&home, &["user", "add", "ada@example.com", "--name", "Ada"]);
+    // With a slip of the finger, and a false start.
+    add.answer("Password: ", "wrong\u{15}correcté\u{7f} horse\r")
+        .answer("Once more: ", "correct horse\n");
+    let (code, printed, shown) = add.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(printed.contains("ada@example.com") && !printed.contains("no password"), "{printed}");
+    assert!(can_log_in(&server, "ada@example.com", PASSWORD));
+
+    let mut set = AtTerminal::start(&home, &["user", "set-password", "ada@example.com"]);
+    set.answer("Password: ", "another horse\n").answer("Once more: ", "another horse\n");
+    assert_eq!(set.end().1, "password set\n");
+    assert!(can_log_in(&server, "ada@example.com", "another horse"));
+}
+
+#[test]
+fn a_terminal_can_be_left_without_changing_anything() {
+    let home = Home::new();
+    let server = home.start();
+    server.client.register("ada@example.com");
+    let set = ["user", "set-password", "ada@example.com"];
+    let answers: [&[(&str, &str)]; 5] = [
+        &[("Password: ", "another horse\n"), ("Once more: ", "a third horse\n")],
+        &[("Password: ", "another horse\n"), ("Once more: ", "\u{3}")],
+        &[("Password: ", "another ho\u{3}")],
+        &[("Password: ", "\u{4}")],
+        &[("Password: ", "\n")],
+    ];
+    for answers in answers {
+        let mut asking = AtTerminal::start(&home, &set);
+        for (question, typed) in answers {
+            asking.answer(question, typed);
+        }
+        let (code, printed, shown) = asking.end();
+        assert_eq!((code, printed.as_str()), (Some(1), ""));
+        assert!(shown.contains("nothing has changed"), "{shown}");
+    }
+    assert!(can_log_in(&server, "ada@example.com", PASSWORD));
+
+    let mut add = AtTerminal::start(&home, &["user", "add", "bob@example.com", "--name", "Bob"]);
+    add.answer("Password: ", "\n");
+    let (code, printed, _) = add.end();
+    assert!(code == Some(0) && printed.contains("(no password)"), "{printed}");
+}
+
+#[test]
+fn a_user_is_locked_out_and_let_in_again() {
+    let home = Home::new();
+    let server = home.start();
+    let ada = server.client.register("ada@example.com");
+    assert_eq!(told(&home, &["user", "disable", &ada.email]), "disabled\n");
+    assert_eq!(server.client.guard(&ada.token), 401);
+    assert!(!can_log_in(&server, &ada.email, PASSWORD));
+    assert!(told(&home, &["user", "show", &ada.id]).contains("(disabled)"));
+    assert_eq!(told(&home, &["user", "enable", &ada.id]), "enabled\n");
+    assert_eq!(server.client.guard(&ada.token), 401, "an ended session stays ended");
+    assert!(can_log_in(&server, &ada.email, PASSWORD));
+
+    let code = told(&home, &["user", "link", &ada.email]);
+    let body = json!({"code": code.trim_end(), "password": "another horse"});
+    assert_eq!(server.client.post("/api/auth/reset", &body).status, 204);
+    assert!(can_log_in(&server, &ada.email, "another horse"));
+}
+
+#[test]
+fn times_are_shown_to_programs_as_the_api_shows_them() {
+    let home = Home::new();
+    let server = home.start();
+    let ada = server.client.register_quickly("ada@example.com");
+    let me = server.client.try_get("/api/me", Some(&format!("Bearer {}", ada.token)));
+    let me = me.unwrap().json();
+    let shown: Value =
+        serde_json::from_str(&told(&home, &["user", "show", &ada.id, "--json"])).unwrap();
+    for time in ["createdAt", "updatedAt"] {
+        assert!(me[time].is_string());
+        assert_eq!(shown[0][time], me[time]);
+    }
+}
