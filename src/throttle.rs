@@ -76,6 +76,15 @@ impl Throttle {
         self.pay_for_failure(client, now)
     }
 
+    /// Pays for a wrong secret of a program, from the client's budget of failed logins. A right one costs nothing: nobody
+    /// guesses one, and whoever fails must not stop the others behind the same address.
+    ///
+    /// # Errors
+    /// When the budget of the client is spent.
+    pub fn wrong_secret(&self, client: Client, now: Instant) -> Result<(), Throttled> {
+        self.pay_for_failure(client, now)
+    }
+
     /// Pays for a sign-up.
     ///
     /// # Errors

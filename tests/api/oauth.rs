@@ -1,8 +1,11 @@
 //! What other programs learn about tokens, and how they end them.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
-use axum::http::{Request, header};
+use axum::{
+    extract::ConnectInfo,
+    http::{Request, header},
+};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use doorward::{
     control::{Order, Report, Who},
@@ -140,6 +143,38 @@ async fn only_a_client_that_knows_its_secret_is_answered() {
         }
     }
     assert_eq!(asked.house.guard("guard", &token).await.status, 200, "nothing was ended");
+}
+
+#[tokio::test]
+async fn wrong_secrets_of_one_address_are_throttled_and_a_right_one_never_is() {
+    let asked = Asked::open().await;
+    let token = asked.house.register("Ada", "ada@example.com").await.token;
+    let right = basic("shop", asked.secret.as_str());
+    let ask = async |address: [u8; 4], authorization: &str| {
+        let request = Request::post(INTROSPECT)
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(header::AUTHORIZATION, authorization)
+            .extension(ConnectInfo(SocketAddr::from((address, 9))));
+        asked.house.send(request.body(format!("token={token}").into()).unwrap()).await
+    };
+    let (one, other) = ([192, 0, 2, 1], [192, 0, 2, 2]);
+    for number in 0..600 {
+        let wrong = basic("shop", &number.to_string());
+        assert_eq!(ask(one, &wrong).await.status, 401, "{number}");
+    }
+    let throttled = loop {
+        // A budget grows by one each second.
+        let answer = ask(one, &basic("shop", "x")).await;
+        if answer.status != 401 {
+            break answer;
+        }
+    };
+    assert_eq!(throttled.status, 429);
+    assert!(throttled.header(header::RETRY_AFTER).is_some());
+    assert_eq!(ask(one, &right).await.json()["active"], true);
+    assert_eq!(ask(other, &basic("shop", "x")).await.status, 401, "of another address");
+    let unnamed = ask(one, "Basic").await;
+    assert_eq!(unnamed.status, 401, "no secret is no wrong one");
 }
 
 #[tokio::test]
