@@ -98,8 +98,14 @@ pub async fn migrate(
 ) -> Result<Inventory, Error> {
     refuse_strangers(old, new).await?;
     let kept = old.shelf.kept().await?;
-    let signing = kept.signing.as_ref().ok_or(Error::NothingThere)?;
-    take_keys(&new.shelf, &kept, signing, now).await?;
+    let has_users = !old.archive.user_records(None, 1).await?.is_empty();
+    match &kept.signing {
+        Some(signing) => take_signing_key(&new.shelf, signing, now).await?,
+        // The operator brings the keys in a file.
+        None if has_users => {}
+        None => return Err(Error::NothingThere),
+    }
+    take_other_keys(&new.shelf, &kept, now).await?;
     copy(old, new, tell).await?;
     let mut found = take_stock(old, "checking the old database", tell).await?;
     let copied = take_stock(new, "checking the new database", tell).await?;
@@ -124,9 +130,8 @@ async fn refuse_strangers(old: &Place, new: &Place) -> Result<(), Error> {
     }
 }
 
-async fn take_keys(
+async fn take_signing_key(
     shelf: &Arc<dyn KeyShelf>,
-    kept: &Kept,
     signing: &SigningKey,
     now: Timestamp,
 ) -> Result<(), keys::Error> {
@@ -143,6 +148,14 @@ async fn take_keys(
             shelf.promote(signing.id(), key, None).await?;
         }
     }
+    Ok(())
+}
+
+async fn take_other_keys(
+    shelf: &Arc<dyn KeyShelf>,
+    kept: &Kept,
+    now: Timestamp,
+) -> Result<(), keys::Error> {
     if let Some((next, signs_at)) = &kept.next {
         shelf.keep_next(next, signs_at.unwrap_or(now)).await?;
     }

@@ -159,3 +159,22 @@ fn a_client_gets_a_secret_and_the_line_that_makes_it_known() {
     assert!(both.contains(&format!("\"{setting} desk:")), "{both}");
     assert!(refused(&home, &["client", "secret", "a b"]).contains("not a name for a client"));
 }
+
+#[test]
+fn an_installation_with_own_keys_is_moved_without_them() {
+    let (home, new) = (Home::new(), Home::new());
+    home.start().stop();
+    let file = home.root().join("own.pem");
+    std::fs::copy(home.signing_key(), &file).unwrap();
+    std::fs::remove_file(home.signing_key()).unwrap();
+    let own = ["--token-key-file", file.to_str().unwrap()];
+    let server = home.start_with(&own);
+    let ada = server.client.register_quickly("ada@example.com");
+    server.stop();
+    let to = format!("sqlite://{}", new.database().display());
+    let moved = told(&home, &["migrate", "--to", &to]);
+    assert!(moved.contains("1 users, 1 sessions"), "{moved}");
+    assert!(!new.signing_key().exists(), "a key was made");
+    let server = new.start_with(&own);
+    assert_eq!(server.client.guard(&ada.token), 200);
+}
