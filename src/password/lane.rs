@@ -8,11 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Memory;
+use super::Kernel;
 use crate::client::Client;
 
 /// Work for a hashing thread. Dropping it undone tells whoever waits for it.
-pub(super) type Job = Box<dyn FnOnce(&mut Memory) + Send>;
+pub(super) type Job = Box<dyn FnOnce(&mut Kernel) + Send>;
 
 /// Whoever waits longer than this has given up or soon will.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -70,7 +70,7 @@ fn work(shared: &Shared) {
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
         tracing::warn!(%error, "hashing threads run at normal priority");
     }
-    let mut memory = Memory::default();
+    let mut kernel = Kernel::default();
     loop {
         let job = {
             let mut queue = shared.queue();
@@ -85,11 +85,11 @@ fn work(shared: &Shared) {
                 let (again, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
                 queue = again;
                 if timeout.timed_out() {
-                    memory = Memory::default();
+                    kernel = Kernel::default();
                 }
             }
         };
-        job(&mut memory);
+        job(&mut kernel);
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
 
         fn run_all(mut self, at: Instant) -> Vec<usize> {
             while let Some(job) = self.queue.pop(at) {
-                job(&mut Memory::default());
+                job(&mut Kernel::default());
             }
             assert_eq!((self.queue.waiting, self.queue.lines.len()), (0, 0));
             Arc::into_inner(self.served).unwrap().into_inner().unwrap()

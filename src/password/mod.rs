@@ -1,17 +1,22 @@
 //! Passwords, their hashes, and the hasher that makes and checks them; nobody else names Argon2.
 
+mod kernel;
 mod lane;
 
 use std::{fmt, num::NonZeroUsize};
 
 use argon2::{
-    Algorithm, Argon2, Block, Params, Version,
+    Algorithm, Params, Version,
     password_hash::phc::{Output, ParamsString, PasswordHash as Phc, Salt},
 };
+use aws_lc_rs::constant_time::verify_slices_are_equal;
 use tokio::sync::oneshot;
 use zeroize::Zeroizing;
 
-use self::lane::Lane;
+use self::{
+    kernel::{Kernel, NoHash, Recipe},
+    lane::Lane,
+};
 use crate::{client::Client, fault::Fault};
 
 /// A password as somebody typed it: exact, never trimmed, wiped from memory when it is done with.
@@ -98,9 +103,10 @@ impl Cost {
     }
 }
 
-/// Every hashing thread is taken and its queue is full, or the wait was too long: try again later.
+/// Every hashing thread is taken and its queue is full, the wait was too long, or the system has no memory for a
+/// hash: try again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too many passwords are being hashed")]
+#[error("too many passwords are being hashed, or memory is short")]
 pub struct Busy;
 
 /// What a tried password turned out to be.
@@ -143,7 +149,7 @@ impl Hasher {
     /// [`Busy`] when too many are waiting.
     pub async fn hash(&self, password: Password, client: Client) -> Result<PasswordHash, Busy> {
         let params = self.params.clone();
-        self.in_lane(client, move |memory| hash(&password, &params, memory)).await
+        self.in_lane(client, move |kernel| hash(&password, &params, kernel)).await
     }
 
     /// Compares a tried password with a stored hash, or with a decoy that nothing matches when there is none:
@@ -160,19 +166,19 @@ impl Hasher {
         let params = self.params.clone();
         let stored = stored.unwrap_or(&self.decoy).clone();
         let decoy = self.decoy.clone();
-        self.in_lane(client, move |memory| {
+        self.in_lane(client, move |kernel| {
             // A hash that cannot be read costs the same as any other and matches nothing.
             let readable = Readable::parse(&stored).or_else(|| {
                 tracing::error!("a stored password hash cannot be read");
                 Readable::parse(&decoy)
             });
-            match readable {
-                Some(hash) if hash.matches(&tried, memory) => Verdict::Right {
-                    rehashed: (!hash.made_with(&params))
-                        .then(|| self::hash(&tried, &params, memory)),
-                },
-                _ => Verdict::Wrong,
+            let Some(hash) = readable else { return Ok(Verdict::Wrong) };
+            if !hash.matches(&tried, kernel)? {
+                return Ok(Verdict::Wrong);
             }
+            let outdated = !hash.made_with(&params);
+            let rehashed = outdated.then(|| self::hash(&tried, &params, kernel)).transpose()?;
+            Ok(Verdict::Right { rehashed })
         })
         .await
     }
@@ -180,40 +186,26 @@ impl Hasher {
     async fn in_lane<T: Send + 'static>(
         &self,
         client: Client,
-        work: impl FnOnce(&mut Memory) -> T + Send + 'static,
+        work: impl FnOnce(&mut Kernel) -> Result<T, Busy> + Send + 'static,
     ) -> Result<T, Busy> {
         let (reply, answer) = oneshot::channel();
         self.lane.enter(
             client,
-            Box::new(move |memory| {
+            Box::new(move |kernel| {
                 // Whoever hung up no longer needs the work.
                 if !reply.is_closed() {
-                    let _ = reply.send(work(memory));
+                    let _ = reply.send(work(kernel));
                 }
             }),
         );
         // A job that the lane turns away is dropped, and its reply with it.
-        answer.await.map_err(|_| Busy)
-    }
-}
-
-/// The memory that a hashing thread works in: kept from one hash to the next, because fresh pages cost a fifth of a hash.
-#[derive(Default)]
-struct Memory(Vec<Block>);
-
-impl Memory {
-    fn blocks(&mut self, params: &Params) -> &mut [Block] {
-        let needed = params.block_count();
-        if self.0.len() < needed {
-            self.0 = vec![Block::default(); needed];
-        }
-        &mut self.0[..needed]
+        answer.await.unwrap_or(Err(Busy))
     }
 }
 
 /// A stored hash taken apart.
 struct Readable {
-    argon2: Argon2<'static>,
+    recipe: Recipe,
     salt: Salt,
     output: Output,
 }
@@ -227,46 +219,33 @@ impl Readable {
         if params.m_cost() > Hasher::MAX_MEMORY_KIB {
             return None;
         }
-        Some(Self {
-            argon2: Argon2::new(algorithm, version, params),
-            salt: phc.salt?,
-            output: phc.hash?,
-        })
+        let recipe = Recipe { algorithm, version, params };
+        Some(Self { recipe, salt: phc.salt?, output: phc.hash? })
     }
 
-    fn matches(&self, tried: &Password, memory: &mut Memory) -> bool {
+    fn matches(&self, tried: &Password, kernel: &mut Kernel) -> Result<bool, Busy> {
         let mut computed = vec![0; self.output.len()];
-        let blocks = memory.blocks(self.argon2.params());
-        let hashed = self.argon2.hash_password_into_with_memory(
-            tried.0.as_bytes(),
-            &self.salt,
-            &mut computed,
-            blocks,
-        );
-        hashed.is_ok()
-            && aws_lc_rs::constant_time::verify_slices_are_equal(&computed, self.output.as_bytes())
-                .is_ok()
+        match kernel.hash(&self.recipe, tried.0.as_bytes(), &self.salt, &mut computed) {
+            Ok(()) => Ok(verify_slices_are_equal(&computed, self.output.as_bytes()).is_ok()),
+            Err(NoHash::NotAllowed) => Ok(false),
+            Err(NoHash::NoMemory) => Err(Busy),
+        }
     }
 
     fn made_with(&self, params: &Params) -> bool {
-        let own = self.argon2.params();
+        let own = &self.recipe.params;
         (own.m_cost(), own.t_cost(), own.p_cost())
             == (params.m_cost(), params.t_cost(), params.p_cost())
     }
 }
 
-fn hash(password: &Password, params: &Params, memory: &mut Memory) -> PasswordHash {
+fn hash(password: &Password, params: &Params, kernel: &mut Kernel) -> Result<PasswordHash, Busy> {
     let salt = Salt::generate();
     let mut output = [0; Cost::HASH_BYTES];
-    argon2id(params)
-        .hash_password_into_with_memory(
-            password.0.as_bytes(),
-            &salt,
-            &mut output,
-            memory.blocks(params),
-        )
-        .expect("the cost was checked when the hasher was made, and no password is 4 GiB long");
-    phc(params, salt, &output)
+    let recipe = Recipe::argon2id(params.clone());
+    // The cost was checked when the hasher was made, and no password is 4 GiB long: what lacks is memory.
+    kernel.hash(&recipe, password.0.as_bytes(), &salt, &mut output).map_err(|_| Busy)?;
+    Ok(phc(params, salt, &output))
 }
 
 /// A hash of no password at all: checking against it costs what any check costs, and nothing matches it.
@@ -274,10 +253,6 @@ fn decoy(params: &Params) -> PasswordHash {
     let mut output = [0; Cost::HASH_BYTES];
     aws_lc_rs::rand::fill(&mut output).expect("the system has randomness");
     phc(params, Salt::generate(), &output)
-}
-
-fn argon2id(params: &Params) -> Argon2<'static> {
-    Argon2::new(Algorithm::Argon2id, Version::V0x13, params.clone())
 }
 
 fn phc(params: &Params, salt: Salt, output: &[u8; Cost::HASH_BYTES]) -> PasswordHash {
