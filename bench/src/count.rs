@@ -1,0 +1,207 @@
+//! Operations whose instructions `bench/count` counts, each a thousand times and with everything warm.
+
+use std::{
+    net::SocketAddr,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, bail};
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    extract::ConnectInfo,
+    http::{Request, Response, StatusCode},
+};
+use doorward::{
+    Authenticated, Caller, Designated, Doorward, MissingKey, Policy, Settings, api,
+    clock::{Clock, Timestamp},
+    config::DatabaseUrl,
+    guard::{Declaration, Guard, RequestFacts},
+    password::{Cost, Password, PasswordLength},
+    user::{Email, Name},
+};
+use futures_util::FutureExt;
+use tokio::runtime::Runtime;
+use tower_service::Service;
+
+/// Runs one operation, for callgrind to count; prints all names without one
+#[derive(clap::Args)]
+pub(crate) struct Count {
+    /// The folder for the database
+    folder: PathBuf,
+    /// The operation
+    operation: Option<String>,
+}
+
+const TIMES: u32 = 1000;
+const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+const CONDITION: &str = r#"request.method in ["GET", "HEAD"] && user.domain == "example.com""#;
+const REGISTRATION: &str =
+    r#"{"name":"Miles Davis","email":"miles@example.com","password":"correct horse"}"#;
+
+impl Count {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let _entered = runtime.enter();
+        let house = House::open(&runtime, &self.folder)?;
+        let Some(wanted) = self.operation else {
+            house.operations()?.iter().for_each(|(name, _)| println!("{name}"));
+            return Ok(());
+        };
+        for (name, mut operation) in house.operations()? {
+            if name == wanted {
+                operation()?;
+                return counted(&mut operation);
+            }
+        }
+        bail!("no operation is called {wanted}")
+    }
+}
+
+/// Callgrind counts between entering and leaving this function, by its name.
+#[inline(never)]
+fn counted(operation: &mut Operation<'_>) -> anyhow::Result<()> {
+    (0..TIMES).try_for_each(|_| operation())
+}
+
+type Operation<'a> = Box<dyn FnMut() -> anyhow::Result<()> + 'a>;
+
+/// A Doorward with one user, who has the designated name.
+struct House {
+    doorward: Doorward,
+    app: Router,
+    token: String,
+    caller: Caller,
+    guard: Guard,
+}
+
+impl House {
+    fn open(runtime: &Runtime, folder: &Path) -> anyhow::Result<Self> {
+        let guard = || {
+            let (name, allow) = ("reading".into(), CONDITION.into());
+            Guard::declare(Declaration { name, allow, ..Declaration::default() })
+        };
+        let (Ok(ours), Ok(routed)) = (guard(), guard()) else {
+            bail!("the condition is not valid")
+        };
+        let mut settings = Settings {
+            database: DatabaseUrl::Sqlite(folder.join("doorward.db")),
+            password_cost: Cost { memory_kib: 64, passes: 1 },
+            password_threads: NonZeroUsize::MIN,
+            ..Settings::default()
+        };
+        let mut guards = doorward::guard::GuardSet::default();
+        guards.add(routed);
+        settings.guards = guards.into();
+        let opening = Doorward::open_with(settings, MissingKey::Refuse, Clock::new(|| NOW));
+        let doorward = runtime.block_on(opening)?;
+        let app = api::service(doorward.clone());
+        let registered = runtime.block_on(app.clone().call(register(REGISTRATION.into())?))?;
+        let body = runtime.block_on(to_bytes(registered.into_body(), usize::MAX))?;
+        let body: serde_json::Value = serde_json::from_slice(&body)?;
+        let Some(token) = body["token"].as_str().map(str::to_owned) else { bail!("{body}") };
+        let Ok(caller) = runtime.block_on(doorward.caller(&token))? else {
+            bail!("the token of a registration is not good")
+        };
+        Ok(Self { doorward, app, token, caller, guard: ours })
+    }
+
+    fn operations(&self) -> anyhow::Result<Vec<(&'static str, Operation<'_>)>> {
+        let designated = Designated::new("Miles Davis");
+        let facts = RequestFacts {
+            method: Some("GET".into()),
+            host: None,
+            path: None,
+            scheme: None,
+            address: None,
+            time: NOW,
+        };
+        let mint = self.doorward.keys().mint();
+        Ok(vec![
+            (
+                "token, remembered",
+                self.operation(|| {
+                    Ok(matches!(ready(self.doorward.caller(&self.token))?, Ok(Ok(_))))
+                }),
+            ),
+            ("token, first time", self.operation(|| Ok(mint.recognise(&self.token, NOW).is_ok()))),
+            (
+                "policy, any user",
+                self.operation(|| Ok(Authenticated.admit(&self.caller).is_some())),
+            ),
+            ("policy, name", self.operation(move || Ok(designated.admit(&self.caller).is_some()))),
+            (
+                "policy, condition",
+                self.operation(move || Ok(self.guard.decide(&self.caller, &facts).is_ok())),
+            ),
+            ("validation", self.operation(valid)),
+            (
+                "form, all fields bad",
+                self.request(StatusCode::BAD_REQUEST, || {
+                    register(r#"{"name":"M","email":"miles","password":"short"}"#.into())
+                }),
+            ),
+            ("guard", self.guarded("guard")),
+            ("guard, name", self.guarded("miles")),
+            ("guard, condition", self.guarded("reading")),
+        ])
+    }
+
+    fn operation<'a>(
+        &self,
+        mut worked: impl FnMut() -> anyhow::Result<bool> + 'a,
+    ) -> Operation<'a> {
+        Box::new(move || if worked()? { Ok(()) } else { bail!("it did not work") })
+    }
+
+    fn guarded(&self, guard: &'static str) -> Operation<'_> {
+        self.request(StatusCode::OK, move || {
+            let request = Request::get(format!("/api/auth/{guard}"))
+                .header("host", "localhost:3000")
+                .header("authorization", format!("Bearer {}", self.token));
+            let mut request = request.body(Body::empty())?;
+            request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([127, 0, 0, 1], 9))));
+            Ok(request)
+        })
+    }
+
+    /// The whole way through the router. The requests are made before anything is counted.
+    fn request<'a>(
+        &'a self,
+        expected: StatusCode,
+        make: impl Fn() -> anyhow::Result<Request<Body>> + 'a,
+    ) -> Operation<'a> {
+        let mut app = self.app.clone();
+        let mut requests = Vec::new();
+        self.operation(move || {
+            if requests.is_empty() {
+                requests = (0..=TIMES).map(|_| make()).collect::<anyhow::Result<_>>()?;
+            }
+            let request = requests.pop().context("requests are made for all times")?;
+            let response: Response<Body> = ready(app.call(request))??;
+            Ok(response.status() == expected)
+        })
+    }
+}
+
+fn register(body: String) -> anyhow::Result<Request<Body>> {
+    let request = Request::post("/api/user").header("content-type", "application/json");
+    Ok(request.body(body.into())?)
+}
+
+fn valid() -> anyhow::Result<bool> {
+    let length = PasswordLength { min: 8, max: 128 };
+    let name = Name::parse("Miles Davis".into());
+    let email = Email::parse("miles@example.com".into());
+    let password = Password::parse("correct horse".into(), length);
+    Ok(name.is_ok() && email.is_ok() && password.is_ok())
+}
+
+/// What is ready at once takes no other thread, whose instructions would not be counted.
+fn ready<T>(future: impl Future<Output = T>) -> anyhow::Result<T> {
+    match future.now_or_never() {
+        Some(value) => Ok(value),
+        None => bail!("it had to wait"),
+    }
+}

@@ -1,0 +1,241 @@
+//! A load generator that costs less than what it measures: one thread, one buffer, no parsing of what is as expected.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fs,
+    io::{ErrorKind, Read, Write},
+    net::SocketAddr,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, bail};
+use mio::{Events, Interest, Poll, Token, net::TcpStream};
+use serde_json::json;
+
+/// Sends requests over keep-alive connections and prints how many were answered, with what status and how fast
+#[derive(clap::Args)]
+pub(crate) struct Load {
+    /// Where to
+    address: SocketAddr,
+    /// A file with a JSON array of whole requests, sent in turn
+    requests: PathBuf,
+    #[arg(long, default_value_t = 64)]
+    connections: usize,
+    /// How long
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    /// Before that, not counted
+    #[arg(long, default_value_t = 0.0)]
+    warm_up: f64,
+    /// Requests per second, whether or not earlier ones are answered: a late start counts as waiting. Without it,
+    /// every connection sends its next request when it has its answer
+    #[arg(long)]
+    rate: Option<f64>,
+    /// Stop when every request has been sent once
+    #[arg(long)]
+    once: bool,
+}
+
+impl Load {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let requests: Vec<String> = serde_json::from_str(&fs::read_to_string(&self.requests)?)?;
+        if requests.is_empty() {
+            bail!("{}: no requests", self.requests.display());
+        }
+        let mut poll = Poll::new()?;
+        let mut connections = Vec::new();
+        for number in 0..self.connections {
+            connections.push(Connection::open(self.address, &poll, number)?);
+        }
+        let mut run =
+            Run { load: &self, requests: &requests, next: 0, outcome: Outcome::default() };
+        let started = Instant::now();
+        let warm = started + Duration::from_secs_f64(self.warm_up);
+        let end = warm + Duration::from_secs_f64(self.seconds);
+        run.go(&mut poll, &mut connections, started, warm, end)?;
+        println!("{}", run.outcome.report(warm.elapsed()));
+        Ok(())
+    }
+}
+
+struct Run<'a> {
+    load: &'a Load,
+    requests: &'a [String],
+    next: usize,
+    outcome: Outcome,
+}
+
+impl Run<'_> {
+    fn go(
+        &mut self,
+        poll: &mut Poll,
+        connections: &mut [Connection],
+        started: Instant,
+        warm: Instant,
+        end: Instant,
+    ) -> anyhow::Result<()> {
+        let interval = self.load.rate.map(|rate| Duration::from_secs_f64(1.0 / rate));
+        let mut due = started;
+        let mut idle: VecDeque<usize> = (0..connections.len()).collect();
+        let mut events = Events::with_capacity(1024);
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let now = Instant::now();
+            if now >= end || self.is_done() && idle.len() == connections.len() {
+                return Ok(());
+            }
+            while !self.is_done() && (interval.is_none() || due <= now) {
+                let Some(number) = idle.pop_front() else { break };
+                let asked = interval.map_or(now, |_| due);
+                connections[number].send(self.next_request(), asked)?;
+                due += interval.unwrap_or_default();
+            }
+            let patience = if interval.is_some() && !idle.is_empty() { due.min(end) } else { end };
+            poll.poll(&mut events, Some(patience.saturating_duration_since(now)))?;
+            for event in &events {
+                let Token(number) = event.token();
+                let connection = &mut connections[number];
+                while let Some(status) = connection.receive(&mut buffer)? {
+                    let now = Instant::now();
+                    if connection.asked >= warm {
+                        self.outcome.note(status, now - connection.asked);
+                    }
+                    if interval.is_some() || self.is_done() {
+                        idle.push_back(number);
+                        break;
+                    }
+                    connection.send(self.next_request(), now)?;
+                }
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.load.once && self.next >= self.requests.len()
+    }
+
+    fn next_request(&mut self) -> &[u8] {
+        let request = &self.requests[self.next % self.requests.len()];
+        self.next += 1;
+        request.as_bytes()
+    }
+}
+
+struct Connection {
+    stream: TcpStream,
+    asked: Instant,
+    /// Bytes of an answer that came in pieces.
+    pieces: Vec<u8>,
+    /// The length of the last answer, and of its head.
+    usual: (usize, usize),
+}
+
+impl Connection {
+    fn open(address: SocketAddr, poll: &Poll, number: usize) -> anyhow::Result<Self> {
+        let stream = std::net::TcpStream::connect(address).context("cannot connect")?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        let mut stream = TcpStream::from_std(stream);
+        poll.registry().register(&mut stream, Token(number), Interest::READABLE)?;
+        Ok(Self { stream, asked: Instant::now(), pieces: Vec::new(), usual: (0, 0) })
+    }
+
+    fn send(&mut self, request: &[u8], asked: Instant) -> anyhow::Result<()> {
+        self.asked = asked;
+        let sent = self.stream.write(request).context("cannot send")?;
+        if sent != request.len() {
+            bail!("a request did not fit into the socket");
+        }
+        Ok(())
+    }
+
+    /// The status of an answer that has arrived as a whole.
+    fn receive(&mut self, buffer: &mut [u8]) -> anyhow::Result<Option<u16>> {
+        let received = match self.stream.read(buffer) {
+            Ok(0) => bail!("the server closed a connection"),
+            Ok(received) => &buffer[..received],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let (length, head) = self.usual;
+        if self.pieces.is_empty() && received.len() == length && received[..head].ends_with(END) {
+            return status(received).map(Some);
+        }
+        self.pieces.extend_from_slice(received);
+        let Some(head) = self.pieces.windows(END.len()).position(|bytes| bytes == END) else {
+            return Ok(None);
+        };
+        let head = head + END.len();
+        let length = head + content_length(&self.pieces[..head])?;
+        if self.pieces.len() < length {
+            return Ok(None);
+        }
+        self.usual = (length, head);
+        let status = status(&self.pieces);
+        self.pieces.clear();
+        status.map(Some)
+    }
+}
+
+const END: &[u8] = b"\r\n\r\n";
+
+fn status(answer: &[u8]) -> anyhow::Result<u16> {
+    let digits = answer.get(9..12).and_then(|digits| str::from_utf8(digits).ok());
+    digits.and_then(|digits| digits.parse().ok()).context("not an answer")
+}
+
+fn content_length(head: &[u8]) -> anyhow::Result<usize> {
+    let head = str::from_utf8(head)?.to_ascii_lowercase();
+    let line = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    line.and_then(|length| length.trim().parse().ok()).context("an answer without a length")
+}
+
+/// Statuses, and how often each time was measured, in steps of 1 µs up to 20 ms and of 100 µs beyond.
+#[derive(Default)]
+struct Outcome {
+    statuses: BTreeMap<u16, u64>,
+    micros: BTreeMap<u64, u64>,
+    fine: Vec<u64>,
+}
+
+impl Outcome {
+    const FINE: usize = 20_000;
+
+    fn note(&mut self, status: u16, took: Duration) {
+        *self.statuses.entry(status).or_default() += 1;
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        if self.fine.is_empty() {
+            self.fine = vec![0; Self::FINE];
+        }
+        match self.fine.get_mut(micros as usize) {
+            Some(count) => *count += 1,
+            None => *self.micros.entry(micros / 100 * 100).or_default() += 1,
+        }
+    }
+
+    fn report(&self, took: Duration) -> serde_json::Value {
+        let count: u64 = self.statuses.values().sum();
+        let quantile = |share: f64| {
+            let mut left = (count as f64 * share) as u64;
+            let fine = self.fine.iter().enumerate().map(|(micros, count)| (micros as u64, *count));
+            let coarse = self.micros.iter().map(|(micros, count)| (*micros, *count));
+            for (micros, count) in fine.chain(coarse) {
+                if left < count {
+                    return micros;
+                }
+                left -= count;
+            }
+            self.micros.keys().next_back().copied().unwrap_or_default()
+        };
+        json!({
+            "requests": count,
+            "seconds": took.as_secs_f64(),
+            "statuses": self.statuses,
+            "p50": quantile(0.5),
+            "p99": quantile(0.99),
+            "p999": quantile(0.999),
+            "max": quantile(1.0 - 1e-12),
+        })
+    }
+}

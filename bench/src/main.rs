@@ -1,0 +1,35 @@
+//! What `bench/run` and `bench/count` measure Doorward with: a bare route beside it, load, Argon2id and SQLite by
+//! themselves, a database of many users, starts, and operations whose instructions are counted.
+
+mod ceiling;
+mod count;
+mod fill;
+mod hash;
+mod load;
+mod select;
+mod start;
+
+use clap::Parser;
+
+#[derive(Parser)]
+enum Tool {
+    Ceiling(ceiling::Ceiling),
+    Count(count::Count),
+    Fill(fill::Fill),
+    Hash(hash::Hash),
+    Load(load::Load),
+    Select(select::Select),
+    Start(start::Start),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Tool::parse() {
+        Tool::Ceiling(ceiling) => ceiling.run(),
+        Tool::Count(count) => count.run(),
+        Tool::Fill(fill) => fill.run(),
+        Tool::Hash(hash) => hash.run(),
+        Tool::Load(load) => load.run(),
+        Tool::Select(select) => select.run(),
+        Tool::Start(start) => start.run(),
+    }
+}
