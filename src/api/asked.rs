@@ -140,7 +140,7 @@ fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
 }
 
 /// The last hop that is not a proxy of ours. Everything before it is hearsay, and a hop that cannot be read hides it.
-fn client(headers: &HeaderMap, peer: IpAddr, trusted: &[IpNet]) -> Option<IpAddr> {
+pub(super) fn client(headers: &HeaderMap, peer: IpAddr, trusted: &[IpNet]) -> Option<IpAddr> {
     let lines = headers.get_all("x-forwarded-for").iter();
     let lines: Vec<_> = lines.map(|line| String::from_utf8_lossy(line.as_bytes())).collect();
     let mut client = peer.to_canonical();

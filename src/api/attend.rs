@@ -22,8 +22,8 @@ use axum::{
 use futures_util::FutureExt;
 use tracing::Instrument;
 
-use super::{Error, error::DECISION_ID};
-use crate::session::Origin;
+use super::{Error, asked, error::DECISION_ID};
+use crate::{Doorward, session::Origin};
 
 /// Longer than any honest wait for a hash or the database.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -142,16 +142,26 @@ fn process_start() -> u64 {
     *START.get_or_init(|| RandomState::new().hash_one(0))
 }
 
-/// Where a request comes from.
+/// Where a request comes from, as far as it can be told: a proxy is believed only if it is trusted.
 pub(super) struct Peer(pub(super) Origin);
 
-impl<S: Send + Sync> FromRequestParts<S> for Peer {
+impl FromRequestParts<Doorward> for Peer {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        doorward: &Doorward,
+    ) -> Result<Self, Infallible> {
         let user_agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
-        Ok(Self(Origin::new(peer(&parts.extensions), user_agent.unwrap_or_default())))
+        Ok(Self(Origin::new(client(parts, doorward), user_agent.unwrap_or_default())))
     }
+}
+
+/// The address of whoever stands behind the proxies that are trusted, or the nearest that can be told.
+pub(super) fn client(parts: &Parts, doorward: &Doorward) -> IpAddr {
+    let peer = peer(&parts.extensions);
+    let trusted = &doorward.settings().trusted_proxies;
+    asked::client(&parts.headers, peer, trusted).unwrap_or(peer)
 }
 
 /// The address that a request comes from. An app that does not tell it has one client, whom nobody trusts.

@@ -60,6 +60,9 @@ impl Changes {
 
     /// For a database that others write to as well, and that may be away for some time.
     pub(super) fn shared(grace: Duration) -> Self {
+        /// From the last answer before an outage to its beginning, and from its end to the next answer.
+        const TO_NOTICE: Duration = Duration::from_secs(5);
+        let grace = grace + TO_NOTICE;
         let (heard_at, is_away) = (AtomicU64::new(0), AtomicBool::new(false));
         let others = Others { began: Instant::now(), heard_at, is_away, grace };
         Self { others: Some(others), ..Self::alone() }

@@ -316,6 +316,28 @@ async fn sessions_are_listed_with_where_and_when() {
 }
 
 #[tokio::test]
+async fn a_session_has_the_address_of_the_client_behind_a_trusted_proxy() {
+    let house = House::open().await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    let log_in = async |from: [u8; 4], forwarded: &str| {
+        let peer = axum::extract::ConnectInfo(std::net::SocketAddr::from((from, 9)));
+        let body = json!({"email": "ada@example.com", "password": PASSWORD}).to_string();
+        let request = axum::http::Request::post("/api/auth/login").extension(peer);
+        house.send(request.header("x-forwarded-for", forwarded).body(body.into()).unwrap()).await;
+        let listed = house.ask_as(&token, "GET", "/api/sessions", Value::Null).await.json();
+        let own = listed.as_array().unwrap().iter().find(|session| session["current"] == false);
+        let own = own.unwrap();
+        let path = format!("/api/sessions/{}", own["id"].as_str().unwrap());
+        house.ask_as(&token, "DELETE", &path, Value::Null).await;
+        own["address"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(log_in([127, 0, 0, 1], "198.51.100.1, 203.0.113.5").await, "203.0.113.5");
+    assert_eq!(log_in([127, 0, 0, 1], "203.0.113.5, 127.0.0.2").await, "203.0.113.5");
+    assert_eq!(log_in([127, 0, 0, 1], "nonsense").await, "127.0.0.1");
+    assert_eq!(log_in([192, 0, 2, 9], "203.0.113.5").await, "192.0.2.9", "nobody we trust");
+}
+
+#[tokio::test]
 async fn the_last_use_of_a_session_is_written_in_the_background_and_seldom() {
     let house = House::open().await;
     let token = house.register("Ada", "ada@example.com").await.token;

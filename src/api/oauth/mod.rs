@@ -14,7 +14,7 @@ use percent_encoding::percent_decode_str;
 use zeroize::Zeroizing;
 
 pub(super) use self::{introspect::introspect, revoke::revoke};
-use super::{Error, attend::peer, form, only::credentials};
+use super::{Error, attend::client, form, only::credentials};
 use crate::{Doorward, client::Client};
 
 /// The name of a client that has shown to know its secret. There is no other way to come by one.
@@ -26,7 +26,7 @@ impl FromRequestParts<Doorward> for KnownClient {
     async fn from_request_parts(parts: &mut Parts, doorward: &Doorward) -> Result<Self, Error> {
         let (name, secret) = name_and_secret(&parts.headers).ok_or(Error::UnknownClient)?;
         if !doorward.settings().clients.know(&name, &secret) {
-            let client = Client::at(peer(&parts.extensions));
+            let client = Client::at(client(parts, doorward));
             doorward.throttle().wrong_secret(client, Instant::now())?;
             tracing::info!(%client, "wrong secret");
             return Err(Error::UnknownClient);
