@@ -31,13 +31,16 @@ CORES = len(os.sched_getaffinity(0))
 
 
 def arguments(doc, **options):
-    """Parses the command line; each option is a number with a default and a help text."""
+    """Parses the command line; each option has a default and a help text: a number, or False for a switch."""
     parser = argparse.ArgumentParser(
         description=doc,
         epilog="Runs target/release/doorward or what DOORWARD_BIN names; exits with 1 if a bound is not met.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for name, (default, text) in options.items():
+        if default is False:
+            parser.add_argument(f"--{name}", action="store_true", help=text)
+            continue
         text += f" (default {default})"
         parser.add_argument(f"--{name}", type=positive, default=default, metavar="N", help=text)
     return parser.parse_args()
@@ -53,13 +56,16 @@ def positive(text):
 
 
 class Service:
-    """A running service with a data folder of its own, or the one given; stopped at the end of the `with` block."""
+    """A running service with a data folder of its own, or the one given; stopped at the end of the `with` block.
+
+    It keeps its users in that folder, or in the database given by its URL."""
 
     _numbers = count(1)
 
-    def __init__(self, folder=None, settings=""):
+    def __init__(self, folder=None, settings="", database=None, **environment):
         self._cleanup = contextlib.ExitStack()
         self._folder = Path(folder or self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="doorward-lab-")))
+        self._environment = environment | ({"DOORWARD_DATABASE_URL": database} if database else {})
         self.port = free_port()
         if settings:
             (self._folder / "doorward.toml").write_text(settings)
@@ -73,28 +79,44 @@ class Service:
         return REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
 
     def __enter__(self):
+        self.launch()
+        self.wait()
+        return self
+
+    def launch(self):
+        """Starts it; several can be started at once and waited for afterwards."""
         # A command that is told to end stops its service all the same.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
-        settings = {
-            "DOORWARD_LISTEN": f"{HOST}:{self.port}",
-            "DOORWARD_DATABASE_URL": f"sqlite://{self._folder}/doorward.db",
-        }
         with open(self._folder / "output", "wb") as output:
-            started = time.perf_counter()
+            self._started = time.perf_counter()
             try:
                 self._process = subprocess.Popen(
-                    [self.binary()], cwd=self._folder, env=inherited | settings, stdout=output, stderr=output
+                    [self.binary()], cwd=self._folder, env=self._settings(), stdout=output, stderr=output
                 )
             except OSError as error:
                 sys.exit(f"{error}: build it with `cargo build --release`, or set DOORWARD_BIN")
+
+    def wait(self):
+        """Waits for its first answer."""
         try:
-            self._wait_for_an_answer(started + START_SECONDS)
+            self._wait_for_an_answer(self._started + START_SECONDS)
         except BaseException:
             self.__exit__()
             raise
-        self.seconds_to_first_answer = time.perf_counter() - started
-        return self
+        self.seconds_to_first_answer = time.perf_counter() - self._started
+
+    def run(self, *arguments):
+        """Carries out a command of the binary on it; returns what it printed."""
+        command = [self.binary(), *arguments]
+        return subprocess.check_output(command, cwd=self._folder, env=self._settings(), text=True)
+
+    def _settings(self):
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
+        own = {
+            "DOORWARD_LISTEN": f"{HOST}:{self.port}",
+            "DOORWARD_DATABASE_URL": f"sqlite://{self._folder}/doorward.db",
+        }
+        return inherited | own | self._environment
 
     def __exit__(self, *_):
         if self._process.poll() is None:
@@ -165,14 +187,20 @@ def free_port():
 
 
 def get(path, token=None):
-    authorization = f"Authorization: Bearer {token}\r\n" if token else ""
-    return f"GET {path} HTTP/1.1\r\nHost: lab\r\n{authorization}\r\n".encode()
+    return request("GET", path, token)
 
 
-def post(path, fields):
-    body = json.dumps(fields)
-    head = f"POST {path} HTTP/1.1\r\nHost: lab\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-    return f"{head}\r\n\r\n{body}".encode()
+def post(path, fields, token=None):
+    return request("POST", path, token, json.dumps(fields))
+
+
+def request(method, path, token=None, body=None):
+    head = [f"{method} {path} HTTP/1.1", "Host: lab"]
+    if token:
+        head.append(f"Authorization: Bearer {token}")
+    if body is not None:
+        head += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    return "\r\n".join([*head, "", body or ""]).encode()
 
 
 @dataclass(frozen=True)
@@ -201,12 +229,19 @@ class Connection:
         self._socket.close()
 
     def ask(self, request):
+        self.send(request)
+        return self.receive()
+
+    def send(self, request):
         self._socket.sendall(request)
+
+    def receive(self):
         received = self._more()
         while b"\r\n\r\n" not in received:
             received += self._more()
         head, _, body = received.partition(b"\r\n\r\n")
-        length = int(re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)[1])
+        announced = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        length = int(announced[1]) if announced else 0
         while len(body) < length:
             body += self._more()
         return Answer(int(head[9:12]), head, body)

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 pytest.register_assert_rewrite("support")
 
+from databases import DATABASES, Database  # noqa: E402
 from support import Client, fresh_email  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -24,7 +25,13 @@ STOP_SECONDS = 20
 class Service:
     host: str
     port: int
-    folder: Path | None  # None for a service that this run did not start
+    # None for a service that this run did not start.
+    folder: Path | None = None
+    database: Database | None = None
+
+
+def pytest_addoption(parser):
+    parser.addoption("--database", choices=DATABASES, default="sqlite", help="where the service keeps everything")
 
 
 def free_port():
@@ -46,19 +53,24 @@ def wait_until_it_listens(process, port, log):
 
 
 @pytest.fixture(scope="session")
-def service(tmp_path_factory):
+def service(tmp_path_factory, request):
     if url := os.environ.get("DOORWARD_URL"):
         parts = urlsplit(url)
-        yield Service(parts.hostname, parts.port or 80, None)
+        yield Service(parts.hostname, parts.port or 80)
         return
 
-    binary = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
     folder = tmp_path_factory.mktemp("doorward")
+    with DATABASES[request.config.getoption("--database")](folder) as database:
+        yield from running(folder, database)
+
+
+def running(folder, database):
+    binary = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
     port = free_port()
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
     settings = {
         "DOORWARD_LISTEN": f"127.0.0.1:{port}",
-        "DOORWARD_DATABASE_URL": f"sqlite://{folder}/doorward.db",
+        "DOORWARD_DATABASE_URL": database.url,
     }
 
     def log():
@@ -68,7 +80,7 @@ def service(tmp_path_factory):
         process = subprocess.Popen([binary], cwd=folder, env=inherited | settings, stdout=out, stderr=err)
     wait_until_it_listens(process, port, log)
     try:
-        yield Service("127.0.0.1", port, folder)
+        yield Service("127.0.0.1", port, folder, database)
     finally:
         process.terminate()
         try:
@@ -87,8 +99,15 @@ def folder(service):
 
 
 @pytest.fixture(scope="session")
-def signing_key(folder):
-    return load_pem_private_key((folder / "signing-key.pem").read_bytes(), password=None)
+def database(service):
+    if service.database is None:
+        pytest.skip("needs the database of the service")
+    return service.database
+
+
+@pytest.fixture(scope="session")
+def signing_key(database):
+    return load_pem_private_key(database.signing_key(), password=None)
 
 
 @pytest.fixture(scope="session")
