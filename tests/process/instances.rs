@@ -14,10 +14,10 @@ use crate::{
 };
 
 /// What the documents promise.
-const WITHIN: Duration = Duration::from_secs(1);
+pub const WITHIN: Duration = Duration::from_secs(1);
 
 /// Homes that share one database.
-fn homes(count: usize) -> Option<(Vec<Home>, String)> {
+pub fn homes(count: usize) -> Option<(Vec<Home>, String)> {
     let url = postgres::fresh_database()?;
     Some(((0..count).map(|_| Home::new()).collect(), url))
 }
@@ -29,7 +29,7 @@ fn command(home: &Home, url: &str) -> Command {
 }
 
 /// Gives an order on a machine where no instance runs.
-fn order(url: &str, arguments: &[&str]) {
+pub fn order(url: &str, arguments: &[&str]) {
     let home = Home::new();
     let mut command = command(&home, url);
     command.env_remove("DOORWARD_DATA_FOLDER").args(arguments);
@@ -37,7 +37,7 @@ fn order(url: &str, arguments: &[&str]) {
     assert!(finished.status.success(), "{arguments:?}: {finished:?}");
 }
 
-fn start(home: &Home, url: &str) -> Server {
+pub fn start(home: &Home, url: &str) -> Server {
     Server::start(command(home, url))
 }
 

@@ -5,6 +5,7 @@ mod commands;
 mod connections;
 mod crash;
 mod disk;
+mod feed;
 mod guards;
 mod instances;
 mod keys;

@@ -7,11 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{
-    Client, Home, Line, Member, PASSWORD, Server, Signal, eventually, member, name_for,
+    Client, Home, Line, Member, PASSWORD, Server, Signal, claims_of, eventually, member, name_for,
 };
 
 /// Well below the ten seconds that a drain may take.
@@ -133,10 +132,7 @@ fn those_who_wait_for_news_are_answered_when_the_server_stops() {
 }
 
 fn feed_cursor(feed: &str) -> String {
-    let claims = feed.split('.').nth(1).unwrap();
-    let claims: Value =
-        serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap();
-    claims["cursor"].as_str().unwrap().to_owned()
+    claims_of(feed)["cursor"].as_str().unwrap().to_owned()
 }
 
 #[test]

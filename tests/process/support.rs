@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
 use serde_json::{Value, json};
@@ -429,6 +430,12 @@ impl Client {
         assert_eq!(profile.json(), json!({"id": member.id, "name": member.name}));
         assert_eq!(self.guard(&member.token), 200, "{member:?}");
     }
+}
+
+/// What a token or the feed says.
+pub fn claims_of(token: &str) -> Value {
+    let claims = token.split('.').nth(1).unwrap();
+    serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap()
 }
 
 /// A name that tells whose it is, so that a record with parts of two users would show.

@@ -1,0 +1,75 @@
+//! The revocation feed of the real binary: across crashes and across instances.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    instances::{WITHIN, homes, order, start},
+    support::{Client, Home, claims_of},
+};
+
+const FEED: &str = "/.well-known/revocations";
+
+fn everything(client: &Client) -> Value {
+    claims_of(&client.get(FEED).body)
+}
+
+fn news(client: &Client, since: &Value) -> Value {
+    let cursor = since["cursor"].as_str().unwrap();
+    claims_of(&client.get(&format!("{FEED}?since={cursor}")).body)
+}
+
+#[test]
+fn what_has_ended_stays_ended_for_verifiers_when_the_server_is_killed() {
+    let home = Home::new();
+    let server = home.start();
+    let mut ended = Vec::new();
+    for number in 0..20 {
+        let member = server.client.register_quickly(&format!("user{number}@example.com"));
+        let answer = server.client.request("POST", "/api/auth/logout", &member.token, &json!({}));
+        assert_eq!(answer.status, 204);
+        ended.push(claims_of(&member.token)["jti"].clone());
+    }
+    let before = everything(&server.client);
+    server.kill();
+    let server = home.start();
+    let after = news(&server.client, &before);
+    assert_eq!((&after["complete"], &after["revoked"]), (&json!(true), &json!(ended)));
+}
+
+#[test]
+fn an_end_on_one_instance_is_told_by_the_others_within_a_second() {
+    let Some((homes, url)) = homes(2) else { return };
+    let (here, there) = (start(&homes[0], &url), start(&homes[1], &url));
+    for round in 0..5 {
+        let member = here.client.register_quickly(&format!("user{round}@example.com"));
+        let mut heard = everything(&there.client);
+        let far = there.client.clone();
+        let waiting = thread::spawn(move || {
+            heard = news(&far, &heard);
+            (heard, Instant::now())
+        });
+        // It waits, or will find the news when it asks.
+        thread::sleep(Duration::from_millis(50 * round));
+        let answer = here.client.request("POST", "/api/auth/logout", &member.token, &json!({}));
+        assert_eq!(answer.status, 204);
+        let ended = Instant::now();
+        let (heard, at) = waiting.join().unwrap();
+        assert_eq!(heard["revoked"], json!([claims_of(&member.token)["jti"]]));
+        let took = at.saturating_duration_since(ended);
+        println!("told after {took:?}");
+        assert!(took < WITHIN, "{took:?}");
+    }
+
+    let before = everything(&there.client);
+    let kid = before["kids"][0].as_str().unwrap().to_owned();
+    order(&url, &["keys", "revoke", &kid]);
+    let ended = Instant::now();
+    let heard = news(&there.client, &before);
+    assert!(ended.elapsed() < WITHIN, "{:?}", ended.elapsed());
+    assert!(!heard["kids"].as_array().unwrap().contains(&json!(kid)), "{heard}");
+}
