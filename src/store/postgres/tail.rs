@@ -16,7 +16,7 @@ use crate::{store::Error, user::UserId};
 /// How often the database is asked.
 const EVERY: Duration = Duration::from_millis(250);
 /// How long it may take to answer before it counts as away.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_millis(1250);
 /// A change bears the time at which its transaction began, and shows when it is committed: for this long it may be
 /// late. What takes longer is announced again.
 const LATE: Duration = Duration::from_secs(10);
@@ -67,7 +67,7 @@ impl Ear {
             }
             Err(_) => {
                 self.connection = None;
-                engine.does_not_answer(&"no answer within a second");
+                engine.does_not_answer(&"no answer in time");
             }
         }
     }
