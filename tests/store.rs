@@ -334,6 +334,40 @@ async fn the_story_on_postgres() {
     assert_eq!(reopened.users(None, 10).await.unwrap().len(), 2);
 }
 
+/// As distributed engines have it: whoever comes second is turned away with a serialisation failure.
+#[tokio::test(flavor = "multi_thread")]
+async fn conflicts_between_transactions_are_tried_again() {
+    let Some(url) = postgres::fresh_database() else { return };
+    let (operator, connection) =
+        tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let name = url.rsplit('/').next().unwrap();
+    let strict =
+        format!("ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'");
+    operator.batch_execute(&strict).await.unwrap();
+    tell(&open_postgres(&url).await).await;
+
+    let store = Arc::new(open_postgres(&url).await);
+    let busy = user("Busy", "busy@example.com");
+    store.add_user(&busy, None).await.unwrap();
+    let granting: Vec<_> = (0..24)
+        .map(|number| {
+            let (store, id) = (Arc::clone(&store), busy.id);
+            let role = Role::parse(&format!("role{number}")).unwrap();
+            tokio::spawn(async move { store.grant_role(id, &role, NOW).await })
+        })
+        .collect();
+    for granted in granting {
+        assert!(granted.await.unwrap().unwrap());
+    }
+    let roles = store.user_by_id(busy.id).await.unwrap().unwrap().roles;
+    assert_eq!(roles.to_text().split(' ').count(), 24);
+    let conflicts =
+        "SELECT xact_rollback > 0 FROM pg_stat_database WHERE datname = current_database()";
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(operator.query_one(conflicts, &[]).await.unwrap().get::<_, bool>(0), "no conflict");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_registrations_of_one_address_exactly_one_succeeds() {
     let folder = tempfile::tempdir().unwrap();

@@ -41,7 +41,8 @@ use crate::{
 const LINES: usize = 2;
 /// How long anybody waits for a read or a write while the database answers at all.
 const PATIENCE: Duration = Duration::from_secs(5);
-const TRIES: usize = 4;
+/// Most of them fit into the patience of whoever waits.
+const TRIES: usize = 10;
 
 /// The connections to one database.
 pub(super) struct Engine {
@@ -270,7 +271,7 @@ impl Engine {
             if tries == TRIES || given_up.load(Ordering::Acquire) {
                 return Err(Error::Unavailable(cause));
             }
-            sleep(jitter(Duration::from_millis(20 << tries))).await;
+            sleep(jitter(Duration::from_millis(20 << tries.min(4)))).await;
         }
     }
 
