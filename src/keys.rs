@@ -13,7 +13,7 @@ pub use self::file::KeyFile;
 use crate::{
     clock::Timestamp,
     data, store,
-    token::{KeyId, KeySet, SigningKey, TokenMint, TokenTerms, UnusableKey},
+    token::{Algorithm, KeyId, KeySet, SigningKey, TokenMint, TokenTerms, UnusableKey},
 };
 
 /// Where keys are kept: the data folder of one process, or the database that several share.
@@ -140,6 +140,8 @@ pub enum Stage {
 pub struct Standing {
     /// Which key.
     pub id: KeyId,
+    /// What it is made for.
+    pub algorithm: Algorithm,
     /// What it is for.
     pub stage: Stage,
     /// When that ends by itself.
@@ -312,8 +314,12 @@ impl Ring {
     }
 
     fn list(&self) -> Vec<Standing> {
-        let standing =
-            |key: &SigningKey, stage, until| Standing { id: key.id().clone(), stage, until };
+        let standing = |key: &SigningKey, stage, until| Standing {
+            id: key.id().clone(),
+            algorithm: key.algorithm(),
+            stage,
+            until,
+        };
         let mut list = vec![standing(&self.signing, Stage::Signing, None)];
         list.extend(self.next.iter().map(|(key, at)| standing(key, Stage::Next, Some(*at))));
         list.extend(self.verifying.iter().map(|key| standing(key, Stage::Verifying, None)));
@@ -327,7 +333,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{data::DataFolder, token::Algorithm};
+    use crate::data::DataFolder;
 
     const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 

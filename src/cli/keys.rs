@@ -40,10 +40,10 @@ impl Keys {
             say!("{}", serde_json::to_string_pretty(&keys)?);
             return Ok(());
         }
-        for KeyReport { kid, stage, until } in &keys {
+        for KeyReport { kid, algorithm, stage, until } in &keys {
             let until = until.as_deref().unwrap_or_default();
             say!(
-                "{kid}  {}",
+                "{kid}  {algorithm}  {}",
                 match stage {
                     Stage::Signing => "signs".to_owned(),
                     Stage::Next => format!("next, signs from {until}"),

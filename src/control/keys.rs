@@ -13,6 +13,8 @@ use crate::{
 pub struct KeyReport {
     /// Its name in the head of tokens.
     pub kid: String,
+    /// How its tokens are signed.
+    pub algorithm: String,
     /// What it is for.
     pub stage: Stage,
     /// When that ends by itself.
@@ -21,8 +23,9 @@ pub struct KeyReport {
 }
 
 impl From<Standing> for KeyReport {
-    fn from(Standing { id, stage, until }: Standing) -> Self {
-        Self { kid: id.to_string(), stage, until: until.map(|until| until.to_string()) }
+    fn from(Standing { id, algorithm, stage, until }: Standing) -> Self {
+        let until = until.map(|until| until.to_string());
+        Self { kid: id.to_string(), algorithm: algorithm.name().into(), stage, until }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The revocation feed: what it tells, to whom at once, and whom it keeps waiting.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use axum::http::{Request, StatusCode, header};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -182,6 +182,46 @@ async fn an_ending_is_told_for_as_long_as_its_token_would_have_lived() {
     assert_eq!(everything(&house).await["revoked"], json!([]));
     let house = House::reopen(house.close(), |_| {}).await;
     assert_eq!(everything(&house).await["revoked"], json!([]), "gone from the database as well");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_endings_than_an_answer_holds_are_told_in_several() {
+    const SESSIONS: usize = 128;
+    const REFRESHES: usize = 80;
+    let house = Arc::new(House::open().await);
+    let refreshing: Vec<_> = (0..SESSIONS)
+        .map(|number| {
+            let house = Arc::clone(&house);
+            tokio::spawn(async move {
+                let member = json!({"name": "Ada", "email": format!("ada{number}@example.com")});
+                let mut token = house.register_with(member).await.token;
+                let mut ended = Vec::new();
+                for _ in 0..REFRESHES {
+                    ended.push(part(&token, 1)["jti"].as_str().unwrap().to_owned());
+                    let answer =
+                        house.ask_as(&token, "POST", "/api/auth/refresh", Value::Null).await;
+                    token = answer.json()["token"].as_str().unwrap().to_owned();
+                }
+                ended
+            })
+        })
+        .collect();
+    let mut ended = HashSet::new();
+    for refreshing in refreshing {
+        ended.extend(refreshing.await.unwrap());
+    }
+    let mut told = HashSet::new();
+    let mut news = everything(&house).await;
+    for (complete, more, count) in [(true, true, 10_000), (false, false, 240)] {
+        assert_eq!((&news["complete"], &news["more"]), (&json!(complete), &json!(more)));
+        let revoked = news["revoked"].as_array().unwrap();
+        assert_eq!(revoked.len(), count);
+        told.extend(revoked.iter().map(|id| id.as_str().unwrap().to_owned()));
+        if more {
+            news = since(&house, &news).await;
+        }
+    }
+    assert_eq!(told, ended);
 }
 
 #[tokio::test]

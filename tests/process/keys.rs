@@ -122,7 +122,10 @@ fn keys_are_rotated_and_revoked_with_and_without_a_server() {
     let after = keys(&home, &["rotate"]);
     assert_eq!((&after[0]["stage"], &after[1]["stage"]), (&"signing".into(), &"retired".into()));
     assert_eq!(kid(&after[1]), first);
-    assert!(told(&home, &["keys", "list"]).contains(&format!("{first}  retired, verifies until ")));
+    assert!(
+        told(&home, &["keys", "list"])
+            .contains(&format!("{first}  ES256  retired, verifies until "))
+    );
     assert_eq!(server.client.guard(&ada.token), 200);
     assert_eq!(keys(&home, &["revoke", &first]).len(), 1);
     assert_eq!(server.client.guard(&ada.token), 401);
