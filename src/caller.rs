@@ -141,6 +141,12 @@ impl Callers {
         let claims = match &known {
             Some(known) if now < known.claims.expires_at => Ok(known.claims),
             Some(_) => Err(Stranger::Expired),
+            // The key may be one that others have made since the database was last heard.
+            None if !self.mint.knows_key_of(token) && !self.is_heard() => {
+                return Err(store::Error::Unavailable(
+                    "it cannot tell which keys there are".into(),
+                ));
+            }
             None => self.check_signature(token, now).map_err(Stranger::from),
         };
         let caller = match claims {
@@ -156,6 +162,11 @@ impl Callers {
             self.known.remove(token);
         }
         Ok(caller)
+    }
+
+    /// Whether what others change is heard of.
+    fn is_heard(&self) -> bool {
+        matches!(self.store.changes().hearing(), Hearing::Alone | Hearing::Good)
     }
 
     /// Whether what is known need not be looked up.

@@ -261,7 +261,7 @@ pub async fn give(settings: Settings, order: &Order) -> Result<Report, Error> {
         return Err(Error::NoFolder);
     }
     let again = settings.clone();
-    match (Doorward::open(settings).await, folder) {
+    match (Doorward::open_for_command(settings).await, folder) {
         (Ok(_), _) if matches!(order, Order::Reload) => Err(Error::NotRunning),
         (Ok(doorward), _) => Ok(carry_out(&doorward, &move || Ok(again.clone()), order).await),
         (Err(OpenError::Data(data::Error::InUse { .. })), Some(folder)) => {

@@ -61,6 +61,9 @@ pub enum OpenError {
         /// What it said.
         error: store::Error,
     },
+    /// Everything was to be moved there, and is not all there.
+    #[error("{0}: a move to this database was cut short: run the same `doorward migrate` again")]
+    Unfinished(DatabaseUrl),
     /// The cost of a password hash.
     #[error("password.memory_kib and password.passes: {0}")]
     Cost(argon2::Error),
@@ -74,6 +77,13 @@ pub enum MissingKey {
     Refuse,
     /// A missing key is replaced: whoever is signed in has to sign in again.
     Replace,
+}
+
+/// What a database is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Serve,
+    Command,
 }
 
 impl Doorward {
@@ -94,13 +104,36 @@ impl Doorward {
         missing_key: MissingKey,
         clock: Clock,
     ) -> Result<Self, OpenError> {
+        Self::open_for(Purpose::Serve, settings, missing_key, clock).await
+    }
+
+    /// Opens the database to carry out one command, which leaves alone whatever a server does at its start.
+    pub(crate) async fn open_for_command(settings: Settings) -> Result<Self, OpenError> {
+        Self::open_for(Purpose::Command, settings, MissingKey::Refuse, Clock::system()).await
+    }
+
+    async fn open_for(
+        purpose: Purpose,
+        settings: Settings,
+        missing_key: MissingKey,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
         let Opened { folder, store, place } = open_database(&settings).await?;
         let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
+        if place.archive.is_unfinished().await.map_err(in_store)? {
+            return Err(OpenError::Unfinished(settings.database));
+        }
         let tokens_exist =
             missing_key == MissingKey::Refuse && store.has_users().await.map_err(in_store)?;
         let (terms, now) = (settings.token.clone(), clock.now());
         let shelf = match &settings.key_file {
-            Some(path) => Arc::new(KeyFile::open(path, place.shelf, terms.lifetime, now).await?),
+            Some(path) => {
+                let file = KeyFile::open(path, place.shelf)?;
+                if purpose == Purpose::Serve {
+                    file.take_over(terms.lifetime, now).await?;
+                }
+                Arc::new(file)
+            }
             None => place.shelf,
         };
         let keys = Keys::open(shelf, tokens_exist, terms, now).await?;
@@ -237,21 +270,25 @@ impl Doorward {
 
     async fn keep_keys(&self) {
         const EVERY: Duration = Duration::from_secs(10);
+        /// What cannot be read now must be read soon: until then a revoked key may be in use here.
+        const SOON: Duration = Duration::from_millis(250);
+        let mut failing = false;
         loop {
-            if let Err(error) = self.tend_keys().await {
+            let outcome = self.follow_and_tend_keys().await;
+            if let Err(error) = &outcome
+                && !failing
+            {
                 tracing::warn!(%error, "cannot tend the keys");
             }
-            tokio::select! {
-                () = self.keys().changed() => self.follow_keys().await,
-                () = tokio::time::sleep(EVERY) => {}
-            }
+            failing = outcome.is_err();
+            let pause = if failing { SOON } else { EVERY };
+            let _ = tokio::time::timeout(pause, self.keys().changed()).await;
         }
     }
 
-    async fn follow_keys(&self) {
-        if let Err(error) = self.keys().follow(self.now()).await {
-            tracing::error!(%error, "cannot read the keys that somebody else has changed");
-        }
+    async fn follow_and_tend_keys(&self) -> Result<(), keys::Error> {
+        self.keys().follow(self.now()).await?;
+        self.tend_keys().await
     }
 
     /// Has the next key sign once its time has come, and removes retired keys whose last token is gone.

@@ -86,6 +86,9 @@ pub enum Error {
          --new-signing-key to make a new one, which signs everybody out"
     )]
     Missing(String),
+    /// Others move the key faster than it can be taken away.
+    #[error("other instances keep changing the keys: try again")]
+    InUse,
     /// The operator's file cannot be read.
     #[error("{}: {error} (token.key_file)", .path.display())]
     File {
@@ -164,7 +167,7 @@ impl Keys {
     ) -> Result<Self, Error> {
         let mut kept = shelf.kept().await?;
         if kept.signing.is_none() && !tokens_exist {
-            shelf.keep_first(&SigningKey::generate(terms.algorithm)).await?;
+            shelf.keep_first(&new_key(terms.algorithm).await).await?;
             // Another process may have been faster.
             kept = shelf.kept().await?;
         }
@@ -217,22 +220,31 @@ impl Keys {
     /// False if there is no such key.
     ///
     /// # Errors
-    /// If the shelf refuses.
+    /// If the shelf refuses, or somebody else keeps putting the key to another use.
     pub async fn revoke(&self, kid: &str, now: Timestamp) -> Result<bool, Error> {
+        const TRIES: usize = 5;
         let mut ring = self.ring.lock().await;
-        let Some(Standing { id, stage, .. }) = ring.list().into_iter().find(|key| key.id == *kid)
-        else {
-            return Ok(false);
-        };
-        // First of all, so that no copy can come back after a step that was cut short.
-        self.shelf.discard(&id).await?;
-        if stage == Stage::Signing {
-            let next = self.publish_next(&mut ring, now).await?;
-            self.shelf.promote(next.id(), &ring.signing, None).await?;
+        for attempt in 0..TRIES {
+            // Another process may have moved the key meanwhile.
+            self.follow_shelf(&mut ring, now).await?;
+            let Some(Standing { id, stage, .. }) =
+                ring.list().into_iter().find(|key| key.id == *kid)
+            else {
+                return Ok(attempt > 0);
+            };
+            // First of all, so that no copy can come back after a step that was cut short.
+            self.shelf.discard(&id).await?;
+            if stage == Stage::Signing {
+                let next = self.publish_next(&mut ring, now).await?;
+                self.shelf.promote(next.id(), &ring.signing, None).await?;
+            }
+            self.follow_shelf(&mut ring, now).await?;
+            if ring.list().iter().all(|key| key.id != *kid) {
+                tracing::warn!(%kid, "key revoked: its tokens are refused");
+                return Ok(true);
+            }
         }
-        self.follow_shelf(&mut ring, now).await?;
-        tracing::warn!(%kid, "key revoked: its tokens are refused");
-        Ok(true)
+        Err(Error::InUse)
     }
 
     /// Waits until somebody else may have left other keys on the shelf.
@@ -254,7 +266,7 @@ impl Keys {
         now: Timestamp,
     ) -> Result<Arc<SigningKey>, Error> {
         if ring.next.is_none() {
-            let next = SigningKey::generate(self.mint.terms().algorithm);
+            let next = new_key(self.mint.terms().algorithm).await;
             self.shelf.keep_next(&next, self.signs_at(now)).await?;
             self.follow_shelf(ring, now).await?;
         }
@@ -293,6 +305,12 @@ impl Keys {
     fn signs_at(&self, now: Timestamp) -> Timestamp {
         now + self.mint.terms().publish_before_signing.max(self.shelf.reaches_all_within())
     }
+}
+
+/// An RSA key takes a while to find, and must not keep a thread from its requests.
+async fn new_key(algorithm: Algorithm) -> SigningKey {
+    let made = tokio::task::spawn_blocking(move || SigningKey::generate(algorithm)).await;
+    made.expect("making a key does not panic")
 }
 
 impl Ring {

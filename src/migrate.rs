@@ -1,5 +1,5 @@
 //! Moves an installation from one database to another: users, hashes, sessions, roles and keys, so that nobody has to
-//! log in again. What is there already is left alone, so that a move that was cut short goes on where it was.
+//! log in again. A move that was cut short goes on where it was; until it is finished nobody can serve from there.
 
 use std::{fmt, sync::Arc};
 
@@ -50,9 +50,7 @@ pub struct Inventory {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is something else in the new place.
-    #[error(
-        "the new database holds other users already: choose an empty one; nothing of theirs was changed"
-    )]
+    #[error("the new database has users already: choose an empty one; nothing was changed")]
     NotEmpty,
     /// One of the databases said no.
     #[error(transparent)]
@@ -86,54 +84,47 @@ impl fmt::Display for Inventory {
 /// Rows that are moved at once.
 const AT_ONCE: usize = 500;
 
-/// Copies everything that `new` does not have yet, and compares the two.
+/// Copies everything that `new` does not have yet, and compares the two. A key that is to sign next does so at `signs_at`,
+/// unless another time is on record.
 ///
 /// # Errors
-/// If one of them refuses, `new` holds other users, or they differ in the end.
+/// If one of them refuses, `new` is in use, or they differ in the end.
 pub async fn migrate(
     old: &Place,
     new: &Place,
-    now: Timestamp,
+    signs_at: Timestamp,
     tell: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Inventory, Error> {
-    refuse_strangers(old, new).await?;
+    if !new.archive.is_unfinished().await? {
+        // Somebody may have begun to use it: what has ended there must not begin again.
+        if !new.archive.user_records(None, 1).await?.is_empty() {
+            return Err(Error::NotEmpty);
+        }
+        new.archive.set_unfinished(true).await?;
+    }
     let kept = old.shelf.kept().await?;
     let has_users = !old.archive.user_records(None, 1).await?.is_empty();
     match &kept.signing {
-        Some(signing) => take_signing_key(&new.shelf, signing, now).await?,
+        Some(signing) => take_signing_key(&new.shelf, signing, signs_at).await?,
         // The operator brings the keys in a file.
         None if has_users => {}
         None => return Err(Error::NothingThere),
     }
-    take_other_keys(&new.shelf, &kept, now).await?;
+    take_other_keys(&new.shelf, &kept, signs_at).await?;
     copy(old, new, tell).await?;
-    let mut found = take_stock(old, "checking the old database", tell).await?;
+    let found = take_stock(old, "checking the old database", tell).await?;
     let copied = take_stock(new, "checking the new database", tell).await?;
-    if found == copied {
-        found.checksum.truncate(64);
-        Ok(found)
-    } else {
-        Err(Error::Differs { old: found, new: copied })
+    if found != copied {
+        return Err(Error::Differs { old: found, new: copied });
     }
-}
-
-/// Whoever is in the new place must have come from the old one.
-async fn refuse_strangers(old: &Place, new: &Place) -> Result<(), Error> {
-    let first = new.archive.user_records(None, 1).await?;
-    let Some(UserRecord { user, .. }) = first.first() else { return Ok(()) };
-    // Users are copied in their order, so that the first is the first.
-    let expected = old.archive.user_records(None, 1).await?;
-    if expected.first().is_some_and(|record| record.user.id == user.id) {
-        Ok(())
-    } else {
-        Err(Error::NotEmpty)
-    }
+    new.archive.set_unfinished(false).await?;
+    Ok(found)
 }
 
 async fn take_signing_key(
     shelf: &Arc<dyn KeyShelf>,
     signing: &SigningKey,
-    now: Timestamp,
+    signs_at: Timestamp,
 ) -> Result<(), keys::Error> {
     let there = shelf.kept().await?;
     match &there.signing {
@@ -144,7 +135,7 @@ async fn take_signing_key(
             if let Some((next, _)) = &there.next {
                 shelf.discard(next.id()).await?;
             }
-            shelf.keep_next(signing, now).await?;
+            shelf.keep_next(signing, signs_at).await?;
             shelf.promote(signing.id(), key, None).await?;
         }
     }
@@ -154,10 +145,10 @@ async fn take_signing_key(
 async fn take_other_keys(
     shelf: &Arc<dyn KeyShelf>,
     kept: &Kept,
-    now: Timestamp,
+    signs_at: Timestamp,
 ) -> Result<(), keys::Error> {
-    if let Some((next, signs_at)) = &kept.next {
-        shelf.keep_next(next, signs_at.unwrap_or(now)).await?;
+    if let Some((next, on_record)) = &kept.next {
+        shelf.keep_next(next, on_record.unwrap_or(signs_at)).await?;
     }
     for (key, until) in &kept.retired {
         shelf.keep_retired(key, *until).await?;

@@ -10,7 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{client::Client, user::EmailKey};
+use crate::{
+    client::Client,
+    user::{EmailKey, UserId},
+};
 
 /// Wait this long before the next try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,7 @@ pub struct Throttle {
     all_visitors: Budgets<u64>,
     failures: Budgets<Client>,
     sign_ups: Budgets<Client>,
+    refreshes: Budgets<u64>,
     /// Accounts are known by a keyed hash, so that the table holds no address and nobody can aim at a collision.
     keyed: RandomState,
 }
@@ -39,6 +43,7 @@ impl Throttle {
             all_visitors: Budgets::new(90, Duration::from_secs(80)),
             failures: Budgets::new(600, Duration::from_secs(1)),
             sign_ups: Budgets::new(1000, Duration::from_millis(3600)),
+            refreshes: Budgets::new(120, Duration::from_secs(30)),
             keyed: RandomState::new(),
         }
     }
@@ -91,6 +96,14 @@ impl Throttle {
     /// When the budget of the client is spent.
     pub fn sign_up(&self, client: Client, now: Instant) -> Result<(), Throttled> {
         if client.is_local() { Ok(()) } else { self.sign_ups.pay(client, now) }
+    }
+
+    /// Pays for another token of a user: everybody who verifies has to remember the one before it.
+    ///
+    /// # Errors
+    /// When the budget of the user is spent.
+    pub fn refresh(&self, user: UserId, now: Instant) -> Result<(), Throttled> {
+        self.refreshes.pay(self.keyed.hash_one(user), now)
     }
 
     fn pay_for_failure(&self, client: Client, now: Instant) -> Result<(), Throttled> {

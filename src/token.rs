@@ -235,6 +235,12 @@ impl TokenMint {
         Token(self.keys.load().signing.sign(&claims))
     }
 
+    /// Whether a token is not even of a shape to be ours, or names a key that we have.
+    pub fn knows_key_of(&self, token: &str) -> bool {
+        let head = token.split_once('.').map(|(head, _)| head);
+        head.is_none_or(|head| self.keys.load().verifying.contains_key(head))
+    }
+
     /// Tells what a token says.
     ///
     /// # Errors

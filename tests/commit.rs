@@ -10,18 +10,22 @@ use std::{
     time::{Duration, Instant},
 };
 
+use axum::{body::to_bytes, http::Request};
 use doorward::{
+    Doorward,
     clock::Timestamp,
-    config::Settings,
+    config::{DatabaseUrl, Settings},
     session::{Origin, Session},
     store::{Error, Hearing, PostgresStore, PostgresUrl, Store},
     user::{Email, Name, Role, User},
 };
+use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::{Mutex, watch},
 };
+use tower::ServiceExt;
 
 /// The server is the same for all tests here, and some of them change its settings.
 static ALONE: Mutex<()> = Mutex::const_new(());
@@ -178,6 +182,44 @@ async fn a_database_that_is_cut_off_is_away_at_once_and_back_as_soon() {
     until("the change is heard of", || !store.changes().is_current(before)).await;
     assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap().roles.to_text(), "staff");
     store.add_user(&user(1), None).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
+    let Some(url) = postgres::fresh_database() else { return };
+    let _alone = ALONE.lock().await;
+    let wire = Wire::to(&url, Fate::Lost).await;
+    let serve = async |url: &str| {
+        let database = DatabaseUrl::parse(url).unwrap();
+        let doorward = Doorward::open(Settings { database, ..Settings::default() }).await.unwrap();
+        let sweeping = doorward.clone();
+        tokio::spawn(async move { sweeping.sweep().await });
+        doorward
+    };
+    let (here, elsewhere) = (serve(&wire.url).await, serve(&url).await);
+    let body = r#"{"name": "Ada", "email": "ada@example.com"}"#;
+    let registered =
+        here.routes().oneshot(Request::post("/api/user").body(body.to_owned()).unwrap());
+    let answer = registered.await.unwrap().into_body();
+    let answer: Value =
+        serde_json::from_slice(&to_bytes(answer, usize::MAX).await.unwrap()).unwrap();
+    let token = answer["token"].as_str().unwrap();
+    assert!(here.caller(token).await.unwrap().is_ok());
+
+    wire.cut.send_replace(true);
+    let is_away = || here.store().changes().hearing() == Hearing::Away;
+    until("it is away", is_away).await;
+    let kid = elsewhere.keys().list().await[0].id.to_string();
+    assert!(elsewhere.keys().revoke(&kid, NOW).await.unwrap());
+    assert!(here.caller(token).await.unwrap().is_ok(), "known callers outlast an outage");
+    assert!(here.feed().news(None).await.is_err(), "nobody knows what has ended");
+    wire.cut.send_replace(false);
+    let began = Instant::now();
+    while !matches!(here.caller(token).await, Ok(Err(_))) {
+        assert!(began.elapsed() < Duration::from_secs(10), "still admitted");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(here.keys().list().await[0].id, elsewhere.keys().list().await[0].id);
 }
 
 async fn until(what: &str, condition: impl Fn() -> bool) {

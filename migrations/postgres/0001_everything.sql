@@ -60,3 +60,8 @@ CREATE TABLE IF NOT EXISTS signing_keys (
     pem   TEXT   NOT NULL,
     until BIGINT
 );
+
+-- Has a row while everything is being moved here from another database.
+CREATE TABLE IF NOT EXISTS moves (
+    id BIGINT NOT NULL PRIMARY KEY
+);

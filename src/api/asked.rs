@@ -1,6 +1,9 @@
 //! What a guard is asked about: its own request, or the one that a proxy tells of.
 
-use std::{borrow::Cow, net::IpAddr};
+use std::{
+    borrow::Cow,
+    net::{IpAddr, SocketAddr},
+};
 
 use axum::http::{HeaderMap, Method, header, request::Parts};
 use ipnet::IpNet;
@@ -148,15 +151,20 @@ pub(super) fn client(headers: &HeaderMap, peer: IpAddr, trusted: &[IpNet]) -> Op
         if !is_trusted(client, trusted) {
             break;
         }
-        client = hop.trim().parse::<IpAddr>().ok()?.to_canonical();
+        client = address(hop.trim())?.to_canonical();
     }
     Some(client)
 }
 
+/// An address as proxies write it: some add the port, some the brackets of an IPv6 address.
+fn address(hop: &str) -> Option<IpAddr> {
+    let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']')).unwrap_or(hop);
+    let with_port = || hop.parse().ok().map(|address: SocketAddr| address.ip());
+    bare.parse().ok().or_else(with_port)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
-
     use axum::{extract::ConnectInfo, http::Request};
 
     use super::*;
@@ -240,8 +248,10 @@ mod tests {
     #[test]
     fn a_hop_that_cannot_be_read_hides_the_client() {
         for (chain, expected) in [
+            ("203.0.113.5:4711", "203.0.113.5"),
+            ("[2001:db8::1]", "2001:db8::1"),
+            ("[2001:db8::1]:4711", "2001:db8::1"),
             ("203.0.113.5, nonsense", "?"),
-            ("203.0.113.5:4711", "?"),
             ("nonsense, 203.0.113.5", "203.0.113.5"),
             ("203.0.113.5,,127.0.0.9", "?"),
             ("::ffff:203.0.113.5", "203.0.113.5"),

@@ -7,7 +7,7 @@ use axum::{
     response::IntoResponse,
 };
 
-use super::body::NO_STORE;
+use super::{Error, body::NO_STORE};
 use crate::Doorward;
 
 const JWT: HeaderValue = HeaderValue::from_static("application/jwt");
@@ -15,9 +15,9 @@ const JWT: HeaderValue = HeaderValue::from_static("application/jwt");
 pub(super) async fn revocations(
     State(doorward): State<Doorward>,
     RawQuery(query): RawQuery,
-) -> impl IntoResponse {
+) -> Result<impl IntoResponse, Error> {
     let query = query.unwrap_or_default();
     let since = query.split('&').find_map(|field| field.strip_prefix("since="));
-    let news = doorward.feed().news(since).await;
-    ([(header::CONTENT_TYPE, JWT), (header::CACHE_CONTROL, NO_STORE)], news)
+    let news = doorward.feed().news(since).await?;
+    Ok(([(header::CONTENT_TYPE, JWT), (header::CACHE_CONTROL, NO_STORE)], news))
 }

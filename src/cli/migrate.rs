@@ -34,15 +34,15 @@ impl Migrate {
         let moved = block_on(async {
             let old = open_database(&settings).await?;
             let new = open_database(&new_settings).await?;
-            let now = Clock::system().now();
-            let moved = migrate::migrate(&old.place, &new.place, now, &mut draw).await;
+            let signs_at = Clock::system().now() + settings.token.publish_before_signing;
+            let moved = migrate::migrate(&old.place, &new.place, signs_at, &mut draw).await;
             if io::stderr().is_terminal() {
                 eprintln!();
             }
             Ok(moved?)
         })?;
         say!("{moved}: the same in {from} and {to}");
-        say!("start your servers with the new one:  DOORWARD_DATABASE_URL={to}");
+        say!("start your servers with the new database_url; the old database can go");
         Ok(())
     }
 }

@@ -25,31 +25,35 @@ pub struct KeyFile {
 }
 
 impl KeyFile {
-    /// Reads the file. The key that signed before verifies until its last token is gone, after the lifetime of a token.
+    /// Reads the file.
     ///
     /// # Errors
-    /// If the file cannot be used, or the shelf refuses.
-    pub async fn open(
-        path: &Path,
-        before: Arc<dyn KeyShelf>,
-        lifetime: Duration,
-        now: Timestamp,
-    ) -> Result<Self, Error> {
+    /// If it cannot be used.
+    pub fn open(path: &Path, before: Arc<dyn KeyShelf>) -> Result<Self, Error> {
         let in_file = |error| Error::File { path: path.to_owned(), error };
         let pem = Zeroizing::new(fs::read_to_string(path).map_err(in_file)?);
         let file = Self { path: path.to_owned(), pem, before };
-        let keys = file.keys()?;
+        file.keys()?;
         warn_if_open_to_all(path).map_err(in_file)?;
+        Ok(file)
+    }
+
+    /// Has the key that signed before only verify, until its last token is gone, after the lifetime of a token.
+    ///
+    /// # Errors
+    /// If the shelf refuses.
+    pub async fn take_over(&self, lifetime: Duration, now: Timestamp) -> Result<(), Error> {
+        let keys = self.keys()?;
         let has = |key: &SigningKey| keys.iter().any(|own| own.id() == key.id());
-        let kept = file.before.kept().await?;
+        let kept = self.before.kept().await?;
         if let Some(signing) = kept.signing.filter(|key| !has(key)) {
-            file.before.retire(&signing, now + lifetime + Keys::SLACK).await?;
+            self.before.retire(&signing, now + lifetime + Keys::SLACK).await?;
             tracing::info!(kid = %signing.id(), "the key from before only verifies");
         }
         if let Some((next, _)) = kept.next {
-            file.before.discard(next.id()).await?;
+            self.before.discard(next.id()).await?;
         }
-        Ok(file)
+        Ok(())
     }
 
     /// At least one.

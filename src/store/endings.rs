@@ -81,6 +81,17 @@ impl Endings {
         (log.forgotten..=log.count()).contains(&count).then(|| page(&log, count, limit))
     }
 
+    /// Up to `limit` endings from the first on that came after this time, with some that came before it; none if those
+    /// of that time may have been forgotten.
+    pub fn since_time(&self, time: Timestamp, limit: usize) -> Option<Page> {
+        let log = self.log();
+        if log.forgotten > 0 && log.kept.front().is_none_or(|(_, oldest)| *oldest > time) {
+            return None;
+        }
+        let before = log.kept.iter().take_while(|(_, ended_at)| *ended_at < time).count() as u64;
+        Some(page(&log, log.forgotten + before, limit))
+    }
+
     fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -124,6 +135,18 @@ mod tests {
         endings.forget(Timestamp::from_seconds(9));
         assert_eq!(endings.from_start(9), Page { ended: vec![], up_to: 3, more: false });
         assert_eq!(endings.since(3, 9), Some(endings.from_start(9)));
+    }
+
+    #[test]
+    fn whoever_comes_from_elsewhere_is_told_what_ended_since() {
+        let endings = Endings::new();
+        endings.add([at(1), at(5), at(9)]);
+        let since = |second| endings.since_time(Timestamp::from_seconds(second), 9);
+        assert_eq!(since(5).unwrap().ended.len(), 2);
+        assert_eq!(since(10).unwrap().ended.len(), 0);
+        endings.forget(Timestamp::from_seconds(5));
+        assert_eq!(since(4), None, "what ended then may be forgotten");
+        assert_eq!(since(6).unwrap().ended.len(), 1);
     }
 
     #[test]

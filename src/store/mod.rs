@@ -128,7 +128,8 @@ pub trait Store: Send + Sync {
     /// Writes down when sessions were last used. That changes nothing for their callers, so it is not marked.
     async fn note_sightings(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error>;
 
-    /// Removes up to `limit` sessions that have expired, and as many reset codes. Tells how many sessions there were.
+    /// Removes up to `limit` of each kind of thing that has expired: sessions, reset codes and whatever the store keeps for
+    /// itself. Tells how many there were of the most frequent kind.
     async fn sweep(&self, now: Timestamp, limit: usize) -> Result<usize, Error>;
 
     /// Removes up to `limit` endings from before this time, and tells how many there were.

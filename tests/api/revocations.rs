@@ -95,10 +95,25 @@ async fn a_cursor_that_means_nothing_is_told_everything() {
         let answer = house.get(&format!("{FEED}?since={unknown}")).await;
         assert_eq!(claims(&answer), first, "{unknown}");
     }
+}
+
+#[tokio::test]
+async fn a_cursor_of_another_process_is_told_what_ended_since() {
+    let house = House::open().await;
+    let tokens = [
+        house.register("Ada", "ada@example.com").await.token,
+        house.register("Bob", "bob@example.com").await.token,
+    ];
+    log_out(&house, &tokens[0]).await;
+    house.let_pass(Duration::from_secs(300));
+    let first = everything(&house).await;
+    log_out(&house, &tokens[1]).await;
     let folder = house.close();
     let house = House::reopen(folder, |_| {}).await;
+    house.let_pass(Duration::from_secs(300));
     let after = since(&house, &first).await;
-    assert_eq!((&after["complete"], &after["revoked"]), (&json!(true), &first["revoked"]));
+    let bob = part(&tokens[1], 1)["jti"].clone();
+    assert_eq!((&after["complete"], &after["revoked"]), (&json!(false), &json!([bob])));
     assert_ne!(after["cursor"], first["cursor"], "of another process");
 }
 

@@ -316,6 +316,25 @@ async fn sessions_are_listed_with_where_and_when() {
 }
 
 #[tokio::test]
+async fn whoever_refreshes_without_end_has_to_wait() {
+    let house = House::open().await;
+    let mut token = house.register("Ada", "ada@example.com").await.token;
+    let refresh =
+        async |token: &str| house.ask_as(token, "POST", "/api/auth/refresh", json!({})).await;
+    for _ in 0..120 {
+        token = refresh(&token).await.json()["token"].as_str().unwrap().to_owned();
+    }
+    let answer = refresh(&token).await;
+    assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS);
+    assert!(answer.headers.contains_key(header::RETRY_AFTER));
+    assert_eq!(
+        house.guard("guard", &token).await.status,
+        StatusCode::OK,
+        "the token is still good"
+    );
+}
+
+#[tokio::test]
 async fn a_session_has_the_address_of_the_client_behind_a_trusted_proxy() {
     let house = House::open().await;
     let token = house.register("Ada", "ada@example.com").await.token;

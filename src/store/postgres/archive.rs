@@ -23,7 +23,7 @@ use crate::{
 #[async_trait]
 impl Archive for PostgresStore {
     async fn size(&self) -> Result<Size, Error> {
-        let rows = self.engine.read(sql::SIZE, []).await?;
+        let rows = self.engine.read_at_length(sql::SIZE).await?;
         let row = rows.first().ok_or_else(|| Error::Failed("no size".into()))?;
         let count = |at| column::<i64>(row, at).map(|count| u64::try_from(count).unwrap_or(0));
         Ok(Size { users: count(0)?, sessions: count(1)? })
@@ -58,6 +58,16 @@ impl Archive for PostgresStore {
         let after = after.map_or(Uuid::nil(), TokenId::uuid);
         let rows = self.engine.read(sql::ENDING_RECORDS, [after.into(), limit_of(limit)]).await?;
         rows.iter().map(|row| ending(row, 0)).collect()
+    }
+
+    async fn is_unfinished(&self) -> Result<bool, Error> {
+        Ok(!self.engine.read(sql::MOVES, []).await?.is_empty())
+    }
+
+    async fn set_unfinished(&self, unfinished: bool) -> Result<(), Error> {
+        let statement = if unfinished { sql::BEGIN_MOVE } else { sql::END_MOVE };
+        let decide = move |_, _: Option<&_>| Plan::new(()).then(statement, []);
+        self.engine.write(About::Housekeeping, decide).await
     }
 
     async fn take_in(&self, batch: Batch) -> Result<(), Error> {

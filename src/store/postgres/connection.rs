@@ -238,8 +238,8 @@ pub(super) fn describe(error: &Error) -> String {
     }
 }
 
-/// A value of a statement.
-#[derive(Clone, Debug)]
+/// A value of a statement. It may be a secret, so that it cannot be shown.
+#[derive(Clone)]
 pub(super) enum Value {
     Id(Option<Uuid>),
     Text(Option<String>),

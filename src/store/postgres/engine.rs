@@ -218,6 +218,12 @@ impl Engine {
         }
     }
 
+    /// Reads on a connection of its own what takes as long as it takes.
+    pub(super) async fn read_at_length(&self, sql: &'static str) -> Result<Vec<Row>, Error> {
+        let db = self.connector().connect().await?;
+        Ok(db.query(sql, &[]).await?)
+    }
+
     /// Writes in one transaction, and returns when it is safe. `decide` may be asked more than once.
     pub(super) async fn write<T: Send + 'static>(
         self: &Arc<Self>,
@@ -291,8 +297,7 @@ impl Engine {
             Ok(Ok(written)) => written,
             Ok(Err(error)) => return broken_off(db, error).await,
             Err(_) => {
-                // What a dropped connection has begun is undone by the server.
-                drop(Object::take(db));
+                self.abandon(db);
                 return Attempt::Again("no answer".into());
             }
         };
@@ -327,6 +332,21 @@ impl Engine {
                 Attempt::Unsure(outcome)
             }
         }
+    }
+
+    /// Waits in the background for a statement that nobody waits for any more. Until the server has done with it the
+    /// connection keeps its place in the pool, so that such statements do not pile up there.
+    fn abandon(&self, db: Object<Connector>) {
+        let mut away = self.away.subscribe();
+        tokio::spawn(async move {
+            let is_clean = tokio::select! {
+                undone = db.batch(sql::ROLLBACK) => undone.is_ok(),
+                _ = away.wait_for(|away| *away) => false,
+            };
+            if !is_clean {
+                drop(Object::take(db));
+            }
+        });
     }
 
     /// Finds out what became of a write whose end is not known, and makes sure that everybody hears of it.
@@ -553,9 +573,12 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// Broken connections, servers that stop or take no writes, too many connections, and statements that were prepared
-    /// for another schema or on another connection.
-    const OF_CONNECTIONS: [&str; 7] = ["08", "57P", "25006", "53300", "0A000", "26000", "42P05"];
+    /// Broken connections, transactions that the server ended, servers that stop or take no writes, too many connections,
+    /// commits of which nobody knows, and statements that were prepared for another schema or on another connection.
+    const OF_CONNECTIONS: [&str; 10] =
+        ["08", "57P", "25006", "25P03", "25P04", "53300", "40003", "0A000", "26000", "42P05"];
+    /// No room, a statement that took too long, a lock that was not to be had, a disk that failed.
+    const OF_EXHAUSTION: [&str; 4] = ["53", "57014", "55P03", "58030"];
 
     pub(super) fn of(error: &PgError) -> Self {
         let Some(code) = error.code() else {
@@ -569,7 +592,7 @@ impl Trouble {
             Self::Taken
         } else if Self::OF_CONNECTIONS.iter().any(|class| code.code().starts_with(class)) {
             Self::Connection
-        } else if code.code().starts_with("53") {
+        } else if Self::OF_EXHAUSTION.iter().any(|class| code.code().starts_with(class)) {
             Self::Exhausted
         } else {
             Self::Other

@@ -106,7 +106,7 @@ impl KeyShelf for PostgresStore {
 
     async fn changed(&self) {
         // The sender lives as long as the store.
-        let _ = self.engine.keys_changed().subscribe().changed().await;
+        let _ = self.keys_changed.lock().await.changed().await;
     }
 }
 

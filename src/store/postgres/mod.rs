@@ -13,10 +13,11 @@ mod url;
 use std::{
     str::FromStr,
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use async_trait::async_trait;
+use tokio::sync::{Mutex, watch};
 use tokio_postgres::{Row, types::FromSql};
 use uuid::Uuid;
 
@@ -38,6 +39,8 @@ use crate::{
 /// Users and sessions in PostgreSQL.
 pub struct PostgresStore {
     engine: Arc<Engine>,
+    /// Made before the keys are first read, so that no change to them is missed.
+    keys_changed: Mutex<watch::Receiver<()>>,
 }
 
 impl PostgresStore {
@@ -50,26 +53,27 @@ impl PostgresStore {
     /// If it cannot be reached, or was written by a newer version.
     pub async fn open(url: &PostgresUrl, options: PostgresOptions) -> Result<Self, Error> {
         let engine = Engine::new(url, options).map_err(|error| Error::Failed(error.into()))?;
-        let began = Instant::now();
-        loop {
+        let started = Instant::now();
+        let began = loop {
             let outcome = match engine.connector().connect().await {
                 Ok(db) => begin(&engine, &db).await,
                 Err(error) if error.is_refusal => Err(Error::Failed(error.into())),
                 Err(error) => Err(error.into()),
             };
             match outcome {
-                Ok(()) => break,
-                Err(Error::Unavailable(cause)) if began.elapsed() < Self::PATIENCE => {
+                Ok(began) => break began,
+                Err(Error::Unavailable(cause)) if started.elapsed() < Self::PATIENCE => {
                     tracing::warn!(%cause, "waiting for the database");
                     tokio::time::sleep(Duration::from_millis(500)).await;
                 }
                 Err(error) => return Err(error),
             }
-        }
+        };
         engine.answers();
         let engine = Arc::new(engine);
-        tokio::spawn(tail::listen(Arc::downgrade(&engine)));
-        Ok(Self { engine })
+        let keys_changed = Mutex::new(engine.keys_changed().subscribe());
+        tokio::spawn(tail::listen(Arc::downgrade(&engine), began));
+        Ok(Self { engine, keys_changed })
     }
 
     async fn read_user(
@@ -95,10 +99,12 @@ impl PostgresStore {
     }
 }
 
-/// Brings the schema up to date and hears what has ended before.
-async fn begin(engine: &Engine, db: &connection::Connection) -> Result<(), Error> {
+/// Brings the schema up to date and hears what has ended before the time that it returns, which is the database's.
+async fn begin(engine: &Engine, db: &connection::Connection) -> Result<SystemTime, Error> {
     migrations::apply(db).await?;
-    tail::hear_all_endings(engine, db).await
+    let now = tail::time(db).await?;
+    tail::hear_all_endings(engine, db).await?;
+    Ok(now)
 }
 
 /// A user whose row nobody else can change now.
@@ -360,7 +366,7 @@ impl Store for PostgresStore {
 
     async fn sweep(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
         let decide = move |_, _: Option<&_>| {
-            Plan::counted(|rows| usize::try_from(rows[0]).unwrap_or(usize::MAX))
+            Plan::counted(most)
                 .then(sql::SWEEP_SESSIONS, [now.into(), limit_of(limit)])
                 .then(sql::SWEEP_RESET_CODES, [now.into(), limit_of(limit)])
                 .then(sql::SWEEP_CHANGES, [limit_of(limit)])
@@ -494,6 +500,11 @@ where
 
 fn timestamp(row: &Row, at: usize) -> Result<Timestamp, Error> {
     column(row, at).map(Timestamp::from_millis)
+}
+
+/// The largest of some numbers of rows.
+fn most(rows: &[u64]) -> usize {
+    rows.iter().max().map_or(0, |rows| usize::try_from(*rows).unwrap_or(usize::MAX))
 }
 
 fn limit_of(limit: usize) -> Value {

@@ -94,23 +94,24 @@ statements! {
     );
     NOTE_ENDING =
         "INSERT INTO endings (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
-         WHERE id = $1 AND user_id = $2";
+         WHERE id = $1 AND user_id = $2 ON CONFLICT (token_id) DO NOTHING";
     END_SESSION = "DELETE FROM sessions WHERE id = $1 AND user_id = $2";
     /// All but one.
     NOTE_ENDINGS =
         "INSERT INTO endings (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
-         WHERE user_id = $1 AND id <> $2";
+         WHERE user_id = $1 AND id <> $2 ON CONFLICT (token_id) DO NOTHING";
     END_SESSIONS = "DELETE FROM sessions WHERE user_id = $1 AND id <> $2";
     NOTE_ENDINGS_OF_OLDEST =
         "INSERT INTO endings (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
          WHERE user_id = $1 AND id NOT IN \
-         (SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)";
+         (SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2) \
+         ON CONFLICT (token_id) DO NOTHING";
     END_OLDEST_SESSIONS =
         "DELETE FROM sessions WHERE user_id = $1 AND id NOT IN \
          (SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)";
     NOTE_RENEWAL =
         "INSERT INTO endings (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
-         WHERE id = $1 AND token_id = $2";
+         WHERE id = $1 AND token_id = $2 ON CONFLICT (token_id) DO NOTHING";
     RENEW_SESSION = "UPDATE sessions SET token_id = $3 WHERE id = $1 AND token_id = $2";
     ENDINGS = "SELECT token_id, ended_at FROM endings ORDER BY ended_at";
     FORGET_ENDINGS =
@@ -120,6 +121,9 @@ statements! {
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 LIMIT $2)";
 
     SIZE = "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM sessions)";
+    MOVES = "SELECT id FROM moves";
+    BEGIN_MOVE = "INSERT INTO moves (id) VALUES (1) ON CONFLICT (id) DO NOTHING";
+    END_MOVE = "DELETE FROM moves";
     USER_RECORDS = concat!(
         "SELECT ", user!(), ", u.reset_digest, u.reset_expires_at FROM users u WHERE u.email_key > $1 \
          ORDER BY u.email_key LIMIT $2"

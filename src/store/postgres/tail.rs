@@ -4,7 +4,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Weak},
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use tokio::time::{sleep, timeout};
@@ -17,11 +17,14 @@ use crate::{store::Error, user::UserId};
 const EVERY: Duration = Duration::from_millis(250);
 /// How long it may take to answer before it counts as away.
 const PATIENCE: Duration = Duration::from_millis(1250);
-/// A change bears the time at which its transaction began, and shows when it is committed: for this long it may be
-/// late. What takes longer is announced again.
+/// A change bears the time at which its transaction began, and shows when it is committed: usually it is no later than
+/// this.
 const LATE: Duration = Duration::from_secs(10);
-/// Changes are swept after ten minutes; whoever has not listened for this long may have missed some.
-const MISSED: Duration = Duration::from_secs(5 * 60);
+/// A commit that waited for a standby may be later still, and a new server's clock behind the old one's. Changes are
+/// swept after ten minutes; whoever has not listened for this long may have missed some.
+const VERY_LATE: Duration = Duration::from_secs(9 * 60);
+/// How often that is looked for.
+const LOOK_BACK_EVERY: Duration = Duration::from_secs(60);
 
 /// Within this time every instance obeys a change that another has acknowledged.
 pub(super) const REACHES_ALL_WITHIN: Duration = Duration::from_secs(1);
@@ -30,18 +33,27 @@ pub(super) const REACHES_ALL_WITHIN: Duration = Duration::from_secs(1);
 struct Ear {
     connection: Option<Connection>,
     /// By the clock of the database.
-    listened_at: Option<SystemTime>,
+    listened_at: SystemTime,
+    /// When it was last listened to for very late changes.
+    looked_back: Option<Instant>,
     heard: HashMap<Uuid, SystemTime>,
 }
 
-/// Listens for as long as the engine is in use.
-pub(super) async fn listen(engine: Weak<Engine>) {
-    let mut ear = Ear { connection: None, listened_at: None, heard: HashMap::new() };
+/// Listens for as long as the engine is in use, to what has changed since.
+pub(super) async fn listen(engine: Weak<Engine>, since: SystemTime) {
+    let (looked_back, heard) = (None, HashMap::new());
+    let mut ear = Ear { connection: None, listened_at: since, looked_back, heard };
     while let Some(engine) = engine.upgrade() {
         ear.listen(&engine).await;
         drop(engine);
         sleep(EVERY).await;
     }
+}
+
+/// The time by the clock of the database.
+pub(super) async fn time(db: &Connection) -> Result<SystemTime, Error> {
+    let rows = db.query(sql::TIME, &[]).await?;
+    column(rows.first().ok_or_else(|| Error::Failed("no time".into()))?, 0)
 }
 
 /// Everything that has ended, also what has been heard of already: that does no harm.
@@ -72,17 +84,21 @@ impl Ear {
         }
     }
 
-    async fn ask(&mut self, engine: &Engine) -> Result<(), Error> {
+    async fn ask(&mut self, engine: &Arc<Engine>) -> Result<(), Error> {
         let db = match self.connection.take().filter(|db| engine.connector().is_good(db)) {
             Some(db) => db,
-            None => engine.connector().connect().await?,
+            None => {
+                // It may be another server, with a clock of its own.
+                self.looked_back = None;
+                engine.connector().connect().await?
+            }
         };
         let db = self.connection.insert(db);
-        let rows = db.query(sql::TIME, &[]).await?;
-        let row = rows.first().ok_or_else(|| Error::Failed("no time".into()))?;
-        let now: SystemTime = column(row, 0)?;
-        let since = self.listened_at.unwrap_or(now);
-        let rows = db.query(sql::HEAR, &[(since - LATE).into()]).await?;
+        let now = time(db).await?;
+        let since = self.listened_at;
+        let looks_back = self.looked_back.is_none_or(|at| at.elapsed() > LOOK_BACK_EVERY);
+        let late = if looks_back { VERY_LATE } else { LATE };
+        let rows = db.query(sql::HEAR, &[(since - late).into()]).await?;
         // One row for each token that a change has ended, at least one for each change.
         let mut ended = Vec::new();
         for row in &rows {
@@ -99,15 +115,32 @@ impl Ear {
             }
         }
         engine.endings().add(ended);
-        let is_out_of_order =
-            now < since || now.duration_since(since).is_ok_and(|gap| gap > MISSED);
-        if is_out_of_order {
+        if now < since || now.duration_since(since).is_ok_and(|gap| gap > VERY_LATE / 2) {
             engine.changes().mark_all();
             engine.keys_changed().send_replace(());
-            hear_all_endings(engine, db).await?;
+            tokio::spawn(catch_up(Arc::downgrade(engine)));
         }
-        self.heard.retain(|_, at| *at + 2 * LATE > now && *at <= now);
-        self.listened_at = Some(now);
+        if looks_back {
+            self.looked_back = Some(Instant::now());
+        }
+        self.heard.retain(|_, at| *at + 2 * VERY_LATE > now && *at <= now);
+        self.listened_at = now;
         Ok(())
+    }
+}
+
+/// Hears of all endings, however long that takes: some may have been swept before they were heard of.
+async fn catch_up(engine: Weak<Engine>) {
+    while let Some(engine) = engine.upgrade() {
+        let heard = async {
+            let db = engine.connector().connect().await?;
+            hear_all_endings(&engine, &db).await
+        };
+        match heard.await {
+            Ok(()) => return,
+            Err(error) => tracing::warn!(%error, "cannot read which tokens have ended"),
+        }
+        drop(engine);
+        sleep(10 * EVERY).await;
     }
 }

@@ -62,6 +62,8 @@ impl PostgresUrl {
             None | Some("verify-full") => (SslMode::Require, Security::IssuerAndHost),
             Some("disable") => (SslMode::Disable, Security::Anybody),
             Some("prefer") => (SslMode::Prefer, Security::Anybody),
+            // As in libpq: whoever names certificates wants them looked at.
+            Some("require") if root_certificates.is_some() => (SslMode::Require, Security::Issuer),
             Some("require") => (SslMode::Require, Security::Anybody),
             Some("verify-ca") => (SslMode::Require, Security::Issuer),
             Some(_) => return None,
@@ -187,6 +189,8 @@ mod tests {
         let ca = security("postgres://u@db/app?sslmode=verify-ca&sslrootcert=%2Fca.pem");
         assert_eq!(ca, (SslMode::Require, Security::Issuer));
         assert_eq!(security("postgres://u@db/a?sslmode=require").1, Security::Anybody);
+        let named = "postgres://u@db/a?sslmode=require&sslrootcert=%2Fca.pem";
+        assert_eq!(security(named).1, Security::Issuer);
     }
 
     #[test]

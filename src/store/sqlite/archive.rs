@@ -3,7 +3,10 @@
 use async_trait::async_trait;
 use rusqlite::{Row, params};
 
-use super::{SESSION, SqliteStore, USER, insert_user, limit_of, parsed, session, timestamp, user};
+use super::{
+    SESSION, SqliteStore, USER, endings::end, insert_user, limit_of, parsed, session, timestamp,
+    user,
+};
 use crate::{
     clock::Timestamp,
     reset::ResetDigest,
@@ -90,6 +93,19 @@ impl Archive for SqliteStore {
             .await
     }
 
+    async fn is_unfinished(&self) -> Result<bool, Error> {
+        self.engine.read(|db| db.prepare_cached("SELECT id FROM moves")?.exists([])).await
+    }
+
+    async fn set_unfinished(&self, unfinished: bool) -> Result<(), Error> {
+        let statement = if unfinished {
+            "INSERT INTO moves (id) VALUES (1) ON CONFLICT (id) DO NOTHING"
+        } else {
+            "DELETE FROM moves"
+        };
+        self.engine.write(None, move |db| db.execute(statement, []).map(|_| ())).await
+    }
+
     async fn take_in(&self, batch: Batch) -> Result<(), Error> {
         self.engine
             .write(None, move |db| {
@@ -99,14 +115,7 @@ impl Archive for SqliteStore {
                 for session in &batch.sessions {
                     take_in_session(db, session)?;
                 }
-                let mut add = db.prepare_cached(
-                    "INSERT INTO endings (token_id, ended_at) VALUES (?1, ?2)
-                     ON CONFLICT (token_id) DO NOTHING",
-                )?;
-                for (token, at) in &batch.endings {
-                    add.execute(params![token.to_string(), at.millis()])?;
-                }
-                Ok(())
+                batch.endings.iter().try_for_each(|(token, at)| end(db, *token, *at))
             })
             .await
     }

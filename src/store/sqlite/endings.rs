@@ -7,9 +7,11 @@ use crate::{clock::Timestamp, session::TokenId};
 
 /// Writes down that a token has ended, in the transaction that ends it.
 pub(super) fn end(db: &Connection, token_id: TokenId, now: Timestamp) -> rusqlite::Result<()> {
-    db.prepare_cached("INSERT INTO endings (token_id, ended_at) VALUES (?1, ?2)")?
-        .execute(params![token_id.to_string(), now.millis()])
-        .map(|_| ())
+    db.prepare_cached(
+        "INSERT INTO endings (token_id, ended_at) VALUES (?1, ?2) ON CONFLICT (token_id) DO NOTHING",
+    )?
+    .execute(params![token_id.to_string(), now.millis()])
+    .map(|_| ())
 }
 
 /// The endings with a number above `seen`, which is raised to the last of them.

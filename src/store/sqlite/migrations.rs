@@ -7,6 +7,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/sqlite/0001_users_and_sessions.sql"),
     include_str!("../../../migrations/sqlite/0002_accounts.sql"),
     include_str!("../../../migrations/sqlite/0003_endings.sql"),
+    include_str!("../../../migrations/sqlite/0004_moves.sql"),
 ];
 
 /// Why the schema could not be brought up to date.

@@ -347,16 +347,19 @@ impl Store for SqliteStore {
     async fn sweep(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
         self.engine
             .write(None, move |db| {
-                db.prepare_cached(
-                    "DELETE FROM reset_codes WHERE user_id IN
-                         (SELECT user_id FROM reset_codes WHERE expires_at <= ?1 LIMIT ?2)",
-                )?
-                .execute(params![now.millis(), limit_of(limit)])?;
-                db.prepare_cached(
-                    "DELETE FROM sessions WHERE id IN
-                         (SELECT id FROM sessions WHERE expires_at <= ?1 LIMIT ?2)",
-                )?
-                .execute(params![now.millis(), limit_of(limit)])
+                let codes = db
+                    .prepare_cached(
+                        "DELETE FROM reset_codes WHERE user_id IN
+                             (SELECT user_id FROM reset_codes WHERE expires_at <= ?1 LIMIT ?2)",
+                    )?
+                    .execute(params![now.millis(), limit_of(limit)])?;
+                let sessions = db
+                    .prepare_cached(
+                        "DELETE FROM sessions WHERE id IN
+                             (SELECT id FROM sessions WHERE expires_at <= ?1 LIMIT ?2)",
+                    )?
+                    .execute(params![now.millis(), limit_of(limit)])?;
+                Ok(codes.max(sessions))
             })
             .await
     }

@@ -1,0 +1,87 @@
+//! A move from one database to another that is cut short, and goes on.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use doorward::{
+    Doorward, OpenError, Settings,
+    clock::Timestamp,
+    config::DatabaseUrl,
+    data::DataFolder,
+    migrate::{Error, Place, Progress, migrate},
+    session::{Origin, Session},
+    store::{SqliteStore, Store},
+    token::{Algorithm, SigningKey},
+    user::{Email, Name, User},
+};
+
+const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+
+fn place(folder: &Path) -> (Place, Arc<SqliteStore>) {
+    let shelf = Arc::new(DataFolder::claim(folder).unwrap());
+    let store = Arc::new(SqliteStore::open(&folder.join("doorward.db")).unwrap());
+    (Place { archive: Arc::clone(&store) as _, shelf }, store)
+}
+
+async fn add_users(store: &SqliteStore, count: usize) {
+    for number in 0..count {
+        let email = Email::parse(format!("user{number}@example.com")).unwrap();
+        let user = User::new(Name::parse("Ada".into()).unwrap(), email, None, NOW);
+        let origin = Origin::new([127, 0, 0, 1].into(), "");
+        let session = Session::new(user.id, origin, NOW, Duration::from_secs(60));
+        store.add_user(&user, Some(&session)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_move_that_was_cut_short_goes_on_and_nobody_serves_from_it_before() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (old, store) = place(here.path());
+    old.shelf.keep_first(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
+    add_users(&store, 1200).await;
+
+    let cut = {
+        let (new, _) = place(there.path());
+        let old = Place { archive: Arc::clone(&old.archive), shelf: Arc::clone(&old.shelf) };
+        tokio::spawn(async move {
+            let mut cut_short = |progress: Progress| assert!(progress.done < 1000, "cut");
+            migrate(&old, &new, NOW, &mut cut_short).await.map(drop)
+        })
+    };
+    assert!(cut.await.unwrap_err().is_panic());
+    let settings = Settings {
+        database: DatabaseUrl::Sqlite(there.path().join("doorward.db")),
+        ..Settings::default()
+    };
+    let opened = Doorward::open(settings.clone()).await;
+    assert!(matches!(opened, Err(OpenError::Unfinished(_))));
+    drop(opened);
+
+    let (new, moved) = place(there.path());
+    assert!((500..1200).contains(&new.archive.size().await.unwrap().users), "cut in the middle");
+    let inventory = migrate(&old, &new, NOW, &mut |_| {}).await.unwrap();
+    assert_eq!((inventory.size.users, inventory.size.sessions), (1200, 1200));
+    assert_eq!(moved.users(None, 2000).await.unwrap(), store.users(None, 2000).await.unwrap());
+    let again = migrate(&old, &new, NOW, &mut |_| {}).await;
+    assert!(matches!(again, Err(Error::NotEmpty)), "somebody may use it by now");
+    drop((new, moved));
+    Doorward::open(settings).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_changes_under_a_move_is_noticed() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (old, store) = place(here.path());
+    old.shelf.keep_first(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
+    add_users(&store, 3).await;
+    let (new, moved) = place(there.path());
+    let id = store.users(None, 1).await.unwrap()[0].id;
+    let mut meddle = |progress: Progress| {
+        if progress.step.contains("old") {
+            let moved = Arc::clone(&moved);
+            let meddling = async move { moved.end_sessions(id, NOW).await.unwrap() };
+            tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(meddling));
+        }
+    };
+    let outcome = migrate(&old, &new, NOW, &mut meddle).await;
+    assert!(matches!(outcome, Err(Error::Differs { .. })));
+}
