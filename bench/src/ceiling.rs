@@ -1,4 +1,4 @@
-//! Doorward, and in the same process a bare axum route that receives and answers the same bytes as its guard.
+//! Doorward, and in the same process bare axum routes that receive and answer the same bytes as its own.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use anyhow::Context;
 use axum::{
     Router,
     body::Body,
-    extract::State,
-    http::{HeaderMap, HeaderValue, Response, header},
+    extract::{Path, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode},
     routing::get,
 };
 use doorward::{
@@ -16,21 +16,26 @@ use doorward::{
     log,
     server::{self, Limits},
 };
+use serde_json::json;
 use tokio::net::TcpListener;
+use tokio_postgres::{Client, NoTls, Statement};
+use uuid::Uuid;
 
-/// Serves Doorward and a bare route on two ports, which it prints, until its input ends
+/// Serves Doorward and bare routes on two ports, which it prints, until its input ends
 #[derive(clap::Args)]
 pub(crate) struct Ceiling {
     /// The folder for the database
     folder: PathBuf,
-    /// The id of the user whose guarded answer the bare route gives
-    #[arg(long, default_value = "00000000-0000-4000-8000-000000000000")]
-    user: String,
+    /// PostgreSQL instead, which the bare look-up then asks by itself
+    #[arg(long)]
+    database: Option<String>,
 }
 
 impl Ceiling {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let database = DatabaseUrl::Sqlite(self.folder.join("doorward.db"));
+        let file = format!("sqlite://{}", self.folder.join("doorward.db").display());
+        let database = self.database.as_deref().unwrap_or(&file);
+        let database = DatabaseUrl::parse(database).context("not the URL of a database")?;
         let settings = Settings { database, ..Settings::default() };
         log::start(&settings);
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -41,8 +46,11 @@ impl Ceiling {
         let doorward = Doorward::open(settings).await?;
         let (guarded, bare) = (listen().await?, listen().await?);
         println!("{} {}", guarded.local_addr()?.port(), bare.local_addr()?.port());
-        let app =
-            Router::new().route("/api/auth/guard", get(answer)).with_state(headers(&self.user)?);
+        let mut app =
+            Router::new().route("/api/auth/guard", get(answer)).with_state(admission_headers());
+        if let Some(url) = &self.database {
+            app = app.merge(look_ups(url).await?);
+        }
         tokio::spawn(async move { axum::serve(bare, app).await });
         let input = tokio::task::spawn_blocking(|| std::io::read_to_string(std::io::stdin()));
         let end = async {
@@ -64,16 +72,43 @@ async fn answer(State(headers): State<&'static HeaderMap>) -> Response<Body> {
     response
 }
 
-/// The headers that the guard answers with. `Date` and `Content-Length` are hyper's.
-fn headers(user: &str) -> anyhow::Result<&'static HeaderMap> {
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::VARY, HeaderValue::from_static("Authorization"));
-    headers.insert("x-auth-user-id", HeaderValue::from_str(user)?);
-    headers.insert("x-auth-policy", HeaderValue::from_static("guard"));
-    headers.insert("x-auth-user-name", HeaderValue::from_static(""));
-    headers.insert("x-auth-user-email", HeaderValue::from_static(""));
-    headers.insert("x-request-id", HeaderValue::from_static("0123456789abcdef"));
-    Ok(Box::leak(Box::new(headers)))
+/// The headers that the guard answers with. `Date` is hyper's; a length that axum adds would cost a larger map.
+fn admission_headers() -> &'static HeaderMap {
+    let headers = [
+        ("content-type", "application/json"),
+        ("content-length", "24"),
+        ("cache-control", "no-store"),
+        ("vary", "Authorization"),
+        ("x-auth-user-id", "00000000-0000-4000-8000-000000000000"),
+        ("x-auth-policy", "guard"),
+        ("x-auth-user-name", ""),
+        ("x-auth-user-email", ""),
+        ("x-request-id", "0123456789abcdef"),
+    ];
+    let named = |(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value));
+    Box::leak(Box::new(headers.map(named).into_iter().collect()))
+}
+
+/// A look-up that only asks PostgreSQL: one connection, on which the questions of all requests follow each other
+/// without waiting for answers.
+async fn look_ups(url: &str) -> anyhow::Result<Router> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    tokio::spawn(connection);
+    let question = client.prepare("SELECT id, name FROM users WHERE id = $1").await?;
+    let state: &'static _ = Box::leak(Box::new((client, question)));
+    Ok(Router::new().route("/api/user/{id}", get(look_up)).with_state(state))
+}
+
+async fn look_up(
+    State((client, question)): State<&'static (Client, Statement)>,
+    Path(id): Path<String>,
+) -> Result<Response<Body>, StatusCode> {
+    let id: Uuid = id.parse().map_err(|_| StatusCode::NOT_FOUND)?;
+    let row = client.query_one(question, &[&id]).await.map_err(|_| StatusCode::NOT_FOUND)?;
+    let (id, name): (Uuid, &str) = (row.get(0), row.get(1));
+    let body = json!({ "id": id.to_string(), "name": name }).to_string();
+    let response = Response::builder()
+        .header("content-type", "application/json")
+        .header("x-request-id", "0123456789abcdef");
+    response.body(body.into()).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)
 }

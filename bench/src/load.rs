@@ -98,7 +98,8 @@ impl Run<'_> {
                 let connection = &mut connections[number];
                 while let Some(status) = connection.receive(&mut buffer)? {
                     let now = Instant::now();
-                    if connection.asked >= warm {
+                    self.outcome.answered += 1;
+                    if now >= warm {
                         self.outcome.note(status, now - connection.asked);
                     }
                     if interval.is_some() || self.is_done() {
@@ -167,7 +168,10 @@ impl Connection {
             return Ok(None);
         };
         let head = head + END.len();
-        let length = head + content_length(&self.pieces[..head])?;
+        let Some(length) = body_length(&self.pieces[..head], &self.pieces[head..])? else {
+            return Ok(None);
+        };
+        let length = head + length;
         if self.pieces.len() < length {
             return Ok(None);
         }
@@ -185,15 +189,23 @@ fn status(answer: &[u8]) -> anyhow::Result<u16> {
     digits.and_then(|digits| digits.parse().ok()).context("not an answer")
 }
 
-fn content_length(head: &[u8]) -> anyhow::Result<usize> {
+/// How long a body is, by its head or by its last chunk; none before that has come.
+fn body_length(head: &[u8], body: &[u8]) -> anyhow::Result<Option<usize>> {
+    const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
     let head = str::from_utf8(head)?.to_ascii_lowercase();
+    if head.contains("transfer-encoding: chunked") {
+        return Ok(body.ends_with(LAST_CHUNK).then_some(body.len()));
+    }
     let line = head.lines().find_map(|line| line.strip_prefix("content-length:"));
-    line.and_then(|length| length.trim().parse().ok()).context("an answer without a length")
+    let length = line.and_then(|length| length.trim().parse().ok());
+    length.map(Some).context("an answer without a length")
 }
 
 /// Statuses, and how often each time was measured, in steps of 1 µs up to 20 ms and of 100 µs beyond.
 #[derive(Default)]
 struct Outcome {
+    /// All answers, those before the warm-up was over included.
+    answered: u64,
     statuses: BTreeMap<u16, u64>,
     micros: BTreeMap<u64, u64>,
     fine: Vec<u64>,
@@ -229,6 +241,7 @@ impl Outcome {
             self.micros.keys().next_back().copied().unwrap_or_default()
         };
         json!({
+            "answered": self.answered,
             "requests": count,
             "seconds": took.as_secs_f64(),
             "statuses": self.statuses,

@@ -5,12 +5,14 @@ use std::{
     fmt,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     panic::AssertUnwindSafe,
+    pin::{Pin, pin},
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
 use axum::{
     extract::{ConnectInfo, FromRequestParts, MatchedPath, Request},
+    handler::Handler,
     http::{
         Extensions, HeaderName, HeaderValue, Method, StatusCode,
         header::{USER_AGENT, WWW_AUTHENTICATE},
@@ -19,7 +21,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::poll_immediate};
 use tracing::Instrument;
 
 use super::{Error, asked, error::DECISION_ID};
@@ -34,49 +36,69 @@ pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 pub(super) async fn attend(request: Request, next: Next) -> Response {
     let id = RequestId::next();
     let span = tracing::info_span!("request", %id);
-    watch(id, request, next, |_| false).instrument(span).await
+    watch(id, request, |request| next.run(request), |_| false).instrument(span).await
 }
 
 /// Around a request that is made again and again: success is logged at a level that is usually off.
 pub(super) async fn attend_quietly(request: Request, next: Next) -> Response {
     let id = RequestId::next();
     let span = tracing::info_span!("request", %id);
-    watch(id, request, next, |status| status == StatusCode::OK).instrument(span).await
+    let is_routine = |status| status == StatusCode::OK;
+    watch(id, request, |request| next.run(request), is_routine).instrument(span).await
 }
 
 /// Around a request to a guard, the hot path: whoever is admitted is logged at a level that is usually off, and there
-/// is no span, which would cost more than all the rest of this.
-pub(super) async fn attend_guard(request: Request, next: Next) -> Response {
-    watch(RequestId::next(), request, next, |status| status == StatusCode::OK).await
+/// is neither a span nor a layer, each of which would cost more than all the rest of this.
+#[derive(Clone)]
+pub(super) struct Attended<H>(pub(super) H);
+
+impl<T, S, H> Handler<T, S> for Attended<H>
+where
+    T: 'static,
+    S: Send + Sync + 'static,
+    H: Handler<T, S>,
+{
+    type Future = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+    fn call(self, request: Request, state: S) -> Self::Future {
+        let is_routine = |status| status == StatusCode::OK;
+        let handle = move |request| self.0.call(request, state);
+        Box::pin(watch(RequestId::next(), request, handle, is_routine))
+    }
 }
 
-async fn watch(
+async fn watch<F: Future<Output = Response>>(
     id: RequestId,
     request: Request,
-    next: Next,
+    handle: impl FnOnce(Request) -> F,
     is_routine: fn(StatusCode) -> bool,
 ) -> Response {
     let started = Instant::now();
     let method = known(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
-    let mut response = match tokio::time::timeout(HANDLER_TIMEOUT, answer).await {
+    let mut answer = pin!(AssertUnwindSafe(handle(request)).catch_unwind());
+    // What is ready at once needs no deadline: setting one up costs two looks at the clock.
+    let answer = match poll_immediate(&mut answer).await {
+        Some(answer) => Ok(answer),
+        None => tokio::time::timeout(HANDLER_TIMEOUT, answer).await,
+    };
+    let mut response = match answer {
         Ok(Ok(response)) => response,
         Ok(Err(_panic)) => Error::Internal("a handler panicked".into()).into_response(),
         Err(_) => Error::Unavailable("a handler took too long".into()).into_response(),
     };
     // Only the pattern of a route is logged: what a client puts into a path or query may be a secret.
     let route = route.as_ref().map_or("-", MatchedPath::as_str);
-    let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let micros = || u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     let status = response.status().as_u16();
     if is_routine(response.status()) {
-        tracing::debug!(%id, method, route, status, micros, "answered");
+        tracing::debug!(%id, method, route, status, micros = micros(), "answered");
     } else if response.status() == StatusCode::UNAUTHORIZED {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let (challenge, decision) = (header(WWW_AUTHENTICATE), header(DECISION_ID));
-        tracing::info!(%id, method, route, status, micros, challenge, decision, "refused");
+        tracing::info!(%id, method, route, status, micros = micros(), challenge, decision, "refused");
     } else {
-        tracing::info!(%id, method, route, status, micros, "answered");
+        tracing::info!(%id, method, route, status, micros = micros(), "answered");
     }
     response.headers_mut().insert(REQUEST_ID, id.header());
     response

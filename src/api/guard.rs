@@ -1,16 +1,22 @@
 //! The guards: the two of the service document, and those that the operator declares.
 
+use std::sync::LazyLock;
+
 use axum::{
+    body::Bytes,
     extract::{Request, State},
-    http::{StatusCode, header},
-    response::{IntoResponse, Response},
+    http::{HeaderMap, HeaderValue, header},
+    response::Response,
+    routing::{MethodRouter, any},
 };
+use serde_json::json;
 
 use super::{
     Challenge, Error,
     asked::{Asked, guard_name},
-    body::{AUTHORIZATION, Private},
-    identity::Identity,
+    attend::{Attended, REQUEST_ID},
+    body::{AUTHORIZATION, JSON, NO_STORE},
+    identity::{self, Identity, value},
     only::{Only, identify},
 };
 use crate::{
@@ -25,18 +31,21 @@ pub(super) async fn authenticated(
     State(doorward): State<Doorward>,
     Only(user_id): Only<Authenticated>,
 ) -> Response {
-    let identity = Identity { policy: "guard", user_id: Some(user_id), user: None };
-    admit(&doorward, "You are authenticated.", &identity)
+    const WORDS: &[u8] = br#""You are authenticated.""#;
+    let policy = HeaderValue::from_static("guard");
+    let identity = Identity { policy, user_id: Some(user_id), user: None };
+    admit(&doorward, Bytes::from_static(WORDS), identity)
 }
 
-/// `/api/auth/<segment>`: the action holds the whole user.
-pub(super) async fn designated(
-    State(doorward): State<Doorward>,
-    Only(user): Only<Designated>,
-) -> Response {
-    let policy = &doorward.settings().designated_segment;
-    let identity = Identity { policy, user_id: Some(user.id), user: Some(&user) };
-    admit(&doorward, &format!("You are {}.", doorward.designated().name()), &identity)
+/// `/api/auth/<segment>`: the action holds the whole user. What it says is made once.
+pub(super) fn designated(doorward: &Doorward) -> MethodRouter<Doorward> {
+    let words = json!(format!("You are {}.", doorward.designated().name()));
+    let words = Bytes::from(words.to_string());
+    let policy = value(&doorward.settings().designated_segment);
+    any(Attended(async move |State(doorward): State<Doorward>, Only(user): Only<Designated>| {
+        let identity = Identity { policy, user_id: Some(user.id), user: Some(&user) };
+        admit(&doorward, words, identity)
+    }))
 }
 
 /// `/api/auth/<guard>` for a declared guard, and `/api/auth/<guard>/<path>`, as proxies ask that put the guarded path
@@ -91,17 +100,32 @@ fn judge(
 
 fn pass(doorward: &Doorward, guard: &Guard, caller: Option<&Caller>) -> Response {
     let user = caller.map(|caller| &*caller.user);
+    const WORDS: &[u8] = br#""You may pass.""#;
     let identity = Identity {
-        policy: &guard.name,
+        policy: value(&guard.name),
         user_id: user.map(|user| user.id),
         user: user.filter(|_| guard.grant == Grant::User),
     };
-    admit(doorward, "You may pass.", &identity)
+    admit(doorward, Bytes::from_static(WORDS), identity)
 }
 
-fn admit(doorward: &Doorward, words: &str, identity: &Identity<'_>) -> Response {
-    let mut response = Private(StatusCode::OK, words).into_response();
-    response.headers_mut().insert(header::VARY, AUTHORIZATION);
+/// The headers of an admission, all of them: to replace a value in a copy costs less than to add one.
+static ADMISSION: LazyLock<HeaderMap> = LazyLock::new(|| {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, JSON);
+    headers.insert(header::CACHE_CONTROL, NO_STORE);
+    headers.insert(header::VARY, AUTHORIZATION);
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static(""));
+    headers.insert(REQUEST_ID, HeaderValue::from_static(""));
+    identity::write_nobody(&mut headers);
+    headers
+});
+
+fn admit(doorward: &Doorward, words: Bytes, identity: Identity<'_>) -> Response {
+    let length = HeaderValue::from(words.len());
+    let mut response = Response::new(words.into());
+    *response.headers_mut() = ADMISSION.clone();
+    response.headers_mut().insert(header::CONTENT_LENGTH, length);
     identity.write(response.headers_mut(), &doorward.settings().identity_headers);
     response
 }

@@ -14,7 +14,7 @@ use crate::{
 /// Whoever was admitted, as far as the guarded side may know.
 pub(super) struct Identity<'a> {
     /// The guard.
-    pub(super) policy: &'a str,
+    pub(super) policy: HeaderValue,
     /// None for somebody unknown whom a guard admitted all the same.
     pub(super) user_id: Option<UserId>,
     /// None where only the id is granted.
@@ -22,28 +22,47 @@ pub(super) struct Identity<'a> {
 }
 
 impl Identity<'_> {
-    pub(super) fn write(&self, headers: &mut HeaderMap, others: &[IdentityHeaders]) {
-        let id = self.user_id.map_or(HeaderValue::from_static(""), |id| value(&id.to_string()));
-        let name = self.user.map_or("", |user| user.name.as_str());
-        let email = self.user.map_or("", |user| user.email.as_str());
+    /// Writes into headers that already tell of nobody.
+    pub(super) fn write(self, headers: &mut HeaderMap, others: &[IdentityHeaders]) {
+        let id = self.user_id.map_or(NOTHING, id_value);
         let [id_header, policy_header, name_header, email_header] = X_AUTH;
-        headers.insert(id_header, id.clone());
-        headers.insert(policy_header, value(self.policy));
-        headers.insert(name_header, value(name));
-        headers.insert(email_header, value(email));
-        for set in others {
-            let [id_header, name_header, email_header, groups_header] = match set {
-                IdentityHeaders::Remote => REMOTE,
-                IdentityHeaders::XAuthRequest => X_AUTH_REQUEST,
-            };
-            let groups: Vec<_> = self.user.iter().flat_map(|user| user.roles.iter()).collect();
-            headers.insert(id_header, id.clone());
-            headers.insert(name_header, value(name));
-            headers.insert(email_header, value(email));
-            headers.insert(groups_header, value(&groups.join(",")));
+        headers.insert(policy_header, self.policy);
+        if let Some(user) = self.user {
+            headers.insert(name_header, value(user.name.as_str()));
+            headers.insert(email_header, value(user.email.as_str()));
         }
+        for set in others {
+            write_set(set, headers, &id, self.user);
+        }
+        headers.insert(id_header, id);
     }
 }
+
+fn write_set(
+    set: &IdentityHeaders,
+    headers: &mut HeaderMap,
+    id: &HeaderValue,
+    user: Option<&User>,
+) {
+    let [id_header, name_header, email_header, groups_header] = match set {
+        IdentityHeaders::Remote => REMOTE,
+        IdentityHeaders::XAuthRequest => X_AUTH_REQUEST,
+    };
+    let groups: Vec<_> = user.iter().flat_map(|user| user.roles.iter()).collect();
+    headers.insert(id_header, id.clone());
+    headers.insert(name_header, user.map_or(NOTHING, |user| value(user.name.as_str())));
+    headers.insert(email_header, user.map_or(NOTHING, |user| value(user.email.as_str())));
+    headers.insert(groups_header, value(&groups.join(",")));
+}
+
+/// The headers that every admission has, as for somebody unknown.
+pub(super) fn write_nobody(headers: &mut HeaderMap) {
+    for name in X_AUTH {
+        headers.insert(name, NOTHING);
+    }
+}
+
+const NOTHING: HeaderValue = HeaderValue::from_static("");
 
 const X_AUTH: [HeaderName; 4] = [
     HeaderName::from_static("x-auth-user-id"),
@@ -67,18 +86,23 @@ const X_AUTH_REQUEST: [HeaderName; 4] = [
 /// Everything beyond printable ASCII is encoded, and `%` itself, so that decoding gives back what was meant.
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
-fn value(text: &str) -> HeaderValue {
-    let plain = |b: u8| b.is_ascii_graphic() && b != b'%' || b == b' ';
+pub(super) fn value(text: &str) -> HeaderValue {
     if text.is_empty() {
-        return HeaderValue::from_static("");
+        return NOTHING;
     }
-    if text.bytes().all(plain)
+    // All bytes are looked at whatever is found, which the compiler turns into a few wide comparisons.
+    let special = |b: u8| (b < b' ') | (b > b'~') | (b == b'%');
+    if !text.bytes().fold(false, |found, b| found | special(b))
         && let Ok(value) = HeaderValue::from_str(text)
     {
         return value;
     }
     let encoded = utf8_percent_encode(text, ENCODED).to_string();
     HeaderValue::try_from(encoded).expect("what is encoded is printable ASCII")
+}
+
+fn id_value(id: UserId) -> HeaderValue {
+    HeaderValue::try_from(id.to_string()).expect("an id is letters, digits and hyphens")
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ use axum::{
     routing::{any, delete, get, post},
 };
 
+use self::attend::Attended;
 pub(crate) use self::{attend::REQUEST_ID, error::plain_body};
 pub use self::{
     attend::RequestId,
@@ -75,22 +76,19 @@ pub fn routes(doorward: Doorward) -> Router {
 /// below their own, because some put the guarded path there.
 fn guards(doorward: &Doorward) -> Router<Doorward> {
     let designated = doorward.settings().designated_segment.as_str();
-    let built_in = [("guard", any(guard::authenticated)), (designated, any(guard::designated))];
+    let built_in =
+        [("guard", any(Attended(guard::authenticated))), (designated, guard::designated(doorward))];
     // A route by name costs less than one with a parameter, which guards have that are declared later.
     let in_force = doorward.guards();
     let names = in_force.iter().map(|guard| guard.name.as_str()).chain(["{guard}"]);
-    let declared = names.map(|name| (name, any(guard::declared)));
-    built_in
-        .into_iter()
-        .chain(declared)
-        .fold(Router::new(), |router, (guard, door)| {
-            let path = format!("/api/auth/{guard}");
-            router
-                .route(&path, door.clone())
-                .route(&format!("{path}/"), door.clone())
-                .route(&format!("{path}/{{*tail}}"), door)
-        })
-        .layer(from_fn(attend::attend_guard))
+    let declared = names.map(|name| (name, any(Attended(guard::declared))));
+    built_in.into_iter().chain(declared).fold(Router::new(), |router, (guard, door)| {
+        let path = format!("/api/auth/{guard}");
+        router
+            .route(&path, door.clone())
+            .route(&format!("{path}/"), door.clone())
+            .route(&format!("{path}/{{*tail}}"), door)
+    })
 }
 
 /// The whole service: the routes, and an answer to everything else.

@@ -98,11 +98,13 @@ pub(super) fn credentials<'h>(
     if values.next().is_some() {
         return Err(Challenge::InvalidToken);
     }
-    let value = value.to_str().map_err(|_| Challenge::InvalidToken)?;
-    let (scheme, said) = value.split_once(' ').unwrap_or((value, ""));
-    if !scheme.eq_ignore_ascii_case(expected) {
+    let value = value.as_bytes();
+    let (scheme, said) =
+        value.split_at(value.iter().position(|b| *b == b' ').unwrap_or(value.len()));
+    if !scheme.eq_ignore_ascii_case(expected.as_bytes()) {
         return Err(Challenge::NoCredentials);
     }
+    let said = str::from_utf8(said).map_err(|_| Challenge::InvalidToken)?;
     Ok(said.trim_start_matches(' '))
 }
 

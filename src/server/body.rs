@@ -18,11 +18,9 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn new(body: Incoming, connection: &Arc<Connection>) -> Self {
-        if body.is_end_stream() {
-            connection.enter(Phase::Answering);
-        }
-        Self { body, connection: Arc::clone(connection) }
+    pub(super) fn new(body: Incoming, connection: Arc<Connection>) -> Self {
+        connection.enter(Phase::Body);
+        Self { body, connection }
     }
 }
 

@@ -12,7 +12,11 @@ use axum::{
     extract::ConnectInfo,
     http::{Request, StatusCode},
 };
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    body::{Body as _, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::rt::TokioIo;
 use tokio::{
     io::AsyncWriteExt,
@@ -23,7 +27,7 @@ use tower_service::Service;
 
 use self::{
     body::Watched,
-    watch::{Connections, Phase, Seat},
+    watch::{Connection, Connections, Phase, Seat},
     wire::Wire,
 };
 
@@ -129,8 +133,7 @@ async fn attend(
         let connection = seat.connection();
         let mut app = app.clone();
         async move {
-            connection.enter(Phase::Body);
-            let mut request = request.map(|body| Body::new(Watched::new(body, &connection)));
+            let mut request = request.map(|body| watched(body, &connection));
             request.extensions_mut().insert(ConnectInfo(peer));
             let response = app.call(request).await;
             connection.enter(Phase::Idle);
@@ -140,6 +143,7 @@ async fn attend(
     let mut serving = http.serve_connection(TokioIo::new(wire), service);
     loop {
         tokio::select! {
+            biased;
             // Whatever ends it (a reset, a malformed request, the end), the client has been told or is gone.
             _ = &mut serving => return,
             () = seat.asked_to_leave() => {}
@@ -156,6 +160,15 @@ async fn attend(
             _ => return,
         }
     }
+}
+
+/// Most requests have no body, and nothing to watch.
+fn watched(body: Incoming, connection: &Arc<Connection>) -> Body {
+    if body.is_end_stream() {
+        connection.enter(Phase::Answering);
+        return Body::empty();
+    }
+    Body::new(Watched::new(body, Arc::clone(connection)))
 }
 
 async fn tell_and_close(mut stream: TcpStream, status: StatusCode) {

@@ -32,6 +32,7 @@ pub(super) enum Phase {
 pub(super) struct Connections {
     limits: Limits,
     started: Instant,
+    clock: Arc<Rounds>,
     open: Mutex<HashMap<u64, Arc<Connection>>>,
     last_id: AtomicU64,
     /// How many have been asked to make room and are still there.
@@ -48,6 +49,7 @@ impl Connections {
         Arc::new(Self {
             limits,
             started: Instant::now(),
+            clock: Arc::default(),
             open: Mutex::default(),
             last_id: AtomicU64::new(0),
             leaving: AtomicUsize::new(0),
@@ -63,7 +65,7 @@ impl Connections {
         {
             self.make_room();
         }
-        let connection = Arc::new(Connection::new(self.started));
+        let connection = Arc::new(Connection::new(Arc::clone(&self.clock)));
         let id = self.last_id.fetch_add(1, Ordering::Relaxed);
         self.open().insert(id, Arc::clone(&connection));
         Seat { id, connection, connections: Arc::clone(self) }
@@ -73,10 +75,13 @@ impl Connections {
     pub(super) fn make_room(&self) {
         let at_once = (self.limits.connections / 64).max(1);
         let open = self.open();
+        // Of those that fell silent in the same round, the oldest connection goes first.
         let mut silent: Vec<_> = open
-            .values()
-            .filter(|connection| connection.phase() != Phase::Answering && !connection.is_leaving())
-            .map(|connection| (connection.since(), connection))
+            .iter()
+            .filter(|(_, connection)| {
+                connection.phase() != Phase::Answering && !connection.is_leaving()
+            })
+            .map(|(id, connection)| ((connection.since(), id), connection))
             .collect();
         let at_once = at_once.min(silent.len());
         if at_once > 0 {
@@ -93,23 +98,30 @@ impl Connections {
     pub(super) async fn watch(&self) {
         loop {
             tokio::time::sleep(Self::ROUND).await;
-            let now = Instant::now();
+            self.begin_round();
             for connection in self.open().values() {
-                if self.time_is_up(connection, now) {
+                if self.time_is_up(connection) {
                     connection.leave.notify_one();
                 }
             }
         }
     }
 
-    fn time_is_up(&self, connection: &Connection, now: Instant) -> bool {
+    fn begin_round(&self) {
+        let round = self.started.elapsed().as_millis() / Self::ROUND.as_millis();
+        self.clock.0.store(u64::try_from(round).unwrap_or(u64::MAX >> 3), Ordering::Relaxed);
+    }
+
+    fn time_is_up(&self, connection: &Connection) -> bool {
         let allowed = match connection.phase() {
             Phase::Head => self.limits.head,
             Phase::Writing => self.limits.write,
             Phase::Idle => self.limits.idle,
             Phase::Body | Phase::Answering => return false,
         };
-        now.duration_since(connection.since()) >= allowed
+        // Its round may have been almost over when the phase began: nobody has less than the whole time.
+        let rounds = self.clock.now().saturating_sub(connection.since() + 1);
+        u128::from(rounds) * Self::ROUND.as_millis() >= allowed.as_millis()
     }
 
     /// Asks everybody to leave: at once, or after the answer that is being made.
@@ -172,10 +184,20 @@ impl Drop for Seat {
     }
 }
 
+/// The time in rounds of the watch. Reading a real clock four times a request would cost as much as routing it.
+#[derive(Default)]
+struct Rounds(AtomicU64);
+
+impl Rounds {
+    fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// What one connection is doing, and since when.
 pub(super) struct Connection {
-    started: Instant,
-    /// Milliseconds from `started` to the beginning of the phase, and the phase in the lowest three bits.
+    clock: Arc<Rounds>,
+    /// The round in which the phase began, and the phase in the lowest three bits.
     doing: AtomicU64,
     leave: Notify,
     /// Whether it has been asked to make room; nobody is asked twice.
@@ -183,9 +205,9 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    fn new(started: Instant) -> Self {
+    fn new(clock: Arc<Rounds>) -> Self {
         let connection = Self {
-            started,
+            clock,
             doing: AtomicU64::new(0),
             leave: Notify::new(),
             leaving: AtomicBool::new(false),
@@ -195,8 +217,7 @@ impl Connection {
     }
 
     pub(super) fn enter(&self, phase: Phase) {
-        let since = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX >> 3);
-        self.doing.store(since << 3 | phase as u64, Ordering::Relaxed);
+        self.doing.store(self.clock.now() << 3 | phase as u64, Ordering::Relaxed);
     }
 
     pub(super) fn phase(&self) -> Phase {
@@ -213,8 +234,8 @@ impl Connection {
         self.leaving.load(Ordering::Relaxed)
     }
 
-    fn since(&self) -> Instant {
-        self.started + Duration::from_millis(self.doing.load(Ordering::Relaxed) >> 3)
+    fn since(&self) -> u64 {
+        self.doing.load(Ordering::Relaxed) >> 3
     }
 }
 
@@ -240,6 +261,7 @@ mod tests {
             seat.connection.enter(phase);
             seats.push(seat);
             tokio::time::advance(Duration::from_secs(1)).await;
+            connections.begin_round();
         }
         let _newcomer = connections.seat();
         let asked: Vec<_> = seats.iter().map(asked).collect();
@@ -257,22 +279,42 @@ mod tests {
         assert_eq!((connections.count(), connections.leaving.load(Ordering::Relaxed)), (0, 0));
     }
 
+    #[tokio::test]
+    async fn of_those_silent_since_the_same_round_the_oldest_goes() {
+        let connections = connections(3);
+        let seats = [connections.seat(), connections.seat(), connections.seat()];
+        let _newcomer = connections.seat();
+        assert_eq!(seats.each_ref().map(asked), [true, false, false]);
+    }
+
+    /// How long a connection may stay in a phase that begins in the middle of a round.
+    async fn time_in(phase: Phase) -> Option<Duration> {
+        let connections = connections(10);
+        tokio::time::advance(Connections::ROUND * 3 / 2).await;
+        connections.begin_round();
+        let seat = connections.seat();
+        seat.connection.enter(phase);
+        let began = Instant::now();
+        tokio::time::advance(Connections::ROUND / 2).await;
+        while began.elapsed() < Duration::from_secs(600) {
+            connections.begin_round();
+            if connections.time_is_up(&seat.connection) {
+                return Some(began.elapsed());
+            }
+            tokio::time::advance(Connections::ROUND).await;
+        }
+        None
+    }
+
     #[tokio::test(start_paused = true)]
     async fn every_phase_but_answering_has_its_time() {
         for (phase, seconds) in [(Phase::Head, 10), (Phase::Writing, 10), (Phase::Idle, 75)] {
-            let connections = connections(10);
-            let seat = connections.seat();
-            seat.connection.enter(phase);
-            let time = Duration::from_secs(seconds);
-            let just_before = Instant::now() + time - Duration::from_millis(1);
-            assert!(!connections.time_is_up(&seat.connection, just_before), "{phase:?}");
-            assert!(connections.time_is_up(&seat.connection, Instant::now() + time), "{phase:?}");
+            let least = Duration::from_secs(seconds);
+            let time = time_in(phase).await.unwrap();
+            assert!((least..least + 2 * Connections::ROUND).contains(&time), "{phase:?}: {time:?}");
         }
-        let connections = connections(10);
-        let seat = connections.seat();
-        seat.connection.enter(Phase::Answering);
-        let much_later = Instant::now() + Duration::from_secs(3600);
-        assert!(!connections.time_is_up(&seat.connection, much_later));
+        assert_eq!(time_in(Phase::Answering).await, None);
+        assert_eq!(time_in(Phase::Body).await, None);
     }
 
     #[tokio::test]
