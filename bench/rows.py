@@ -1,0 +1,393 @@
+"""What is measured, one function for each part of the table."""
+
+import json
+import statistics
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import build
+import peers
+from measure import (
+    DOORWARD,
+    HOST,
+    LOGIN_CONNECTIONS,
+    PASSWORD,
+    SERVER_CORE,
+    TOOL,
+    WORK,
+    Doorward,
+    Load,
+    PostgreSQL,
+    Process,
+    Rounds,
+    ask,
+    free_port,
+    note,
+    output,
+    pinned,
+    plain_environment,
+    register,
+    request,
+    settings,
+)
+
+BENCH = Path(__file__).resolve().parent
+GUARD, NAME_GUARD, LOGIN = "/api/auth/guard", "/api/auth/miles", "/api/auth/login"
+# The npm package carries the sources of the reference implementation.
+REFERENCE = "argon2@0.45.1"
+STORM_RATE = 400
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much time is spent."""
+
+    rounds: int
+    seconds: float
+    starts: int
+    users: int
+
+
+FULL = Effort(rounds=9, seconds=2.0, starts=20, users=1_000_000)
+QUICK = Effort(rounds=3, seconds=1.0, starts=5, users=100_000)
+
+
+def rate(result):
+    return result.rate
+
+
+def cpu(result):
+    return result.cpu
+
+
+# --- guards ----------------------------------------------------------------------------------------------------------
+
+
+def guards(report, effort):
+    note("guarded GET against a bare route")
+    folder = WORK / "ceiling"
+    folder.mkdir()
+    with Process([TOOL, "ceiling", folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        guarded, bare = map(int, server.line().split())
+        user = register(guarded, "miles@example.com", "Miles Davis")
+        same_bytes(guarded, bare, request("GET", GUARD, token=user["token"]))
+        asked = {
+            "bare": Load(bare, [request("GET", GUARD, token=user["token"])]),
+            "guard": Load(guarded, [request("GET", GUARD, token=user["token"])]),
+            "name": Load(guarded, [request("GET", NAME_GUARD, token=user["token"])]),
+        }
+        contenders = {
+            name: lambda load=load: load.run(effort.seconds, server=server, warm_up=0.2) for name, load in asked.items()
+        }
+        rounds = Rounds(contenders).run(effort.rounds)
+    report.section(
+        "Guarded GET against a bare axum route",
+        "One process, one core, 64 connections, the same bytes in both directions; SQLite, default settings.",
+    )
+    for name, label in [("bare", "bare route"), ("guard", "guard"), ("name", "name policy")]:
+        figures = f"{rounds.median(name, rate):,.0f}/s, {rounds.median(name, cpu):.2f} µs of CPU"
+        p50, p99, p999 = (rounds.median(name, lambda r, q=q: getattr(r, q)) / 1000 for q in ("p50", "p99", "p999"))
+        report.add(label, f"{figures}; p50 {p50:.2f}, p99 {p99:.2f}, p99.9 {p999:.2f} ms")
+    report.at_least("guard, throughput against bare", rounds.ratio("guard", "bare", rate), 0.92)
+    report.at_most("guard, CPU against bare", rounds.ratio("guard", "bare", cpu), 1.08, "x", digits=2)
+    report.at_least("name policy, throughput against guard", rounds.ratio("name", "guard", rate), 0.97)
+    bars = [(label, rounds.median(name, cpu)) for name, label in [("bare", "bare route"), ("guard", "guard"), ("name", "name policy")]]
+    report.plot("guard", "CPU time of one request", "µs", bars)
+
+
+def same_bytes(ours, bare, asked):
+    """A bare route must put on the wire what ours does: the same headers and lengths, the same body."""
+    answers = [ask(port, asked) for port in (ours, bare)]
+    shapes = [
+        (status, sorted((line.split(":")[0].lower(), len(line)) for line in head.splitlines()[1:]), body)
+        for status, head, body in answers
+    ]
+    if shapes[0] != shapes[1]:
+        sys.exit(f"bench: the bare route does not answer as ours does: {shapes}")
+
+
+# --- hashing ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Hashed:
+    """What a program that only hashes prints."""
+
+    rate: float
+    cpu_ms: float
+    hash: str
+
+    @staticmethod
+    def by(*command):
+        # As far behind other programs as Doorward's hashing threads are.
+        return Hashed(**json.loads(output(*pinned(SERVER_CORE, *command, niceness=19))))
+
+
+def alone(seconds):
+    return Hashed.by(TOOL, "hash", "--seconds", seconds)
+
+
+def reference(report, effort):
+    note("Argon2id against its reference in C")
+    program = build_reference()
+    contenders = {
+        "ours": lambda: alone(effort.seconds / 2),
+        "reference": lambda: Hashed.by(program, effort.seconds / 2),
+    }
+    rounds = Rounds(contenders).run(effort.rounds)
+    if len({result.hash for results in rounds.results.values() for result in results}) != 1:
+        sys.exit("bench: the two implementations do not agree")
+    report.section(
+        "Argon2id against the reference in C",
+        f"19 MiB, 2 passes, one lane, memory kept, one core; `opt.c` of npm {REFERENCE} by `cc -O3 -march=native`. Both give the same hash.",
+    )
+
+    def millis(result):
+        return result.cpu_ms
+
+    report.add("reference in C", f"{rounds.median('reference', millis):.1f} ms of CPU")
+    report.add("Doorward's", f"{rounds.median('ours', millis):.1f} ms of CPU")
+    report.at_least("speed against the reference", rounds.ratio("reference", "ours", millis), 0.9)
+
+
+def build_reference():
+    folder = WORK / "reference"
+    folder.mkdir()
+    output("npm", "pack", "--silent", REFERENCE, cwd=folder)
+    with tarfile.open(next(folder.glob("*.tgz"))) as archive:
+        archive.extractall(folder, filter="data")
+    source = folder / "package" / "argon2"
+    files = [source / "src" / name for name in ("argon2.c", "core.c", "opt.c", "encoding.c", "blake2/blake2b.c")]
+    includes = [f"-I{source / 'include'}", f"-I{source / 'src'}"]
+    program = folder / "argon2-reference"
+    flags = ["-O3", "-march=native", "-DARGON2_NO_THREADS"]
+    output("cc", *flags, *includes, "-o", str(program), str(BENCH / "reference" / "argon2.c"), *map(str, files))
+    return program
+
+
+def build_slow_flush():
+    library = WORK / "slow_flush.so"
+    source = BENCH / "reference" / "slow_flush.c"
+    output("cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl")
+    return library
+
+
+def hashing(report, effort):
+    note("login and registration against Argon2id alone")
+    report.section(
+        "Login and registration against Argon2id alone",
+        "One core, 32 connections, every write flushed before it is answered; the same library with the same cost alone on the core.",
+        "The slow disk adds 2 ms to each flush, by a library that is preloaded.",
+    )
+    slow = {"LD_PRELOAD": str(build_slow_flush()), "SLOW_FLUSH_MICROS": "2000"}
+    for label, environment, goals in [("", {}, (0.97, 0.95)), (", slow disk", slow, (0.9, 0.9))]:
+        with Doorward(WORK / f"hashing{len(environment)}", **environment) as server:
+            rounds = login_rounds(server, effort)
+        hashes = rounds.median("alone", rate)
+        if not label:
+            report.add("Argon2id alone", f"{hashes:.1f}/s, {rounds.median('alone', lambda r: r.cpu_ms):.2f} ms of CPU")
+        for name, goal in zip(("login", "register"), goals, strict=True):
+            more = f" ({rounds.median(name, rate):.1f}/s of {hashes:.1f}/s, {rounds.median(name, cpu) / 1000:.2f} ms of CPU)"
+            report.at_least(f"{name}{label}", rounds.ratio(name, "alone", rate), goal, more)
+
+
+def login_rounds(server, effort):
+    emails = [f"storm-{number}@example.com" for number in range(LOGIN_CONNECTIONS)]
+    for email in emails:
+        server.sign_up(email)
+    logins = Load(server.port, login_requests(emails), connections=LOGIN_CONNECTIONS)
+    fresh = iter(range(1 << 30))
+
+    def registrations():
+        # More than can be answered in the time.
+        names = [f"new-{next(fresh)}@example.com" for _ in range(int(effort.seconds * 2000))]
+        forms = [{"name": "Ada Lovelace", "email": email, "password": PASSWORD} for email in names]
+        requests = [request("POST", "/api/user", fields=form) for form in forms]
+        load = Load(server.port, requests, connections=LOGIN_CONNECTIONS, expect=201)
+        return load.run(effort.seconds, server=server, warm_up=0.5)
+
+    contenders = {
+        "alone": lambda: alone(effort.seconds),
+        "login": lambda: logins.run(effort.seconds, server=server, warm_up=0.5),
+        "register": registrations,
+    }
+    return Rounds(contenders).run(effort.rounds)
+
+
+def login_requests(emails):
+    return [request("POST", LOGIN, fields={"email": email, "password": PASSWORD}) for email in emails]
+
+
+# --- the storm -------------------------------------------------------------------------------------------------------
+
+
+def storm(report, effort):
+    note("guards in a login storm")
+    seconds = effort.seconds * 3
+    with Doorward(WORK / "storm") as server:
+        idle = settled_memory(server)
+        token = server.sign_up("guarded@example.com")["token"]
+        emails = [f"storm-{number}@example.com" for number in range(LOGIN_CONNECTIONS)]
+        for email in emails:
+            server.sign_up(email)
+        guard = Load(server.port, [request("GET", GUARD, token=token)], connections=8)
+        logins = Load(server.port, login_requests(emails), connections=LOGIN_CONNECTIONS)
+        quiet_logins = logins.run(seconds, warm_up=0.5).rate
+
+        def stormy():
+            storming = logins.start(seconds + 0.5, warm_up=0.5)
+            answered = guard.run(seconds - 0.5, rate=STORM_RATE, warm_up=0.5)
+            return answered, logins.finish(storming)
+
+        def quiet():
+            return guard.run(seconds - 0.5, rate=STORM_RATE, warm_up=0.5), None
+
+        rounds = Rounds({"quiet": quiet, "storm": stormy}).run(max(3, effort.rounds // 2))
+        peak = server.peak_rss()
+
+    def p99(result):
+        return result[0].p99 / 1000
+
+    report.section(
+        "Guards in a login storm",
+        f"The guard is asked {STORM_RATE} times a second by 8 connections while 32 others log in; all of Doorward on one core.",
+    )
+    for name in ("quiet", "storm"):
+        p50, tail = (rounds.median(name, lambda r, q=q: getattr(r[0], q)) / 1000 for q in ("p50", "p999"))
+        report.add(f"guard, {name}", f"p50 {p50:.2f}, p99 {rounds.median(name, p99):.2f}, p99.9 {tail:.2f} ms")
+    report.at_most("guard p99 in the storm", rounds.median("storm", p99), 2, " ms", digits=2)
+    report.at_most("guard p99, storm against quiet", rounds.ratio("storm", "quiet", p99), 2, "x", digits=2)
+    logged_in = rounds.median("storm", lambda result: result[1].rate)
+    report.add("logins in the storm", f"{logged_in:.1f}/s, {logged_in / quiet_logins:.2f}x of those without guards")
+    report.at_most("memory when idle", idle, 12, " MiB")
+    bound = idle + 20 + 10
+    report.add("memory in the storm", f"{peak:.1f} MiB", f"<= {bound:.1f} MiB", peak <= bound)
+    bars = [(f"p99, {name}", rounds.median(name, p99)) for name in ("quiet", "storm")]
+    report.plot("storm", "Guard while 32 connections log in", "ms", bars)
+
+
+def settled_memory(server):
+    ask(server.port, request("GET", "/api/user/x"))
+    return server.rss()
+
+
+# --- start and growth ------------------------------------------------------------------------------------------------
+
+
+def growth(report, effort):
+    note(f"from 1,000 to {effort.users:,} users")
+    small, ids_of_small = fill(WORK / "small", 1000)
+    large, ids_of_large = fill(WORK / "large", effort.users)
+    report.section(
+        "Start, and growth with the number of users",
+        f"1,000 against {effort.users:,} users, each with a session; two servers that take turns on one core.",
+    )
+    empty = statistics.median(start(WORK / f"empty-{number}") for number in range(effort.starts))
+    full = statistics.median(start(large) for _ in range(effort.starts))
+    report.at_most("start to first answer, empty", empty, 20, " ms")
+    report.at_most(f"start to first answer, {effort.users:,} users", full, 50, " ms")
+
+    with Doorward(small) as one, Doorward(large) as many:
+        contenders = {}
+        for size, server, ids in [("small", one, ids_of_small), ("large", many, ids_of_large)]:
+            token = server.sign_up("guarded@example.com")["token"]
+            loads = {
+                "guard": Load(server.port, [request("GET", GUARD, token=token)]),
+                "look-up": Load(server.port, [request("GET", f"/api/user/{id}") for id in ids]),
+                "login": Load(server.port, login_requests(spread_emails(len(ids), size, effort)), connections=8),
+            }
+            for name, load in loads.items():
+                contenders[name, size] = lambda load=load, server=server: load.run(effort.seconds, server=server)
+        rounds = Rounds(contenders).run(effort.rounds)
+        readers = {"small": lambda: read_alone(small, ids_of_small), "large": lambda: read_alone(large, ids_of_large)}
+        bare = Rounds(readers).run(3)
+    for name in ("guard", "look-up", "login"):
+        ratio = rounds.ratio((name, "large"), (name, "small"), cpu)
+        figures = [rounds.median((name, size), cpu) for size in ("small", "large")]
+        beyond = (ratio - 1) / 3 + ratio
+        more = f" ({figures[0]:,.1f} to {figures[1]:,.1f} µs of CPU; 10 million by extrapolation {beyond:.2f}x)"
+        report.at_most(f"{name}, cost from 1,000 users on", ratio, 1.2, "x", more, digits=2)
+    selects = [bare.median(size, float) for size in ("small", "large")]
+    report.add("a user read by id with rusqlite alone", f"{selects[0]:.1f} to {selects[1]:.1f} µs")
+    bars = [(f"{name}, {size}", rounds.median((name, size), cpu)) for name in ("guard", "look-up") for size in ("small", "large")]
+    report.plot("growth", f"CPU time of one request, 1,000 and {effort.users:,} users", "µs", bars)
+
+
+def read_alone(folder, ids):
+    command = pinned(SERVER_CORE, TOOL, "select", folder / "doorward.db", "--seconds", 0.5)
+    return float(output(*command, input=" ".join(ids)))
+
+
+def spread_emails(count, size, effort):
+    users = 1000 if size == "small" else effort.users
+    return [f"user-{number}@example.com" for number in range(0, users, max(1, users // count))]
+
+
+def fill(folder, users):
+    """A database that Doorward has made, with users added to it; returns some of their ids."""
+    with Doorward(folder) as server:
+        server.sign_up("first@example.com")
+    return folder, output(TOOL, "fill", folder / "doorward.db", "--users", str(users)).split()
+
+
+def start(folder):
+    """Milliseconds from launch to the first answer, on the core for servers."""
+    folder.mkdir(exist_ok=True)
+    port = free_port()
+    command = pinned(SERVER_CORE, DOORWARD)
+    environment = plain_environment() | settings(folder, port)
+    return float(output(TOOL, "start", f"{HOST}:{port}", "--", *command, cwd=folder, env=environment))
+
+
+# --- PostgreSQL ------------------------------------------------------------------------------------------------------
+
+
+def postgres(report, effort):
+    note("PostgreSQL")
+    folder = WORK / "on-sqlite"
+    folder.mkdir()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with (
+        PostgreSQL() as database,
+        Process([TOOL, "ceiling", folder], **pipes) as on_sqlite,
+        Process([TOOL, "ceiling", folder, "--database", database.url()], **pipes) as on_postgres,
+    ):
+        (sqlite_port, _), (port, bare) = (map(int, server.line().split()) for server in (on_sqlite, on_postgres))
+        users = [register(port, f"user-{number}@example.com") for number in range(200)]
+        look_ups = [request("GET", f"/api/user/{user['id']}") for user in users]
+        same_bytes(port, bare, look_ups[0])
+        here, there = register(sqlite_port, "guarded@example.com")["token"], users[0]["token"]
+        asked = {
+            "look-up": (Load(port, look_ups, connections=32), on_postgres),
+            "bare look-up": (Load(bare, look_ups, connections=32), on_postgres),
+            "guard": (Load(port, [request("GET", GUARD, token=there)]), on_postgres),
+            "guard on SQLite": (Load(sqlite_port, [request("GET", GUARD, token=here)]), on_sqlite),
+        }
+        contenders = {
+            name: lambda load=load, server=server: load.run(effort.seconds, server=server, warm_up=0.2)
+            for name, (load, server) in asked.items()
+        }
+        rounds = Rounds(contenders).run(effort.rounds)
+    report.section(
+        "PostgreSQL",
+        "PostgreSQL shares the core of the load. The bare look-up is an axum route that asks by tokio-postgres, pipelined on one connection.",
+    )
+    for name in asked:
+        report.add(name, f"{rounds.median(name, rate):,.0f}/s, {rounds.median(name, cpu):.2f} µs of CPU")
+    report.at_least("look-up against bare tokio-postgres", rounds.ratio("look-up", "bare look-up", rate), 0.8)
+    report.at_least("guard against guard on SQLite", rounds.ratio("guard", "guard on SQLite", rate), 0.95)
+
+
+ALL = {
+    "guards": guards,
+    "reference": reference,
+    "hashing": hashing,
+    "storm": storm,
+    "growth": growth,
+    "postgres": postgres,
+    "peers": peers.measure,
+    "build": build.measure,
+}
