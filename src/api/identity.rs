@@ -91,7 +91,7 @@ pub(super) fn value(text: &str) -> HeaderValue {
         return NOTHING;
     }
     // All bytes are looked at whatever is found, which the compiler turns into a few wide comparisons.
-    let special = |b: u8| (b < b' ') | (b > b'~') | (b == b'%');
+    let special = |b: u8| !(b' '..=b'~').contains(&b) | (b == b'%');
     if !text.bytes().fold(false, |found, b| found | special(b))
         && let Ok(value) = HeaderValue::from_str(text)
     {
