@@ -1,7 +1,11 @@
 //! The guards: the two of the service document, and those that the operator declares.
 
-use std::sync::LazyLock;
+use std::{
+    ptr,
+    sync::{Arc, LazyLock, Weak},
+};
 
+use arc_swap::ArcSwapOption;
 use axum::{
     body::Bytes,
     extract::{Request, State},
@@ -24,6 +28,7 @@ use crate::{
     caller::Caller,
     guard::{Grant, Guard, Mode, Refusal},
     policy::{Authenticated, Designated},
+    user::User,
 };
 
 /// `/api/auth/guard`: the action learns the caller's id and nothing else.
@@ -37,15 +42,48 @@ pub(super) async fn authenticated(
     admit(&doorward, Bytes::from_static(WORDS), identity)
 }
 
-/// `/api/auth/<segment>`: the action holds the whole user. What it says is made once.
+/// `/api/auth/<segment>`: the action holds the whole user.
 pub(super) fn designated(doorward: &Doorward) -> MethodRouter<Doorward> {
-    let words = json!(format!("You are {}.", doorward.designated().name()));
-    let words = Bytes::from(words.to_string());
-    let policy = value(&doorward.settings().designated_segment);
+    let welcome = Arc::new(Welcome::new(doorward));
     any(Attended(async move |State(doorward): State<Doorward>, Only(user): Only<Designated>| {
-        let identity = Identity { policy, user_id: Some(user.id), user: Some(&user) };
-        admit(&doorward, words, identity)
+        welcome.to(&user, &doorward)
     }))
+}
+
+/// What is said to whoever has the designated name. That is nearly always the same user, so the headers that tell of
+/// them are kept for the next time.
+struct Welcome {
+    words: Bytes,
+    policy: HeaderValue,
+    last: ArcSwapOption<(Weak<User>, HeaderMap)>,
+}
+
+impl Welcome {
+    fn new(doorward: &Doorward) -> Self {
+        let words = json!(format!("You are {}.", doorward.designated().name()));
+        Self {
+            words: Bytes::from_owner(words.to_string()),
+            policy: value(&doorward.settings().designated_segment),
+            last: ArcSwapOption::empty(),
+        }
+    }
+
+    fn to(&self, user: &Arc<User>, doorward: &Doorward) -> Response {
+        if let Some(last) = &*self.last.load()
+            && ptr::eq(last.0.as_ptr(), Arc::as_ptr(user))
+        {
+            let mut response = Response::new(self.words.clone().into());
+            *response.headers_mut() = last.1.clone();
+            return response;
+        }
+        let policy = self.policy.clone();
+        let identity = Identity { policy, user_id: Some(user.id), user: Some(user) };
+        let response = admit(doorward, self.words.clone(), identity);
+        // A user who is looked up anew is another one, and nothing takes the place of this one while it is known here.
+        let told = (Arc::downgrade(user), response.headers().clone());
+        self.last.store(Some(Arc::new(told)));
+        response
+    }
 }
 
 /// `/api/auth/<guard>` for a declared guard, and `/api/auth/<guard>/<path>`, as proxies ask that put the guarded path

@@ -3,7 +3,7 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode, header};
 use serde_json::json;
 
-use crate::support::{House, NOW, UNAUTHORIZED};
+use crate::support::{House, Member, NOW, UNAUTHORIZED};
 
 const PASSED_GUARD: (u16, &str) = (200, r#""You are authenticated.""#);
 const PASSED_MILES: (u16, &str) = (200, r#""You are Miles Davis.""#);
@@ -108,4 +108,31 @@ async fn a_registered_address_of_a_deleted_user_is_a_new_user() {
     assert_ne!(new.id, old.id);
     assert_eq!(house.guard("guard", &old.token).await.told(), REFUSED);
     assert_eq!(house.guard("guard", &new.token).await.told(), PASSED_GUARD);
+}
+
+#[tokio::test]
+async fn whoever_has_the_designated_name_is_told_apart_and_as_they_are_now() {
+    let house = House::open().await;
+    let one = house.register("Miles Davis", "one@example.com").await;
+    let other = house.register("Miles Davis", "other@example.com").await;
+    let told = async |member: &Member| {
+        let answer = house.guard("miles", &member.token).await;
+        let header = |name: &str| answer.headers[name].to_str().unwrap().to_owned();
+        assert_eq!(answer.headers[header::CONTENT_LENGTH], answer.body.len().to_string());
+        ["x-auth-user-id", "x-auth-user-name", "x-auth-user-email", "x-request-id"].map(header)
+    };
+    let mut ids = Vec::new();
+    for member in [&one, &one, &other, &one, &other, &other] {
+        let email = if member.id == one.id { "one@example.com" } else { "other@example.com" };
+        let [id, name, address, request_id] = told(member).await;
+        assert_eq!([&*id, &*name, &*address], [&*member.id, "Miles Davis", email]);
+        ids.push(request_id);
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 6, "every answer has an id of its own");
+
+    let renamed = json!({"name": "MILES davis"});
+    house.ask_as(&other.token, "PATCH", "/api/me", renamed).await;
+    assert_eq!(told(&other).await[1], "MILES davis");
 }
