@@ -51,7 +51,7 @@ class Effort:
     users: int
 
 
-FULL = Effort(rounds=9, seconds=2.0, starts=20, users=1_000_000)
+FULL = Effort(rounds=7, seconds=2.0, starts=20, users=1_000_000)
 QUICK = Effort(rounds=3, seconds=1.0, starts=5, users=100_000)
 
 
