@@ -190,16 +190,17 @@ class Node:
         }
 
 
-# What faults.md demands of whoever wants to lose nothing; the shortest pauses that Patroni takes.
+# Only a standby that holds whatever was acknowledged may follow. How far it is behind with what was not must not count:
+# a leader that its standbys have left goes on writing, and nobody could follow it.
 SYNCHRONOUS = {
     "loop_wait": 2,
     "retry_timeout": 3,
     "synchronous_mode": True,
     "synchronous_mode_strict": True,
     "synchronous_node_count": 1,
-    "maximum_lag_on_failover": 0,
+    "maximum_lag_on_failover": 1 << 30,
 }
-ASYNCHRONOUS = {"loop_wait": 2, "retry_timeout": 3, "synchronous_mode": False}
+ASYNCHRONOUS = {"loop_wait": 2, "retry_timeout": 3, "synchronous_mode": False, "maximum_lag_on_failover": 1 << 30}
 
 
 class Cluster:
@@ -254,43 +255,46 @@ class Cluster:
 
     # --- what it looks like ---
 
-    def members(self):
-        """Each node's role and state, as the first Patroni that answers sees them."""
-        for node in self.nodes:
-            if isinstance(known := node.status("/cluster"), dict):
-                return {member["name"]: member for member in known["members"]}
-        return {}
-
     def leader(self):
-        """The node that leads; None while nobody does."""
-        names = [name for name, member in self.members().items() if member["role"] == "leader"]
-        return next((node for node in self.nodes if node.name in names and self._leads(node)), None)
+        """The node that leads by its own account, on the latest timeline; None while nobody does."""
+        told = [(node.status(), node) for node in self.nodes]
+        leading = [(status["timeline"], node) for status, node in told if self._leads(status)]
+        return max(leading, key=lambda each: each[0], default=(0, None))[1]
 
     @staticmethod
-    def _leads(node):
-        status = node.status()
-        return isinstance(status, dict) and status.get("role") in ("master", "primary") and status["state"] == "running"
+    def _leads(status):
+        is_there = isinstance(status, dict) and status.get("state") == "running" and "timeline" in status
+        return is_there and status.get("role") in ("master", "primary")
+
+    @staticmethod
+    def members(leader):
+        """Each node's role and state, as the leader's Patroni sees them."""
+        known = leader.status("/cluster") if leader else None
+        return {member["name"]: member for member in known["members"]} if isinstance(known, dict) else {}
 
     def is_whole(self):
         """One leads, two follow at its pace, and one of them holds whatever the leader acknowledges."""
         leader = self.leader()
-        if not leader:
+        status = leader and leader.status()
+        if not isinstance(status, dict):
             return False
-        standbys = leader.status().get("replication") or []
+        standbys = status.get("replication") or []
         streaming = [standby for standby in standbys if standby["state"] == "streaming"]
         synchronous = [standby for standby in streaming if standby["sync_state"] == "sync"]
-        members = self.members()
+        members = self.members(leader)
         behind = [member for member in members.values() if member.get("lag") not in (None, 0)]
-        return len(members) == 3 and len(streaming) == 2 and not behind and bool(synchronous) == self._synchronous
+        # Only a standby that Patroni has written down as synchronous may follow a leader that dies.
+        heirs = [member for member in members.values() if member["role"] == "sync_standby"]
+        is_safe = bool(synchronous and heirs) or not self._synchronous
+        return len(members) == 3 and len(streaming) == 2 and not behind and is_safe
 
     def wait_until_whole(self, seconds=120):
-        eventually("a whole cluster", self.is_whole, seconds, pause=0.2)
-        # Only a standby that Patroni has written down as synchronous may follow a leader that dies.
-        if self._synchronous:
-            eventually("a standby that may lead", self._may_follow, seconds, pause=0.2)
-
-    def _may_follow(self):
-        return any(member["role"] == "sync_standby" for member in self.members().values())
+        try:
+            eventually("a whole cluster", self.is_whole, seconds, pause=0.2)
+        except TimeoutError:
+            for node in self.nodes:
+                print(f"--- {node.name}\n{node.log()[-2000:]}", file=sys.stderr)
+            raise
 
     # --- ways to go ---
 

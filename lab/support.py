@@ -267,6 +267,8 @@ class Helper:
 
     @staticmethod
     def _run(result, niceness, function, args):
+        # At once, and not by an exception that its threads do not see.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.nice(niceness)
         result.send(function(*args))
 
