@@ -42,7 +42,9 @@ impl Migrate {
             Ok(moved?)
         })?;
         say!("{moved}: the same in {from} and {to}");
-        say!("start your servers with the new database_url; the old database can go");
+        say!(
+            "start your servers with the new database_url, and keep the old database until you have seen them work"
+        );
         Ok(())
     }
 }
