@@ -37,10 +37,14 @@ pub(super) struct Public<T>(pub(super) Duration, pub(super) T);
 
 impl<T: Serialize> IntoResponse for Public<T> {
     fn into_response(self) -> Response {
-        let max_age = format!("public, max-age={}", self.0.as_secs());
-        let max_age = HeaderValue::try_from(max_age).expect("a number is valid in a header");
-        serialized(StatusCode::OK, max_age, &self.1)
+        serialized(StatusCode::OK, public(self.0), &self.1)
     }
+}
+
+/// Anybody may keep it for this long.
+pub(super) fn public(max_age: Duration) -> HeaderValue {
+    let text = format!("public, max-age={}", max_age.as_secs());
+    HeaderValue::try_from(text).expect("a number is valid in a header")
 }
 
 fn serialized(status: StatusCode, cache: HeaderValue, body: &impl Serialize) -> Response {

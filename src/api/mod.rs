@@ -14,6 +14,7 @@ mod look_up;
 mod me;
 mod oauth;
 pub mod only;
+mod openapi;
 mod proof;
 mod refresh;
 mod register;
@@ -58,8 +59,6 @@ pub fn routes(doorward: Doorward) -> Router {
         .route("/api/me/export", get(me::export))
         .route("/oauth/introspect", post(oauth::introspect))
         .route("/oauth/revoke", post(oauth::revoke))
-        .route("/livez", get(health::live))
-        .route("/readyz", get(health::ready))
         .route("/.well-known/jwks.json", get(well_known::keys))
         .route("/.well-known/openid-configuration", get(well_known::metadata))
         .route("/.well-known/oauth-authorization-server", get(well_known::metadata))
@@ -91,9 +90,16 @@ fn guards(doorward: &Doorward) -> Router<Doorward> {
     })
 }
 
-/// The whole service: the routes, and an answer to everything else.
+/// The whole service: the routes, those that an app has its own of, and an answer to everything else.
 pub fn service(doorward: Doorward) -> Router {
-    let elsewhere = Router::new().fallback(async || Error::NotFound).layer(from_fn(attend::attend));
+    let elsewhere = Router::new()
+        .route("/openapi.json", get(openapi::document))
+        .route("/livez", get(health::live))
+        .route("/readyz", get(health::ready))
+        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
+        .fallback(async || Error::NotFound)
+        .layer(from_fn(attend::attend_quietly))
+        .with_state(doorward.clone());
     routes(doorward).merge(elsewhere)
 }
 

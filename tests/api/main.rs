@@ -9,6 +9,7 @@ mod look_up;
 mod me;
 mod memory;
 mod oauth;
+mod openapi;
 mod operator;
 mod register;
 mod reset;
