@@ -75,17 +75,14 @@ impl Connections {
     pub(super) fn make_room(&self) {
         let at_once = (self.limits.connections / 64).max(1);
         let open = self.open();
-        // Of those that fell silent in the same round, the oldest connection goes first.
         let mut silent: Vec<_> = open
-            .iter()
-            .filter(|(_, connection)| {
-                connection.phase() != Phase::Answering && !connection.is_leaving()
-            })
-            .map(|(id, connection)| ((connection.since(), id), connection))
+            .values()
+            .filter(|connection| connection.phase() != Phase::Answering && !connection.is_leaving())
+            .map(|connection| (connection.turn.load(Ordering::Relaxed), connection))
             .collect();
         let at_once = at_once.min(silent.len());
         if at_once > 0 {
-            silent.select_nth_unstable_by_key(at_once - 1, |(since, _)| *since);
+            silent.select_nth_unstable_by_key(at_once - 1, |(turn, _)| *turn);
         }
         for (_, connection) in &silent[..at_once] {
             connection.leaving.store(true, Ordering::Relaxed);
@@ -109,7 +106,8 @@ impl Connections {
 
     fn begin_round(&self) {
         let round = self.started.elapsed().as_millis() / Self::ROUND.as_millis();
-        self.clock.0.store(u64::try_from(round).unwrap_or(u64::MAX >> 3), Ordering::Relaxed);
+        let round = u64::try_from(round).unwrap_or(u64::MAX >> 3);
+        self.clock.round.store(round, Ordering::Relaxed);
     }
 
     fn time_is_up(&self, connection: &Connection) -> bool {
@@ -184,13 +182,21 @@ impl Drop for Seat {
     }
 }
 
-/// The time in rounds of the watch. Reading a real clock four times a request would cost as much as routing it.
+/// The time in rounds of the watch, and who fell silent before whom. Reading a real clock four times a request would cost
+/// as much as routing it.
 #[derive(Default)]
-struct Rounds(AtomicU64);
+struct Rounds {
+    round: AtomicU64,
+    turns: AtomicU64,
+}
 
 impl Rounds {
     fn now(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.round.load(Ordering::Relaxed)
+    }
+
+    fn next_turn(&self) -> u64 {
+        self.turns.fetch_add(1, Ordering::Relaxed)
     }
 }
 
@@ -199,6 +205,8 @@ pub(super) struct Connection {
     clock: Arc<Rounds>,
     /// The round in which the phase began, and the phase in the lowest three bits.
     doing: AtomicU64,
+    /// Larger than that of whoever has been silent for longer.
+    turn: AtomicU64,
     leave: Notify,
     /// Whether it has been asked to make room; nobody is asked twice.
     leaving: AtomicBool,
@@ -209,6 +217,7 @@ impl Connection {
         let connection = Self {
             clock,
             doing: AtomicU64::new(0),
+            turn: AtomicU64::new(0),
             leave: Notify::new(),
             leaving: AtomicBool::new(false),
         };
@@ -218,6 +227,9 @@ impl Connection {
 
     pub(super) fn enter(&self, phase: Phase) {
         self.doing.store(self.clock.now() << 3 | phase as u64, Ordering::Relaxed);
+        if phase != Phase::Answering {
+            self.turn.store(self.clock.next_turn(), Ordering::Relaxed);
+        }
     }
 
     pub(super) fn phase(&self) -> Phase {
@@ -280,11 +292,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_those_silent_since_the_same_round_the_oldest_goes() {
+    async fn of_those_silent_since_the_same_round_the_first_to_fall_silent_goes() {
         let connections = connections(3);
         let seats = [connections.seat(), connections.seat(), connections.seat()];
+        seats[0].connection.enter(Phase::Answering);
+        seats[0].connection.enter(Phase::Idle);
         let _newcomer = connections.seat();
-        assert_eq!(seats.each_ref().map(asked), [true, false, false]);
+        assert_eq!(seats.each_ref().map(asked), [false, true, false], "the first has just asked");
     }
 
     /// How long a connection may stay in a phase that begins in the middle of a round.

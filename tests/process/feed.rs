@@ -37,8 +37,14 @@ fn what_has_ended_stays_ended_for_verifiers_when_the_server_is_killed() {
     let before = everything(&server.client);
     server.kill();
     let server = home.start();
-    let after = news(&server.client, &before);
+    let after = everything(&server.client);
     assert_eq!((&after["complete"], &after["revoked"]), (&json!(true), &json!(ended)));
+    let since = news(&server.client, &before);
+    assert_eq!(
+        (&since["complete"], &since["revoked"]),
+        (&json!(false), &json!(ended)),
+        "a minute back"
+    );
 }
 
 #[test]

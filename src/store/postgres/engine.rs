@@ -172,6 +172,14 @@ impl Engine {
         self.pool.manager()
     }
 
+    /// Makes the shared connections, so that a start does not succeed by the luck of one of them.
+    pub(super) async fn connect_lines(&self) -> Result<(), Error> {
+        for line in &self.lines {
+            line.connection(self.connector()).await?;
+        }
+        Ok(())
+    }
+
     /// Reads on one of the shared connections.
     pub(super) async fn read(
         &self,

@@ -104,6 +104,7 @@ async fn begin(engine: &Engine, db: &connection::Connection) -> Result<SystemTim
     migrations::apply(db).await?;
     let now = tail::time(db).await?;
     tail::hear_all_endings(engine, db).await?;
+    engine.connect_lines().await?;
     Ok(now)
 }
 
