@@ -294,9 +294,12 @@ class Rounds:
         return statistics.median(value(result) for result in self.results[name])
 
     def ratio(self, name, other, value):
-        """The median of the ratios inside each round."""
+        """The median of the ratios inside each round; a round in which one of them was never answered is left out."""
         pairs = zip(self.results[name], self.results[other], strict=True)
-        return statistics.median(value(one) / value(two) for one, two in pairs)
+        whole = [(value(one), value(two)) for one, two in pairs if value(one) and value(two)]
+        if not whole:
+            sys.exit(f"bench: {name} and {other} were never both answered: is the machine busy with something else?")
+        return statistics.median(one / two for one, two in whole)
 
     def all(self, name, value):
         return [value(result) for result in self.results[name]]

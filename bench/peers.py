@@ -233,7 +233,8 @@ def measure(report, effort):
         tail = f"start {its.start_ms:,.0f} ms, {its.idle_mib:.0f} to {its.load_mib:.0f} MiB"
         report.add(peer.name, f"{figures}, {in_storm(its)}; {tail}")
     for peer in PEERS[1:]:
-        report.at_least(f"guards against {peer.name}", ours.guard.rate / results[peer].guard.rate, peer.goal)
+        more = f" ({ours.guard.rate / results[peer].guard.rate:.1f}x the rate)"
+        report.at_least(f"guards against {peer.name}, CPU time", results[peer].guard.cpu / ours.guard.cpu, peer.goal, more)
     theirs = results[PocketBase].storm.p99
     report.at_least("p99 in the storm against PocketBase", theirs / ours.storm.p99, 100)
     others = [its for peer, its in results.items() if peer is not Ours]

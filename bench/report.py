@@ -33,6 +33,7 @@ class Report:
 
     def __init__(self, command):
         self._command, self._sections = command, []
+        self._load_before = os.getloadavg()[0]
 
     def section(self, title, *words):
         self._sections.append((title, words, [], []))
@@ -67,6 +68,7 @@ class Report:
     def write(self):
         lines = ["# Results", "", f"Made by `{self._command}` on {time.strftime('%Y-%m-%d')}: {machine()}.", ""]
         lines += ["How to read them is in [README.md](README.md). Ratios are medians over rounds that took turns.", ""]
+        lines += [f"The load average was {self._load_before:.1f} before and {os.getloadavg()[0]:.1f} after, where 2 to 3 is this benchmark itself.", ""]
         for title, words, rows, plots in self._sections:
             lines += [f"## {title}", "", *words, *([""] if words else [])]
             lines += ["| what | measured | goal | |", "|---|---|---|---|"]

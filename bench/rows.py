@@ -51,7 +51,7 @@ class Effort:
     users: int
 
 
-FULL = Effort(rounds=7, seconds=2.0, starts=20, users=1_000_000)
+FULL = Effort(rounds=5, seconds=1.5, starts=15, users=1_000_000)
 QUICK = Effort(rounds=3, seconds=1.0, starts=5, users=100_000)
 
 
@@ -179,7 +179,8 @@ def hashing(report, effort):
     note("login and registration against Argon2id alone")
     report.section(
         "Login and registration against Argon2id alone",
-        "One core, 32 connections, every write flushed before it is answered; the same library with the same cost alone on the core.",
+        "One core, 32 connections, every write flushed before it is answered; the same library with the same cost alone on the core. "
+        "The lower ratio counts, that of the rates or that of CPU time.",
         "The slow disk adds 2 ms to each flush, by a library that is preloaded.",
     )
     slow = {"LD_PRELOAD": str(build_slow_flush()), "SLOW_FLUSH_MICROS": "2000"}
@@ -191,7 +192,13 @@ def hashing(report, effort):
             report.add("Argon2id alone", f"{hashes:.1f}/s, {rounds.median('alone', lambda r: r.cpu_ms):.2f} ms of CPU")
         for name, goal in zip(("login", "register"), goals, strict=True):
             more = f" ({rounds.median(name, rate):.1f}/s of {hashes:.1f}/s, {rounds.median(name, cpu) / 1000:.2f} ms of CPU)"
-            report.at_least(f"{name}{label}", rounds.ratio(name, "alone", rate), goal, more)
+            # When others disturb the one of them more, the rates say nothing, and CPU time still does.
+            ratio = min(rounds.ratio(name, "alone", rate), rounds.ratio("alone", name, cpu_of_hash))
+            report.at_least(f"{name}{label}", ratio, goal, more)
+
+
+def cpu_of_hash(result):
+    return result.cpu_ms * 1000 if isinstance(result, Hashed) else result.cpu
 
 
 def login_rounds(server, effort):
