@@ -251,9 +251,7 @@ pub enum Error {
 /// # Errors
 /// If neither can be done.
 pub async fn give(settings: Settings, order: &Order) -> Result<Report, Error> {
-    if let DatabaseUrl::Sqlite(file) = &settings.database
-        && !file.exists()
-    {
+    if settings.database.is_missing() {
         return Err(Error::NoDatabase(settings.database));
     }
     let folder = settings.folder().map(Path::to_owned);

@@ -95,6 +95,11 @@ pub async fn migrate(
     signs_at: Timestamp,
     tell: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Inventory, Error> {
+    let kept = old.shelf.kept().await?;
+    let has_users = !old.archive.user_records(None, 1).await?.is_empty();
+    if kept.signing.is_none() && !has_users {
+        return Err(Error::NothingThere);
+    }
     if !new.archive.is_unfinished().await? {
         // Somebody may have begun to use it: what has ended there must not begin again.
         if !new.archive.user_records(None, 1).await?.is_empty() {
@@ -102,13 +107,9 @@ pub async fn migrate(
         }
         new.archive.set_unfinished(true).await?;
     }
-    let kept = old.shelf.kept().await?;
-    let has_users = !old.archive.user_records(None, 1).await?.is_empty();
-    match &kept.signing {
-        Some(signing) => take_signing_key(&new.shelf, signing, signs_at).await?,
-        // The operator brings the keys in a file.
-        None if has_users => {}
-        None => return Err(Error::NothingThere),
+    // Without one, the operator brings the keys in a file.
+    if let Some(signing) = &kept.signing {
+        take_signing_key(&new.shelf, signing, signs_at).await?;
     }
     take_other_keys(&new.shelf, &kept, signs_at).await?;
     copy(old, new, tell).await?;

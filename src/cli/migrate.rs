@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use super::block_on;
 use crate::{
@@ -26,10 +26,13 @@ impl Migrate {
             // It may well contain a password.
             "--to: the value is not sqlite:// and a file, or postgres:// as libpq reads it"
         })?;
-        if to == settings.database {
-            anyhow::bail!("--to: {to} is the old database");
-        }
         let from = settings.database.clone();
+        if to == from {
+            bail!("--to: {to} is the old database");
+        }
+        if from.is_missing() {
+            bail!("there is no database {from} to move: name the old one with --database-url");
+        }
         let new_settings = Settings { database: to.clone(), data_folder: None, ..settings.clone() };
         let moved = block_on(async {
             let old = open_database(&settings).await?;

@@ -132,6 +132,11 @@ pub enum DatabaseUrl {
 }
 
 impl DatabaseUrl {
+    /// Whether it is a file that nobody has made yet.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Sqlite(file) if !file.exists())
+    }
+
     /// None if it is neither of the two.
     pub fn parse(text: &str) -> Option<Self> {
         let Some(file) = text.strip_prefix("sqlite://") else {

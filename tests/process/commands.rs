@@ -1,5 +1,7 @@
 //! Commands beside a running server, and without one.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::support::{Home, Member, PASSWORD, Server, name_for, refused, told};
@@ -150,4 +152,20 @@ fn a_command_reaches_a_server_in_a_folder_with_a_long_name() {
     let ada = server.client.register_quickly("ada@example.com");
     assert_eq!(told(&home, &["user", "logout", &ada.email]), "1 session ended\n");
     assert_eq!(server.client.guard(&ada.token), 401);
+}
+
+#[test]
+fn a_move_from_where_there_is_nothing_makes_nothing_and_leaves_the_new_place_free() {
+    let (empty, target) = (Home::new(), Home::new());
+    let to = format!("sqlite://{}", target.database().display());
+    let error = refused(&empty, &["migrate", "--to", &to]);
+    assert!(error.contains("name the old one with --database-url"), "{error}");
+    assert!(!empty.database().exists() && !target.database().exists());
+
+    // A database that no server has ever used: the new one can still be.
+    fs::create_dir_all(empty.data()).unwrap();
+    fs::write(empty.database(), "").unwrap();
+    let error = refused(&empty, &["migrate", "--to", &to]);
+    assert!(error.contains("nobody has ever started a server with it"), "{error}");
+    target.start().stop();
 }
