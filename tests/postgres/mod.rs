@@ -4,7 +4,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
+    io::{self, BufRead, BufReader, Write},
     net::TcpListener,
     os::unix::fs::chown,
     path::{Path, PathBuf},
@@ -42,12 +42,17 @@ pub fn fresh_database() -> Option<String> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     static NUMBERS: AtomicU32 = AtomicU32::new(1);
     let Some(server) = SERVER.get_or_init(|| programs().map(Server::start)) else {
-        println!("left out: no PostgreSQL here");
+        left_out("no PostgreSQL here");
         return None;
     };
     let name = format!("test_{}", NUMBERS.fetch_add(1, Ordering::Relaxed));
     server.create_database(&name);
     Some(format!("postgres://{OWNER}@127.0.0.1:{}/{name}", server.port))
+}
+
+/// Tells what a test leaves out, past the runner, which keeps what a test that passes has printed to itself.
+pub fn left_out(what: &str) {
+    let _ = writeln!(io::stderr(), "left out: {what}");
 }
 
 #[expect(clippy::disallowed_methods, reason = "which PostgreSQL to use is the tester's choice")]

@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     ledger::{Ledger, integrity},
+    postgres::left_out,
     support::{Home, Member, Server, Signal, eventually, is_installed},
 };
 
@@ -30,7 +31,7 @@ impl SmallDisk {
         match outcome {
             Ok(output) if output.status.success() => Some(Self { mounted_at: at.to_owned() }),
             other => {
-                println!("left out: cannot mount a small disk: {other:?}");
+                left_out(&format!("cannot mount a small disk: {other:?}"));
                 None
             }
         }
@@ -182,7 +183,7 @@ impl Saboteur {
             !permitted || is_traced(server)
         });
         if !permitted {
-            println!("left out: tracing is not permitted");
+            left_out("tracing is not permitted");
         }
         permitted.then_some(saboteur)
     }
@@ -213,7 +214,7 @@ fn is_traced(server: &Server) -> bool {
 fn can_trace() -> bool {
     let installed = is_installed("strace");
     if !installed {
-        println!("left out: I/O errors need strace");
+        left_out("I/O errors need strace");
     }
     installed
 }

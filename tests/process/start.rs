@@ -9,7 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Finished, Home, PASSWORD, Server, is_installed, refused, run};
+use crate::{
+    postgres::left_out,
+    support::{Finished, Home, PASSWORD, Server, is_installed, refused, run},
+};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
@@ -68,7 +71,7 @@ fn the_second_start_keeps_users_tokens_and_the_key() {
 #[test]
 fn the_printed_lines_work_when_they_are_pasted() {
     if !is_installed("curl") {
-        eprintln!("left out: the printed lines need curl");
+        left_out("the printed lines need curl");
         return;
     }
     let server = Home::new();
