@@ -13,23 +13,24 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::ArcSwapOption;
 use deadpool::{
     Runtime,
     managed::{Object, Pool},
 };
 use futures_util::future::{join_all, join3};
 use tokio::{
-    sync::{Mutex, Semaphore, watch},
+    sync::{Semaphore, watch},
     time::{Instant, sleep, timeout},
 };
-use tokio_postgres::{Error as PgError, Row, error::SqlState};
+use tokio_postgres::{Error as PgError, Row};
 use uuid::Uuid;
 
 use super::{
     Locked, column,
     connection::{Connection, Connector, Value, describe},
+    line::Line,
     statements as sql,
+    trouble::Trouble,
     url::PostgresUrl,
 };
 use crate::{
@@ -382,6 +383,7 @@ impl Engine {
     async fn try_to_settle(&self, change: Uuid, about: About) -> Result<Settled, Error> {
         let db = self.connector().connect().await?;
         let user = about.user().map(UserId::uuid);
+        db.clear_warnings();
         let rows = db.query(sql::SETTLE_CHANGE, &[change.into(), user.into()]).await?;
         if db.was_warned() {
             return Err(Error::Unavailable("not on a standby".into()));
@@ -530,98 +532,6 @@ async fn roll_back(db: Object<Connector>) {
     const LONG: Duration = Duration::from_secs(1);
     if !matches!(timeout(LONG, db.batch(sql::ROLLBACK)).await, Ok(Ok(()))) {
         drop(Object::take(db));
-    }
-}
-
-/// A connection that any number of reads use at once.
-#[derive(Default)]
-struct Line {
-    connection: ArcSwapOption<Connection>,
-    connecting: Mutex<()>,
-}
-
-impl Line {
-    async fn connection(&self, connector: &Connector) -> Result<Arc<Connection>, Error> {
-        let good = || self.connection.load_full().filter(|db| connector.is_good(db));
-        if let Some(db) = good() {
-            return Ok(db);
-        }
-        let _alone = self.connecting.lock().await;
-        if let Some(db) = good() {
-            return Ok(db);
-        }
-        let db = Arc::new(connector.connect().await?);
-        self.connection.store(Some(Arc::clone(&db)));
-        Ok(db)
-    }
-
-    /// Has the next read make another connection.
-    fn hang_up(&self, db: &Arc<Connection>) {
-        self.connection.rcu(|current| current.clone().filter(|current| !Arc::ptr_eq(current, db)));
-    }
-
-    fn forget(&self) {
-        self.connection.store(None);
-    }
-}
-
-/// What to make of an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// Somebody else was faster; another try may do.
-    Conflict,
-    /// The connection, or the server at its other end, is of no use any more.
-    Connection,
-    /// A unique index has the value already.
-    Taken,
-    /// There is no room, or too much is going on.
-    Exhausted,
-    /// Anything else.
-    Other,
-}
-
-impl Trouble {
-    /// Broken connections, transactions that the server ended, servers that stop or take no writes, too many connections,
-    /// commits of which nobody knows, and statements that were prepared for another schema or on another connection.
-    const OF_CONNECTIONS: [&str; 10] =
-        ["08", "57P", "25006", "25P03", "25P04", "53300", "40003", "0A000", "26000", "42P05"];
-    /// No room, a statement that took too long, a lock that was not to be had, a disk that failed.
-    const OF_EXHAUSTION: [&str; 4] = ["53", "57014", "55P03", "58030"];
-
-    pub(super) fn of(error: &PgError) -> Self {
-        let Some(code) = error.code() else {
-            // Not an answer of the server.
-            return Self::Connection;
-        };
-        if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED
-        {
-            Self::Conflict
-        } else if *code == SqlState::UNIQUE_VIOLATION {
-            Self::Taken
-        } else if Self::OF_CONNECTIONS.iter().any(|class| code.code().starts_with(class)) {
-            Self::Connection
-        } else if Self::OF_EXHAUSTION.iter().any(|class| code.code().starts_with(class)) {
-            Self::Exhausted
-        } else {
-            Self::Other
-        }
-    }
-}
-
-impl From<PgError> for Error {
-    fn from(error: PgError) -> Self {
-        let is_email = |name: &str| name.contains("email");
-        match Trouble::of(&error) {
-            Trouble::Taken
-                if error.as_db_error().and_then(|e| e.constraint()).is_some_and(is_email) =>
-            {
-                Self::EmailTaken
-            }
-            Trouble::Conflict | Trouble::Connection | Trouble::Exhausted => {
-                Self::Unavailable(describe(&error))
-            }
-            Trouble::Taken | Trouble::Other => Self::Failed(describe(&error).into()),
-        }
     }
 }
 

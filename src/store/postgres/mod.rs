@@ -4,10 +4,12 @@ mod archive;
 mod connection;
 mod engine;
 mod keys;
+mod line;
 mod migrations;
 mod statements;
 mod tail;
 mod tls;
+mod trouble;
 mod url;
 
 use std::{
