@@ -1,6 +1,7 @@
 //! Starting: for the first time, again, twice, with parts missing, with bad settings.
 
 use std::{
+    collections::HashSet,
     fs,
     io::Write,
     os::unix::fs::PermissionsExt,
@@ -244,4 +245,28 @@ fn an_address_that_is_taken_is_refused_in_one_line_with_what_to_do() {
     assert!(!refused.status.success(), "{refused:#?}");
     let last = refused.stderr.lines().last().unwrap_or_default();
     names_all(last, &[&address, "--listen"]);
+}
+
+/// The texts of all Rust files below a folder.
+fn sources(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| match path.is_dir() {
+            true => sources(&path),
+            false => fs::read_to_string(path).unwrap(),
+        })
+        .collect()
+}
+
+#[test]
+fn the_container_file_copies_every_folder_that_the_sources_include() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let container = fs::read_to_string(root.join("deploy/Containerfile")).unwrap();
+    let sources = sources(&root.join("src"));
+    let included = sources.split("\"../").skip(1).map(|rest| rest.trim_start_matches("../"));
+    let folders: HashSet<_> = included.filter_map(|rest| rest.split(['/', '"']).next()).collect();
+    assert!(folders.len() >= 3, "{folders:?}");
+    for folder in folders {
+        assert!(container.contains(&format!("\nCOPY {folder} {folder}\n")), "{folder}");
+    }
 }
