@@ -7,7 +7,7 @@ use arc_swap::{ArcSwap, Guard as Borrowed};
 use crate::{
     caller::{Caller, Callers, Stranger, WorkDone},
     clock::{Clock, Timestamp},
-    config::{DatabaseUrl, Settings},
+    config::{DatabaseUrl, Settings, folder_of},
     data::{self, DataFolder},
     feed::Feed,
     guard::{DecisionId, GuardSet, Refusal, Refusals},
@@ -339,21 +339,21 @@ pub(crate) struct Opened {
 
 /// Opens the database that the settings name, creating it on first use.
 pub(crate) async fn open_database(settings: &Settings) -> Result<Opened, OpenError> {
-    let folder = settings.folder().map(DataFolder::claim).transpose()?.map(Arc::new);
     let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
-    match (&settings.database, folder) {
-        (DatabaseUrl::Sqlite(file), Some(folder)) => {
+    match &settings.database {
+        DatabaseUrl::Sqlite(file) => {
+            let folder = Arc::new(DataFolder::claim(folder_of(file))?);
             let store = Arc::new(open_sqlite(file, &folder).map_err(in_store)?);
             let (archive, shelf) = (Arc::clone(&store) as _, Arc::clone(&folder) as _);
             Ok(Opened { folder: Some(folder), store, place: Place { archive, shelf } })
         }
-        (DatabaseUrl::Postgres(url), folder) => {
+        DatabaseUrl::Postgres(url) => {
+            let folder = settings.folder().map(DataFolder::claim).transpose()?.map(Arc::new);
             let opened = PostgresStore::open(url, settings.postgres.clone()).await;
             let store = Arc::new(opened.map_err(in_store)?);
             let (archive, shelf) = (Arc::clone(&store) as _, Arc::clone(&store) as _);
             Ok(Opened { folder, store, place: Place { archive, shelf } })
         }
-        (DatabaseUrl::Sqlite(_), None) => unreachable!("the embedded database has a folder"),
     }
 }
 

@@ -147,6 +147,14 @@ impl DatabaseUrl {
     }
 }
 
+/// The folder that belongs to the embedded database in this file.
+pub(crate) fn folder_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
 /// Never shows a password.
 impl fmt::Display for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -234,10 +242,7 @@ impl Settings {
     /// The folder that belongs to this process: that of the embedded database, or the one that was chosen.
     pub fn folder(&self) -> Option<&Path> {
         match &self.database {
-            DatabaseUrl::Sqlite(file) => match file.parent() {
-                Some(folder) if folder != Path::new("") => Some(folder),
-                _ => Some(Path::new(".")),
-            },
+            DatabaseUrl::Sqlite(file) => Some(folder_of(file)),
             DatabaseUrl::Postgres(_) => self.data_folder.as_deref(),
         }
     }
