@@ -2,7 +2,7 @@
 
 mod postgres;
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, iter, sync::Arc, time::Duration};
 
 use doorward::{
     clock::Timestamp,
@@ -13,6 +13,7 @@ use doorward::{
     store::{Error, MAX_SESSIONS, OldPassword, PostgresStore, PostgresUrl, SqliteStore, Store},
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
+use futures_util::future::{join, join_all};
 
 const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_123);
 
@@ -408,5 +409,59 @@ async fn register_at_once(store: Arc<dyn Store>) {
             }
         }
         assert_eq!(added, 1);
+    }
+}
+
+#[tokio::test]
+async fn who_reads_together_gets_what_each_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    read_at_once(&SqliteStore::open(&folder.path().join("doorward.db")).unwrap()).await;
+    if let Some(store) = postgres_store().await {
+        read_at_once(&store).await;
+    }
+}
+
+async fn read_at_once(store: &dyn Store) {
+    let users: Vec<_> =
+        (0..40).map(|number| user("Ada", &format!("user{number}@example.com"))).collect();
+    let sessions: Vec<_> = users.iter().map(|user| session(user, 60)).collect();
+    for (user, session) in users.iter().zip(&sessions) {
+        store.add_user(user, Some(session)).await.unwrap();
+    }
+    let (nobody, none) = (UserId::random(), SessionId::random());
+    // Everybody three times, with strangers in between.
+    let everybody = users.iter().zip(&sessions).cycle().take(120);
+    join_all(everybody.map(async |(user, session)| {
+        let (found, stranger) = join(store.user_by_id(user.id), store.user_by_id(nobody)).await;
+        assert_eq!((found.unwrap().as_ref(), stranger.unwrap()), (Some(user), None));
+        let both = join(store.session_with_user(session.id), store.session_with_user(none)).await;
+        let (known, unknown) = (both.0.unwrap(), both.1.unwrap());
+        assert_eq!((known, unknown), (Some((session.clone(), user.clone())), None));
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_changed_here_is_no_news() {
+    let Some(url) = postgres::fresh_database() else { return };
+    let (here, elsewhere) = (open_postgres(&url).await, open_postgres(&url).await);
+    let ada = user("Ada", "ada@example.com");
+    // Another whose changes are counted in another place.
+    let stamp = |user: &User| here.changes().stamp(user.id);
+    let mut bobs = iter::repeat_with(|| user("Bob", "bob@example.com"));
+    let bob = bobs.find(|bob| stamp(bob) != stamp(&ada)).unwrap();
+    here.add_user(&ada, None).await.unwrap();
+    elsewhere.add_user(&bob, None).await.unwrap();
+    for number in 0..5 {
+        let before = stamp(&ada);
+        let role = Role::parse(&format!("role{number}")).unwrap();
+        assert!(here.grant_role(ada.id, &role, NOW).await.unwrap());
+        assert!(!here.changes().is_current(before), "it has changed");
+        let (of_ada, of_bob) = (stamp(&ada), stamp(&bob));
+        assert!(elsewhere.grant_role(bob.id, &role, NOW).await.unwrap());
+        while here.changes().is_current(of_bob) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert!(here.changes().is_current(of_ada), "and not once more when that is heard");
     }
 }

@@ -2,12 +2,13 @@
 //! that is seen through to its end, whoever still waits for it.
 
 use std::{
+    collections::HashSet,
     fmt,
     hash::{BuildHasher, RandomState},
-    io,
+    io, mem,
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -52,6 +53,8 @@ pub(super) struct Engine {
     turn: AtomicUsize,
     named_statements: bool,
     changes: Changes,
+    /// Changes that were made and marked here, since they were last taken.
+    own: Mutex<HashSet<Uuid>>,
     endings: Endings,
     keys_changed: watch::Sender<()>,
     away: watch::Sender<bool>,
@@ -150,6 +153,7 @@ impl Engine {
             turn: AtomicUsize::new(0),
             named_statements: options.named_statements,
             changes: Changes::shared(options.outage_grace),
+            own: Mutex::default(),
             endings: Endings::new(),
             keys_changed: watch::Sender::new(()),
             away: watch::Sender::new(false),
@@ -330,7 +334,10 @@ impl Engine {
             Some(Ok(())) if db.was_warned() || began.elapsed() > PATIENCE => {
                 Attempt::Unsure(outcome)
             }
-            Some(Ok(())) => Attempt::Done(outcome),
+            Some(Ok(())) => {
+                self.own().insert(change);
+                Attempt::Done(outcome)
+            }
             Some(Err(error)) if Trouble::of(&error) == Trouble::Connection => {
                 drop(Object::take(db));
                 Attempt::Unsure(outcome)
@@ -392,6 +399,15 @@ impl Engine {
         Ok(if column(row, 0)? { Settled::Void } else { Settled::Committed })
     }
 
+    /// Changes that need not be marked when they are heard of. Only who listens takes them.
+    pub(super) fn take_own(&self) -> HashSet<Uuid> {
+        mem::take(&mut self.own())
+    }
+
+    fn own(&self) -> MutexGuard<'_, HashSet<Uuid>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn mark(&self, about: About) {
         match about {
             About::NewUser(_) | About::Housekeeping => {}
@@ -421,7 +437,7 @@ impl Engine {
     /// The database has answered.
     pub(super) fn answers(&self) {
         self.changes.heard();
-        if self.away.send_if_modified(|away| std::mem::replace(away, false)) {
+        if self.away.send_if_modified(|away| mem::replace(away, false)) {
             tracing::info!("the database is back");
         }
     }
@@ -429,7 +445,7 @@ impl Engine {
     /// The database does not answer.
     pub(super) fn does_not_answer(&self, cause: &impl fmt::Display) {
         self.changes.heard_nothing();
-        if self.away.send_if_modified(|away| !std::mem::replace(away, true)) {
+        if self.away.send_if_modified(|away| !mem::replace(away, true)) {
             tracing::error!(%cause, "the database is away; known callers still pass their guards");
             // Whatever comes back may be another server.
             self.connector().begin_anew();

@@ -1,6 +1,7 @@
 //! PostgreSQL, shared by any number of instances: what is asked of it. How it is asked is the engine's business.
 
 mod archive;
+mod batch;
 mod connection;
 mod engine;
 mod keys;
@@ -24,6 +25,7 @@ use tokio_postgres::{Row, types::FromSql};
 use uuid::Uuid;
 
 use self::{
+    batch::Batch,
     connection::Value,
     engine::{About, Engine, Plan},
     statements as sql,
@@ -41,6 +43,8 @@ use crate::{
 /// Users and sessions in PostgreSQL.
 pub struct PostgresStore {
     engine: Arc<Engine>,
+    users: Arc<Batch<User>>,
+    sessions: Arc<Batch<(Session, User)>>,
     /// Made before the keys are first read, so that no change to them is missed.
     keys_changed: Mutex<watch::Receiver<()>>,
 }
@@ -75,7 +79,10 @@ impl PostgresStore {
         let engine = Arc::new(engine);
         let keys_changed = Mutex::new(engine.keys_changed().subscribe());
         tokio::spawn(tail::listen(Arc::downgrade(&engine), began));
-        Ok(Self { engine, keys_changed })
+        let users = Batch::new(sql::USER_BY_ID, sql::USERS_BY_ID, |row| user(row, 0));
+        let sessions =
+            Batch::new(sql::SESSION_WITH_USER, sql::SESSIONS_WITH_USERS, session_with_user);
+        Ok(Self { engine, users, sessions, keys_changed })
     }
 
     async fn read_user(
@@ -153,7 +160,7 @@ impl Store for PostgresStore {
     }
 
     async fn user_by_id(&self, id: UserId) -> Result<Option<User>, Error> {
-        self.read_user(sql::USER_BY_ID, [id.into()]).await
+        self.users.get(&self.engine, id.uuid()).await
     }
 
     async fn user_by_email(&self, email: &EmailKey) -> Result<Option<User>, Error> {
@@ -305,9 +312,7 @@ impl Store for PostgresStore {
     }
 
     async fn session_with_user(&self, id: SessionId) -> Result<Option<(Session, User)>, Error> {
-        let rows = self.engine.read(sql::SESSION_WITH_USER, [id.into()]).await?;
-        let both = |row| Ok((session(row)?, user(row, sql::SESSION_COLUMNS)?));
-        rows.first().map(both).transpose()
+        self.sessions.get(&self.engine, id.uuid()).await
     }
 
     async fn sessions_of(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error> {
@@ -466,6 +471,10 @@ fn session(row: &Row) -> Result<Session, Error> {
         expires_at: timestamp(row, 5)?,
         origin: Origin { address: parsed(row, 6)?, user_agent: column(row, 7)? },
     })
+}
+
+fn session_with_user(row: &Row) -> Result<(Session, User), Error> {
+    Ok((session(row)?, user(row, sql::SESSION_COLUMNS)?))
 }
 
 /// Reads the columns of a user, which start at `first`.

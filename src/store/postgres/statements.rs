@@ -22,6 +22,15 @@ macro_rules! session {
     };
 }
 
+/// As many ids as are asked for at once.
+macro_rules! ids {
+    () => {
+        "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+    };
+}
+
+/// How many these are.
+pub(super) const IDS: usize = 16;
 /// How many columns a user has.
 pub(super) const USER_COLUMNS: usize = 10;
 /// How many columns a session has.
@@ -55,6 +64,7 @@ statements! {
         "INSERT INTO users (id, name, email, email_key, password_hash, password_version, roles, disabled, \
          created_at, updated_at, last_login_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
     USER_BY_ID = concat!("SELECT ", user!(), " FROM users u WHERE u.id = $1");
+    USERS_BY_ID = concat!("SELECT ", user!(), " FROM users u WHERE u.id IN ", ids!());
     USER_BY_EMAIL = concat!("SELECT ", user!(), " FROM users u WHERE u.email_key = $1");
     USER_BY_RESET_CODE = concat!(
         "SELECT ", user!(), " FROM users u \
@@ -87,6 +97,10 @@ statements! {
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     SESSION_WITH_USER = concat!(
         "SELECT ", session!(), ", ", user!(), " FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = $1"
+    );
+    SESSIONS_WITH_USERS = concat!(
+        "SELECT ", session!(), ", ", user!(), " FROM sessions s JOIN users u ON u.id = s.user_id \
+         WHERE s.id IN ", ids!()
     );
     SESSIONS_OF = concat!(
         "SELECT ", session!(), " FROM sessions s WHERE s.user_id = $1 AND s.expires_at > $2 \

@@ -2,7 +2,8 @@
 //! pooler, and tells at the same time whether the database is there.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
+    mem,
     sync::{Arc, Weak},
     time::{Duration, Instant, SystemTime},
 };
@@ -37,12 +38,19 @@ struct Ear {
     /// When it was last listened to for very late changes.
     looked_back: Option<Instant>,
     heard: HashMap<Uuid, SystemTime>,
+    /// Changes of our own that may not have shown yet when it was last listened.
+    own: HashSet<Uuid>,
 }
 
 /// Listens for as long as the engine is in use, to what has changed since.
 pub(super) async fn listen(engine: Weak<Engine>, since: SystemTime) {
-    let (looked_back, heard) = (None, HashMap::new());
-    let mut ear = Ear { connection: None, listened_at: since, looked_back, heard };
+    let mut ear = Ear {
+        connection: None,
+        listened_at: since,
+        looked_back: None,
+        heard: HashMap::new(),
+        own: HashSet::new(),
+    };
     while let Some(engine) = engine.upgrade() {
         ear.listen(&engine).await;
         drop(engine);
@@ -99,6 +107,9 @@ impl Ear {
         let looks_back = self.looked_back.is_none_or(|at| at.elapsed() > LOOK_BACK_EVERY);
         let late = if looks_back { VERY_LATE } else { LATE };
         let rows = db.query(sql::HEAR, &[(since - late).into()]).await?;
+        // Those from before the question are all in its answer, those of the meantime in this one or the next.
+        let (earlier, latest) = (mem::take(&mut self.own), engine.take_own());
+        let is_own = |id: &Uuid| earlier.contains(id) || latest.contains(id);
         // One row for each token that a change has ended, at least one for each change.
         let mut ended = Vec::new();
         for row in &rows {
@@ -107,6 +118,7 @@ impl Ear {
                 continue;
             }
             match column::<Option<Uuid>>(row, 1)? {
+                _ if is_own(&id) => {}
                 Some(user) => engine.changes().mark(UserId::from_uuid(user)),
                 None => engine.keys_changed().send_replace(()),
             }
@@ -115,6 +127,7 @@ impl Ear {
             }
         }
         engine.endings().add(ended);
+        self.own = latest;
         if now < since || now.duration_since(since).is_ok_and(|gap| gap > VERY_LATE / 2) {
             engine.changes().mark_all();
             engine.keys_changed().send_replace(());
