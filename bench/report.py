@@ -49,9 +49,7 @@ class Report:
 
     def plot(self, name, title, unit, bars):
         """Horizontal bars: pairs of a label and a value."""
-        PLOTS.mkdir(exist_ok=True)
-        (PLOTS / f"{name}.svg").write_text(bar_chart(title, unit, bars))
-        self._sections[-1][3].append((name, title))
+        self._sections[-1][3].append((name, title, bar_chart(title, unit, bars)))
 
     def print(self):
         rows = [row for _, _, rows, _ in self._sections for row in rows]
@@ -66,6 +64,7 @@ class Report:
         print(f"\n{sum(row.met for row in judged)} of {len(judged)} goals met")
 
     def write(self):
+        PLOTS.mkdir(exist_ok=True)
         lines = ["# Results", "", f"Made by `{self._command}` on {time.strftime('%Y-%m-%d')}: {machine()}.", ""]
         lines += ["How to read them is in [README.md](README.md). Ratios are medians over rounds that took turns.", ""]
         lines += [f"The load average was {self._load_before:.1f} before and {os.getloadavg()[0]:.1f} after, where 2 to 3 is this benchmark itself.", ""]
@@ -73,7 +72,9 @@ class Report:
             lines += [f"## {title}", "", *words, *([""] if words else [])]
             lines += ["| what | measured | goal | |", "|---|---|---|---|"]
             lines += [f"| {row.what} | {row.value} | {row.goal} | {row.verdict} |" for row in rows]
-            lines += ["", *(f"![{title}](plots/{name}.svg)\n" for name, title in plots)]
+            lines += ["", *(f"![{title}](plots/{name}.svg)\n" for name, title, _ in plots)]
+            for name, _, chart in plots:
+                (PLOTS / f"{name}.svg").write_text(chart)
         (BENCH / "RESULTS.md").write_text("\n".join(lines).rstrip() + "\n")
 
 

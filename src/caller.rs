@@ -150,7 +150,9 @@ impl Callers {
             None => self.check_signature(token, now).map_err(Stranger::from),
         };
         let caller = match claims {
-            Ok(claims) => match (self.look_up(token, claims, removals, now).await, known) {
+            // Elsewhere, because room for it would be taken in every request, and few look anything up.
+            Ok(claims) => match (Box::pin(self.look_up(token, claims, removals, now)).await, known)
+            {
                 (Err(store::Error::Unavailable(_)), Some(known)) if self.may_rely_on(&known) => {
                     Ok(self.seen(&known, now))
                 }

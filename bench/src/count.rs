@@ -8,13 +8,13 @@ use std::{
 
 use anyhow::{Context, bail};
 use axum::{
-    Router,
     body::{Body, to_bytes},
     extract::ConnectInfo,
     http::{Request, Response, StatusCode},
 };
 use doorward::{
-    Authenticated, Caller, Designated, Doorward, MissingKey, Policy, Settings, api,
+    Authenticated, Caller, Designated, Doorward, MissingKey, Policy, Settings,
+    api::{self, Service},
     clock::{Clock, Timestamp},
     config::DatabaseUrl,
     guard::{Declaration, Guard, RequestFacts},
@@ -23,7 +23,7 @@ use doorward::{
 };
 use futures_util::FutureExt;
 use tokio::runtime::Runtime;
-use tower_service::Service;
+use tower_service::Service as _;
 
 /// Runs one operation, for callgrind to count; prints all names without one
 #[derive(clap::Args)]
@@ -70,7 +70,7 @@ type Operation<'a> = Box<dyn FnMut() -> anyhow::Result<()> + 'a>;
 /// A Doorward with one user, who has the designated name.
 struct House {
     doorward: Doorward,
-    app: Router,
+    app: Service,
     token: String,
     caller: Caller,
     guard: Guard,

@@ -12,7 +12,6 @@ use std::{
 
 use axum::{
     extract::{ConnectInfo, FromRequestParts, MatchedPath, Request},
-    handler::Handler,
     http::{
         Extensions, HeaderName, HeaderValue, Method, StatusCode,
         header::{USER_AGENT, WWW_AUTHENTICATE},
@@ -34,61 +33,63 @@ pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 
 /// Around every request but those to a guard.
 pub(super) async fn attend(request: Request, next: Next) -> Response {
-    let id = RequestId::next();
-    let span = tracing::info_span!("request", %id);
-    watch(id, request, |request| next.run(request), |_| false).instrument(span).await
+    attend_in_span(request, next, |_| false).await
 }
 
 /// Around a request that is made again and again: success is logged at a level that is usually off.
 pub(super) async fn attend_quietly(request: Request, next: Next) -> Response {
+    attend_in_span(request, next, is_success).await
+}
+
+async fn attend_in_span(
+    request: Request,
+    next: Next,
+    is_routine: fn(StatusCode) -> bool,
+) -> Response {
     let id = RequestId::next();
+    let method = known(request.method());
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    // Only the pattern of a route is logged: what a client puts into a path or query may be a secret.
+    let route = route.as_ref().map_or("-", MatchedPath::as_str);
     let span = tracing::info_span!("request", %id);
-    let is_routine = |status| status == StatusCode::OK;
-    watch(id, request, |request| next.run(request), is_routine).instrument(span).await
+    let answer = pin!(next.run(request));
+    watch(id, method, route, answer, is_routine).instrument(span).await
 }
 
 /// Around a request to a guard, the hot path: whoever is admitted is logged at a level that is usually off, and there
 /// is neither a span nor a layer, each of which would cost more than all the rest of this.
-#[derive(Clone)]
-pub(super) struct Attended<H>(pub(super) H);
-
-impl<T, S, H> Handler<T, S> for Attended<H>
-where
-    T: 'static,
-    S: Send + Sync + 'static,
-    H: Handler<T, S>,
-{
-    type Future = Pin<Box<dyn Future<Output = Response> + Send>>;
-
-    fn call(self, request: Request, state: S) -> Self::Future {
-        let is_routine = |status| status == StatusCode::OK;
-        let handle = move |request| self.0.call(request, state);
-        Box::pin(watch(RequestId::next(), request, handle, is_routine))
-    }
+pub(super) async fn attend_guard(
+    method: &Method,
+    route: &str,
+    answer: Pin<&mut impl Future<Output = Response>>,
+) -> Response {
+    watch(RequestId::next(), known(method), route, answer, is_success).await
 }
 
-async fn watch<F: Future<Output = Response>>(
+fn is_success(status: StatusCode) -> bool {
+    status == StatusCode::OK
+}
+
+async fn watch(
     id: RequestId,
-    request: Request,
-    handle: impl FnOnce(Request) -> F,
+    method: &'static str,
+    route: &str,
+    answer: Pin<&mut impl Future<Output = Response>>,
     is_routine: fn(StatusCode) -> bool,
 ) -> Response {
     let started = Instant::now();
-    let method = known(request.method());
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let mut answer = pin!(AssertUnwindSafe(handle(request)).catch_unwind());
-    // What is ready at once needs no deadline: setting one up costs two looks at the clock.
+    let mut answer = AssertUnwindSafe(answer).catch_unwind();
+    // What is ready at once needs no deadline: setting one up costs two looks at the clock, and room for it in every
+    // request, which it therefore takes elsewhere.
     let answer = match poll_immediate(&mut answer).await {
         Some(answer) => Ok(answer),
-        None => tokio::time::timeout(HANDLER_TIMEOUT, answer).await,
+        None => Box::pin(tokio::time::timeout(HANDLER_TIMEOUT, answer)).await,
     };
     let mut response = match answer {
         Ok(Ok(response)) => response,
         Ok(Err(_panic)) => Error::Internal("a handler panicked".into()).into_response(),
         Err(_) => Error::Unavailable("a handler took too long".into()).into_response(),
     };
-    // Only the pattern of a route is logged: what a client puts into a path or query may be a secret.
-    let route = route.as_ref().map_or("-", MatchedPath::as_str);
     let micros = || u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     let status = response.status().as_u16();
     if is_routine(response.status()) {

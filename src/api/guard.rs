@@ -1,6 +1,7 @@
 //! The guards: the two of the service document, and those that the operator declares.
 
 use std::{
+    pin::pin,
     ptr,
     sync::{Arc, LazyLock, Weak},
 };
@@ -8,17 +9,16 @@ use std::{
 use arc_swap::ArcSwapOption;
 use axum::{
     body::Bytes,
-    extract::{Request, State},
-    http::{HeaderMap, HeaderValue, header},
-    response::Response,
-    routing::{MethodRouter, any},
+    extract::FromRequestParts,
+    http::{HeaderMap, HeaderValue, header, request::Parts},
+    response::{IntoResponse, Response},
 };
 use serde_json::json;
 
 use super::{
     Challenge, Error,
     asked::{Asked, guard_name},
-    attend::{Attended, REQUEST_ID},
+    attend::{REQUEST_ID, attend_guard},
     body::{AUTHORIZATION, JSON, NO_STORE},
     identity::{self, Identity, value},
     only::{Only, identify},
@@ -31,41 +31,118 @@ use crate::{
     user::User,
 };
 
-/// `/api/auth/guard`: the action learns the caller's id and nothing else.
-pub(super) async fn authenticated(
-    State(doorward): State<Doorward>,
-    Only(user_id): Only<Authenticated>,
-) -> Response {
-    const WORDS: &[u8] = br#""You are authenticated.""#;
-    let policy = HeaderValue::from_static("guard");
-    let identity = Identity { policy, user_id: Some(user_id), user: None };
-    admit(&doorward, Bytes::from_static(WORDS), identity)
+/// All guards, and what they have in common.
+pub(super) struct Doors {
+    doorward: Doorward,
+    designated_path: String,
+    welcome: Welcome,
 }
 
-/// `/api/auth/<segment>`: the action holds the whole user.
-pub(super) fn designated(doorward: &Doorward) -> MethodRouter<Doorward> {
-    let welcome = Arc::new(Welcome::new(doorward));
-    any(Attended(async move |State(doorward): State<Doorward>, Only(user): Only<Designated>| {
-        welcome.to(&user, &doorward)
-    }))
+/// Which guard is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Door {
+    /// `/api/auth/guard`: the action learns the caller's id and nothing else.
+    Authenticated,
+    /// `/api/auth/<segment>`: the action holds the whole user.
+    Designated,
+    /// `/api/auth/<guard>` for a declared guard, and `/api/auth/<guard>/<path>`, as proxies ask that put the guarded path
+    /// behind the guard's.
+    Declared,
+}
+
+impl Doors {
+    const AUTHENTICATED_PATH: &str = "/api/auth/guard";
+
+    pub(super) fn new(doorward: Doorward) -> Self {
+        let designated_path = format!("/api/auth/{}", doorward.settings().designated_segment);
+        let welcome = Welcome::new(&doorward);
+        Self { doorward, designated_path, welcome }
+    }
+
+    /// What the designated guard is called in paths.
+    pub(super) fn designated_segment(&self) -> &str {
+        &self.doorward.settings().designated_segment
+    }
+
+    /// The door at exactly this path.
+    pub(super) fn at(&self, path: &str) -> Option<Door> {
+        if path == Self::AUTHENTICATED_PATH {
+            Some(Door::Authenticated)
+        } else if path == self.designated_path {
+            Some(Door::Designated)
+        } else {
+            let name = path.strip_prefix("/api/auth/")?;
+            self.doorward.guards().by_name(name).map(|_| Door::Declared)
+        }
+    }
+
+    /// Answers whoever asks to be let through.
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async function has room for its arguments twice, which every guard pays for"
+    )]
+    pub(super) fn ask(
+        self: Arc<Self>,
+        door: Door,
+        mut parts: Parts,
+    ) -> impl Future<Output = Response> + Send {
+        async move {
+            let guard =
+                if door == Door::Declared { self.declared_at(parts.uri.path()) } else { None };
+            let route = match (door, &guard) {
+                (Door::Authenticated, _) => Self::AUTHENTICATED_PATH,
+                (Door::Designated, _) => &self.designated_path,
+                (Door::Declared, Some(guard)) => &format!("/api/auth/{}", guard.name),
+                (Door::Declared, None) => "/api/auth/{guard}",
+            };
+            let method = parts.method.clone();
+            let answer = pin!(async {
+                let answer = match (door, &guard) {
+                    (Door::Authenticated, _) => self.authenticated(&mut parts).await,
+                    (Door::Designated, _) => self.designated(&mut parts).await,
+                    (Door::Declared, Some(guard)) => declared(&self.doorward, guard, &parts).await,
+                    (Door::Declared, None) => Err(Error::NotFound),
+                };
+                answer.into_response()
+            });
+            attend_guard(&method, route, answer).await
+        }
+    }
+
+    /// The declared guard whose path, or a path below it, this is.
+    fn declared_at(&self, path: &str) -> Option<Arc<Guard>> {
+        self.doorward.guards().by_name(guard_name(path)?).cloned()
+    }
+
+    async fn authenticated(&self, parts: &mut Parts) -> Result<Response, Error> {
+        const WORDS: &[u8] = br#""You are authenticated.""#;
+        static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| admission("guard", WORDS));
+        let Only::<Authenticated>(user_id) =
+            Only::from_request_parts(parts, &self.doorward).await?;
+        let identity = Identity { user_id: Some(user_id), user: None };
+        Ok(admit(&self.doorward, Bytes::from_static(WORDS), HEADERS.clone(), identity))
+    }
+
+    async fn designated(&self, parts: &mut Parts) -> Result<Response, Error> {
+        let Only::<Designated>(user) = Only::from_request_parts(parts, &self.doorward).await?;
+        Ok(self.welcome.to(&user, &self.doorward))
+    }
 }
 
 /// What is said to whoever has the designated name. That is nearly always the same user, so the headers that tell of
 /// them are kept for the next time.
 struct Welcome {
     words: Bytes,
-    policy: HeaderValue,
+    headers: HeaderMap,
     last: ArcSwapOption<(Weak<User>, HeaderMap)>,
 }
 
 impl Welcome {
     fn new(doorward: &Doorward) -> Self {
         let words = json!(format!("You are {}.", doorward.designated().name()));
-        Self {
-            words: Bytes::from_owner(words.to_string()),
-            policy: value(&doorward.settings().designated_segment),
-            last: ArcSwapOption::empty(),
-        }
+        let words = Bytes::from_owner(words.to_string());
+        let headers = admission(&doorward.settings().designated_segment, &words);
+        Self { words, headers, last: ArcSwapOption::empty() }
     }
 
     fn to(&self, user: &Arc<User>, doorward: &Doorward) -> Response {
@@ -76,9 +153,8 @@ impl Welcome {
             *response.headers_mut() = last.1.clone();
             return response;
         }
-        let policy = self.policy.clone();
-        let identity = Identity { policy, user_id: Some(user.id), user: Some(user) };
-        let response = admit(doorward, self.words.clone(), identity);
+        let identity = Identity { user_id: Some(user.id), user: Some(user) };
+        let response = admit(doorward, self.words.clone(), self.headers.clone(), identity);
         // A user who is looked up anew is another one, and nothing takes the place of this one while it is known here.
         let told = (Arc::downgrade(user), response.headers().clone());
         self.last.store(Some(Arc::new(told)));
@@ -86,34 +162,25 @@ impl Welcome {
     }
 }
 
-/// `/api/auth/<guard>` for a declared guard, and `/api/auth/<guard>/<path>`, as proxies ask that put the guarded path
-/// behind the guard's.
-pub(super) async fn declared(
-    State(doorward): State<Doorward>,
-    request: Request,
-) -> Result<Response, Error> {
-    let (parts, _) = request.into_parts();
-    let guards = doorward.guards();
-    let guard = guard_name(parts.uri.path()).and_then(|name| guards.by_name(name));
-    let guard = guard.ok_or(Error::NotFound)?;
-    let asked = Asked { parts: &parts };
+async fn declared(doorward: &Doorward, guard: &Guard, parts: &Parts) -> Result<Response, Error> {
+    let asked = Asked { parts };
     let trusted = &doorward.settings().trusted_proxies;
     if guard.preflight && asked.is_preflight(guard.proxy, trusted, doorward.now()) {
-        return Ok(pass(&doorward, guard, None));
+        return Ok(pass(doorward, guard, None));
     }
-    let (challenge, refusal, caller) = match identify(&doorward, &parts.headers).await? {
-        Ok(caller) => match judge(&doorward, guard, &caller, &asked) {
-            None => return Ok(pass(&doorward, guard, Some(&caller))),
+    let (challenge, refusal, caller) = match identify(doorward, &parts.headers).await? {
+        Ok(caller) => match judge(doorward, guard, &caller, &asked) {
+            None => return Ok(pass(doorward, guard, Some(&caller))),
             Some(refusal) => (Challenge::InsufficientScope, refusal, Some(caller)),
         },
-        Err(unknown) => (unknown.challenge, unknown.refusal(&guard.name, &doorward), None),
+        Err(unknown) => (unknown.challenge, unknown.refusal(&guard.name, doorward), None),
     };
     let decision = doorward.refuse(refusal.by(guard));
     match guard.mode {
         Mode::Enforce => Err(Error::Unauthorized(challenge, Some(decision))),
         Mode::Report => {
             tracing::info!(guard = guard.name, %decision, "would have been refused");
-            Ok(pass(&doorward, guard, caller.as_ref()))
+            Ok(pass(doorward, guard, caller.as_ref()))
         }
     }
 }
@@ -140,30 +207,39 @@ fn pass(doorward: &Doorward, guard: &Guard, caller: Option<&Caller>) -> Response
     let user = caller.map(|caller| &*caller.user);
     const WORDS: &[u8] = br#""You may pass.""#;
     let identity = Identity {
-        policy: value(&guard.name),
         user_id: user.map(|user| user.id),
         user: user.filter(|_| guard.grant == Grant::User),
     };
-    admit(doorward, Bytes::from_static(WORDS), identity)
+    let headers = admission(&guard.name, WORDS);
+    admit(doorward, Bytes::from_static(WORDS), headers, identity)
 }
 
-/// The headers of an admission, all of them: to replace a value in a copy costs less than to add one.
-static ADMISSION: LazyLock<HeaderMap> = LazyLock::new(|| {
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, JSON);
-    headers.insert(header::CACHE_CONTROL, NO_STORE);
-    headers.insert(header::VARY, AUTHORIZATION);
-    headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static(""));
-    headers.insert(REQUEST_ID, HeaderValue::from_static(""));
-    identity::write_nobody(&mut headers);
+/// The headers of an admission by this guard, all of them: to replace a value in a copy costs less than to add one.
+fn admission(guard: &str, words: &[u8]) -> HeaderMap {
+    static COMMON: LazyLock<HeaderMap> = LazyLock::new(|| {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, JSON);
+        headers.insert(header::CACHE_CONTROL, NO_STORE);
+        headers.insert(header::VARY, AUTHORIZATION);
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static(""));
+        headers.insert(REQUEST_ID, HeaderValue::from_static(""));
+        identity::write_nobody(&mut headers);
+        headers
+    });
+    let mut headers = COMMON.clone();
+    headers.insert(header::CONTENT_LENGTH, words.len().into());
+    headers.insert(identity::POLICY, value(guard));
     headers
-});
+}
 
-fn admit(doorward: &Doorward, words: Bytes, identity: Identity<'_>) -> Response {
-    let length = HeaderValue::from(words.len());
+fn admit(
+    doorward: &Doorward,
+    words: Bytes,
+    mut headers: HeaderMap,
+    identity: Identity<'_>,
+) -> Response {
+    identity.write(&mut headers, &doorward.settings().identity_headers);
     let mut response = Response::new(words.into());
-    *response.headers_mut() = ADMISSION.clone();
-    response.headers_mut().insert(header::CONTENT_LENGTH, length);
-    identity.write(response.headers_mut(), &doorward.settings().identity_headers);
+    *response.headers_mut() = headers;
     response
 }

@@ -13,8 +13,6 @@ use crate::{
 
 /// Whoever was admitted, as far as the guarded side may know.
 pub(super) struct Identity<'a> {
-    /// The guard.
-    pub(super) policy: HeaderValue,
     /// None for somebody unknown whom a guard admitted all the same.
     pub(super) user_id: Option<UserId>,
     /// None where only the id is granted.
@@ -25,8 +23,7 @@ impl Identity<'_> {
     /// Writes into headers that already tell of nobody.
     pub(super) fn write(self, headers: &mut HeaderMap, others: &[IdentityHeaders]) {
         let id = self.user_id.map_or(NOTHING, id_value);
-        let [id_header, policy_header, name_header, email_header] = X_AUTH;
-        headers.insert(policy_header, self.policy);
+        let [id_header, name_header, email_header] = X_AUTH;
         if let Some(user) = self.user {
             headers.insert(name_header, value(user.name.as_str()));
             headers.insert(email_header, value(user.email.as_str()));
@@ -57,16 +54,17 @@ fn write_set(
 
 /// The headers that every admission has, as for somebody unknown.
 pub(super) fn write_nobody(headers: &mut HeaderMap) {
-    for name in X_AUTH {
+    for name in X_AUTH.into_iter().chain([POLICY]) {
         headers.insert(name, NOTHING);
     }
 }
 
 const NOTHING: HeaderValue = HeaderValue::from_static("");
 
-const X_AUTH: [HeaderName; 4] = [
+/// The guard that admitted them.
+pub(super) const POLICY: HeaderName = HeaderName::from_static("x-auth-policy");
+const X_AUTH: [HeaderName; 3] = [
     HeaderName::from_static("x-auth-user-id"),
-    HeaderName::from_static("x-auth-policy"),
     HeaderName::from_static("x-auth-user-name"),
     HeaderName::from_static("x-auth-user-email"),
 ];

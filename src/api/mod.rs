@@ -20,21 +20,25 @@ mod refresh;
 mod register;
 mod reset;
 mod revocations;
+mod service;
 mod sessions;
 mod well_known;
 
+use std::sync::Arc;
+
 use axum::{
     Router,
-    extract::FromRef,
+    extract::{FromRef, Request},
     middleware::from_fn,
     routing::{any, delete, get, post},
 };
 
-use self::attend::Attended;
+use self::guard::{Door, Doors};
 pub(crate) use self::{attend::REQUEST_ID, error::plain_body};
 pub use self::{
     attend::RequestId,
     error::{Challenge, Error},
+    service::Service,
 };
 use crate::{
     Doorward,
@@ -44,6 +48,11 @@ use crate::{
 /// The routes of the service: users and their accounts, login, what verifiers ask, and a guard for every name that
 /// is declared.
 pub fn routes(doorward: Doorward) -> Router {
+    let doors = Arc::new(Doors::new(doorward.clone()));
+    routes_with(doorward, &doors)
+}
+
+fn routes_with(doorward: Doorward, doors: &Arc<Doors>) -> Router {
     let service = Router::new()
         .route("/api/user", post(register::register))
         .route("/api/user/{id}", get(look_up::look_up))
@@ -68,30 +77,27 @@ pub fn routes(doorward: Doorward) -> Router {
         .route("/.well-known/revocations", get(revocations::revocations))
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .layer(from_fn(attend::attend_quietly));
-    service.merge(feed).merge(guards(&doorward)).with_state(doorward)
+    service.merge(feed).merge(guards(doors)).with_state(doorward)
 }
 
 /// Guards answer every method, because some proxies ask with that of the request that they guard, and every path
 /// below their own, because some put the guarded path there.
-fn guards(doorward: &Doorward) -> Router<Doorward> {
-    let designated = doorward.settings().designated_segment.as_str();
-    let built_in =
-        [("guard", any(Attended(guard::authenticated))), (designated, guard::designated(doorward))];
-    // A route by name costs less than one with a parameter, which guards have that are declared later.
-    let in_force = doorward.guards();
-    let names = in_force.iter().map(|guard| guard.name.as_str()).chain(["{guard}"]);
-    let declared = names.map(|name| (name, any(Attended(guard::declared))));
-    built_in.into_iter().chain(declared).fold(Router::new(), |router, (guard, door)| {
-        let path = format!("/api/auth/{guard}");
+fn guards<S: Clone + Send + Sync + 'static>(doors: &Arc<Doors>) -> Router<S> {
+    let segment = doors.designated_segment();
+    let named =
+        [("guard", Door::Authenticated), (segment, Door::Designated), ("{guard}", Door::Declared)];
+    named.into_iter().fold(Router::new(), |router, (guard, door)| {
+        let (path, doors) = (format!("/api/auth/{guard}"), Arc::clone(doors));
+        let ask = any(move |request: Request| doors.ask(door, request.into_parts().0));
         router
-            .route(&path, door.clone())
-            .route(&format!("{path}/"), door.clone())
-            .route(&format!("{path}/{{*tail}}"), door)
+            .route(&path, ask.clone())
+            .route(&format!("{path}/"), ask.clone())
+            .route(&format!("{path}/{{*tail}}"), ask)
     })
 }
 
 /// The whole service: the routes, those that an app has its own of, and an answer to everything else.
-pub fn service(doorward: Doorward) -> Router {
+pub fn service(doorward: Doorward) -> Service {
     let elsewhere = Router::new()
         .route("/openapi.json", get(openapi::document))
         .route("/livez", get(health::live))
@@ -100,7 +106,8 @@ pub fn service(doorward: Doorward) -> Router {
         .fallback(async || Error::NotFound)
         .layer(from_fn(attend::attend_quietly))
         .with_state(doorward.clone());
-    routes(doorward).merge(elsewhere)
+    let doors = Arc::new(Doors::new(doorward.clone()));
+    Service::new(routes_with(doorward, &doors).merge(elsewhere), doors)
 }
 
 impl FromRef<Doorward> for Authenticated {

@@ -7,7 +7,6 @@ mod wire;
 use std::{io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
 use axum::{
-    Router,
     body::Body,
     extract::ConnectInfo,
     http::{Request, StatusCode},
@@ -23,13 +22,14 @@ use tokio::{
     net::{TcpListener, TcpStream},
     time::timeout,
 };
-use tower_service::Service;
+use tower_service::Service as _;
 
 use self::{
     body::Watched,
     watch::{Connection, Connections, Phase, Seat},
     wire::Wire,
 };
+use crate::api::Service;
 
 /// How much of everything a client gets.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ const BUFFER_BYTES: usize = 32 << 10;
 /// their time is up.
 pub async fn serve(
     listener: TcpListener,
-    app: Router,
+    app: Service,
     limits: Limits,
     shutdown: impl Future<Output = ()>,
 ) {
@@ -94,7 +94,7 @@ pub async fn serve(
 async fn accept(
     listener: &TcpListener,
     connections: &Arc<Connections>,
-    app: &Router,
+    app: &Service,
     http: &http1::Builder,
 ) {
     loop {
@@ -124,7 +124,7 @@ async fn attend(
     stream: TcpStream,
     peer: SocketAddr,
     seat: Seat,
-    app: Router,
+    app: Service,
     http: http1::Builder,
 ) {
     let _ = stream.set_nodelay(true);

@@ -428,3 +428,28 @@ fn examples_beside_a_condition_are_tried() {
     .guards;
     assert_eq!(guards.by_name("staff").unwrap().expectations.len(), 2);
 }
+
+#[tokio::test]
+async fn the_short_way_to_a_guard_gives_the_answer_of_the_long_one() {
+    let house = house(STAFF).await;
+    let miles = house.register("Miles Davis", "miles@example.com").await;
+    let authorization = format!("Bearer {}", miles.token);
+    for guard in ["guard", "miles", "domain", "staff", "nobody-declared-this"] {
+        for authorization in [&[&*authorization][..], &[]] {
+            let path = format!("/api/auth/{guard}");
+            let mut answers = Vec::new();
+            for (method, path) in
+                [(Method::GET, &path), (Method::POST, &path), (Method::GET, &format!("{path}/"))]
+            {
+                let mut answer = house.ask(method, path, authorization).await;
+                // The length is on the wire in any case.
+                for aside in ["x-request-id", "x-decision-id", "content-length"] {
+                    answer.headers.remove(aside);
+                }
+                answers.push((answer.status, answer.headers, answer.body));
+            }
+            assert_eq!(answers[0], answers[1], "{guard}");
+            assert_eq!(answers[0], answers[2], "{guard}");
+        }
+    }
+}

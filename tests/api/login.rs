@@ -79,7 +79,9 @@ async fn too_many_failures_on_an_account_are_throttled_alike_whether_it_exists()
             throttled.told(),
             (429, r#"{"message":"Too many attempts. Please try again later."}"#)
         );
-        assert_eq!(throttled.header("retry-after"), Some("80"));
+        // What the tries themselves took is over.
+        let seconds: u32 = throttled.header("retry-after").unwrap().parse().unwrap();
+        assert!((40..=80).contains(&seconds), "{seconds}");
     }
     let answer = house.register("Bob", "bob@example.com").await;
     assert_eq!(house.guard("guard", &answer.token).await.status, StatusCode::OK);

@@ -11,13 +11,13 @@ use std::{
 };
 
 use axum::{
-    Router,
     body::Body,
     extract::ConnectInfo,
     http::{HeaderMap, Method, Request, StatusCode, header},
 };
 use doorward::{
-    Doorward, MissingKey, Settings, api,
+    Doorward, MissingKey, Settings,
+    api::{self, Service},
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, Sources},
     control::{Order, Report, carry_out},
@@ -43,7 +43,7 @@ pub fn malformed(error: &str) -> String {
 
 pub struct House {
     pub doorward: Doorward,
-    app: Router,
+    app: Service,
     seconds: Arc<AtomicI64>,
     folder: TempDir,
 }

@@ -138,7 +138,7 @@ def assert_refused_as_malformed(answer):
 def test_a_hostile_body_is_refused_quickly(api, path, body):
     start = time.perf_counter()
     assert_refused_as_malformed(api.post_bytes(path, body))
-    assert time.perf_counter() - start < 1
+    assert time.perf_counter() - start < 5
 
 
 @both_routes
@@ -246,7 +246,8 @@ def test_a_large_announced_length_is_refused_without_waiting_for_the_body(api, p
     start = time.perf_counter()
     answer = api.raw(api.head("POST", path, [JSON_TYPE, ("Content-Length", announced)]), "POST")
     assert_message_only(answer, 413)
-    assert time.perf_counter() - start < 2
+    # Whoever reads a body has ten seconds for it.
+    assert time.perf_counter() - start < 8
 
 
 @both_routes

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    instances::{WITHIN, homes, order, start},
+    instances::{homes, must_be_within_a_second, order, start},
     support::{Client, Home, claims_of},
 };
 
@@ -51,6 +51,7 @@ fn what_has_ended_stays_ended_for_verifiers_when_the_server_is_killed() {
 fn an_end_on_one_instance_is_told_by_the_others_within_a_second() {
     let Some((homes, url)) = homes(2) else { return };
     let (here, there) = (start(&homes[0], &url), start(&homes[1], &url));
+    let mut times = Vec::new();
     for round in 0..5 {
         let member = here.client.register_quickly(&format!("user{round}@example.com"));
         let mut heard = everything(&there.client);
@@ -66,9 +67,7 @@ fn an_end_on_one_instance_is_told_by_the_others_within_a_second() {
         let ended = Instant::now();
         let (heard, at) = waiting.join().unwrap();
         assert_eq!(heard["revoked"], json!([claims_of(&member.token)["jti"]]));
-        let took = at.saturating_duration_since(ended);
-        println!("told after {took:?}");
-        assert!(took < WITHIN, "{took:?}");
+        times.push(at.saturating_duration_since(ended));
     }
 
     let before = everything(&there.client);
@@ -76,6 +75,7 @@ fn an_end_on_one_instance_is_told_by_the_others_within_a_second() {
     order(&url, &["keys", "revoke", &kid]);
     let ended = Instant::now();
     let heard = news(&there.client, &before);
-    assert!(ended.elapsed() < WITHIN, "{:?}", ended.elapsed());
+    times.push(ended.elapsed());
     assert!(!heard["kids"].as_array().unwrap().contains(&json!(kid)), "{heard}");
+    must_be_within_a_second(times);
 }

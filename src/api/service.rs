@@ -1,0 +1,55 @@
+//! The whole service, and the short way through it.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use axum::{
+    Router, extract::Request, http::Method, response::Response, routing::future::RouteFuture,
+};
+use futures_util::{FutureExt, future::Either};
+
+use super::guard::Doors;
+
+/// Answers every request. One that GETs exactly the path of a guard, as nearly all do, is not looked up in the table of
+/// routes, which would cost more than the guard's decision; every other way to a guard leads through the table to the
+/// same answer.
+#[derive(Clone)]
+pub struct Service {
+    routes: Router,
+    doors: Arc<Doors>,
+}
+
+impl Service {
+    pub(super) fn new(routes: Router, doors: Arc<Doors>) -> Self {
+        Self { routes, doors }
+    }
+}
+
+impl tower_service::Service<Request> for Service {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<Straight, RouteFuture<Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let is_get = request.method() == Method::GET;
+        match is_get.then(|| self.doors.at(request.uri().path())).flatten() {
+            Some(door) => {
+                let (parts, _) = request.into_parts();
+                let asking = Arc::clone(&self.doors).ask(door, parts);
+                Either::Left(Box::pin(asking.map(Ok)))
+            }
+            None => Either::Right(self.routes.call(request)),
+        }
+    }
+}
+
+/// The answer of a guard that was asked straight away.
+type Straight = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
