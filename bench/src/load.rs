@@ -54,7 +54,9 @@ impl Load {
         let warm = started + Duration::from_secs_f64(self.warm_up);
         let end = warm + Duration::from_secs_f64(self.seconds);
         run.go(&mut poll, &mut connections, started, warm, end)?;
-        println!("{}", run.outcome.report(warm.elapsed()));
+        let took = warm.elapsed();
+        run.take_the_rest(&mut poll, &mut connections)?;
+        println!("{}", run.outcome.report(took));
         Ok(())
     }
 }
@@ -112,6 +114,28 @@ impl Run<'_> {
         }
     }
 
+    /// Waits for what is still under way, so that a server is not left with work that counts for nobody, or for the next.
+    fn take_the_rest(
+        &mut self,
+        poll: &mut Poll,
+        connections: &mut [Connection],
+    ) -> anyhow::Result<()> {
+        const PATIENCE: Duration = Duration::from_secs(5);
+        let end = Instant::now() + PATIENCE;
+        let mut events = Events::with_capacity(1024);
+        let mut buffer = vec![0; 64 << 10];
+        while connections.iter().any(|connection| connection.waits) && Instant::now() < end {
+            poll.poll(&mut events, Some(end.saturating_duration_since(Instant::now())))?;
+            for event in &events {
+                let Token(number) = event.token();
+                if connections[number].receive(&mut buffer)?.is_some() {
+                    self.outcome.answered += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn is_done(&self) -> bool {
         self.load.once && self.next >= self.requests.len()
     }
@@ -126,6 +150,8 @@ impl Run<'_> {
 struct Connection {
     stream: TcpStream,
     asked: Instant,
+    /// Whether its answer is still to come.
+    waits: bool,
     /// Bytes of an answer that came in pieces.
     pieces: Vec<u8>,
     /// The length of the last answer, and of its head.
@@ -139,11 +165,12 @@ impl Connection {
         stream.set_nonblocking(true)?;
         let mut stream = TcpStream::from_std(stream);
         poll.registry().register(&mut stream, Token(number), Interest::READABLE)?;
-        Ok(Self { stream, asked: Instant::now(), pieces: Vec::new(), usual: (0, 0) })
+        let (asked, pieces) = (Instant::now(), Vec::new());
+        Ok(Self { stream, asked, waits: false, pieces, usual: (0, 0) })
     }
 
     fn send(&mut self, request: &[u8], asked: Instant) -> anyhow::Result<()> {
-        self.asked = asked;
+        (self.asked, self.waits) = (asked, true);
         let sent = self.stream.write(request).context("cannot send")?;
         if sent != request.len() {
             bail!("a request did not fit into the socket");
@@ -161,6 +188,7 @@ impl Connection {
         };
         let (length, head) = self.usual;
         if self.pieces.is_empty() && received.len() == length && received[..head].ends_with(END) {
+            self.waits = false;
             return status(received).map(Some);
         }
         self.pieces.extend_from_slice(received);
@@ -175,7 +203,7 @@ impl Connection {
         if self.pieces.len() < length {
             return Ok(None);
         }
-        self.usual = (length, head);
+        (self.usual, self.waits) = ((length, head), false);
         let status = status(&self.pieces);
         self.pieces.clear();
         status.map(Some)
@@ -204,7 +232,7 @@ fn body_length(head: &[u8], body: &[u8]) -> anyhow::Result<Option<usize>> {
 /// Statuses, and how often each time was measured, in steps of 1 µs up to 20 ms and of 100 µs beyond.
 #[derive(Default)]
 struct Outcome {
-    /// All answers, those before the warm-up was over included.
+    /// All answers, those before and after the time that is measured included.
     answered: u64,
     statuses: BTreeMap<u16, u64>,
     micros: BTreeMap<u64, u64>,

@@ -428,6 +428,10 @@ fn insert_session(db: &Connection, user: &User, session: &Session) -> rusqlite::
 
 /// Whoever logs in again and again does not fill the database.
 fn end_oldest_sessions(db: &Connection, newest: &Session) -> rusqlite::Result<usize> {
+    // Nearly always, and in a tenth of the time that it takes to find none that is too many.
+    if number_of_sessions(db, newest.user_id)? <= limit_of(MAX_SESSIONS) {
+        return Ok(0);
+    }
     end_each(
         db,
         newest.created_at,
@@ -437,6 +441,11 @@ fn end_oldest_sessions(db: &Connection, newest: &Session) -> rusqlite::Result<us
          RETURNING token_id",
         params![newest.user_id.to_string(), newest.id.to_string(), limit_of(MAX_SESSIONS - 1)],
     )
+}
+
+fn number_of_sessions(db: &Connection, user: UserId) -> rusqlite::Result<i64> {
+    db.prepare_cached("SELECT count(*) FROM sessions WHERE user_id = ?1")?
+        .query_row([user.to_string()], |row| row.get(0))
 }
 
 /// Reads the roles of a user, changes them and writes them back, all in the transaction of the caller.
