@@ -310,8 +310,8 @@ def growth(report, effort):
                 "login": Load(server.port, login_requests(spread_emails(len(ids), size, effort)), connections=8),
             }
             for name, load in loads.items():
-                contenders[name, size] = lambda load=load, server=server: load.run(effort.seconds, server=server)
-        rounds = Rounds(contenders).run(effort.rounds)
+                contenders[name, size] = lambda load=load, server=server: load.run(0.5, server=server, warm_up=0.1)
+        rounds = Rounds(contenders).run(effort.turns // 2)
         readers = {"small": lambda: read_alone(small, ids_of_small), "large": lambda: read_alone(large, ids_of_large)}
         bare = Rounds(readers).run(3)
     for name in ("guard", "look-up", "login"):

@@ -19,6 +19,7 @@ use doorward::{
     store::{Error, Hearing, PostgresStore, PostgresUrl, Store},
     user::{Email, Name, Role, User},
 };
+use futures_util::future::{join_all, poll_immediate};
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -164,13 +165,24 @@ async fn a_database_that_is_cut_off_is_away_at_once_and_back_as_soon() {
     let ada = user(0);
     store.add_user(&ada, None).await.unwrap();
     let before = store.changes().stamp(ada.id);
-    assert_eq!(store.changes().hearing(), Hearing::Good);
+    until("it is heard", || store.changes().hearing() == Hearing::Good).await;
 
     wire.cut.send_replace(true);
     let cut_at = Instant::now();
-    assert!(matches!(store.user_by_id(ada.id).await, Err(Error::Unavailable(_))));
+    // More than are asked for at once, and one who does not wait for the answer.
+    let mut reads: Vec<_> = (0..40).map(|_| Box::pin(store.user_by_id(ada.id))).collect();
+    assert!(poll_immediate(&mut reads[0]).await.is_none());
+    drop(reads.remove(0));
+    for read in join_all(reads).await {
+        assert!(matches!(read, Err(Error::Unavailable(_))));
+    }
+    assert!(cut_at.elapsed() < Duration::from_secs(4), "reads had to be told within two seconds");
+    let asked_at = Instant::now();
     assert!(matches!(store.add_user(&user(1), None).await, Err(Error::Unavailable(_))));
-    assert!(cut_at.elapsed() < Duration::from_secs(8), "each had to be told within two seconds");
+    assert!(
+        asked_at.elapsed() < Duration::from_secs(4),
+        "writes had to be told within two seconds"
+    );
     until("it is away", || store.changes().hearing() == Hearing::Away).await;
     assert!(store.changes().is_current(before), "an outage changes nobody");
 
@@ -180,7 +192,9 @@ async fn a_database_that_is_cut_off_is_away_at_once_and_back_as_soon() {
     wire.cut.send_replace(false);
     until("it is back", || store.changes().hearing() == Hearing::Good).await;
     until("the change is heard of", || !store.changes().is_current(before)).await;
-    assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap().roles.to_text(), "staff");
+    for read in join_all((0..40).map(|_| store.user_by_id(ada.id))).await {
+        assert_eq!(read.unwrap().unwrap().roles.to_text(), "staff");
+    }
     store.add_user(&user(1), None).await.unwrap();
 }
 
@@ -216,7 +230,7 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
     wire.cut.send_replace(false);
     let began = Instant::now();
     while !matches!(here.caller(token).await, Ok(Err(_))) {
-        assert!(began.elapsed() < Duration::from_secs(10), "still admitted");
+        assert!(began.elapsed() < Duration::from_secs(30), "still admitted");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(here.keys().list().await[0].id, elsewhere.keys().list().await[0].id);
@@ -225,7 +239,7 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
 async fn until(what: &str, condition: impl Fn() -> bool) {
     let began = Instant::now();
     while !condition() {
-        assert!(began.elapsed() < Duration::from_secs(10), "{what}: not within ten seconds");
+        assert!(began.elapsed() < Duration::from_secs(30), "{what}: not within thirty seconds");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -244,8 +258,10 @@ async fn a_commit_that_did_not_reach_its_standby_is_not_taken_for_safe() {
     let cancel =
         "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     let mut numbers = 0..;
+    let deadline = Instant::now() + Duration::from_secs(60);
     // Until the server has taken notice of its new settings, nobody waits.
     let (ada, adding) = 'waits: loop {
+        assert!(Instant::now() < deadline, "no commit waits for a standby");
         let ada = user(numbers.next().unwrap());
         let (writing, added) = (Arc::clone(&store), ada.clone());
         let adding = tokio::spawn(async move { writing.add_user(&added, None).await });
@@ -255,12 +271,14 @@ async fn a_commit_that_did_not_reach_its_standby_is_not_taken_for_safe() {
                 break 'waits (ada, adding);
             }
         }
-        adding.await.unwrap().unwrap();
+        let told = adding.await.unwrap();
+        assert!(matches!(told, Ok(()) | Err(Error::Unavailable(_))), "{told:?}");
     };
     // PostgreSQL answered that commit with success and a warning.
-    assert!(matches!(adding.await.unwrap(), Err(Error::Unavailable(_))), "it was not safe");
+    let told = adding.await.unwrap();
     operator.batch_execute("ALTER SYSTEM RESET synchronous_standby_names").await.unwrap();
     operator.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    assert!(matches!(told, Err(Error::Unavailable(_))), "it was not safe");
     // Nobody said that it was done, and it was: no other user can have the address.
     let again = User { id: doorward::UserId::random(), ..ada.clone() };
     assert!(matches!(store.add_user(&again, None).await, Err(Error::EmailTaken)));

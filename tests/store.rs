@@ -10,7 +10,9 @@ use doorward::{
     password::PasswordHash,
     reset::ResetCode,
     session::{Origin, Session, SessionId, TokenId},
-    store::{Error, MAX_SESSIONS, OldPassword, PostgresStore, PostgresUrl, SqliteStore, Store},
+    store::{
+        Error, MAX_SESSIONS, OldPassword, PostgresStore, PostgresUrl, SqliteStore, Stamp, Store,
+    },
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
 use futures_util::future::{join, join_all};
@@ -451,7 +453,9 @@ async fn what_was_changed_here_is_no_news() {
     let mut bobs = iter::repeat_with(|| user("Bob", "bob@example.com"));
     let bob = bobs.find(|bob| stamp(bob) != stamp(&ada)).unwrap();
     here.add_user(&ada, None).await.unwrap();
+    let of_bob = stamp(&bob);
     elsewhere.add_user(&bob, None).await.unwrap();
+    until_it_has_changed(&here, of_bob).await;
     for number in 0..5 {
         let before = stamp(&ada);
         let role = Role::parse(&format!("role{number}")).unwrap();
@@ -459,9 +463,16 @@ async fn what_was_changed_here_is_no_news() {
         assert!(!here.changes().is_current(before), "it has changed");
         let (of_ada, of_bob) = (stamp(&ada), stamp(&bob));
         assert!(elsewhere.grant_role(bob.id, &role, NOW).await.unwrap());
-        while here.changes().is_current(of_bob) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        until_it_has_changed(&here, of_bob).await;
         assert!(here.changes().is_current(of_ada), "and not once more when that is heard");
     }
+}
+
+async fn until_it_has_changed(store: &PostgresStore, since: Stamp) {
+    let changed = async {
+        while store.changes().is_current(since) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), changed).await.expect("a change is heard of");
 }

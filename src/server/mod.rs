@@ -4,12 +4,13 @@ mod body;
 mod watch;
 mod wire;
 
-use std::{io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
     extract::ConnectInfo,
     http::{Request, StatusCode},
+    response::Response,
 };
 use hyper::{
     body::{Body as _, Incoming},
@@ -22,14 +23,13 @@ use tokio::{
     net::{TcpListener, TcpStream},
     time::timeout,
 };
-use tower_service::Service as _;
+use tower_service::Service;
 
 use self::{
     body::Watched,
     watch::{Connection, Connections, Phase, Seat},
     wire::Wire,
 };
-use crate::api::Service;
 
 /// How much of everything a client gets.
 #[derive(Clone, Copy, Debug)]
@@ -64,11 +64,30 @@ const HEADER_FIELDS: usize = 64;
 /// What is held of a connection in each direction: hyper's own 400 KiB are memory for whoever asks and never reads.
 const BUFFER_BYTES: usize = 32 << 10;
 
+/// Answers requests: Doorward's own service, or any router.
+pub trait App:
+    Service<Request<Body>, Response = Response, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<S> App for S where
+    S: Service<Request<Body>, Response = Response, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
 /// Serves `app` on `listener` until `shutdown` resolves, and then until every request under way is answered or
 /// their time is up.
 pub async fn serve(
     listener: TcpListener,
-    app: Service,
+    app: impl App,
     limits: Limits,
     shutdown: impl Future<Output = ()>,
 ) {
@@ -94,7 +113,7 @@ pub async fn serve(
 async fn accept(
     listener: &TcpListener,
     connections: &Arc<Connections>,
-    app: &Service,
+    app: &impl App,
     http: &http1::Builder,
 ) {
     loop {
@@ -124,7 +143,7 @@ async fn attend(
     stream: TcpStream,
     peer: SocketAddr,
     seat: Seat,
-    app: Service,
+    app: impl App,
     http: http1::Builder,
 ) {
     let _ = stream.set_nodelay(true);

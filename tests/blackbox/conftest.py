@@ -17,7 +17,7 @@ from databases import DATABASES, Database  # noqa: E402
 from support import Client, fresh_email  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-START_SECONDS = 15
+START_SECONDS = 60
 STOP_SECONDS = 20
 
 

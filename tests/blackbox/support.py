@@ -200,7 +200,10 @@ class Client:
             for piece in pieces:
                 if select.select([self.socket], [], [], 0.005)[0]:
                     break
-                self.socket.sendall(piece)
+                try:
+                    self.socket.sendall(piece)
+                except (BrokenPipeError, ConnectionResetError):
+                    break  # Its answer is still there to be read.
             return self._read(method)
         finally:
             self.close()

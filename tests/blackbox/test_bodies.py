@@ -138,7 +138,7 @@ def assert_refused_as_malformed(answer):
 def test_a_hostile_body_is_refused_quickly(api, path, body):
     start = time.perf_counter()
     assert_refused_as_malformed(api.post_bytes(path, body))
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 15
 
 
 @both_routes

@@ -13,14 +13,18 @@ use crate::{
     support::{Client, Home, Member, Server, refused, run, told},
 };
 
-/// Holds times to what the documents promise: all of them roughly, because a machine that is busy with other tests may
-/// delay anything, and most of them exactly.
-pub fn must_be_within_a_second(mut times: Vec<Duration>) {
-    times.sort();
-    println!("{times:?}");
-    let (median, longest) = (times[times.len() / 2], times[times.len() - 1]);
-    assert!(median < Duration::from_secs(1), "{times:?}");
-    assert!(longest < Duration::from_secs(10), "{times:?}");
+/// Holds something to what the documents promise. It may be tried three times, because a machine that is busy with other
+/// tests can delay anything.
+pub fn must_be_within_a_second(what: &str, mut try_it: impl FnMut(usize) -> Duration) {
+    let mut times = Vec::new();
+    for number in 0..3 {
+        times.push(try_it(number));
+        if times[number] < Duration::from_secs(1) {
+            println!("{what}: {times:?}");
+            return;
+        }
+    }
+    panic!("{what}: {times:?}");
 }
 
 /// Homes that share one database.
@@ -109,23 +113,22 @@ fn whatever_ends_a_session_is_obeyed_by_every_instance_within_a_second() {
             }),
         ),
     ];
-    let mut times = Vec::new();
-    for (number, (way, end)) in ways.iter().enumerate() {
-        let member = near.register(&format!("way{number}@example.com"));
-        for client in [near, far] {
-            assert_eq!(client.guard(&member.token), 200, "{way}");
-        }
-        end(&member);
-        // An order of the operator reaches even the nearest instance through the database.
-        let by_operator = way.contains("operator") || ["disabled", "the key revoked"].contains(way);
-        if !by_operator {
-            assert_eq!(near.guard(&member.token), 401, "{way}: the very next request");
-        }
-        let took = refused_after(far, &member.token).max(refused_after(near, &member.token));
-        println!("{way}: {took:?}");
-        times.push(took);
+    for (way, end) in &ways {
+        must_be_within_a_second(way, |number| {
+            let member = near.register(&format!("{}{number}@example.com", way.replace(' ', "-")));
+            for client in [near, far] {
+                assert_eq!(client.guard(&member.token), 200, "{way}");
+            }
+            end(&member);
+            // An order of the operator reaches even the nearest instance through the database.
+            let by_operator =
+                way.contains("operator") || ["disabled", "the key revoked"].contains(way);
+            if !by_operator {
+                assert_eq!(near.guard(&member.token), 401, "{way}: the very next request");
+            }
+            refused_after(far, &member.token).max(refused_after(near, &member.token))
+        });
     }
-    must_be_within_a_second(times);
 }
 
 #[test]

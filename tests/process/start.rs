@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     postgres::left_out,
-    support::{Finished, Home, PASSWORD, Server, is_installed, refused, run},
+    support::{Finished, Home, PASSWORD, Server, eventually, is_installed, refused, run},
 };
 
 fn mode(path: &Path) -> u32 {
@@ -77,6 +77,7 @@ fn the_printed_lines_work_when_they_are_pasted() {
     }
     let server = Home::new();
     let server = server.start();
+    eventually("the last line is printed", || server.said().0.contains("/api/auth/guard"));
     let (printed, _) = server.said();
     let is_command = |line: &&str| line.starts_with("curl ") || line.starts_with("TOKEN=");
     let lines: Vec<_> = printed.lines().map(str::trim_start).filter(is_command).collect();

@@ -57,7 +57,7 @@ def app(folder):
 @pytest.fixture(scope="session")
 def express(folder):
     command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, EXPRESS]
-    subprocess.run(command, check=True, env=os.environ | {"PATH": PATH}, timeout=120)
+    subprocess.run(command, check=True, env=os.environ | {"PATH": PATH}, timeout=600)
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 DEPLOY = REPOSITORY / "deploy"
 
-START_SECONDS = 20
+START_SECONDS = 60
 STOP_SECONDS = 20
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 

@@ -24,7 +24,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 BINARY = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
-START_SECONDS = 20
+START_SECONDS = 60
 STOP_SECONDS = 20
 AUDIENCE = "the-app"
 PACKAGES = [
@@ -137,7 +137,7 @@ def packages(tmp_path_factory):
         pytest.skip("npm is missing")
     folder = tmp_path_factory.mktemp("packages")
     command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, *PACKAGES]
-    subprocess.run(command, check=True, timeout=240)
+    subprocess.run(command, check=True, timeout=600)
     shutil.copy(HERE / "doors.mjs", folder)
     return folder
 

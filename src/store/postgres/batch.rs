@@ -10,7 +10,8 @@ use uuid::Uuid;
 use super::{column, engine::Engine, statements::IDS};
 use crate::store::Error;
 
-/// Statements under way at once; who comes later joins the next one.
+/// With fewer statements under way the next one leaves at once; with as many it leaves when it is full, or when one of
+/// them is back.
 const UNDER_WAY: usize = 2;
 
 /// Something that is read by its id, which is the first column.
@@ -49,36 +50,24 @@ impl<T: Send + 'static> Batch<T> {
         id: Uuid,
     ) -> Result<Option<T>, Error> {
         let (answer, answered) = oneshot::channel();
-        if self.join(Waiting { id, answer }) {
-            let (batch, engine) = (Arc::clone(self), Arc::clone(engine));
+        if let Some(traveller) = self.join(Waiting { id, answer }) {
             // In a task of its own: others may wait for the answer when this one no longer does.
-            tokio::spawn(async move {
-                while let Some(waiting) = batch.depart() {
-                    batch.ask(&engine, waiting).await;
-                }
-            });
+            tokio::spawn(traveller.travel(Arc::clone(engine)));
         }
-        answered.await.unwrap_or_else(|_| Err(Error::Failed("the read was given up".into())))
+        engine.unless_away(answered).await?.unwrap_or_else(|_| {
+            Err(Error::Unavailable("whoever asked for several has not come back".into()))
+        })
     }
 
-    /// Whether somebody has to be sent.
-    fn join(&self, waiting: Waiting<T>) -> bool {
+    /// Returns whoever has to be sent.
+    fn join(self: &Arc<Self>, waiting: Waiting<T>) -> Option<Traveller<T>> {
         let mut queue = self.queue();
         queue.waiting.push(waiting);
-        let sends = queue.under_way < UNDER_WAY;
-        queue.under_way += usize::from(sends);
-        sends
-    }
-
-    /// Who travels together now. None ends the journey: nobody waits.
-    fn depart(&self) -> Option<Vec<Waiting<T>>> {
-        let mut queue = self.queue();
-        if queue.waiting.is_empty() {
-            queue.under_way -= 1;
-            return None;
-        }
-        let together = queue.waiting.len().min(IDS);
-        Some(queue.waiting.drain(..together).collect())
+        let leaves = queue.under_way < UNDER_WAY || queue.waiting.len().is_multiple_of(IDS);
+        leaves.then(|| {
+            queue.under_way += 1;
+            Traveller { batch: Arc::clone(self), is_under_way: true }
+        })
     }
 
     async fn ask(&self, engine: &Engine, waiting: Vec<Waiting<T>>) {
@@ -94,6 +83,13 @@ impl<T: Send + 'static> Batch<T> {
             let by_id = |row| Ok((column::<Uuid>(&row, 0)?, row));
             rows.into_iter().map(by_id).collect::<Result<Vec<_>, _>>()
         });
+        if matches!(found, Err(Error::Failed(_))) && waiting.len() > 1 {
+            // What is wrong with one of them must not fail the others.
+            for alone in waiting {
+                Box::pin(self.ask(engine, vec![alone])).await;
+            }
+            return;
+        }
         for Waiting { id, answer } in waiting {
             let answered = match &found {
                 Ok(rows) => {
@@ -112,10 +108,47 @@ impl<T: Send + 'static> Batch<T> {
     }
 }
 
+/// Asks for one batch after the other while there are some.
+struct Traveller<T: Send + 'static> {
+    batch: Arc<Batch<T>>,
+    is_under_way: bool,
+}
+
+impl<T: Send + 'static> Traveller<T> {
+    async fn travel(mut self, engine: Arc<Engine>) {
+        while let Some(waiting) = self.depart() {
+            self.batch.ask(&engine, waiting).await;
+        }
+    }
+
+    /// Those who travel together now. None ends the journey: nobody waits, or they had better wait for others who are
+    /// soon back. Deciding that and being no longer under way are one step, so that nobody joins in between and is left.
+    fn depart(&mut self) -> Option<Vec<Waiting<T>>> {
+        let mut queue = self.batch.queue();
+        let together = queue.waiting.len().min(IDS);
+        if together == IDS || together > 0 && queue.under_way <= UNDER_WAY {
+            return Some(queue.waiting.drain(..together).collect());
+        }
+        queue.under_way -= 1;
+        self.is_under_way = false;
+        None
+    }
+}
+
+/// However a journey ends, the next one can begin.
+impl<T: Send + 'static> Drop for Traveller<T> {
+    fn drop(&mut self) {
+        if self.is_under_way {
+            self.batch.queue().under_way -= 1;
+        }
+    }
+}
+
 /// The error for another of those whom it concerns.
 fn told_again(error: &Error) -> Error {
     match error {
         Error::Unavailable(cause) => Error::Unavailable(cause.clone()),
-        error => Error::Failed(error.to_string().into()),
+        Error::Failed(cause) => Error::Failed(cause.to_string().into()),
+        Error::EmailTaken => Error::EmailTaken,
     }
 }

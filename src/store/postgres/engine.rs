@@ -417,7 +417,7 @@ impl Engine {
     }
 
     /// Waits for the work, but neither for too long nor while the database is away.
-    async fn unless_away<T>(&self, work: impl Future<Output = T>) -> Result<T, Error> {
+    pub(super) async fn unless_away<T>(&self, work: impl Future<Output = T>) -> Result<T, Error> {
         if *self.away.borrow() {
             return Err(away());
         }
