@@ -230,7 +230,7 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
     wire.cut.send_replace(false);
     let began = Instant::now();
     while !matches!(here.caller(token).await, Ok(Err(_))) {
-        assert!(began.elapsed() < Duration::from_secs(30), "still admitted");
+        assert!(began.elapsed() < Duration::from_secs(10), "still admitted");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(here.keys().list().await[0].id, elsewhere.keys().list().await[0].id);

@@ -8,8 +8,8 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    instances::{homes, must_be_within_a_second, order, start},
-    support::{Client, Home, claims_of},
+    instances::{WITHIN, homes, order, start},
+    support::{Client, Home, claims_of, must_take_less_than},
 };
 
 const FEED: &str = "/.well-known/revocations";
@@ -52,7 +52,7 @@ fn an_end_on_one_instance_is_told_by_the_others_within_a_second() {
     let Some((homes, url)) = homes(2) else { return };
     let (here, there) = (start(&homes[0], &url), start(&homes[1], &url));
     for round in 0..5 {
-        must_be_within_a_second("an end is told", |number| {
+        must_take_less_than(WITHIN, "an end is told", |number| {
             let email = format!("user{round}-{number}@example.com");
             let member = here.client.register_quickly(&email);
             let mut heard = everything(&there.client);
@@ -72,7 +72,7 @@ fn an_end_on_one_instance_is_told_by_the_others_within_a_second() {
         });
     }
 
-    must_be_within_a_second("a revoked key is told", |_| {
+    must_take_less_than(WITHIN, "a revoked key is told", |_| {
         let before = everything(&there.client);
         let kid = before["kids"][0].as_str().unwrap().to_owned();
         order(&url, &["keys", "revoke", &kid]);

@@ -10,22 +10,11 @@ use serde_json::{Value, json};
 
 use crate::{
     postgres,
-    support::{Client, Home, Member, Server, refused, run, told},
+    support::{Client, Home, Member, Server, must_take_less_than, refused, run, told},
 };
 
-/// Holds something to what the documents promise. It may be tried three times, because a machine that is busy with other
-/// tests can delay anything.
-pub fn must_be_within_a_second(what: &str, mut try_it: impl FnMut(usize) -> Duration) {
-    let mut times = Vec::new();
-    for number in 0..3 {
-        times.push(try_it(number));
-        if times[number] < Duration::from_secs(1) {
-            println!("{what}: {times:?}");
-            return;
-        }
-    }
-    panic!("{what}: {times:?}");
-}
+/// What the documents promise.
+pub const WITHIN: Duration = Duration::from_secs(1);
 
 /// Homes that share one database.
 pub fn homes(count: usize) -> Option<(Vec<Home>, String)> {
@@ -114,7 +103,7 @@ fn whatever_ends_a_session_is_obeyed_by_every_instance_within_a_second() {
         ),
     ];
     for (way, end) in &ways {
-        must_be_within_a_second(way, |number| {
+        must_take_less_than(WITHIN, way, |number| {
             let member = near.register(&format!("{}{number}@example.com", way.replace(' ', "-")));
             for client in [near, far] {
                 assert_eq!(client.guard(&member.token), 200, "{way}");

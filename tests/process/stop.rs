@@ -10,11 +10,12 @@ use std::{
 use serde_json::json;
 
 use crate::support::{
-    Client, Home, Line, Member, PASSWORD, Server, Signal, claims_of, eventually, member, name_for,
+    Client, Home, Line, Member, PASSWORD, Server, Signal, claims_of, eventually, member,
+    must_take_less_than, name_for,
 };
 
-/// Below the ten seconds that a drain may take.
-const WELL_BEFORE: Duration = Duration::from_secs(8);
+/// Well below the ten seconds that a drain may take.
+const WELL_BEFORE: Duration = Duration::from_secs(5);
 
 /// A login whose head has been read and whose body is half sent, and the other half.
 fn half_a_login(server: &Server, member: &Member) -> (Line, String) {
@@ -39,7 +40,8 @@ fn an_idle_connection(server: &Server) -> Line {
     line
 }
 
-fn stops_gracefully_at(signal: Signal) {
+/// How long a stop takes.
+fn stop_gracefully_at(signal: Signal) -> Duration {
     let home = Home::new();
     let server = home.start();
     let ada = server.client.register("ada@example.com");
@@ -65,23 +67,23 @@ fn stops_gracefully_at(signal: Signal) {
     assert!(login.is_closed());
     let finished = server.end();
     let took = signalled.elapsed();
-    println!("{signal:?}: stopped after {took:?}");
     assert_eq!(finished.status.code(), Some(0), "{finished:#?}");
     assert!(!finished.stderr.contains("stopping with requests unanswered"), "{finished:#?}");
     assert!(!home.data().join("doorward.sock").exists(), "the socket was left behind");
 
     let token = answer.field("token");
     assert_eq!(home.start().client.guard(&token), 200, "the session was kept");
+    took
 }
 
 #[test]
 fn sigterm_finishes_what_is_under_way_and_waits_for_nothing_else() {
-    stops_gracefully_at(Signal::TERM);
+    must_take_less_than(WELL_BEFORE, "stopped", |_| stop_gracefully_at(Signal::TERM));
 }
 
 #[test]
 fn sigint_finishes_what_is_under_way_and_waits_for_nothing_else() {
-    stops_gracefully_at(Signal::INT);
+    must_take_less_than(WELL_BEFORE, "stopped", |_| stop_gracefully_at(Signal::INT));
 }
 
 /// Whether a hashing thread of the process is at work.
@@ -110,6 +112,11 @@ fn a_password_that_is_being_hashed_when_the_signal_comes_is_answered() {
 
 #[test]
 fn those_who_wait_for_news_are_answered_when_the_server_stops() {
+    must_take_less_than(WELL_BEFORE, "stopped", |_| stop_with_those_who_wait_for_news());
+}
+
+/// How long that takes.
+fn stop_with_those_who_wait_for_news() -> Duration {
     let home = Home::new();
     let server = home.start();
     let cursor = feed_cursor(&server.client.get("/.well-known/revocations").body);
@@ -128,7 +135,7 @@ fn those_who_wait_for_news_are_answered_when_the_server_stops() {
         let answer = line.answer().expect("an answer");
         assert_eq!((answer.status, feed_cursor(&answer.body)), (200, cursor.clone()));
     }
-    assert!(took < WELL_BEFORE, "{took:?}");
+    took
 }
 
 fn feed_cursor(feed: &str) -> String {
@@ -139,34 +146,35 @@ fn feed_cursor(feed: &str) -> String {
 
 #[test]
 fn a_stop_with_nothing_under_way_is_over_at_once() {
-    let home = Home::new();
-    let server = home.start();
-    let lines: Vec<_> = (0..20).map(|_| an_idle_connection(&server)).collect();
-    let signalled = Instant::now();
-    server.stop();
-    let took = signalled.elapsed();
-    println!("with {} idle connections: stopped after {took:?}", lines.len());
-    assert!(took < WELL_BEFORE, "{took:?}");
+    must_take_less_than(WELL_BEFORE, "stopped with 20 idle connections", |_| {
+        let home = Home::new();
+        let server = home.start();
+        let _lines: Vec<_> = (0..20).map(|_| an_idle_connection(&server)).collect();
+        let signalled = Instant::now();
+        server.stop();
+        signalled.elapsed()
+    });
 }
 
 #[test]
 fn a_second_signal_ends_the_process_there_and_then() {
     for second in [Signal::TERM, Signal::INT] {
-        let home = Home::new();
-        let server = home.start();
-        let ada = server.client.register("ada@example.com");
-        let (mut login, _) = half_a_login(&server, &ada);
-        server.signal(Signal::TERM);
-        server.wait_until_it_refuses();
-        let signalled = Instant::now();
-        server.signal(second);
-        let finished = server.end();
-        let took = signalled.elapsed();
-        println!("TERM, then {second:?}: ended after {took:?}");
-        assert!(!finished.status.success(), "requests were left unanswered: {finished:#?}");
-        assert!(took < WELL_BEFORE, "{took:?}");
-        assert!(login.answer().is_none());
-        home.start().client.must_know(&ada);
+        must_take_less_than(WELL_BEFORE, "ended", |_| {
+            let home = Home::new();
+            let server = home.start();
+            let ada = server.client.register("ada@example.com");
+            let (mut login, _) = half_a_login(&server, &ada);
+            server.signal(Signal::TERM);
+            server.wait_until_it_refuses();
+            let signalled = Instant::now();
+            server.signal(second);
+            let finished = server.end();
+            let took = signalled.elapsed();
+            assert!(!finished.status.success(), "requests were left unanswered: {finished:#?}");
+            assert!(login.answer().is_none());
+            home.start().client.must_know(&ada);
+            took
+        });
     }
 }
 

@@ -234,8 +234,15 @@ def test_nobody_passes_while_doorward_is_silent_and_nobody_waits_long(doorward, 
         assert_closed(door, ada)
         return time.monotonic() - started
 
-    with doorward.silent(), ThreadPoolExecutor(len(doors)) as pool:
-        waited = dict(zip(doors, pool.map(wait, doors.values())))
-    assert {name: seconds for name, seconds in waited.items() if not 1.9 < seconds < 15} == {}
+    late = doors
+    # Up to three times, because a busy machine may delay some of them.
+    for _ in range(3):
+        with doorward.silent(), ThreadPoolExecutor(len(late)) as pool:
+            waited = dict(zip(late, pool.map(wait, late.values())))
+        assert min(waited.values()) > 1.9, waited
+        late = {name: late[name] for name, seconds in waited.items() if seconds >= 6}
+        if not late:
+            break
+    assert not late, waited
     for door in doors.values():
         assert_passes(door, ada)

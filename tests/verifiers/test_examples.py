@@ -96,7 +96,7 @@ def test_a_logout_is_known_within_a_second_and_to_whom_it_applies(doorward, veri
     times.append(verifier.comes_to(False, token))
     assert verifier.accepts(other)
     # Most of them: a machine that is busy may delay some.
-    assert sorted(times)[1] < PROMISE_SECONDS, times
+    assert sorted(times)[2] < PROMISE_SECONDS, times
 
 
 def test_a_session_that_ended_before_the_start_is_known(doorward, command, token):
