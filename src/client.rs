@@ -19,6 +19,17 @@ impl Client {
         })
     }
 
+    /// The wider network that an IPv6 client lies in, such as the /56 or /48 of one subscriber; an IPv4 client is its own.
+    pub fn within(self, prefix_length: u32) -> Self {
+        match self.0 {
+            IpAddr::V6(v6) => {
+                let mask = u128::MAX.checked_shl(128 - prefix_length).unwrap_or(0);
+                Self(IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & mask)))
+            }
+            IpAddr::V4(_) => self,
+        }
+    }
+
     /// This machine itself: the operator, a test, or a local proxy that stands for everybody.
     pub fn is_local(self) -> bool {
         self.0.is_loopback()
@@ -45,6 +56,15 @@ mod tests {
         assert_ne!(client("2001:db8::1"), client("2001:db8:0:1::1"));
         assert_ne!(client("192.0.2.1"), client("192.0.2.2"));
         assert_eq!(client("::ffff:192.0.2.1"), client("192.0.2.1"));
+    }
+
+    #[test]
+    fn networks_of_one_subscriber_share_a_wider_one() {
+        let (one, other) = (client("2001:db8:0:1::1"), client("2001:db8:0:100::1"));
+        assert_ne!(one.within(56), other.within(56));
+        assert_eq!(one.within(48), other.within(48));
+        assert_eq!(one.within(56), client("2001:db8:0:ff::1").within(56));
+        assert_eq!(client("192.0.2.1").within(48), client("192.0.2.1"));
     }
 
     #[test]
