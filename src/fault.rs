@@ -30,6 +30,11 @@ impl Fault {
         Self(format!("Expected {expected}, received {received}").into())
     }
 
+    /// A field that nobody expects, in place of an expected one that is missing.
+    pub fn did_you_mean(field: &str) -> Self {
+        Self(format!("Unrecognized key, did you mean {field}?").into())
+    }
+
     /// The message itself.
     pub fn message(&self) -> &str {
         &self.0

@@ -1,6 +1,6 @@
 //! Every answer that is not a success: one enum, one place that makes responses of it.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header},
@@ -15,7 +15,7 @@ use crate::{fault::Fault, guard::DecisionId, password::Busy, store, throttle::Th
 #[derive(Debug)]
 pub enum Error {
     /// The body is missing, unreadable or has bad fields: each with its fault, in order.
-    Invalid(Vec<(&'static str, Fault)>),
+    Invalid(Vec<(Cow<'static, str>, Fault)>),
     /// No good token, or the policy refuses. The challenge is the only difference; the decision's id leads the
     /// operator to the reason.
     Unauthorized(Challenge, Option<DecisionId>),
@@ -91,7 +91,8 @@ impl Error {
         match self {
             Self::Invalid(faults) => Some(Detail::Fields([Faults(faults)])),
             Self::EmailTaken => {
-                Some(Detail::Fields([Faults(vec![("email", Fault::new("Already registered"))])]))
+                let fault = Fault::new("Already registered");
+                Some(Detail::Fields([Faults(vec![("email".into(), fault)])]))
             }
             Self::UnknownClient => Some(Detail::Code("invalid_client")),
             Self::NoTokenAsked => Some(Detail::Code("invalid_request")),
@@ -178,7 +179,7 @@ enum Detail {
 }
 
 /// An object with a message per field, in the order in which the fields were judged.
-struct Faults(Vec<(&'static str, Fault)>);
+struct Faults(Vec<(Cow<'static, str>, Fault)>);
 
 impl Serialize for Faults {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

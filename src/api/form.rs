@@ -1,6 +1,6 @@
 //! A request's body, read field by field so that every fault is named in one answer.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use axum::{
     body::Bytes,
@@ -11,12 +11,14 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::{Map, Value};
 
 use super::Error;
-use crate::{Doorward, fault::Fault};
+use crate::{Doorward, fault::Fault, nearest::is_misspelling};
 
 /// The fields of a JSON object and what is wrong with those judged so far.
 pub(super) struct Form {
     fields: Map<String, Value>,
-    faults: Vec<(&'static str, Fault)>,
+    /// Fields that were asked for and are not there.
+    missing: Vec<&'static str>,
+    faults: Vec<(Cow<'static, str>, Fault)>,
 }
 
 /// Stands for a field whose fault the form has noted.
@@ -42,7 +44,10 @@ impl Form {
         judge: impl FnOnce(String) -> Result<T, Fault>,
     ) -> Result<Option<T>, Faulty> {
         match self.fields.remove(field) {
-            None => Ok(None),
+            None => {
+                self.missing.push(field);
+                Ok(None)
+            }
             Some(Value::String(text)) => match judge(text) {
                 Ok(value) => Ok(Some(value)),
                 Err(fault) => self.note(field, fault),
@@ -51,13 +56,29 @@ impl Form {
         }
     }
 
+    /// Refuses a field that nobody asked for and that is a misspelling of a missing one. Others are ignored. To be called
+    /// when all fields have been judged.
+    pub(super) fn no_misspelled(&mut self) -> Result<(), Faulty> {
+        /// Bounds what a hostile body costs, and how much of it is sent back.
+        const MAX_COMPARED: usize = 64;
+        const MAX_BYTES: usize = 32;
+        let candidates = self.fields.keys().filter(|key| key.len() <= MAX_BYTES);
+        let misspelled = candidates.take(MAX_COMPARED).filter_map(|key| {
+            let meant = self.missing.iter().find(|field| is_misspelling(key, field))?;
+            Some((key.clone().into(), Fault::did_you_mean(meant)))
+        });
+        let known = self.faults.len();
+        self.faults.extend(misspelled);
+        if self.faults.len() == known { Ok(()) } else { Err(Faulty) }
+    }
+
     /// The answer that names every fault noted.
     pub(super) fn refuse(self) -> Error {
         Error::Invalid(self.faults)
     }
 
     fn note<T>(&mut self, field: &'static str, fault: Fault) -> Result<T, Faulty> {
-        self.faults.push((field, fault));
+        self.faults.push((field.into(), fault));
         Err(Faulty)
     }
 }
@@ -72,7 +93,8 @@ where
         let limit = Doorward::from_ref(state).settings().body_limit;
         let (head, body) = request.into_parts();
         let bytes = read(body, &head.headers, limit).await?;
-        Ok(Self { fields: parse(&bytes, &head.headers)?, faults: Vec::new() })
+        let fields = parse(&bytes, &head.headers)?;
+        Ok(Self { fields, missing: Vec::new(), faults: Vec::new() })
     }
 }
 
@@ -108,14 +130,14 @@ fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<Map<String, Value>, Error>
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(other) => {
-            Err(Error::Invalid(vec![("body", Fault::wrong_type("object", type_of(&other)))]))
+            Err(Error::Invalid(vec![("body".into(), Fault::wrong_type("object", type_of(&other)))]))
         }
         Err(_) => Err(no_json()),
     }
 }
 
 fn no_json() -> Error {
-    Error::Invalid(vec![("body", Fault::new("Invalid JSON"))])
+    Error::Invalid(vec![("body".into(), Fault::new("Invalid JSON"))])
 }
 
 /// Whether a body is of this type. One without a type is taken for whatever is expected.

@@ -19,7 +19,7 @@ pub(super) async fn login(
     let client = Client::at(origin.address);
     let email = form.required("email", |typed| Ok(EmailKey::of(&typed)));
     let password = form.required("password", |typed| Ok(Password::tried(typed)));
-    let (Ok(email), Ok(password)) = (email, password) else {
+    let (Ok(email), Ok(password), Ok(())) = (email, password, form.no_misspelled()) else {
         return Err(form.refuse());
     };
     let Some(user) = user_by_password(&doorward, &email, password, client).await? else {

@@ -30,7 +30,8 @@ pub(super) async fn register(
     let name = form.required("name", Name::parse);
     let email = form.required("email", Email::parse);
     let password = form.optional("password", |sent| Password::parse(sent, length));
-    let (Ok(name), Ok(email), Ok(password)) = (name, email, password) else {
+    let (Ok(name), Ok(email), Ok(password), Ok(())) = (name, email, password, form.no_misspelled())
+    else {
         return Err(form.refuse());
     };
     doorward.throttle().sign_up(client, Instant::now())?;

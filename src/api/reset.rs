@@ -16,7 +16,7 @@ pub(super) async fn reset(
     let length = doorward.settings().password_length;
     let code = form.required("code", |sent| Ok(ResetCode::tried(sent).digest()));
     let password = form.required("password", |sent| Password::parse(sent, length));
-    let (Ok(code), Ok(password)) = (code, password) else {
+    let (Ok(code), Ok(password), Ok(())) = (code, password, form.no_misspelled()) else {
         return Err(form.refuse());
     };
     doorward.throttle().reset(client, Instant::now())?;

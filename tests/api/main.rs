@@ -8,6 +8,7 @@ mod login;
 mod look_up;
 mod me;
 mod memory;
+mod misspelled;
 mod oauth;
 mod openapi;
 mod operator;

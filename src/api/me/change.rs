@@ -33,7 +33,8 @@ pub(in crate::api) async fn change(
         Ok(None) => Ok(None),
         _ => own_password(&mut form, "password", user),
     };
-    let (Ok(name), Ok(email), Ok(password)) = (name, email, password) else {
+    let (Ok(name), Ok(email), Ok(password), Ok(())) = (name, email, password, form.no_misspelled())
+    else {
         return Err(form.refuse());
     };
     if email.is_some() {

@@ -22,7 +22,8 @@ pub(in crate::api) async fn delete(
     Peer(origin): Peer,
     mut form: Form,
 ) -> Result<Done, Error> {
-    let Ok(password) = own_password(&mut form, "password", &caller.user) else {
+    let password = own_password(&mut form, "password", &caller.user);
+    let (Ok(password), Ok(())) = (password, form.no_misspelled()) else {
         return Err(form.refuse());
     };
     let user = confirm(&doorward, &caller.user, password, Client::at(origin.address)).await?;

@@ -28,7 +28,7 @@ pub(in crate::api) async fn change(
     let length = doorward.settings().password_length;
     let current = own_password(&mut form, "current", &caller.user);
     let new = form.required("new", |sent| Password::parse(sent, length));
-    let (Ok(current), Ok(new)) = (current, new) else {
+    let (Ok(current), Ok(new), Ok(())) = (current, new, form.no_misspelled()) else {
         return Err(form.refuse());
     };
     let user = confirm(&doorward, &caller.user, current, client).await?;
