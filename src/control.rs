@@ -3,6 +3,7 @@
 
 mod account;
 mod keys;
+mod users;
 
 use std::{
     fs::{self, Permissions},
@@ -22,11 +23,15 @@ use tokio::{
 };
 
 use self::account::NotDone;
-pub use self::{account::Secret, keys::KeyReport};
+pub use self::{
+    account::Secret,
+    keys::KeyReport,
+    users::{SessionReport, UserFilter},
+};
 use crate::{
     Caller, Doorward, OpenError, Settings,
     clock::Timestamp,
-    config::{self, DatabaseUrl},
+    config,
     data::{self, DataFolder, SocketPath},
     guard::{Explanation, Guard, MadeUpRequest, Mode, Refusal},
     session::{Origin, Session},
@@ -44,6 +49,8 @@ pub enum Order {
         after: Option<String>,
         /// How many at most.
         limit: usize,
+        /// Which of them.
+        filter: UserFilter,
     },
     /// One user.
     User(Who),
@@ -118,7 +125,12 @@ pub struct Who(pub String);
 #[serde(rename_all = "snake_case")]
 pub enum Report {
     /// The users asked for.
-    Users(Vec<UserReport>),
+    Users {
+        /// Some of them.
+        users: Vec<UserReport>,
+        /// The address to go on behind, if there may be more.
+        next: Option<String>,
+    },
     /// The user asked for.
     User(UserReport),
     /// How many sessions were ended.
@@ -176,6 +188,11 @@ pub struct UserReport {
     pub created_at: String,
     /// When the record last changed.
     pub updated_at: String,
+    /// When they last logged in.
+    pub last_login_at: Option<String>,
+    /// Where they are signed in, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<Vec<SessionReport>>,
 }
 
 /// A guard as an operator sees one.
@@ -214,6 +231,8 @@ impl From<User> for UserReport {
             disabled: user.disabled,
             created_at: user.created_at.to_string(),
             updated_at: user.updated_at.to_string(),
+            last_login_at: user.last_login_at.map(|at| at.to_string()),
+            sessions: None,
         }
     }
 }
@@ -224,9 +243,19 @@ pub enum Error {
     /// No server runs, and the database cannot be opened without one.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Nobody has ever started a server with this database.
-    #[error("there is no database {0} yet: `doorward serve` makes it")]
-    NoDatabase(DatabaseUrl),
+    /// Nobody has ever started a server with this database, or it cannot be looked for.
+    #[error(transparent)]
+    NoDatabase(#[from] config::NotFound),
+    /// The database belongs to another user of this machine.
+    #[error(
+        "{}: {error}: run this command as the user that the server runs as", config::absolute(.path).display()
+    )]
+    NotAllowed {
+        /// What was being used.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
     /// The order is for a running server, and none runs.
     #[error("no doorward is running on this database: the guards are read when it starts")]
     NotRunning,
@@ -251,9 +280,7 @@ pub enum Error {
 /// # Errors
 /// If neither can be done.
 pub async fn give(settings: Settings, order: &Order) -> Result<Report, Error> {
-    if settings.database.is_missing() {
-        return Err(Error::NoDatabase(settings.database));
-    }
+    settings.database.find()?;
     let folder = settings.folder().map(Path::to_owned);
     if folder.is_none() && matches!(order, Order::Reload | Order::Why(_)) {
         return Err(Error::NoFolder);
@@ -264,6 +291,11 @@ pub async fn give(settings: Settings, order: &Order) -> Result<Report, Error> {
         (Ok(doorward), _) => Ok(carry_out(&doorward, &move || Ok(again.clone()), order).await),
         (Err(OpenError::Data(data::Error::InUse { .. })), Some(folder)) => {
             send(&folder, order).await.map_err(|error| Error::Unreachable { folder, error })
+        }
+        (Err(OpenError::Data(data::Error::Io { path, error })), _)
+            if error.kind() == io::ErrorKind::PermissionDenied =>
+        {
+            Err(Error::NotAllowed { path, error })
         }
         (Err(error), _) => Err(error.into()),
     }
@@ -305,10 +337,9 @@ async fn try_to(
     order: &Order,
 ) -> Result<Report, NotDone> {
     Ok(match order {
-        Order::Users { after, limit } => {
+        Order::Users { after, limit, filter } => {
             let after = after.as_deref().map(EmailKey::of);
-            let users = doorward.store().users(after.as_ref(), *limit).await?;
-            Report::Users(users.into_iter().map(UserReport::from).collect())
+            users::page(doorward, after, *limit, filter).await?
         }
         Order::AddUser { name, email, password } => {
             let user = account::add(doorward, name, email, password.as_ref()).await?;
@@ -386,7 +417,7 @@ async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Rep
         Order::Link(_) => {
             account::link(doorward, &user).await?.map_or(Report::NoSuchUser, Report::Code)
         }
-        _ => Report::User(user.into()),
+        _ => users::with_sessions(doorward, user).await?,
     })
 }
 

@@ -202,7 +202,8 @@ fn tighten(path: &Path) {
 }
 
 fn io_error(path: &Path, error: io::Error) -> Error {
-    Error::Io { path: path.to_owned(), error }
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    Error::Io { path, error }
 }
 
 #[cfg(test)]

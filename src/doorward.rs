@@ -1,6 +1,11 @@
 //! Everything that a running Doorward holds, opened once and shared by all doors.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use arc_swap::{ArcSwap, Guard as Borrowed};
 
@@ -40,6 +45,8 @@ struct Inner {
     guards: ArcSwap<GuardSet>,
     refusals: Refusals,
     clock: Clock,
+    /// Where it really listens, once it does.
+    address: OnceLock<SocketAddr>,
     /// Ours until everything above is gone.
     folder: Option<Arc<DataFolder>>,
 }
@@ -162,6 +169,7 @@ impl Doorward {
             store,
             keys,
             clock,
+            address: OnceLock::new(),
             folder,
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -213,6 +221,17 @@ impl Doorward {
     /// What it was opened with.
     pub fn settings(&self) -> &Settings {
         &self.inner.settings
+    }
+
+    /// Tells where it really listens, which discovery names unless `public_url` is set. Only the first call counts.
+    pub fn listens_on(&self, address: SocketAddr) {
+        let _ = self.inner.address.set(address);
+    }
+
+    /// How others reach it, without a slash at the end.
+    pub fn public_base(&self) -> String {
+        let settings = self.settings();
+        settings.public_base(*self.inner.address.get().unwrap_or(&settings.listen))
     }
 
     /// The policy for the designated name.

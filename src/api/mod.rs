@@ -98,8 +98,9 @@ fn guards<S: Clone + Send + Sync + 'static>(doors: &Arc<Doors>) -> Router<S> {
 
 /// The whole service: the routes, those that an app has its own of, and an answer to everything else.
 pub fn service(doorward: Doorward) -> Service {
+    let document = openapi::document(&doorward);
     let elsewhere = Router::new()
-        .route("/openapi.json", get(openapi::document))
+        .route("/openapi.json", get(async move || openapi::answer(document)))
         .route("/livez", get(health::live))
         .route("/readyz", get(health::ready))
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)

@@ -4,15 +4,24 @@
 use std::time::Duration;
 
 use axum::{
+    body::Bytes,
     http::header,
     response::{IntoResponse, Response},
 };
 
 use super::body::{JSON, public};
+use crate::Doorward;
 
-pub(super) async fn document() -> Response {
+/// The document with the real URL of the service.
+pub(super) fn document(doorward: &Doorward) -> Bytes {
     const DOCUMENT: &str = include_str!("../../docs/openapi.json");
+    const USUAL_URL: &str = "\"http://127.0.0.1:3000\"";
+    let url = serde_json::Value::from(doorward.public_base()).to_string();
+    DOCUMENT.replacen(USUAL_URL, &url, 1).into()
+}
+
+pub(super) fn answer(document: Bytes) -> Response {
     const MAX_AGE: Duration = Duration::from_secs(60 * 60);
     let headers = [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, public(MAX_AGE))];
-    (headers, DOCUMENT).into_response()
+    (headers, document).into_response()
 }

@@ -30,7 +30,8 @@ pub(super) async fn keys(State(doorward): State<Doorward>) -> Public<impl Serial
 
 pub(super) async fn metadata(State(doorward): State<Doorward>) -> Public<Metadata> {
     let settings = doorward.settings();
-    let at = |path: &str| format!("{}{path}", settings.public_base());
+    let base = doorward.public_base();
+    let at = |path: &str| format!("{base}{path}");
     let metadata = Metadata {
         issuer: settings.token.issuer.clone(),
         jwks_uri: at("/.well-known/jwks.json"),

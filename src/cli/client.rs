@@ -4,7 +4,6 @@ use anyhow::bail;
 
 use crate::{
     Settings,
-    config::show_clients,
     oauth_client::{ClientSecret, OAuthClient},
 };
 
@@ -26,7 +25,9 @@ impl Client {
         };
         say!("The secret of {name}, shown only here:\n\n  {}\n", secret.as_str());
         say!("The line for doorward.toml, in force after a restart:\n");
-        say!("  clients = \"{}\"", show_clients(&settings.clients.with(client)));
+        let clients = settings.clients.with(client);
+        let clients: Vec<_> = clients.iter().map(ToString::to_string).collect();
+        say!("  clients = {clients:?}");
         Ok(())
     }
 }

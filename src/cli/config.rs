@@ -9,7 +9,7 @@ pub(super) struct Config {}
 impl Config {
     pub(super) fn run(self, settings: &Settings) -> anyhow::Result<()> {
         for key in KEYS {
-            say!("{} = {:?}  # {}", key.name, key.value(settings), key.help);
+            say!("{} = {}  # {}", key.name, key.toml_value(settings), key.help);
         }
         Ok(())
     }

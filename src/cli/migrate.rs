@@ -30,9 +30,7 @@ impl Migrate {
         if to == from {
             bail!("--to: {to} is the old database");
         }
-        if from.is_missing() {
-            bail!("there is no database {from} to move: name the old one with --database-url");
-        }
+        from.find().context("the old database")?;
         let new_settings = Settings { database: to.clone(), data_folder: None, ..settings.clone() };
         let moved = block_on(async {
             let old = open_database(&settings).await?;

@@ -106,23 +106,56 @@ pub fn main() -> ExitCode {
 
 /// The derived command line and one flag per setting.
 fn command() -> clap::Command {
+    let flags = setting_flags();
+    let names: Vec<_> = flags.iter().filter_map(Arg::get_long).collect();
+    let names = setting_names(&names);
+    Cli::command().args(&flags).mut_subcommands(|command| match command.get_name() {
+        "serve" | "config" => command,
+        _ => {
+            let hidden = flags.iter().map(|flag| flag.clone().hide(true));
+            name_settings(command.args(hidden), &names)
+        }
+    })
+}
+
+fn setting_flags() -> Vec<Arg> {
     let defaults = Settings::default();
-    let flags = KEYS.iter().map(|key| {
-        Arg::new(key.name)
-            .long(key.flag())
-            .value_name("VALUE")
-            .help(format!("{} [default: {}]", key.help, key.value(&defaults)))
-            .help_heading("Settings")
-            .global(true)
-    });
     let file = Arg::new(CONFIG_VARIABLE)
         .long("config")
         .value_name("FILE")
         .help("Settings file [default: doorward.toml, if there is one]")
-        .help_heading("Settings")
-        .value_parser(clap::value_parser!(PathBuf))
-        .global(true);
-    Cli::command().arg(file).args(flags)
+        .value_parser(clap::value_parser!(PathBuf));
+    let keys = KEYS.iter().map(|key| {
+        Arg::new(key.name).long(key.flag()).value_name("VALUE").help(format!(
+            "{} [default: {}]",
+            key.help,
+            key.value(&defaults)
+        ))
+    });
+    let flags = [file].into_iter().chain(keys);
+    flags.map(|flag| flag.help_heading("Settings").global(true)).collect()
+}
+
+/// All settings in a few lines, for commands whose own options would drown in an explanation of each.
+fn setting_names(names: &[&str]) -> String {
+    const WIDTH: usize = 100;
+    let mut text = String::from("Settings (`doorward config --help` explains them):");
+    let mut column = WIDTH;
+    for name in names {
+        if column + name.len() + 3 > WIDTH {
+            text.push_str("\n ");
+            column = 1;
+        }
+        text.push_str(" --");
+        text.push_str(name);
+        column += name.len() + 3;
+    }
+    text
+}
+
+fn name_settings(command: clap::Command, names: &str) -> clap::Command {
+    let named = command.after_help(names.to_owned());
+    named.mut_subcommands(|command| name_settings(command, names))
 }
 
 fn sources(matches: &ArgMatches) -> Sources {

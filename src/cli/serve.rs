@@ -1,7 +1,7 @@
 //! `doorward serve`: opens the database, listens, says so, and serves until it is told to stop.
 
 use std::{
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     net::SocketAddr,
     process,
     time::Duration,
@@ -16,7 +16,7 @@ use tokio::{
 use crate::{
     Doorward, MissingKey, Settings, api,
     clock::Clock,
-    config::{DatabaseUrl, Sources},
+    config::{DatabaseUrl, Sources, absolute},
     control::{self, Orders, ReadSettings},
     log,
     server::{self, Limits},
@@ -61,9 +61,22 @@ impl Serve {
             Orders::listen(folder).inspect_err(refused).ok()
         });
         let address = listener.local_addr()?;
+        doorward.listens_on(address);
         tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "listening");
+        if doorward.settings().is_exposed() {
+            tracing::warn!(
+                %address,
+                "other machines can connect: passwords and tokens travel unencrypted unless a proxy with TLS stands in \
+                 front: set public_url to its https:// URL, or listen on 127.0.0.1"
+            );
+        }
+        let mut stdout = io::stdout();
+        let mut greeting = greeting(address, &doorward);
+        if stdout.is_terminal() {
+            greeting += &examples(address);
+        }
         // Nobody may be reading.
-        let _ = io::stdout().write_all(welcome(address, &doorward).as_bytes());
+        let _ = stdout.write_all(greeting.as_bytes());
 
         let read: Box<ReadSettings> = Box::new(move || Settings::load(sources.clone()));
         let stop = async {
@@ -151,23 +164,22 @@ fn allow_connections(wanted: usize) -> usize {
     possible.min(wanted)
 }
 
-/// What a newcomer needs to go on.
-fn welcome(address: SocketAddr, doorward: &Doorward) -> String {
+/// Where it listens and where its data is.
+fn greeting(address: SocketAddr, doorward: &Doorward) -> String {
     let database = &doorward.settings().database;
     let place = match (database, doorward.folder()) {
         (DatabaseUrl::Sqlite(_), Some(folder)) => {
-            let folder = folder.path();
-            let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-            format!("{} ({database})", folder.display())
+            format!("{} ({database})", absolute(folder.path()).display())
         }
         _ => database.to_string(),
     };
-    format!(
-        r#"
-  Doorward listens on http://{address}
-  and keeps its data in {place}
+    format!("\n  Doorward listens on http://{address}\n  and keeps its data in {place}\n\n")
+}
 
-  Register, log in and pass the guard:
+/// What a newcomer needs to go on.
+fn examples(address: SocketAddr) -> String {
+    format!(
+        r#"  Register, log in and pass the guard:
 
     curl -s http://{address}/api/user -H 'Content-Type: application/json' -d '{{"name":"Ada Lovelace","email":"ada@example.com","password":"correct horse"}}'
     TOKEN=$(curl -s http://{address}/api/auth/login -H 'Content-Type: application/json' -d '{{"email":"ada@example.com","password":"correct horse"}}' | sed 's/.*"token":"\([^"]*\)".*/\1/')

@@ -1,20 +1,24 @@
 //! `doorward user …`: what an operator does with users.
 
-use std::io::{self, IsTerminal};
+use std::{
+    io::{self, IsTerminal},
+    process,
+};
 
 use anyhow::bail;
+use serde::ser::{SerializeSeq, Serializer};
 
 use super::{Output, block_on, give, password};
 use crate::{
     Settings,
-    control::{Order, Report, UserReport, Who},
+    control::{Order, Report, SessionReport, UserFilter, UserReport, Who},
 };
 
 #[derive(clap::Subcommand)]
 pub(super) enum User {
-    /// List all users
-    List(Output),
-    /// Show one user
+    /// List users, in the order of their addresses
+    List(List),
+    /// Show one user: the record, the last login and the sessions
     Show {
         /// E-mail address or id
         user: String,
@@ -80,13 +84,38 @@ pub(super) enum User {
     },
 }
 
+#[derive(clap::Args)]
+pub(super) struct List {
+    /// Only those with this in their address or name
+    text: Option<String>,
+    /// Only those with this role
+    #[arg(long)]
+    role: Option<String>,
+    /// Only those who are disabled
+    #[arg(long)]
+    disabled: bool,
+    /// How many at most
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<usize>,
+    /// Go on behind this address
+    #[arg(long, value_name = "ADDRESS")]
+    after: Option<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
 impl User {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
         block_on(async {
             match self {
-                Self::List(output) => print(&list(settings).await?, &output),
+                Self::List(list) => list.run(settings).await,
                 Self::Show { user, output } => {
-                    show(settings, Order::User(Who(user)), &output).await
+                    match give(settings, Order::User(Who(user))).await? {
+                        Report::User(user) if output.json => print(&[user], &output)?,
+                        Report::User(user) => print_whole(&user),
+                        other => bail!("unexpected answer: {other:?}"),
+                    }
+                    Ok(())
                 }
                 Self::Add { email, name, password_stdin, output } => {
                     let password = match password_stdin {
@@ -156,21 +185,46 @@ async fn settle(settings: Settings, order: Order, done: &str) -> anyhow::Result<
     Ok(())
 }
 
-async fn list(settings: Settings) -> anyhow::Result<Vec<UserReport>> {
-    const PAGE: usize = 1000;
-    let mut users = Vec::<UserReport>::new();
-    loop {
-        let after = users.last().map(|user| user.email.clone());
-        match give(settings.clone(), Order::Users { after, limit: PAGE }).await? {
-            Report::Users(page) => {
-                let last = page.len() < PAGE;
-                users.extend(page);
-                if last {
-                    return Ok(users);
+impl List {
+    /// Prints page after page, so that the whole of a long list is never in memory.
+    async fn run(self, settings: Settings) -> anyhow::Result<()> {
+        let Self { text, role, disabled, limit, mut after, output } = self;
+        let filter = UserFilter { text, role, disabled };
+        let mut left = limit.unwrap_or(usize::MAX);
+        let mut json = serde_json::Serializer::pretty(io::stdout());
+        let mut array = if output.json { Some(json.serialize_seq(None)?) } else { None };
+        loop {
+            let order = Order::Users { after, limit: left, filter: filter.clone() };
+            let Report::Users { users, next } = give(settings.clone(), order).await? else {
+                bail!("the running server is of another version");
+            };
+            left = left.saturating_sub(users.len());
+            match &mut array {
+                Some(array) => {
+                    users.iter().for_each(|user| or_leave(array.serialize_element(user)));
                 }
+                None => print(&users, &output)?,
             }
-            other => bail!("unexpected answer: {other:?}"),
+            after = next;
+            if after.is_none() || left == 0 {
+                break;
+            }
         }
+        if let Some(array) = array {
+            or_leave(array.end());
+            say!("");
+        }
+        if let Some(after) = after {
+            eprintln!("more may follow: --after {after}");
+        }
+        Ok(())
+    }
+}
+
+/// Whoever reads may have read enough.
+fn or_leave(written: serde_json::Result<()>) {
+    if written.is_err() {
+        process::exit(0);
     }
 }
 
@@ -192,4 +246,24 @@ fn print(users: &[UserReport], output: &Output) -> anyhow::Result<()> {
         say!("{id}  {email:width$}  {name}{roles}{locked_out}{note}");
     }
     Ok(())
+}
+
+fn print_whole(user: &UserReport) {
+    let UserReport { id, name, email, roles, has_password, disabled, .. } = user;
+    let roles = if roles.is_empty() { "none".into() } else { roles.join(" ") };
+    let sessions = user.sessions.as_deref().unwrap_or_default();
+    say!("id          {id}");
+    say!("address     {email}");
+    say!("name        {name}");
+    say!("roles       {roles}");
+    say!("password    {}", if *has_password { "set" } else { "none" });
+    say!("disabled    {}", if *disabled { "yes" } else { "no" });
+    say!("registered  {}", user.created_at);
+    say!("changed     {}", user.updated_at);
+    say!("last login  {}", user.last_login_at.as_deref().unwrap_or("never"));
+    say!("sessions    {}", sessions.len());
+    for SessionReport { created_at, last_seen_at, address, user_agent, .. } in sessions {
+        let program = if user_agent.is_empty() { "an unknown program" } else { user_agent };
+        say!("  since {created_at}, last seen {last_seen_at}, from {address} with {program}");
+    }
 }

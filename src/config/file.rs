@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 use super::Error;
 
@@ -54,6 +54,88 @@ impl SettingsFile {
         match self.text[span.clone()].find(value) {
             Some(quote) => span.start + quote + at,
             None => span.start,
+        }
+    }
+}
+
+/// A value of the settings file, with the place of its key.
+pub(super) struct FileValue {
+    /// Its dotted name.
+    pub(super) name: String,
+    pub(super) offset: usize,
+    pub(super) text: String,
+    /// Those of an array, each with its place.
+    pub(super) items: Option<Vec<(usize, String)>>,
+}
+
+/// Lists the values of a table.
+pub(super) fn flatten(prefix: &str, table: &DeTable<'_>, values: &mut Vec<FileValue>) {
+    for (key, value) in table {
+        let name = format!("{prefix}{}", key.get_ref());
+        let items = match value.get_ref() {
+            DeValue::Table(inner) => {
+                flatten(&format!("{name}."), inner, values);
+                continue;
+            }
+            DeValue::Array(items) => Some(
+                items.iter().map(|item| (item.span().start, text_of(item.get_ref()))).collect(),
+            ),
+            _ => None,
+        };
+        let (offset, text) = (key.span().start, text_of(value.get_ref()));
+        values.push(FileValue { name, offset, text, items });
+    }
+}
+
+fn text_of(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Boolean(flag) => flag.to_string(),
+        other => format!("a value of type {}", other.type_str()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{
+        KEYS, Key, Settings,
+        tests::{key, load},
+    };
+
+    #[test]
+    fn lists_are_arrays_in_the_file_and_separated_by_spaces_or_commas_elsewhere() {
+        let proxies = |settings: Result<Settings, String>| {
+            settings.map(|settings| key("trusted_proxies").value(&settings))
+        };
+        let two = Ok("10.0.0.0/8 ::1/128".into());
+        let array = "trusted_proxies = [\"10.0.0.0/8\", \"::1\"]\n";
+        assert_eq!(proxies(load(&[], &[], array)), two);
+        for text in ["10.0.0.0/8 ::1", "10.0.0.0/8,::1", "10.0.0.0/8, ::1/128"] {
+            assert_eq!(proxies(load(&[], &[("DOORWARD_TRUSTED_PROXIES", text)], "")), two);
+            assert_eq!(proxies(load(&[("trusted_proxies", text)], &[], "")), two);
+        }
+        assert_eq!(proxies(load(&[], &[], "trusted_proxies = []\n")), Ok("none".into()));
+        assert_eq!(
+            proxies(load(&[], &[], "trusted_proxies = [\n  \"::1\",\n  \"10.0.0.0/33\",\n]\n")),
+            Err("doorward.toml:3:3: trusted_proxies: \"10.0.0.0/33\" is not a list of networks or addresses, such as \
+                 127.0.0.0/8 and ::1/128, or none".into())
+        );
+        assert_eq!(
+            proxies(load(&[], &[], "identity_headers = [\"remot\"]\n")),
+            Err("doorward.toml:1:21: identity_headers: \"remot\" is not remote, x-auth-request, a list of both, or \
+                 none: did you mean remote?".into())
+        );
+    }
+
+    #[test]
+    fn a_file_of_printed_values_is_the_same_settings() {
+        let some = [("identity_headers", "remote x-auth-request"), ("trusted_proxies", "none")];
+        for flags in [&[][..], &some] {
+            let settings = load(flags, &[], "").unwrap();
+            let line = |key: &Key| format!("{} = {}\n", key.name, key.toml_value(&settings));
+            let file: String = KEYS.iter().map(line).collect();
+            assert_eq!(load(&[], &[], &file), Ok(settings), "{file}");
         }
     }
 }

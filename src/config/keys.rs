@@ -4,9 +4,10 @@ use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
 
-use super::{DatabaseUrl, IdentityHeaders, LogFormat, PublicUrl, Settings};
+use super::{DatabaseUrl, IdentityHeaders, LogFormat, PublicUrl, Settings, log_filter};
 use crate::{
     guard::RESERVED_NAMES,
+    nearest::nearest,
     oauth_client::{OAuthClient, OAuthClients},
     token::Algorithm,
     user::Name,
@@ -41,7 +42,38 @@ impl Key {
     pub fn value(&self, settings: &Settings) -> String {
         (self.show)(settings)
     }
+
+    /// Its value as `doorward.toml` has it.
+    pub fn toml_value(&self, settings: &Settings) -> String {
+        let value = self.value(settings);
+        match self.is_list() {
+            true if value == NONE => "[]".into(),
+            true => format!("{:?}", value.split(' ').collect::<Vec<_>>()),
+            false => format!("{value:?}"),
+        }
+    }
+
+    /// Whether it is an array in `doorward.toml`.
+    pub(super) fn is_list(&self) -> bool {
+        LISTS.contains(&self.name)
+    }
+
+    /// What somebody probably meant by a value that is not allowed.
+    pub(super) fn suggestion(&self, value: &str) -> Option<&'static str> {
+        let words: &[&str] = match self.name {
+            "log" => return log_filter::suggestion(value),
+            "log_format" => &["auto", "text", "json"],
+            "token.algorithm" => &["ES256", "EdDSA", "RS256"],
+            "database.statements" => &["unnamed", "named"],
+            "identity_headers" => &["remote", "x-auth-request"],
+            _ => &[],
+        };
+        nearest(value, words.iter().copied())
+    }
 }
+
+/// Settings with any number of values.
+const LISTS: [&str; 3] = ["clients", "trusted_proxies", "identity_headers"];
 
 /// All settings, in the order in which they are explained.
 pub const KEYS: &[Key] = &[
@@ -295,7 +327,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "clients",
         help: "Programs that may ask about tokens, from `doorward client secret NAME`",
-        allowed: "name:SHA-256 of each client's secret, separated by spaces, no name twice, or none",
+        allowed: "a list of name:SHA-256 of each client's secret, no name twice, or none",
         secret: true,
         set: |s, text| {
             s.clients = OAuthClients::new(parse_list(text, OAuthClient::parse)?)?;
@@ -306,7 +338,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "trusted_proxies",
         help: "Networks of proxies whose account of the guarded request is believed",
-        allowed: "networks or addresses separated by spaces, such as 127.0.0.0/8 ::1/128, or none",
+        allowed: "a list of networks or addresses, such as 127.0.0.0/8 and ::1/128, or none",
         secret: false,
         set: |s, text| {
             let network = |text: &str| {
@@ -321,7 +353,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "identity_headers",
         help: "Headers of an admission beside X-Auth-…: remote, x-auth-request",
-        allowed: "remote, x-auth-request, both separated by a space, or none",
+        allowed: "remote, x-auth-request, a list of both, or none",
         secret: false,
         set: |s, text| {
             let set = |text: &str| {
@@ -341,13 +373,9 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "log",
         help: "What to log: error, warn, info, debug, trace, or RUST_LOG's syntax",
-        allowed: "a level such as info or debug, or directives such as info,doorward=debug",
+        allowed: "a level (error, warn, info, debug, trace, off), or targets with a level such as info,doorward=debug",
         secret: false,
-        set: |s, text| {
-            text.parse::<tracing_subscriber::EnvFilter>().ok()?;
-            s.log = text.to_owned();
-            Some(())
-        },
+        set: |s, text| log_filter::parse(text).map(|directives| s.log = directives),
         show: |s| s.log.clone(),
     },
     Key {
@@ -375,10 +403,15 @@ pub const KEYS: &[Key] = &[
 /// What stands for a value that follows from others.
 const AUTO: &str = "auto";
 /// What stands for an empty list, so that a setting can be emptied on the command line.
-const NONE: &str = "none";
+pub(super) const NONE: &str = "none";
 
+/// Items separated by spaces or commas.
 fn parse_list<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
-    if text == NONE { Some(Vec::new()) } else { text.split_whitespace().map(parse).collect() }
+    if text == NONE {
+        return Some(Vec::new());
+    }
+    let items = text.split(|c: char| c == ',' || c.is_whitespace());
+    items.filter(|item| !item.is_empty()).map(parse).collect()
 }
 
 fn show_list(items: impl Iterator<Item = String>) -> String {
@@ -386,8 +419,7 @@ fn show_list(items: impl Iterator<Item = String>) -> String {
     if items.is_empty() { NONE.into() } else { items.join(" ") }
 }
 
-/// The clients as the setting has them.
-pub(crate) fn show_clients(clients: &OAuthClients) -> String {
+fn show_clients(clients: &OAuthClients) -> String {
     show_list(clients.iter().map(ToString::to_string))
 }
 

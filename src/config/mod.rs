@@ -1,13 +1,15 @@
 //! Settings: their names, defaults and bounds, stated once, and how they are read. Nobody else reads the environment.
 
+mod database;
 mod file;
 mod guards;
 mod keys;
+mod log_filter;
 
 use std::{
     ffi::OsString,
     fmt, fs,
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,17 +18,20 @@ use std::{
 };
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
-use self::file::SettingsFile;
-pub(crate) use self::keys::show_clients;
-pub use self::keys::{KEYS, Key};
+pub(crate) use self::database::{absolute, folder_of};
+use self::file::{FileValue, SettingsFile};
+pub use self::{
+    database::{DatabaseUrl, NotFound},
+    keys::{KEYS, Key},
+};
 use crate::{
     guard::GuardSet,
     nearest::nearest,
     oauth_client::OAuthClients,
     password::{Cost, PasswordLength},
-    store::{PostgresOptions, PostgresUrl},
+    store::PostgresOptions,
     token::{Algorithm, TokenTerms},
 };
 
@@ -122,49 +127,6 @@ fn loopback() -> [IpNet; 2] {
     [v4.into(), v6.into()]
 }
 
-/// Which database, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DatabaseUrl {
-    /// A file of the embedded database, which its folder belongs to as well.
-    Sqlite(PathBuf),
-    /// PostgreSQL, which several instances may share.
-    Postgres(PostgresUrl),
-}
-
-impl DatabaseUrl {
-    /// Whether it is a file that nobody has made yet.
-    pub fn is_missing(&self) -> bool {
-        matches!(self, Self::Sqlite(file) if !file.exists())
-    }
-
-    /// None if it is neither of the two.
-    pub fn parse(text: &str) -> Option<Self> {
-        let Some(file) = text.strip_prefix("sqlite://") else {
-            return PostgresUrl::parse(text).map(Self::Postgres);
-        };
-        let names_a_file = !file.is_empty() && !file.ends_with('/') && !file.contains(['?', '#']);
-        names_a_file.then(|| Self::Sqlite(file.into()))
-    }
-}
-
-/// The folder that belongs to the embedded database in this file.
-pub(crate) fn folder_of(file: &Path) -> &Path {
-    match file.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    }
-}
-
-/// Never shows a password.
-impl fmt::Display for DatabaseUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sqlite(file) => write!(f, "sqlite://{}", file.display()),
-            Self::Postgres(url) => url.fmt(f),
-        }
-    }
-}
-
 /// How others reach the service: `http://` or `https://`, a host, and perhaps a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(String);
@@ -175,6 +137,10 @@ impl PublicUrl {
         let plain = rest.chars().all(|c| c.is_ascii_graphic() && !r#"?#@"\<>"#.contains(c));
         let valid = plain && !rest.is_empty() && !rest.starts_with('/') && text.len() <= 200;
         valid.then(|| Self(text.trim_end_matches('/').to_owned()))
+    }
+
+    fn is_https(&self) -> bool {
+        self.0.starts_with("https://")
     }
 }
 
@@ -212,6 +178,8 @@ pub enum LogFormat {
 /// The variable that names the settings file.
 pub const CONFIG_VARIABLE: &str = "DOORWARD_CONFIG";
 const GUARDS: &str = "guards";
+/// What the names of all variables begin with.
+const PREFIX: &str = "DOORWARD_";
 const FILE_SUFFIX: &str = "_FILE";
 
 /// A setting that cannot be used: one line with its name, its value and what is allowed.
@@ -247,11 +215,26 @@ impl Settings {
         }
     }
 
-    /// How others reach the service, without a slash at the end.
-    pub fn public_base(&self) -> String {
-        self.public_url
-            .as_ref()
-            .map_or_else(|| format!("http://{}", self.listen), PublicUrl::to_string)
+    /// How others reach a service that listens on this address, without a slash at the end.
+    pub fn public_base(&self, mut listening: SocketAddr) -> String {
+        if let Some(url) = &self.public_url {
+            return url.to_string();
+        }
+        // Whoever is on this machine can use it; how others get here is not known.
+        match listening.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => listening.set_ip(Ipv4Addr::LOCALHOST.into()),
+            IpAddr::V6(ip) if ip.is_unspecified() => listening.set_ip(Ipv6Addr::LOCALHOST.into()),
+            _ => {}
+        }
+        format!("http://{listening}")
+    }
+
+    /// Whether other machines can connect and nothing tells of a proxy in front that speaks TLS.
+    pub fn is_exposed(&self) -> bool {
+        let local = |ip: IpAddr| ip.to_canonical().is_loopback();
+        let behind_tls = self.public_url.as_ref().is_some_and(PublicUrl::is_https);
+        let behind_proxy = !self.trusted_proxies.iter().all(|network| local(network.addr()));
+        !local(self.listen.ip()) && !behind_tls && !behind_proxy
     }
 
     /// Reads the settings: flags over environment over file over defaults.
@@ -304,8 +287,7 @@ impl Environment {
     fn read(variables: Vec<(OsString, OsString)>) -> Result<Self, Error> {
         let mut environment = Self { config_file: None, values: Vec::new() };
         for (variable, value) in variables {
-            let Some(variable) = variable.to_str().filter(|name| name.starts_with("DOORWARD_"))
-            else {
+            let Some(variable) = variable.to_str().filter(|name| name.starts_with(PREFIX)) else {
                 continue;
             };
             if variable == CONFIG_VARIABLE {
@@ -337,8 +319,15 @@ impl Environment {
         }
         let names: Vec<_> = KEYS.iter().map(Key::variable).collect();
         let names = names.iter().map(String::as_str).chain([CONFIG_VARIABLE]);
-        Err(Error(format!("{variable}: unknown setting{}", did_you_mean(variable, names))))
+        // The prefix that all of them share would make any two similar.
+        let meant = nearest(own_part(variable), names.map(own_part));
+        let hint = meant.map(|name| format!(": did you mean {PREFIX}{name}?"));
+        Err(Error(format!("{variable}: unknown setting{}", hint.unwrap_or_default())))
     }
+}
+
+fn own_part(variable: &str) -> &str {
+    variable.strip_prefix(PREFIX).unwrap_or(variable)
 }
 
 fn apply_file(settings: &mut Settings, file: &SettingsFile) -> Result<(), Error> {
@@ -350,40 +339,35 @@ fn apply_file(settings: &mut Settings, file: &SettingsFile) -> Result<(), Error>
         settings.guards = Arc::new(guards::read(file, tables)?);
     }
     let mut values = Vec::new();
-    flatten("", &table, &mut values);
-    for (name, offset, value) in values {
+    file::flatten("", &table, &mut values);
+    for FileValue { name, offset, text, items } in values {
         let Some(key) = KEYS.iter().find(|key| key.name == name) else {
             let hint = did_you_mean(&name, KEYS.iter().map(|key| key.name));
             return Err(file.error(offset, &format!("{name}: unknown setting{hint}")));
         };
-        apply(settings, key, &value, &format!("{}: {name}", file.place(offset)))?;
+        let place = |offset| format!("{}: {name}", file.place(offset));
+        let text = match items {
+            Some(items) if key.is_list() => {
+                // One after the other first, so that the error points at the bad one.
+                for (offset, item) in &items {
+                    apply(&mut settings.clone(), key, item, &place(*offset))?;
+                }
+                let items: Vec<_> = items.into_iter().map(|(_, item)| item).collect();
+                if items.is_empty() { keys::NONE.into() } else { items.join(" ") }
+            }
+            _ => text,
+        };
+        apply(settings, key, &text, &place(offset))?;
     }
     Ok(())
-}
-
-/// Lists the values of a table under their dotted names, each with the place of its key.
-fn flatten(prefix: &str, table: &DeTable<'_>, values: &mut Vec<(String, usize, String)>) {
-    for (key, value) in table {
-        let name = format!("{prefix}{}", key.get_ref());
-        let text = match value.get_ref() {
-            DeValue::Table(inner) => {
-                flatten(&format!("{name}."), inner, values);
-                continue;
-            }
-            DeValue::String(text) => text.to_string(),
-            DeValue::Integer(number) => number.to_string(),
-            DeValue::Boolean(flag) => flag.to_string(),
-            other => format!("a value of type {}", other.type_str()),
-        };
-        values.push((name, key.span().start, text));
-    }
 }
 
 fn apply(settings: &mut Settings, key: &Key, value: &str, place: &str) -> Result<(), Error> {
     (key.set)(settings, value).ok_or_else(|| {
         // A mistyped database URL may well contain a password.
         let shown = if key.secret { "the value".into() } else { format!("\"{value}\"") };
-        Error(format!("{place}: {shown} is not {}", key.allowed))
+        let hint = key.suggestion(value).map(|meant| format!(": did you mean {meant}?"));
+        Error(format!("{place}: {shown} is not {}{}", key.allowed, hint.unwrap_or_default()))
     })
 }
 
@@ -395,12 +379,12 @@ fn did_you_mean<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> String
 mod tests {
     use super::*;
 
-    fn key(name: &str) -> &'static Key {
+    pub(super) fn key(name: &str) -> &'static Key {
         KEYS.iter().find(|key| key.name == name).unwrap()
     }
 
     /// Loads settings with an empty file unless one is given.
-    fn load(
+    pub(super) fn load(
         flags: &[(&str, &str)],
         variables: &[(&str, &str)],
         file: &str,
@@ -451,6 +435,10 @@ mod tests {
         assert_eq!(
             load(&[], &[("DOORWARD_LISTN", "x")], ""),
             Err("DOORWARD_LISTN: unknown setting: did you mean DOORWARD_LISTEN?".into())
+        );
+        assert_eq!(
+            load(&[], &[("DOORWARD_UNHEARD_OF", "x")], ""),
+            Err("DOORWARD_UNHEARD_OF: unknown setting".into())
         );
         assert_eq!(
             load(&[], &[], "unheard_of = 1\n"),
@@ -516,10 +504,29 @@ mod tests {
 
     #[test]
     fn a_public_url_ends_without_a_slash() {
-        let url = |text| load(&[("public_url", text)], &[], "").unwrap().public_base();
+        let url = |text| {
+            let settings = load(&[("public_url", text)], &[], "").unwrap();
+            settings.public_base(settings.listen)
+        };
         assert_eq!(url("https://auth.example.com/"), "https://auth.example.com");
         assert_eq!(url("http://[::1]:3000/auth"), "http://[::1]:3000/auth");
         assert_eq!(url("auto"), "http://127.0.0.1:3000");
+    }
+
+    #[test]
+    fn a_service_that_others_reach_without_tls_is_exposed() {
+        for (listen, url, proxies, exposed) in [
+            ("127.0.0.1:3000", "auto", "127.0.0.0/8", false),
+            ("[::1]:3000", "http://auth.example.com", "127.0.0.0/8", false),
+            ("0.0.0.0:3000", "auto", "127.0.0.0/8 ::1", true),
+            ("[::]:3000", "http://auth.example.com", "none", true),
+            ("192.0.2.1:3000", "auto", "127.0.0.0/8", true),
+            ("0.0.0.0:3000", "https://auth.example.com", "127.0.0.0/8", false),
+            ("0.0.0.0:3000", "auto", "10.0.0.0/8", false),
+        ] {
+            let flags = [("listen", listen), ("public_url", url), ("trusted_proxies", proxies)];
+            assert_eq!(load(&flags, &[], "").unwrap().is_exposed(), exposed, "{flags:?}");
+        }
     }
 
     #[test]

@@ -88,6 +88,16 @@ async fn the_answers_of_success_have_the_documented_members() {
 }
 
 #[tokio::test]
+async fn the_document_names_the_public_url() {
+    let document = House::open().await.get("/openapi.json").await.json();
+    assert_eq!(document["servers"], json!([{"url": "http://127.0.0.1:3000"}]));
+    let settings = House::settings_from("public_url = \"https://auth.example.com/\"\n").unwrap();
+    let house = House::open_with(|s| s.public_url = settings.public_url).await;
+    let document = house.get("/openapi.json").await.json();
+    assert_eq!(document["servers"], json!([{"url": "https://auth.example.com"}]));
+}
+
+#[tokio::test]
 async fn every_route_is_documented() {
     let house = House::open().await;
     let operations = operations(&house).await;

@@ -156,10 +156,10 @@ fn a_client_gets_a_secret_and_the_line_that_makes_it_known() {
     let home = Home::new();
     let printed = told(&home, &["client", "secret", "shop"]);
     let line = printed.lines().last().unwrap().trim();
-    assert!(line.starts_with("clients = \"shop:"), "{printed}");
-    let setting = line.trim_start_matches("clients = ").trim_matches('"');
+    assert!(line.starts_with("clients = [\"shop:"), "{printed}");
+    let setting = line.trim_start_matches("clients = [\"").trim_end_matches("\"]");
     let both = told(&home, &["client", "secret", "desk", "--clients", setting]);
-    assert!(both.contains(&format!("\"{setting} desk:")), "{both}");
+    assert!(both.contains(&format!("clients = [\"{setting}\", \"desk:")), "{both}");
     assert!(refused(&home, &["client", "secret", "a b"]).contains("not a name for a client"));
 }
 

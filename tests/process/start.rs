@@ -2,13 +2,17 @@
 
 use std::{
     collections::HashSet,
-    fs,
-    io::Write,
+    fs::{self, File},
+    io::{Read, Write},
     os::unix::fs::PermissionsExt,
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    thread,
     time::{Duration, Instant},
 };
+
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 
 use crate::{
     postgres::left_out,
@@ -69,16 +73,75 @@ fn the_second_start_keeps_users_tokens_and_the_key() {
     assert_eq!(fs::read(home.signing_key()).unwrap(), key);
 }
 
+/// A server whose standard output is a terminal, and what that shows.
+struct AtTerminal {
+    child: Child,
+    screen: Arc<Mutex<String>>,
+}
+
+impl AtTerminal {
+    fn start(home: &Home) -> Self {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        unlockpt(&ours).unwrap();
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        let terminal = File::from(ioctl_tiocgptpeer(&ours, flags).unwrap());
+        let mut command = home.command();
+        command.stdin(Stdio::null()).stdout(terminal).stderr(Stdio::null());
+        let child = command.spawn().unwrap();
+        let screen = Arc::<Mutex<String>>::default();
+        let (mut light, shown) = (File::from(ours), Arc::clone(&screen));
+        thread::spawn(move || {
+            let mut bytes = [0; 1024];
+            while let Ok(count @ 1..) = light.read(&mut bytes) {
+                shown.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
+            }
+        });
+        Self { child, screen }
+    }
+
+    fn shows(&self) -> String {
+        self.screen.lock().unwrap().clone()
+    }
+}
+
+impl Drop for AtTerminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn examples_are_printed_on_a_terminal_only() {
+    let home = Home::new();
+    let server = home.start();
+    assert_eq!(server.client.get("/livez").status, 200);
+    let Finished { stdout, .. } = server.stop();
+    assert!(stdout.contains("listens on http://") && stdout.contains("keeps its data in"));
+    assert!(!stdout.contains("curl"), "{stdout}");
+}
+
+#[test]
+fn discovery_and_the_openapi_document_name_the_port_that_the_system_chose() {
+    let home = Home::new();
+    let server = home.start();
+    let base = format!("http://{}", server.address);
+    let metadata = server.client.get("/.well-known/openid-configuration").json();
+    assert_eq!(metadata["jwks_uri"], format!("{base}/.well-known/jwks.json"));
+    let document = server.client.get("/openapi.json").json();
+    assert_eq!(document["servers"], serde_json::json!([{"url": base}]));
+}
+
 #[test]
 fn the_printed_lines_work_when_they_are_pasted() {
     if !is_installed("curl") {
         left_out("the printed lines need curl");
         return;
     }
-    let server = Home::new();
-    let server = server.start();
-    eventually("the last line is printed", || server.said().0.contains("/api/auth/guard"));
-    let (printed, _) = server.said();
+    let home = Home::new();
+    let server = AtTerminal::start(&home);
+    eventually("the last line is printed", || server.shows().contains("Bearer $TOKEN\"\r\n"));
+    let printed = server.shows();
     let is_command = |line: &&str| line.starts_with("curl ") || line.starts_with("TOKEN=");
     let lines: Vec<_> = printed.lines().map(str::trim_start).filter(is_command).collect();
     assert_eq!(lines.len(), 3, "{printed}");
@@ -219,6 +282,9 @@ fn a_bad_setting_is_refused_in_one_line_that_says_what_is_allowed() {
 
     let line = refused_with(&[], "[token]\nlifetme = \"1h\"\n", &[]);
     names_all(&line, &["doorward.toml:2:1", "token.lifetme", "unknown", "token.lifetime"]);
+
+    let line = refused_with(&[], "log = \"infoo\"\n", &[]);
+    names_all(&line, &["doorward.toml:1:1", "log", "\"infoo\"", "did you mean info?"]);
 
     let line = refused_with(&[], "[password]\npasses = 99\n", &[]);
     names_all(&line, &["doorward.toml:2:1", "password.passes", "\"99\"", "1 to 16"]);

@@ -118,7 +118,7 @@ def doorward_with(folder, settings):
     doorward = Doorward(url, folder, environment, "", settings["DOORWARD_TOKEN_ALGORITHM"])
     printed = doorward.command("client", "secret", "app")
     doorward.client_secret = re.search(r"^  ([0-9a-f]{64})$", printed, re.MULTILINE)[1]
-    environment["DOORWARD_CLIENTS"] = re.search(r'clients = "(.*)"', printed)[1]
+    environment["DOORWARD_CLIENTS"] = re.search(r'clients = \["(.*)"\]', printed)[1]
     with running([BINARY], folder, environment, "listens on"):
         yield doorward
 
