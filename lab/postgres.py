@@ -8,6 +8,7 @@ run as root. PostgreSQL flushes to disk as it does by default.
 import contextlib
 import os
 import pwd
+import random
 import re
 import shutil
 import signal
@@ -44,9 +45,12 @@ def debian():
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return probe.getsockname()[1]
+    """A port below those that the system hands out by itself, so that nobody takes it before its server does."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((HOST, port))
+            return port
 
 
 # --- processes -------------------------------------------------------------------------------------------------------

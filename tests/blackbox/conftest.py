@@ -1,6 +1,8 @@
 """Starts the service once for the whole run, or uses the one that DOORWARD_URL names."""
 
+import contextlib
 import os
+import random
 import socket
 import subprocess
 import time
@@ -35,9 +37,12 @@ def pytest_addoption(parser):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port below those that the system hands out by itself, so that nobody takes it before its server does."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_until_it_listens(process, port, log):

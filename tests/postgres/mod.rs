@@ -4,7 +4,9 @@
 
 use std::{
     fs,
+    hash::{BuildHasher, RandomState},
     io::{self, BufRead, BufReader, Write},
+    iter,
     net::TcpListener,
     os::unix::fs::chown,
     path::{Path, PathBuf},
@@ -78,7 +80,7 @@ impl Server {
     fn start(programs: PathBuf) -> Self {
         let folder =
             tempfile::Builder::new().prefix("doorward-postgres-").tempdir().unwrap().keep();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let mut keeper = shell_for(&folder)
             .args(["-c", KEEPER])
             .env("BIN", &programs)
@@ -103,6 +105,15 @@ impl Server {
             .status();
         assert!(created.unwrap().success(), "the database {name} could not be created");
     }
+}
+
+/// A port below those that the system hands out by itself: on a busy machine it takes seconds until PostgreSQL listens, and
+/// meanwhile any connection could be given one of those.
+fn free_port() -> u16 {
+    let candidates =
+        iter::repeat_with(|| 20_000 + (RandomState::new().hash_one(()) % 12_000) as u16);
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    candidates.take(1000).find(is_free).expect("some port is free")
 }
 
 /// A shell that owns the folder. PostgreSQL does not run as root.

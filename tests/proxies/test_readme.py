@@ -52,7 +52,7 @@ def shell(tmp_path):
         )
         running.append(process)
         # What stays in the background has its own output, so this ends with the script.
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=180)
         return process.returncode, said
 
     yield run

@@ -1,8 +1,10 @@
 """Starts Doorward once for each algorithm, under a URL that its tokens name as their issuer, with one client that may
 introspect, and the doors of other programs before nothing."""
 
+import contextlib
 import json
 import os
+import random
 import re
 import shutil
 import socket
@@ -83,9 +85,12 @@ class Doorward:
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port below those that the system hands out by itself, so that nobody takes it before its server does."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager
