@@ -199,7 +199,7 @@ fn a_user_is_locked_out_and_let_in_again() {
     assert_eq!(told(&home, &["user", "disable", &ada.email]), "disabled\n");
     assert_eq!(server.client.guard(&ada.token), 401);
     assert!(!can_log_in(&server, &ada.email, PASSWORD));
-    assert!(told(&home, &["user", "show", &ada.id]).contains("(disabled)"));
+    assert!(told(&home, &["user", "show", &ada.id]).contains("disabled    yes\n"));
     assert_eq!(told(&home, &["user", "enable", &ada.id]), "enabled\n");
     assert_eq!(server.client.guard(&ada.token), 401, "an ended session stays ended");
     assert!(can_log_in(&server, &ada.email, PASSWORD));

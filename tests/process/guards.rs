@@ -35,7 +35,7 @@ fn a_role_bites_at_the_next_request_and_so_does_its_end() {
     assert_eq!(told(&home, &["user", "grant", &ada.email, "staff"]), "granted\n");
     assert_eq!(ask(&server, "staff", &ada).status, 200);
     assert_eq!(told(&home, &["user", "grant", &ada.email, "staff"]), "they had it already\n");
-    assert!(told(&home, &["user", "show", &ada.email]).contains("[staff]"));
+    assert!(told(&home, &["user", "show", &ada.email]).contains("roles       staff\n"));
     assert_eq!(told(&home, &["user", "revoke", &ada.email, "staff"]), "revoked\n");
     assert_eq!(ask(&server, "staff", &ada).status, 401);
     assert!(refused(&home, &["user", "grant", &ada.email, "two words"]).contains("not a role"));
