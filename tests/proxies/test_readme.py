@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -28,15 +29,22 @@ def is_free(port):
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
+def await_free_ports():
+    deadline = time.monotonic() + 30
+    while taken := [port for port in PORTS if not is_free(port)]:
+        assert time.monotonic() < deadline, f"the README uses ports that something else listens on: {taken}"
+        time.sleep(0.05)
+
+
 @pytest.fixture
 def shell(tmp_path):
     """Runs a script, and ends whatever it left in the background."""
-    taken = [port for port in PORTS if not is_free(port)]
-    assert not taken, f"the README uses ports that something else listens on: {taken}"
+    await_free_ports()
     settings = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
     # caddy comes into the environment of the tests; doorward is the one just built.
     venv = Path(os.sys.executable).parent
-    settings |= {"PATH": f"{BINARY.parent}:{venv}:{settings['PATH']}", "HOME": str(tmp_path)}
+    late = tmp_path / "late"
+    settings |= {"PATH": f"{late}:{BINARY.parent}:{venv}:{settings['PATH']}", "HOME": str(tmp_path)}
     script = tmp_path / "five-minutes"
     running = []
 
@@ -58,6 +66,15 @@ def shell(tmp_path):
     yield run
     for process in running:
         os.killpg(process.pid, signal.SIGTERM)
+    await_free_ports()
+
+
+def test_the_five_minutes_wait_for_an_app_that_starts_late(shell, tmp_path):
+    wrapper = tmp_path / "late" / "python3"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\nsleep 5\nexec {os.sys.executable} "$@"\n')
+    wrapper.chmod(0o755)
+    assert shell(blocks("sh")) == (0, blocks("text"))
 
 
 def test_the_five_minutes_go_as_the_readme_says(shell):
