@@ -261,6 +261,7 @@ fn user_line(UserRecord { user, reset_code }: &UserRecord) -> String {
         user.id.to_string(),
         user.name.as_str(),
         user.email.as_str(),
+        user.email_verified,
         user.password_hash.as_ref().map(PasswordHash::as_phc),
         user.password_version.number(),
         user.roles.to_text(),

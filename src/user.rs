@@ -15,6 +15,9 @@ pub struct User {
     pub name: Name,
     /// The login identifier, unique without regard to letter case.
     pub email: Email,
+    /// Whether somebody has confirmed that the address is the user's. Anybody can register any address, so that an unverified
+    /// one is no reason to admit its user.
+    pub email_verified: bool,
     /// None for a user who registered without a password and so cannot log in with one.
     pub password_hash: Option<PasswordHash>,
     /// Tells whether the password is still the one that somebody was seen to know.
@@ -43,6 +46,7 @@ impl User {
             id: UserId::random(),
             name,
             email,
+            email_verified: false,
             password_hash,
             password_version: PasswordVersion::default(),
             roles: Roles::default(),

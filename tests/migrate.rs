@@ -29,6 +29,9 @@ async fn add_users(store: &SqliteStore, count: usize) {
         let origin = Origin::new([127, 0, 0, 1].into(), "");
         let session = Session::new(user.id, origin, NOW, Duration::from_secs(60));
         store.add_user(&user, Some(&session)).await.unwrap();
+        if number % 2 == 0 {
+            store.set_email_verified(user.id, &user.email, true, NOW).await.unwrap();
+        }
     }
 }
 
@@ -79,6 +82,29 @@ async fn what_changes_under_a_move_is_noticed() {
         if progress.step.contains("old") {
             let moved = Arc::clone(&moved);
             let meddling = async move { moved.end_sessions(id, NOW).await.unwrap() };
+            tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(meddling));
+        }
+    };
+    let outcome = migrate(&old, &new, NOW, &mut meddle).await;
+    assert!(matches!(outcome, Err(Error::Differs { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_is_verified_in_one_place_alone_is_noticed() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (old, store) = place(here.path());
+    old.shelf.keep_first(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
+    add_users(&store, 3).await;
+    let (new, moved) = place(there.path());
+    let user = store.users(None, 1).await.unwrap().remove(0);
+    let mut meddle = |progress: Progress| {
+        if progress.step.contains("old") {
+            let (moved, user) = (Arc::clone(&moved), user.clone());
+            let meddling = async move {
+                // The time of the change stays the same, so that nothing else differs.
+                let (id, email, at) = (user.id, user.email, user.updated_at);
+                moved.set_email_verified(id, &email, !user.email_verified, at).await.unwrap();
+            };
             tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(meddling));
         }
     };

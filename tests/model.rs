@@ -178,6 +178,8 @@ impl Model<'_> {
             "add",
             "add",
             "change",
+            "verify",
+            "verify",
             "replace hash",
             "grant",
             "revoke",
@@ -211,6 +213,12 @@ impl Model<'_> {
                 let name = self.chance.sometimes().then(|| self.new_user().name);
                 let email = self.chance.sometimes().then(|| self.new_user().email);
                 ask!(self, store => store.change_user(user.id, name.as_ref(), email.as_ref(), now));
+            }
+            "verify" => {
+                let email = Email::parse(self.chance.one_of(EMAILS).into()).unwrap();
+                let email = if self.chance.sometimes() { email } else { user.email };
+                let verified = !self.chance.sometimes();
+                ask!(self, store => store.set_email_verified(user.id, &email, verified, now));
             }
             "replace hash" => {
                 let old = self.hash();

@@ -151,6 +151,7 @@ async fn tell(store: &dyn Store) {
     assert!(!store.end_session(ada.id, third.id, NOW).await.unwrap());
     assert!(!store.renew_session(&seen, TokenId::random(), NOW).await.unwrap());
 
+    verify_addresses(store, &ada).await;
     change_names_and_addresses(store, &ada, &bob).await;
     set_passwords(store, &ada).await;
     let ada = store.user_by_id(ada.id).await.unwrap().unwrap();
@@ -203,6 +204,42 @@ async fn tells(store: &dyn Store, ended: impl IntoIterator<Item = &Session> + Cl
         }
     };
     tokio::time::timeout(Duration::from_secs(10), all_told).await.expect("they are told");
+}
+
+async fn verify_addresses(store: &dyn Store, ada: &User) {
+    let verified = async || store.user_by_id(ada.id).await.unwrap().unwrap().email_verified;
+    let later = NOW + Duration::from_secs(4);
+    assert!(!ada.email_verified && !verified().await, "anybody can register any address");
+
+    // It is noted once, for the address that was looked at, and each time the record changes.
+    let elsewhere = Email::parse("ada@elsewhere.example".into()).unwrap();
+    assert!(!store.set_email_verified(ada.id, &elsewhere, true, later).await.unwrap());
+    assert!(!store.set_email_verified(UserId::random(), &ada.email, true, later).await.unwrap());
+    let before = store.changes().stamp(ada.id);
+    assert!(store.set_email_verified(ada.id, &ada.email, true, later).await.unwrap());
+    assert!(!store.changes().is_current(before));
+    assert!(!store.set_email_verified(ada.id, &ada.email, true, NOW).await.unwrap());
+    let noted = store.user_by_id(ada.id).await.unwrap().unwrap();
+    assert!(noted.email_verified && noted.updated_at == later);
+    assert!(store.set_email_verified(ada.id, &ada.email, false, later).await.unwrap());
+    assert!(!store.set_email_verified(ada.id, &ada.email, false, later).await.unwrap());
+    assert!(!verified().await);
+
+    // Another name or the same address changes nothing about it, another address or another spelling of it does.
+    let other_spelling = Email::parse(ada.email.as_str().to_ascii_uppercase()).unwrap();
+    for (name, email, stays) in [
+        (Some(&ada.name), None, true),
+        (None, Some(&ada.email), true),
+        (None, Some(&elsewhere), false),
+        (Some(&ada.name), Some(&other_spelling), false),
+    ] {
+        store.change_user(ada.id, None, Some(&ada.email), later).await.unwrap();
+        assert!(store.set_email_verified(ada.id, &ada.email, true, later).await.unwrap());
+        let changed = store.change_user(ada.id, name, email, later).await.unwrap().unwrap();
+        assert_eq!((changed.email_verified, verified().await), (stays, stays), "{email:?}");
+        store.set_email_verified(ada.id, &ada.email, false, later).await.unwrap();
+    }
+    store.change_user(ada.id, None, Some(&ada.email), later).await.unwrap();
 }
 
 async fn change_names_and_addresses(store: &dyn Store, ada: &User, bob: &User) {

@@ -10,6 +10,7 @@ CREATE TABLE IF NOT EXISTS users (
     created_at       BIGINT           NOT NULL,
     updated_at       BIGINT           NOT NULL,
     last_login_at    BIGINT,
+    email_verified   BOOLEAN          NOT NULL,
     reset_digest     BYTEA,
     reset_expires_at BIGINT
 );

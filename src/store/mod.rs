@@ -49,7 +49,7 @@ pub trait Store: Send + Sync {
     async fn has_users(&self) -> Result<bool, Error>;
 
     /// Gives a user another name, another address or both, and returns them as they are then; `None` if there is no
-    /// such user.
+    /// such user. An address that differs from the old one in any character is not verified.
     async fn change_user(
         &self,
         id: UserId,
@@ -57,6 +57,16 @@ pub trait Store: Send + Sync {
         email: Option<&Email>,
         now: Timestamp,
     ) -> Result<Option<User>, Error>;
+
+    /// Notes whether this address of a user is verified; false if that was noted before, or the user is gone or has another
+    /// address.
+    async fn set_email_verified(
+        &self,
+        id: UserId,
+        email: &Email,
+        verified: bool,
+        now: Timestamp,
+    ) -> Result<bool, Error>;
 
     /// Replaces a hash by another of the same password, unless the password has changed meanwhile.
     async fn replace_password_hash(

@@ -198,16 +198,36 @@ impl Store for PostgresStore {
         self.change(id, None, move |_, locked| {
             let mut user = locked.user.clone();
             user.name = name.clone().unwrap_or(user.name);
-            user.email = email.clone().unwrap_or(user.email);
+            if let Some(email) = email.as_ref().filter(|email| **email != user.email) {
+                user.email = email.clone();
+                user.email_verified = false;
+            }
             user.updated_at = now;
             let values = [
                 id.into(),
                 user.name.as_str().into(),
                 user.email.as_str().into(),
                 user.email.key().as_str().into(),
+                user.email_verified.into(),
                 now.into(),
             ];
             Some(Plan::new(Some(user)).then(sql::SET_NAME_AND_EMAIL, values))
+        })
+        .await
+    }
+
+    async fn set_email_verified(
+        &self,
+        id: UserId,
+        email: &Email,
+        verified: bool,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let email = email.clone();
+        self.change(id, false, move |_, Locked { user, .. }| {
+            let differs = user.email == email && user.email_verified != verified;
+            let values = [id.into(), verified.into(), now.into()];
+            differs.then(|| Plan::new(true).then(sql::SET_EMAIL_VERIFIED, values))
         })
         .await
     }
@@ -444,6 +464,7 @@ fn user_values(user: &User) -> Vec<Value> {
         user.created_at.into(),
         user.updated_at.into(),
         user.last_login_at.into(),
+        user.email_verified.into(),
     ]
 }
 
@@ -490,6 +511,7 @@ fn user(row: &Row, first: usize) -> Result<User, Error> {
         created_at: timestamp(row, first + 7)?,
         updated_at: timestamp(row, first + 8)?,
         last_login_at: column::<Option<i64>>(row, first + 9)?.map(Timestamp::from_millis),
+        email_verified: column(row, first + 10)?,
     })
 }
 

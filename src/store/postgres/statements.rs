@@ -12,7 +12,7 @@ macro_rules! statements {
 macro_rules! user {
     () => {
         "u.id, u.name, u.email, u.password_hash, u.password_version, u.roles, u.disabled, u.created_at, \
-         u.updated_at, u.last_login_at"
+         u.updated_at, u.last_login_at, u.email_verified"
     };
 }
 
@@ -32,7 +32,7 @@ macro_rules! ids {
 /// How many these are.
 pub(super) const IDS: usize = 16;
 /// How many columns a user has.
-pub(super) const USER_COLUMNS: usize = 10;
+pub(super) const USER_COLUMNS: usize = 11;
 /// How many columns a session has.
 pub(super) const SESSION_COLUMNS: usize = 8;
 
@@ -62,7 +62,8 @@ statements! {
 
     ADD_USER =
         "INSERT INTO users (id, name, email, email_key, password_hash, password_version, roles, disabled, \
-         created_at, updated_at, last_login_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+         created_at, updated_at, last_login_at, email_verified) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
     USER_BY_ID = concat!("SELECT ", user!(), " FROM users u WHERE u.id = $1");
     USERS_BY_ID = concat!("SELECT ", user!(), " FROM users u WHERE u.id IN ", ids!());
     USER_BY_EMAIL = concat!("SELECT ", user!(), " FROM users u WHERE u.email_key = $1");
@@ -78,7 +79,8 @@ statements! {
     );
     HAS_USERS = "SELECT 1 FROM users LIMIT 1";
     SET_NAME_AND_EMAIL =
-        "UPDATE users SET name = $2, email = $3, email_key = $4, updated_at = $5 WHERE id = $1";
+        "UPDATE users SET name = $2, email = $3, email_key = $4, email_verified = $5, updated_at = $6 WHERE id = $1";
+    SET_EMAIL_VERIFIED = "UPDATE users SET email_verified = $2, updated_at = $3 WHERE id = $1";
     REPLACE_PASSWORD_HASH = "UPDATE users SET password_hash = $2 WHERE id = $1";
     SET_PASSWORD =
         "UPDATE users SET password_hash = $2, updated_at = $3, password_version = password_version + 1, \
@@ -147,8 +149,8 @@ statements! {
         "SELECT token_id, ended_at FROM endings WHERE token_id > $1 ORDER BY token_id LIMIT $2";
     TAKE_IN_USER =
         "INSERT INTO users (id, name, email, email_key, password_hash, password_version, roles, disabled, \
-         created_at, updated_at, last_login_at, reset_digest, reset_expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (id) DO NOTHING";
+         created_at, updated_at, last_login_at, email_verified, reset_digest, reset_expires_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (id) DO NOTHING";
     TAKE_IN_SESSION =
         "INSERT INTO sessions (id, user_id, token_id, created_at, last_seen_at, expires_at, address, user_agent) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING";

@@ -18,7 +18,7 @@ use crate::{
     user::EmailKey,
 };
 
-const USER_COLUMNS: usize = 10;
+const USER_COLUMNS: usize = 11;
 
 #[async_trait]
 impl Archive for SqliteStore {

@@ -8,6 +8,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/sqlite/0002_accounts.sql"),
     include_str!("../../../migrations/sqlite/0003_endings.sql"),
     include_str!("../../../migrations/sqlite/0004_moves.sql"),
+    include_str!("../../../migrations/sqlite/0005_verified_email.sql"),
 ];
 
 /// Why the schema could not be brought up to date.
@@ -62,8 +63,9 @@ mod tests {
             "INSERT INTO users VALUES ('id', 'Ada', 'a@b.co', 'a@b.co', NULL, '', 0, 1, 1, NULL)";
         db.execute_batch(user).unwrap();
         apply(&mut db).unwrap();
-        let version = "SELECT password_version FROM users WHERE id = 'id'";
-        assert_eq!(db.query_row(version, [], |row| row.get(0)), Ok(0));
+        let defaults = "SELECT password_version, email_verified FROM users WHERE id = 'id'";
+        let kept = db.query_row(defaults, [], |row| Ok((row.get(0)?, row.get(1)?)));
+        assert_eq!(kept, Ok((0, false)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The embedded database: the statements. How they are run is the engine's business.
 
 mod archive;
+mod email;
 mod endings;
 mod engine;
 mod migrations;
@@ -38,7 +39,7 @@ impl SqliteStore {
 }
 
 const USER: &str = "u.id, u.name, u.email, u.password_hash, u.roles, u.disabled, u.created_at, \
-                    u.updated_at, u.last_login_at, u.password_version";
+                    u.updated_at, u.last_login_at, u.password_version, u.email_verified";
 const SESSION: &str = "s.id, s.user_id, s.token_id, s.created_at, s.last_seen_at, s.expires_at, s.address, \
                        s.user_agent";
 const SESSION_COLUMNS: usize = 8;
@@ -119,20 +120,22 @@ impl Store for SqliteStore {
         let (name, email) = (name.cloned(), email.cloned());
         self.engine
             .write(Some(id), move |db| {
-                db.prepare_cached(
-                    "UPDATE users SET name = COALESCE(?2, name), email = COALESCE(?3, email),
-                         email_key = COALESCE(?4, email_key), updated_at = ?5
-                     WHERE id = ?1",
-                )?
-                .execute(params![
-                    id.to_string(),
-                    name.as_ref().map(Name::as_str),
-                    email.as_ref().map(Email::as_str),
-                    email.as_ref().map(Email::key).as_ref().map(EmailKey::as_str),
-                    now.millis(),
-                ])?;
+                email::change(db, id, name.as_ref(), email.as_ref(), now)?;
                 select_user(db, id)
             })
+            .await
+    }
+
+    async fn set_email_verified(
+        &self,
+        id: UserId,
+        email: &Email,
+        verified: bool,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let email = email.clone();
+        self.engine
+            .write(Some(id), move |db| email::set_verified(db, id, &email, verified, now))
             .await
     }
 
@@ -384,8 +387,8 @@ fn insert_user(db: &Connection, user: &User) -> rusqlite::Result<()> {
     db.prepare_cached(
         "INSERT INTO users
              (id, name, email, email_key, password_hash, roles, disabled, created_at, updated_at,
-              last_login_at, password_version)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (id) DO NOTHING",
+              last_login_at, password_version, email_verified)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (id) DO NOTHING",
     )?
     .execute(params![
         user.id.to_string(),
@@ -399,6 +402,7 @@ fn insert_user(db: &Connection, user: &User) -> rusqlite::Result<()> {
         user.updated_at.millis(),
         user.last_login_at.map(Timestamp::millis),
         user.password_version.number(),
+        user.email_verified,
     ])
     .map(|_| ())
 }
@@ -564,6 +568,7 @@ fn user(row: &Row<'_>, first: usize) -> rusqlite::Result<User> {
         updated_at: timestamp(row, first + 7)?,
         last_login_at: row.get::<_, Option<i64>>(first + 8)?.map(Timestamp::from_millis),
         password_version: PasswordVersion::from_store(row.get(first + 9)?),
+        email_verified: row.get(first + 10)?,
     })
 }
 
