@@ -73,6 +73,8 @@ pub enum Order {
     Disable(Who),
     /// Lets a user in again.
     Enable(Who),
+    /// Notes whether a user's address is verified.
+    SetEmailVerified(Who, bool),
     /// Makes a code with which the user can set a password.
     Link(Who),
     /// Gives a role to a user.
@@ -149,6 +151,8 @@ pub enum Report {
         admitted: bool,
         /// Its condition.
         condition: String,
+        /// What the operator should know about the guard.
+        warning: Option<String>,
         /// The condition taken apart.
         explanation: Explanation,
     },
@@ -178,6 +182,8 @@ pub struct UserReport {
     pub name: String,
     /// The address.
     pub email: String,
+    /// Whether the address is verified.
+    pub email_verified: bool,
     /// The roles.
     pub roles: Vec<String>,
     /// Whether they can log in with a password.
@@ -207,6 +213,8 @@ pub struct GuardReport {
     pub allow: String,
     /// Whether it only reports.
     pub only_reports: bool,
+    /// What the operator should know about it.
+    pub warning: Option<String>,
 }
 
 impl From<&Guard> for GuardReport {
@@ -216,6 +224,7 @@ impl From<&Guard> for GuardReport {
             version: guard.version.clone(),
             allow: guard.condition.text().to_owned(),
             only_reports: guard.mode == Mode::Report,
+            warning: guard.warning(),
         }
     }
 }
@@ -226,6 +235,7 @@ impl From<User> for UserReport {
             id: user.id.to_string(),
             name: user.name.as_str().to_owned(),
             email: user.email.as_str().to_owned(),
+            email_verified: user.email_verified,
             roles: user.roles.iter().map(str::to_owned).collect(),
             has_password: user.password_hash.is_some(),
             disabled: user.disabled,
@@ -312,6 +322,7 @@ pub fn reload(doorward: &Doorward, read: &ReadSettings) -> Result<usize, config:
     match read() {
         Ok(settings) => {
             let guards = settings.guards.len();
+            settings.guards.log_warnings();
             doorward.replace_guards(settings.guards);
             tracing::info!(guards, "guards reloaded; other settings need a restart");
             Ok(guards)
@@ -351,6 +362,7 @@ async fn try_to(
         | Order::SetPassword(who, _)
         | Order::Disable(who)
         | Order::Enable(who)
+        | Order::SetEmailVerified(who, _)
         | Order::Link(who)
         | Order::GrantRole(who, _)
         | Order::RevokeRole(who, _)
@@ -414,6 +426,16 @@ async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Rep
         }
         Order::Disable(_) => done(store.disable_user(user.id, now).await?, &user, "disabled"),
         Order::Enable(_) => done(store.enable_user(user.id).await?, &user, "enabled"),
+        Order::SetEmailVerified(_, verified) => {
+            let (email, verified) = (&user.email, *verified);
+            let changed = store.set_email_verified(user.id, email, verified, now).await?;
+            tracing::info!(user = %user.id, verified, changed, "e-mail address judged by the operator");
+            match changed {
+                true => Report::Done,
+                false if user.email_verified == verified => Report::NothingToDo,
+                false => Report::Failed("the user has changed meanwhile: look again".into()),
+            }
+        }
         Order::Link(_) => {
             account::link(doorward, &user).await?.map_or(Report::NoSuchUser, Report::Code)
         }
@@ -447,6 +469,7 @@ fn check(guard: &Guard, user: User, request: &AskFor, now: Timestamp) -> Report 
     Report::Verdict {
         admitted: guard.decide(&caller, &facts).is_ok(),
         condition: guard.condition.text().to_owned(),
+        warning: guard.warning(),
         explanation: guard.condition.explain(caller.facts(), &facts),
     }
 }

@@ -144,6 +144,9 @@ impl Doorward {
             None => place.shelf,
         };
         let keys = Keys::open(shelf, tokens_exist, terms, now).await?;
+        if purpose == Purpose::Serve {
+            settings.guards.log_warnings();
+        }
         let doorward = Self::assemble(settings, folder, store, keys, clock)?;
         doorward.keep_reserve();
         Ok(doorward)

@@ -46,7 +46,8 @@ impl Policy for Owner {
     type Grant = Arc<User>;
 
     fn admit(&self, caller: &Caller) -> Option<Arc<User>> {
-        (caller.user.email.as_str() == self.0).then(|| Arc::clone(&caller.user))
+        let user = &caller.user;
+        (user.email_verified && user.email.as_str() == self.0).then(|| Arc::clone(user))
     }
 }
 
@@ -94,6 +95,12 @@ async fn an_app_guards_its_own_routes_with_its_own_policies() {
     let pete = register(&app, "Pete", "pete@example.com").await;
     let basket = format!("the basket of {}", pete["id"].as_str().unwrap());
     assert_eq!(visit(&app, "/basket", &pete["token"]).await, (StatusCode::OK, basket));
+    // Whoever registers the owner's address is not the owner before somebody has verified it.
+    assert_eq!(visit(&app, "/till", &olga["token"]).await.0, StatusCode::UNAUTHORIZED);
+    let id = olga["id"].as_str().unwrap().parse().unwrap();
+    let found = doorward.store().user_by_id(id).await.unwrap().unwrap();
+    let at = found.updated_at;
+    assert!(doorward.store().set_email_verified(id, &found.email, true, at).await.unwrap());
     assert_eq!(
         visit(&app, "/till", &olga["token"]).await,
         (StatusCode::OK, "the till, Olga".to_owned())

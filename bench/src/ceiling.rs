@@ -83,6 +83,7 @@ fn admission_headers() -> &'static HeaderMap {
         ("x-auth-policy", "guard"),
         ("x-auth-user-name", ""),
         ("x-auth-user-email", ""),
+        ("x-auth-user-email-verified", ""),
         ("x-request-id", "0123456789abcdef"),
     ];
     let named = |(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value));

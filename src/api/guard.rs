@@ -210,24 +210,21 @@ fn pass(doorward: &Doorward, guard: &Guard, caller: Option<&Caller>) -> Response
         user_id: user.map(|user| user.id),
         user: user.filter(|_| guard.grant == Grant::User),
     };
-    let headers = admission(&guard.name, WORDS);
+    static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| admission("", WORDS));
+    let mut headers = HEADERS.clone();
+    headers.insert(identity::POLICY, value(&guard.name));
     admit(doorward, Bytes::from_static(WORDS), headers, identity)
 }
 
 /// The headers of an admission by this guard, all of them: to replace a value in a copy costs less than to add one.
 fn admission(guard: &str, words: &[u8]) -> HeaderMap {
-    static COMMON: LazyLock<HeaderMap> = LazyLock::new(|| {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::CONTENT_TYPE, JSON);
-        headers.insert(header::CACHE_CONTROL, NO_STORE);
-        headers.insert(header::VARY, AUTHORIZATION);
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static(""));
-        headers.insert(REQUEST_ID, HeaderValue::from_static(""));
-        identity::write_nobody(&mut headers);
-        headers
-    });
-    let mut headers = COMMON.clone();
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, JSON);
+    headers.insert(header::CACHE_CONTROL, NO_STORE);
+    headers.insert(header::VARY, AUTHORIZATION);
     headers.insert(header::CONTENT_LENGTH, words.len().into());
+    headers.insert(REQUEST_ID, HeaderValue::from_static(""));
+    identity::write_nobody(&mut headers);
     headers.insert(identity::POLICY, value(guard));
     headers
 }

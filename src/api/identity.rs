@@ -23,10 +23,11 @@ impl Identity<'_> {
     /// Writes into headers that already tell of nobody.
     pub(super) fn write(self, headers: &mut HeaderMap, others: &[IdentityHeaders]) {
         let id = self.user_id.map_or(NOTHING, id_value);
-        let [id_header, name_header, email_header] = X_AUTH;
+        let [id_header, _, name_header, email_header, verified_header] = X_AUTH;
         if let Some(user) = self.user {
             headers.insert(name_header, value(user.name.as_str()));
             headers.insert(email_header, value(user.email.as_str()));
+            headers.insert(verified_header, if user.email_verified { TRUE } else { FALSE });
         }
         for set in others {
             write_set(set, headers, &id, self.user);
@@ -54,32 +55,56 @@ fn write_set(
 
 /// The headers that every admission has, as for somebody unknown.
 pub(super) fn write_nobody(headers: &mut HeaderMap) {
-    for name in X_AUTH.into_iter().chain([POLICY]) {
+    for name in X_AUTH {
         headers.insert(name, NOTHING);
     }
 }
 
 const NOTHING: HeaderValue = HeaderValue::from_static("");
+const TRUE: HeaderValue = HeaderValue::from_static("true");
+const FALSE: HeaderValue = HeaderValue::from_static("false");
+
+/// The names of every set, for whoever has to remove what a client sent under them.
+pub(crate) mod names {
+    /// Sent with every admission: id, guard, name, address, whether the address is verified.
+    pub(crate) const X_AUTH: [&str; 5] = [
+        "x-auth-user-id",
+        "x-auth-policy",
+        "x-auth-user-name",
+        "x-auth-user-email",
+        "x-auth-user-email-verified",
+    ];
+    /// Id, name, address, roles. This set and the next have no header for a verified address.
+    pub(crate) const REMOTE: [&str; 4] =
+        ["remote-user", "remote-name", "remote-email", "remote-groups"];
+    /// Id, name, address, roles.
+    pub(crate) const X_AUTH_REQUEST: [&str; 4] = [
+        "x-auth-request-user",
+        "x-auth-request-preferred-username",
+        "x-auth-request-email",
+        "x-auth-request-groups",
+    ];
+}
 
 /// The guard that admitted them.
-pub(super) const POLICY: HeaderName = HeaderName::from_static("x-auth-policy");
-const X_AUTH: [HeaderName; 3] = [
-    HeaderName::from_static("x-auth-user-id"),
-    HeaderName::from_static("x-auth-user-name"),
-    HeaderName::from_static("x-auth-user-email"),
+pub(super) const POLICY: HeaderName = header(&names::X_AUTH, 1);
+const X_AUTH: [HeaderName; 5] = [
+    header(&names::X_AUTH, 0),
+    POLICY,
+    header(&names::X_AUTH, 2),
+    header(&names::X_AUTH, 3),
+    header(&names::X_AUTH, 4),
 ];
-const REMOTE: [HeaderName; 4] = [
-    HeaderName::from_static("remote-user"),
-    HeaderName::from_static("remote-name"),
-    HeaderName::from_static("remote-email"),
-    HeaderName::from_static("remote-groups"),
-];
-const X_AUTH_REQUEST: [HeaderName; 4] = [
-    HeaderName::from_static("x-auth-request-user"),
-    HeaderName::from_static("x-auth-request-preferred-username"),
-    HeaderName::from_static("x-auth-request-email"),
-    HeaderName::from_static("x-auth-request-groups"),
-];
+const REMOTE: [HeaderName; 4] = four(&names::REMOTE);
+const X_AUTH_REQUEST: [HeaderName; 4] = four(&names::X_AUTH_REQUEST);
+
+const fn four(names: &[&'static str; 4]) -> [HeaderName; 4] {
+    [header(names, 0), header(names, 1), header(names, 2), header(names, 3)]
+}
+
+const fn header(names: &[&'static str], at: usize) -> HeaderName {
+    HeaderName::from_static(names[at])
+}
 
 /// Everything beyond printable ASCII is encoded, and `%` itself, so that decoding gives back what was meant.
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');

@@ -68,9 +68,17 @@ fn list(settings: Settings, output: &Output) -> anyhow::Result<()> {
 
 pub(super) fn print_guards(guards: &[GuardReport]) {
     let width = guards.iter().map(|guard| guard.name.len()).max().unwrap_or(0);
-    for GuardReport { name, version, allow, only_reports } in guards {
+    for GuardReport { name, version, allow, only_reports, .. } in guards {
         let note = if *only_reports { "  (only reports)" } else { "" };
         say!("{name:width$}  {version}  {allow}{note}");
+    }
+    warn(guards.iter().filter_map(|guard| guard.warning.as_deref()));
+}
+
+/// On standard error, so that what programs read stays as it is.
+fn warn<'a>(warnings: impl IntoIterator<Item = &'a str>) {
+    for warning in warnings {
+        eprintln!("warning: {warning}");
     }
 }
 
@@ -79,13 +87,15 @@ impl Check {
         let Self { guard, user, method, host, path, address } = self;
         let request = AskFor { method, host, path, address };
         let order = Order::CheckGuard { guard, who: Who(user), request };
-        let Report::Verdict { admitted, condition, explanation } = block_on(give(settings, order))?
+        let Report::Verdict { admitted, condition, warning, explanation } =
+            block_on(give(settings, order))?
         else {
             bail!("the running server is of another version");
         };
         say!("{}", if admitted { "admitted" } else { "refused" });
         say!("\n{condition}\n");
         print_explanation(&explanation, !admitted);
+        warn(warning.as_deref());
         Ok(())
     }
 }
@@ -96,6 +106,7 @@ fn test(settings: &Settings) -> anyhow::Result<()> {
     for guard in settings.guards.iter() {
         say!("{}: {} examples hold", guard.name, guard.expectations.len());
         examples += guard.expectations.len();
+        warn(guard.warning().as_deref());
     }
     say!("{examples} passed, 0 failed");
     Ok(())

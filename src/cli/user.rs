@@ -58,6 +58,16 @@ pub(super) enum User {
         /// E-mail address or id
         user: String,
     },
+    /// Note that a user's e-mail address is theirs: conditions see user.emailVerified
+    Verify {
+        /// E-mail address or id
+        user: String,
+    },
+    /// Take back that a user's e-mail address is theirs
+    Unverify {
+        /// E-mail address or id
+        user: String,
+    },
     /// End all sessions of a user: their tokens are refused from the next request on
     Logout {
         /// E-mail address or id
@@ -141,6 +151,19 @@ impl User {
                 }
                 Self::Enable { user } => {
                     settle(settings, Order::Enable(Who(user)), "enabled").await
+                }
+                Self::Verify { user } => {
+                    let report = give(settings, Order::SetEmailVerified(Who(user), true)).await?;
+                    say!(
+                        "{}",
+                        if changed(&report) { "verified" } else { "it was verified already" }
+                    );
+                    Ok(())
+                }
+                Self::Unverify { user } => {
+                    let report = give(settings, Order::SetEmailVerified(Who(user), false)).await?;
+                    say!("{}", if changed(&report) { "unverified" } else { "it was not verified" });
+                    Ok(())
                 }
                 Self::Logout { user } => {
                     match give(settings, Order::EndSessions(Who(user))).await? {
@@ -238,12 +261,13 @@ fn print(users: &[UserReport], output: &Output) -> anyhow::Result<()> {
         return Ok(());
     }
     let width = users.iter().map(|user| user.email.chars().count()).max().unwrap_or(0);
-    for UserReport { id, name, email, roles, has_password, disabled, .. } in users {
+    for UserReport { id, name, email, email_verified, roles, has_password, disabled, .. } in users {
         let roles =
             if roles.is_empty() { String::new() } else { format!("  [{}]", roles.join(" ")) };
         let locked_out = if *disabled { "  (disabled)" } else { "" };
         let note = if *has_password { "" } else { "  (no password)" };
-        say!("{id}  {email:width$}  {name}{roles}{locked_out}{note}");
+        let verified = if *email_verified { "  (verified)" } else { "" };
+        say!("{id}  {email:width$}  {name}{roles}{verified}{locked_out}{note}");
     }
     Ok(())
 }

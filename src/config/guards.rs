@@ -135,6 +135,7 @@ impl<'f> Reader<'f> {
                     let email = Email::parse(self.text(key, value)?);
                     user.email = Some(email.map_err(|_| bad("an e-mail address"))?);
                 }
+                "emailVerified" => user.email_verified = self.flag(key, value)?,
                 "roles" => {
                     for role in self.array(key, value)? {
                         let role = Role::parse(&self.text(key, role)?);
@@ -144,7 +145,11 @@ impl<'f> Reader<'f> {
                     }
                 }
                 "disabled" => user.disabled = self.flag(key, value)?,
-                _ => return Err(self.unknown(key, &["name", "email", "roles", "disabled"])),
+                _ => {
+                    return Err(
+                        self.unknown(key, &["name", "email", "emailVerified", "roles", "disabled"])
+                    );
+                }
             }
         }
         Ok(user)

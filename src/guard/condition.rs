@@ -3,6 +3,7 @@
 mod check;
 mod explain;
 mod scene;
+mod trust;
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,6 +26,7 @@ pub struct Condition {
     program: Program,
     /// The fields of `request` that it looks at: only these are made ready for it.
     request_fields: Vec<&'static str>,
+    trusts_unverified_email: bool,
 }
 
 /// What is wrong with a condition, and where.
@@ -53,7 +55,8 @@ impl Condition {
     pub fn parse(text: &str) -> Result<Self, Flaw> {
         let program = LANGUAGE.compile(text).map_err(|errors| syntax_flaw(text, &errors))?;
         let request_fields = check::check(&program, text)?;
-        Ok(Self { text: text.to_owned(), program, request_fields })
+        let trusts_unverified_email = trust::trusts_unverified_email(program.expression());
+        Ok(Self { text: text.to_owned(), program, request_fields, trusts_unverified_email })
     }
 
     /// The condition as it was written.
@@ -64,6 +67,11 @@ impl Condition {
     /// Whether the same caller may be decided differently from one request to the next.
     pub fn looks_at_request(&self) -> bool {
         !self.request_fields.is_empty()
+    }
+
+    /// Whether it reads the user's address without asking whether it is verified: anybody can register any address.
+    pub fn trusts_unverified_email(&self) -> bool {
+        self.trusts_unverified_email
     }
 
     /// The fields of the request that it looks at; the others need not be known.
@@ -156,6 +164,7 @@ mod tests {
             r#""staff" in user.roles && request.method in ["GET", "HEAD"]"#,
             r#"user.name.lower() == "ada lövelace""#,
             r#"user.domain == "example.com" && user.email.endsWith("@Example.com")"#,
+            r#"user.emailVerified && user.domain == "example.com""#,
             "!user.disabled && user.id.size() == 36",
             r#"user.createdAt < request.time && request.time - user.createdAt > duration("1h")"#,
             r#"session.createdAt.getFullYear() > 2000 && session.address == "192.0.2.7""#,
@@ -200,6 +209,10 @@ mod tests {
     #[test]
     fn a_flaw_is_named_with_its_place_and_the_nearest_word() {
         assert_eq!(flaw("user.nmae == \"x\""), (4, "user.nmae: did you mean name?".into()));
+        assert_eq!(
+            flaw("user.emailverified"),
+            (4, "user.emailverified: did you mean emailVerified?".into())
+        );
         assert_eq!(flaw("usr.name == \"x\""), (0, "usr: did you mean user?".into()));
         assert_eq!(flaw("user.name.lowr() == \"x\""), (14, "lowr(): did you mean lower()?".into()));
         assert_eq!(

@@ -34,6 +34,8 @@ pub struct MadeUpUser {
     pub name: Option<Name>,
     /// The address.
     pub email: Option<Email>,
+    /// Whether the address is verified; not unless given.
+    pub email_verified: bool,
     /// The roles; none unless given.
     pub roles: Vec<Role>,
     /// Whether the user is disabled.
@@ -104,6 +106,7 @@ impl Expectation {
         user.name = self.user.name.clone().unwrap_or(Name::from_store("Somebody".into()));
         user.email =
             self.user.email.clone().unwrap_or(Email::from_store("somebody@example.com".into()));
+        user.email_verified = self.user.email_verified;
         user.roles = self.user.roles.iter().cloned().collect();
         user.disabled = self.user.disabled;
         let address = self.session_address.unwrap_or([127, 0, 0, 1].into());

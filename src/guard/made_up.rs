@@ -20,6 +20,7 @@ pub(crate) fn user() -> User {
     let name = Name::from_store("Ada Lövelace".into());
     let email = Email::from_store("Ada@Example.com".into());
     let mut user = User::new(name, email, None, NOW);
+    user.email_verified = true;
     user.roles = ["staff", "admin"].into_iter().filter_map(Role::parse).collect();
     user.updated_at = NOW + A_DAY;
     user.last_login_at = Some(NOW + A_DAY);

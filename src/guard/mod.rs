@@ -157,6 +157,17 @@ impl Guard {
         Ok(())
     }
 
+    /// What the operator should know about a guard that is usable all the same.
+    pub fn warning(&self) -> Option<String> {
+        self.condition.trusts_unverified_email().then(|| {
+            format!(
+                "guard {}: allow reads the e-mail address but not user.emailVerified, and anybody can register any \
+                 address: write `user.emailVerified && (…)`",
+                self.name
+            )
+        })
+    }
+
     fn meets_its_expectations(&self) -> Result<(), Unusable> {
         for (number, expectation) in self.expectations.iter().enumerate() {
             expectation
@@ -209,6 +220,13 @@ impl GuardSet {
         let mut guards: Vec<_> = self.0.values().map(|guard| &**guard).collect();
         guards.sort_unstable_by_key(|guard| &guard.name);
         guards.into_iter()
+    }
+
+    /// Logs the warning of each guard that has one.
+    pub(crate) fn log_warnings(&self) {
+        for warning in self.iter().filter_map(Guard::warning) {
+            tracing::warn!("{warning}");
+        }
     }
 
     /// How many there are.

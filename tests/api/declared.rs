@@ -28,9 +28,15 @@ async fn give_role(house: &House, id: &str, role: &str) {
     assert!(house.doorward.store().grant_role(id.parse().unwrap(), &role, now).await.unwrap());
 }
 
-fn identity(answer: &Answer) -> [Option<&str>; 4] {
-    ["x-auth-user-id", "x-auth-policy", "x-auth-user-name", "x-auth-user-email"]
-        .map(|name| answer.header(name))
+fn identity(answer: &Answer) -> [Option<&str>; 5] {
+    [
+        "x-auth-user-id",
+        "x-auth-policy",
+        "x-auth-user-name",
+        "x-auth-user-email",
+        "x-auth-user-email-verified",
+    ]
+    .map(|name| answer.header(name))
 }
 
 const STAFF: &str = r#"
@@ -54,17 +60,17 @@ async fn a_declared_guard_admits_by_its_condition_and_tells_what_it_grants() {
     let id = zoe.id.as_str();
     assert_eq!(
         identity(&answer),
-        [Some(id), Some("staff"), Some("Zo%C3%AB %C3%96z"), Some("zoe@example.com")]
+        [Some(id), Some("staff"), Some("Zo%C3%AB %C3%96z"), Some("zoe@example.com"), Some("false")]
     );
     assert_eq!(answer.header(header::CACHE_CONTROL), Some("no-store"));
     assert_eq!(answer.header(header::VARY), Some("Authorization"));
 
     let answer = house.guard("domain", &zoe.token).await;
-    assert_eq!(identity(&answer), [Some(id), Some("domain"), Some(""), Some("")]);
+    assert_eq!(identity(&answer), [Some(id), Some("domain"), Some(""), Some(""), Some("")]);
     let bearer = format!("Bearer {}", zoe.token);
     let answer = house.ask(Method::POST, "/api/auth/staff", &[&bearer]).await;
     assert_eq!(answer.told(), REFUSED);
-    assert_eq!(identity(&answer), [None; 4], "a refusal tells nobody's name");
+    assert_eq!(identity(&answer), [None; 5], "a refusal tells nobody's name");
     assert_eq!(
         answer.header(header::WWW_AUTHENTICATE),
         Some(r#"Bearer realm="doorward", error="insufficient_scope""#)
@@ -158,7 +164,7 @@ async fn a_guard_that_only_reports_admits_and_remembers_whom_it_would_have_refus
     assert_eq!(answer.header("x-auth-user-id"), Some(ada.id.as_str()));
     let answer = house.ask(Method::GET, "/api/auth/soon", &[]).await;
     assert_eq!(answer.told(), PASSED);
-    assert_eq!(identity(&answer), [Some(""), Some("soon"), Some(""), Some("")]);
+    assert_eq!(identity(&answer), [Some(""), Some("soon"), Some(""), Some(""), Some("")]);
 }
 
 #[tokio::test]
@@ -346,7 +352,7 @@ fn every_kind_of_broken_guard_is_refused_with_its_place() {
         ),
         (
             "[guards.a]\nallow = '''\ntrue &&\nuser.x'''",
-            "doorward.toml:4:5: guards.a.allow: user.x: unknown field (user has id, name, email, domain, roles, disabled, createdAt, updatedAt, lastLoginAt)",
+            "doorward.toml:4:5: guards.a.allow: user.x: unknown field (user has id, name, email, emailVerified, domain, roles, disabled, createdAt, updatedAt, lastLoginAt)",
         ),
         (
             "[guards.Staff]\nallow = 'true'",

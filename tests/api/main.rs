@@ -17,4 +17,5 @@ mod reset;
 mod revocations;
 mod sessions;
 mod support;
+mod verified;
 mod well_known;

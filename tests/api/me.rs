@@ -15,7 +15,7 @@ async fn a_user_sees_their_own_record_and_no_hash() {
     let member = house.register("Ada Lovelace", "Ada@example.com").await;
     let answer = house.ask_as(&member.token, "GET", "/api/me", Value::Null).await;
     let expected = format!(
-        r#"{{"id":"{}","name":"Ada Lovelace","email":"Ada@example.com","roles":[],"createdAt":"2027-01-15T08:00:00.000Z","updatedAt":"2027-01-15T08:00:00.000Z"}}"#,
+        r#"{{"id":"{}","name":"Ada Lovelace","email":"Ada@example.com","emailVerified":false,"roles":[],"createdAt":"2027-01-15T08:00:00.000Z","updatedAt":"2027-01-15T08:00:00.000Z"}}"#,
         member.id
     );
     assert_eq!(answer.told(), (200, &*expected));
@@ -33,7 +33,8 @@ async fn an_export_holds_everything_but_the_hash() {
     assert_eq!(
         exported["user"],
         json!({
-            "id": member.id, "name": "Ada", "email": "ada@example.com", "roles": [],
+            "id": member.id, "name": "Ada", "email": "ada@example.com", "emailVerified": false,
+            "roles": [],
             "createdAt": "2027-01-15T08:00:00.000Z", "updatedAt": "2027-01-15T08:00:00.000Z",
             "hasPassword": true, "lastLoginAt": "2027-01-15T08:01:00.000Z",
         })
@@ -52,7 +53,7 @@ async fn a_name_is_changed_freely_and_counts_at_once() {
     let body = json!({"name": " Miles Davis ", "id": "x", "roles": ["admin"], "createdAt": 0});
     let answer = house.ask_as(&member.token, "PATCH", "/api/me", body).await;
     let expected = format!(
-        r#"{{"id":"{}","name":"Miles Davis","email":"ada@example.com","roles":[],"createdAt":"2027-01-15T08:00:00.000Z","updatedAt":"2027-01-15T08:00:05.000Z"}}"#,
+        r#"{{"id":"{}","name":"Miles Davis","email":"ada@example.com","emailVerified":false,"roles":[],"createdAt":"2027-01-15T08:00:00.000Z","updatedAt":"2027-01-15T08:00:05.000Z"}}"#,
         member.id
     );
     assert_eq!(answer.told(), (200, &*expected));

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use crate::support::{Answer, Home, Member, Server, Signal, eventually, refused, told};
+use crate::support::{Answer, Finished, Home, Member, Server, Signal, eventually, refused, told};
 
 const STAFF: &str = "[guards.staff]\nallow = '\"staff\" in user.roles'\n";
 
@@ -161,12 +161,14 @@ fn every_refusal_is_explained_on_the_command_line() {
 #[test]
 fn guards_are_tried_out_from_the_command_line() {
     let home = Home::new();
-    let reading = "[guards.reading]\nallow = 'request.method == \"GET\" && user.domain == \"example.com\"'\n\
-                   [[guards.reading.expect]]\nallow = true\n[[guards.reading.expect]]\nallow = false\n\
+    let reading = "[guards.reading]\n\
+                   allow = 'request.method == \"GET\" && user.domain == \"example.com\" && user.emailVerified'\n\
+                   [[guards.reading.expect]]\nallow = true\nuser = { emailVerified = true }\n[[guards.reading.expect]]\nallow = false\n\
                    request = { method = \"POST\" }\n";
     write_settings(&home, &format!("{STAFF}{reading}"));
     let server = home.start();
     let ada = server.client.register_quickly("ada@example.com");
+    assert_eq!(told(&home, &["user", "verify", &ada.email]), "verified\n");
     let list = told(&home, &["guard", "list"]);
     assert!(list.contains("staff") && list.contains("request.method == \"GET\""), "{list}");
     let check = |guard: &str, more: &[&str]| {
@@ -200,4 +202,45 @@ fn guards_are_tried_out_from_the_command_line() {
         refused(&home, &["guard", "test"])
             .contains("this example should be allowed and is refused")
     );
+}
+
+#[test]
+fn a_guard_that_trusts_an_unverified_address_is_warned_about_wherever_it_is_read() {
+    let home = Home::new();
+    let trusting = "[guards.ours]\nallow = 'user.domain == \"example.com\"'\n\
+                    [[guards.ours.expect]]\nallow = true\n";
+    let asking = trusting.replace("example.com\"'", "example.com\" && user.emailVerified'");
+    let asking = asking.replace("allow = true", "allow = true\nuser = { emailVerified = true }");
+    let warning = "guard ours: allow reads the e-mail address but not user.emailVerified";
+    let warned = |arguments: &[&str]| {
+        let Finished { status, stdout, stderr } = home.run(arguments);
+        assert!(status.success() && !stdout.contains("warning"), "{arguments:?}: {stderr}");
+        stderr.contains(&format!("warning: {warning}"))
+    };
+
+    write_settings(&home, trusting);
+    let server = home.start();
+    let ada = server.client.register_quickly("ada@example.com");
+    assert!(server.said().1.contains(warning), "{}", server.said().1);
+    let check = ["guard", "check", "ours", "--user", &ada.email];
+    for command in [&["guard", "list"][..], &["guard", "test"], &["reload"], &check] {
+        assert!(warned(command), "{command:?}");
+    }
+    assert_eq!(server.said().1.matches(warning).count(), 2, "at the start and at the reload");
+    assert_eq!(ask(&server, "ours", &ada).status, 200, "a warning and not an error");
+
+    write_settings(&home, &asking);
+    for command in [&["reload"][..], &["guard", "list"], &["guard", "test"], &check] {
+        assert!(!warned(command), "{command:?}");
+    }
+    assert_eq!(ask(&server, "ours", &ada).status, 401);
+    assert_eq!(told(&home, &["user", "verify", &ada.email]), "verified\n");
+    assert_eq!(ask(&server, "ours", &ada).status, 200, "with the same token");
+    assert_eq!(told(&home, &["user", "verify", &ada.email]), "it was verified already\n");
+    assert!(told(&home, &["user", "list"]).contains("(verified)"));
+    assert!(told(&home, &["user", "show", &ada.id, "--json"]).contains("\"emailVerified\": true"));
+    assert_eq!(told(&home, &["user", "unverify", &ada.id]), "unverified\n");
+    assert_eq!(told(&home, &["user", "unverify", &ada.id]), "it was not verified\n");
+    assert_eq!(ask(&server, "ours", &ada).status, 401);
+    assert!(refused(&home, &["user", "verify", "nobody@example.com"]).contains("no such user"));
 }

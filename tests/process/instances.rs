@@ -155,6 +155,7 @@ fn an_installation_is_moved_to_postgres_and_back_and_nobody_has_to_log_in_again(
     assert!(refused(&home, &to_postgres).contains("in use by another doorward"));
     server.stop();
     told(&home, &["user", "grant", "user1@example.com", "staff"]);
+    told(&home, &["user", "verify", "user2@example.com"]);
     told(&home, &["keys", "rotate", "--token-publish-before-signing", "0s"]);
 
     let moved = told(&home, &to_postgres);
@@ -180,5 +181,7 @@ fn an_installation_is_moved_to_postgres_and_back_and_nobody_has_to_log_in_again(
         assert_eq!(server.client.guard(&member.token), 200);
     }
     assert_eq!(server.client.guard(&gone.token), 401);
+    assert!(told(&back, &["user", "show", "user1@example.com"]).contains("[staff]"));
+    assert!(told(&back, &["user", "show", "user2@example.com"]).contains("(verified)"));
     server.stop();
 }

@@ -18,8 +18,18 @@ use crate::{caller::Caller, clock::Timestamp, session::Session, user::User};
 pub(super) const VARIABLES: [(&str, &[&str]); 3] =
     [("user", &USER), ("session", &SESSION), (REQUEST, &REQUEST_FIELDS)];
 
-const USER: [&str; 9] =
-    ["id", "name", "email", "domain", "roles", "disabled", "createdAt", "updatedAt", "lastLoginAt"];
+const USER: [&str; 10] = [
+    "id",
+    "name",
+    "email",
+    "emailVerified",
+    "domain",
+    "roles",
+    "disabled",
+    "createdAt",
+    "updatedAt",
+    "lastLoginAt",
+];
 const SESSION: [&str; 2] = ["createdAt", "address"];
 pub(super) const REQUEST: &str = "request";
 pub(super) const REQUEST_FIELDS: [&str; 6] =
@@ -132,6 +142,7 @@ fn user_value(user: &User) -> Box<dyn Val> {
         ("id", own_text(&user.id.to_string())),
         ("name", own_text(user.name.as_str())),
         ("email", own_text(email)),
+        ("emailVerified", Box::new(CelBool::from(user.email_verified))),
         ("domain", own_text(&domain)),
         ("roles", Box::new(CelList::from(roles))),
         ("disabled", Box::new(CelBool::from(user.disabled))),

@@ -1,0 +1,104 @@
+//! Finds conditions that take an e-mail address as a reason to admit without asking whether it is verified.
+
+use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+
+/// Whether the condition reads `user.email` or `user.domain`, and not `user.emailVerified`.
+pub(super) fn trusts_unverified_email(condition: &IdedExpr) -> bool {
+    let mut read = Read::default();
+    read.visit(condition);
+    read.address && !read.verified
+}
+
+/// What a condition reads of `user`.
+#[derive(Default)]
+struct Read {
+    address: bool,
+    verified: bool,
+}
+
+impl Read {
+    fn visit(&mut self, expression: &IdedExpr) {
+        match &expression.expr {
+            Expr::Unspecified | Expr::Literal(_) => {}
+            // `user` as a whole may be read in every way, so that it counts as the address alone.
+            Expr::Ident(name) => self.address |= name == "user",
+            // `has(user.email)` only asks whether there is such a field, and there always is.
+            Expr::Select(select) if is_user(&select.operand) => {
+                if !select.test {
+                    self.field(&select.field);
+                }
+            }
+            Expr::Select(select) => self.visit(&select.operand),
+            Expr::Call(call) => match call.args.as_slice() {
+                [operand, IdedExpr { expr: Expr::Literal(LiteralValue::String(field)), .. }]
+                    if call.func_name == operators::INDEX && is_user(operand) =>
+                {
+                    self.field(field.inner());
+                }
+                arguments => {
+                    call.target.iter().for_each(|target| self.visit(target));
+                    arguments.iter().for_each(|argument| self.visit(argument));
+                }
+            },
+            Expr::List(list) => list.elements.iter().for_each(|element| self.visit(element)),
+            Expr::Map(map) => map.entries.iter().for_each(|entry| match &entry.expr {
+                EntryExpr::MapEntry(entry) => {
+                    self.visit(&entry.key);
+                    self.visit(&entry.value);
+                }
+                EntryExpr::StructField(field) => self.visit(&field.value),
+            }),
+            Expr::Struct(message) => message.entries.iter().for_each(|entry| {
+                if let EntryExpr::StructField(field) = &entry.expr {
+                    self.visit(&field.value);
+                }
+            }),
+            Expr::Comprehension(macro_call) => {
+                for part in [
+                    &macro_call.iter_range,
+                    &macro_call.accu_init,
+                    &macro_call.loop_cond,
+                    &macro_call.loop_step,
+                    &macro_call.result,
+                ] {
+                    self.visit(part);
+                }
+            }
+        }
+    }
+
+    fn field(&mut self, name: &str) {
+        self.address |= matches!(name, "email" | "domain");
+        self.verified |= name == "emailVerified";
+    }
+}
+
+fn is_user(expression: &IdedExpr) -> bool {
+    matches!(&expression.expr, Expr::Ident(name) if name == "user")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Condition;
+
+    #[test]
+    fn a_condition_that_reads_an_address_should_read_whether_it_is_verified() {
+        for (text, trusts) in [
+            (r#"user.domain == "example.com""#, true),
+            (r#"user.email.endsWith("@example.com")"#, true),
+            (r#"user["domain"] == "example.com""#, true),
+            (r#"user.roles.exists(role, role == user.domain)"#, true),
+            (r#"["a@example.com"].exists(known, known == user.email)"#, true),
+            (r#"user.domain == "example.com" && has(user.emailVerified)"#, true),
+            (r#"user[user.name] == "x""#, true),
+            (r#"user.domain == "example.com" && user.emailVerified"#, false),
+            (r#"user["emailVerified"] && user["email"] == "a@example.com""#, false),
+            (r#"user.emailVerified"#, false),
+            (r#""staff" in user.roles && user.name == "domain""#, false),
+            (r#"has(user.email)"#, false),
+        ] {
+            let condition = Condition::parse(text).unwrap_or_else(|flaw| panic!("{flaw:?}"));
+            assert_eq!(condition.trusts_unverified_email(), trusts, "{text}");
+        }
+    }
+}
