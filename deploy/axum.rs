@@ -3,7 +3,7 @@
 //!
 //! An app in Rust can also hold Doorward inside itself and ask nobody over HTTP: see `examples/embed.rs`.
 //!
-//! The app is asked as if a proxy stood before it: the four `X-Auth-*` headers come from Doorward or not at all.
+//! The app is asked as if a proxy stood before it: the headers of `IDENTITY` come from Doorward or not at all.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -18,8 +18,13 @@ use axum::{
 };
 
 const GUARD: &str = "http://127.0.0.1:3000/api/auth/guard";
-const IDENTITY: [&str; 4] =
-    ["x-auth-user-id", "x-auth-policy", "x-auth-user-name", "x-auth-user-email"];
+const IDENTITY: &[&str] = &[
+    "x-auth-user-id",
+    "x-auth-policy",
+    "x-auth-user-name",
+    "x-auth-user-email",
+    "x-auth-user-email-verified",
+];
 const ASKED_WITH: [HeaderName; 3] =
     [header::AUTHORIZATION, header::ORIGIN, header::ACCESS_CONTROL_REQUEST_METHOD];
 const REFUSED_WITH: [HeaderName; 5] = [
@@ -44,7 +49,7 @@ async fn doorward(
     };
     match answer.status() {
         StatusCode::OK => {
-            for name in IDENTITY {
+            for &name in IDENTITY {
                 if let Some(value) = answer.headers().get(name) {
                     request.headers_mut().insert(name, value.clone());
                 }
@@ -57,7 +62,10 @@ async fn doorward(
 }
 
 fn remove_identity(headers: &mut HeaderMap) {
-    let says_who = |name: &str| name.replace('_', "-").starts_with("x-auth-");
+    let says_who = |name: &str| {
+        let name = name.replace('_', "-");
+        name.starts_with("x-auth-") || name.starts_with("remote-")
+    };
     let forged: Vec<_> = headers.keys().filter(|name| says_who(name.as_str())).cloned().collect();
     for name in forged {
         headers.remove(name);

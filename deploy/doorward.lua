@@ -15,7 +15,13 @@ local ASKED_WITH = {
     "x-forwarded-method",
     "x-forwarded-uri",
 }
-local IDENTITY = { "x-auth-user-id", "x-auth-policy", "x-auth-user-name", "x-auth-user-email" }
+local IDENTITY = {
+    "x-auth-user-id",
+    "x-auth-policy",
+    "x-auth-user-name",
+    "x-auth-user-email",
+    "x-auth-user-email-verified",
+}
 local REFUSED_WITH = { "content-type", "www-authenticate", "cache-control", "vary", "x-decision-id" }
 
 -- HAProxy counts the values of a header from 0, its HTTP client from 1.

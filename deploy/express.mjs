@@ -1,20 +1,26 @@
 // Express middleware that lets requests through only when Doorward says yes, and a tiny app behind it.
 // Start: npm install express && node deploy/express.mjs
 //
-// The app is asked as if a proxy stood before it: the four X-Auth-* headers come from Doorward or not at all.
+// The app is asked as if a proxy stood before it: the headers of IDENTITY come from Doorward or not at all.
 // `req.caller` holds the same, decoded.
 
 import { pathToFileURL } from 'node:url';
 import express from 'express';
 
 const GUARD = 'http://127.0.0.1:3000/api/auth/guard';
-const IDENTITY = ['x-auth-user-id', 'x-auth-policy', 'x-auth-user-name', 'x-auth-user-email'];
+const IDENTITY = [
+  'x-auth-user-id',
+  'x-auth-policy',
+  'x-auth-user-name',
+  'x-auth-user-email',
+  'x-auth-user-email-verified',
+];
 const REFUSED_WITH = ['content-type', 'www-authenticate', 'cache-control', 'vary', 'x-decision-id'];
 
 export async function doorward(req, res, next) {
   for (const headers of [req.headers, req.headersDistinct]) {
     for (const name of Object.keys(headers)) {
-      if (/^x[-_]auth[-_]/.test(name)) delete headers[name];
+      if (/^(x[-_]auth|remote)[-_]/.test(name)) delete headers[name];
     }
   }
 
@@ -24,8 +30,8 @@ export async function doorward(req, res, next) {
       req.headers[name] = answer.headers.get(name) ?? '';
       req.headersDistinct[name] = [req.headers[name]];
     }
-    const [id, policy, name, email] = IDENTITY.map((name) => decodeURIComponent(req.headers[name]));
-    req.caller = { id, policy, name, email };
+    const [id, policy, name, email, verified] = IDENTITY.map((name) => decodeURIComponent(req.headers[name]));
+    req.caller = { id, policy, name, email, emailVerified: verified === 'true' };
     next();
   } else if (answer?.status === 401) {
     for (const name of REFUSED_WITH) {

@@ -2,7 +2,7 @@
 
 Start: pip install fastapi uvicorn httpx && uvicorn --app-dir deploy --no-proxy-headers --port 8080 fastapi_app:app
 
-The app is asked as if a proxy stood before it: the four X-Auth-* headers come from Doorward or not at all. Routes learn
+The app is asked as if a proxy stood before it: the headers of IDENTITY come from Doorward or not at all. Routes learn
 who asks from the dependency `CallerDep`. A dependency alone would leave unknown paths, other methods and /docs open.
 uvicorn would otherwise believe the X-Forwarded-For of any client on this machine.
 """
@@ -16,7 +16,13 @@ from fastapi import Depends, FastAPI, Request
 from starlette.responses import JSONResponse, Response
 
 GUARD = "http://127.0.0.1:3000/api/auth/guard"
-IDENTITY = ("X-Auth-User-Id", "X-Auth-Policy", "X-Auth-User-Name", "X-Auth-User-Email")
+IDENTITY = (
+    "X-Auth-User-Id",
+    "X-Auth-Policy",
+    "X-Auth-User-Name",
+    "X-Auth-User-Email",
+    "X-Auth-User-Email-Verified",
+)
 ASKED_WITH = (b"authorization", b"origin", b"access-control-request-method")
 REFUSED_WITH = ("Content-Type", "WWW-Authenticate", "Cache-Control", "Vary", "X-Decision-Id")
 
@@ -26,6 +32,7 @@ class Caller(NamedTuple):
     policy: str
     name: str
     email: str
+    email_verified: bool
 
 
 class Doorward:
@@ -38,12 +45,13 @@ class Doorward:
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
 
-        headers = [header for header in scope["headers"] if not re.match(b"x[-_]auth[-_]", header[0])]
+        headers = [header for header in scope["headers"] if not re.match(b"(x[-_]auth|remote)[-_]", header[0])]
         answer = await self.ask(scope, headers)
         if answer is not None and answer.status_code == 200:
             identity = [answer.headers.get(name, "") for name in IDENTITY]
             headers += [(name.lower().encode(), value.encode()) for name, value in zip(IDENTITY, identity)]
-            scope = scope | {"headers": headers, "caller": Caller(*map(unquote, identity))}
+            *who, verified = map(unquote, identity[:5])
+            scope = scope | {"headers": headers, "caller": Caller(*who, verified == "true")}
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close"})

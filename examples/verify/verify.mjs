@@ -1,42 +1,74 @@
 // Verifies tokens of a Doorward by itself, and knows of an ended session within a second.
-// npm install jose && node verify.mjs http://127.0.0.1:3000 doorward < tokens
+// As a module: npm install jose, then
+//   import { Verifier } from "./verify.mjs";
+//   const verifier = await Verifier.start("http://127.0.0.1:3000", "doorward");
+//   const { sub } = await verifier.verify(token); // throws if the token is not good
+// As a program: node verify.mjs http://127.0.0.1:3000 doorward < tokens
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import { createRemoteJWKSet, jwtVerify } from "jose";
 
-const [url, audience] = process.argv.slice(2);
-const ask = async (url) => (await fetch(url)).text();
-const { issuer, jwks_uri, revocations_uri } = JSON.parse(await ask(`${url}/.well-known/openid-configuration`));
-const keys = createRemoteJWKSet(new URL(jwks_uri));
 const algorithms = ["ES256", "EdDSA", "RS256"];
-let heard = { cursor: "", revoked: new Set() };
 
-async function follow() {
-  const feed = await ask(`${revocations_uri}?since=${heard.cursor}`); // waits for news
-  await keys.reload();
-  const { payload } = await jwtVerify(feed, keys, { issuer, algorithms, typ: "revocations+jwt" });
-  const before = payload.complete ? [] : heard.revoked;
-  heard = { ...payload, revoked: new Set([...before, ...payload.revoked]) };
-  if (heard.more) await follow();
-}
+export class Verifier {
+  #about;
+  #audience;
+  #keys;
+  #heard = { cursor: "", revoked: new Set() };
+  #end = new AbortController();
 
-export async function verify(token) {
-  const { payload, protectedHeader } = await jwtVerify(token, keys, { issuer, audience, algorithms, typ: "JWT" });
-  if (!heard.kids.includes(protectedHeader.kid) || heard.revoked.has(payload.jti)) throw new Error("ended");
-  if (Date.now() / 1000 > heard.exp) throw new Error("nothing was heard for too long");
-  return payload;
-}
+  /** Resolves when everything that has ended so far is known; follows the feed until `stop()`. */
+  static async start(url, audience) {
+    const verifier = new Verifier();
+    verifier.#about = JSON.parse(await verifier.#ask(`${url}/.well-known/openid-configuration`));
+    verifier.#audience = audience;
+    verifier.#keys = createRemoteJWKSet(new URL(verifier.#about.jwks_uri));
+    await verifier.#follow();
+    verifier.#followForEver();
+    return verifier;
+  }
 
-async function followForEver() {
-  for (let count = 1; ; count++) {
-    if (count % 5000 === 0) heard.cursor = ""; // anew, without what has expired
-    await follow().then(() => pause(100), () => pause(1000));
+  /** The claims of a token that is good at this moment; throws for any other. */
+  async verify(token) {
+    const expected = { issuer: this.#about.issuer, audience: this.#audience, algorithms, typ: "JWT" };
+    const { payload, protectedHeader } = await jwtVerify(token, this.#keys, expected);
+    const heard = this.#heard;
+    if (!heard.kids.includes(protectedHeader.kid) || heard.revoked.has(payload.jti)) throw new Error("ended");
+    if (Date.now() / 1000 > heard.exp) throw new Error("nothing was heard for too long");
+    return payload;
+  }
+
+  stop() {
+    this.#end.abort();
+  }
+
+  async #ask(url) {
+    return (await fetch(url, { signal: this.#end.signal })).text();
+  }
+
+  async #follow() {
+    const feed = await this.#ask(`${this.#about.revocations_uri}?since=${this.#heard.cursor}`); // waits for news
+    await this.#keys.reload();
+    const expected = { issuer: this.#about.issuer, algorithms, typ: "revocations+jwt" };
+    const { payload } = await jwtVerify(feed, this.#keys, expected);
+    const before = payload.complete ? [] : this.#heard.revoked;
+    this.#heard = { ...payload, revoked: new Set([...before, ...payload.revoked]) };
+    if (this.#heard.more) await this.#follow();
+  }
+
+  async #followForEver() {
+    for (let count = 1; !this.#end.signal.aborted; count++) {
+      if (count % 5000 === 0) this.#heard.cursor = ""; // anew, without what has expired
+      await this.#follow().then(() => pause(100), () => this.#end.signal.aborted || pause(1000));
+    }
   }
 }
 
-await follow();
-followForEver();
-for await (const token of createInterface({ input: process.stdin })) {
-  console.log(await verify(token).then(({ sub }) => `good ${sub}`, () => "refused"));
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const verifier = await Verifier.start(...process.argv.slice(2));
+  for await (const token of createInterface({ input: process.stdin })) {
+    console.log(await verifier.verify(token).then(({ sub }) => `good ${sub}`, () => "refused"));
+  }
+  verifier.stop();
 }
-process.exit();

@@ -1,8 +1,14 @@
 //! Verifies tokens of a Doorward by itself, and knows of an ended session within a second.
 //!
-//! `cargo run --example verify http://127.0.0.1:3000 doorward < tokens`
+//! A module to copy into a program of your own (crates anyhow, arc-swap, jsonwebtoken, serde, serde_json and ureq):
+//! `Verifier::start("http://127.0.0.1:3000", "doorward")?.verify(token)?.sub`. `main.rs` beside it is such a program.
 
-use std::{collections::HashSet, env, io, sync::Arc, thread, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Weak},
+    thread,
+    time::Duration,
+};
 
 use anyhow::{Context, ensure};
 use arc_swap::ArcSwap;
@@ -10,6 +16,45 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, jwk::JwkSet};
 use serde::{Deserialize, de::DeserializeOwned};
 
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::ES256, Algorithm::EdDSA, Algorithm::RS256];
+
+/// Knows everything that has ended when it is made, and follows the feed until it is dropped.
+pub struct Verifier {
+    about: Arc<About>,
+    audience: String,
+    heard: Arc<ArcSwap<Heard>>,
+}
+
+/// What a good token says.
+#[derive(Deserialize)]
+pub struct Claims {
+    /// The id of the user.
+    pub sub: String,
+    jti: String,
+}
+
+impl Verifier {
+    /// Learns about the Doorward at this URL and begins to follow its feed.
+    pub fn start(url: &str, audience: &str) -> anyhow::Result<Self> {
+        let about = ask(&format!("{url}/.well-known/openid-configuration"))?;
+        let about: Arc<About> = Arc::new(serde_json::from_str(&about)?);
+        let heard = Arc::new(ArcSwap::new(follow(&about, None)?));
+        thread::spawn({
+            let (about, heard) = (Arc::clone(&about), Arc::downgrade(&heard));
+            move || follow_for_ever(&about, &heard)
+        });
+        Ok(Self { about, audience: audience.to_owned(), heard })
+    }
+
+    /// The claims of a token that is good at this moment; an error for any other.
+    pub fn verify(&self, token: &str) -> anyhow::Result<Claims> {
+        let Heard { keys, news } = &**self.heard.load();
+        let claims: Claims = read(token, "JWT", keys, &self.about, Some(&self.audience))?;
+        let kid = jsonwebtoken::decode_header(token)?.kid.context("no kid")?;
+        ensure!(news.kids.contains(&kid) && !news.revoked.contains(&claims.jti), "ended");
+        ensure!(jsonwebtoken::get_current_timestamp() <= news.exp, "nothing heard for too long");
+        Ok(claims)
+    }
+}
 
 #[derive(Deserialize)]
 struct About {
@@ -26,12 +71,6 @@ struct News {
     kids: Vec<String>,
     revoked: HashSet<String>,
     exp: u64,
-}
-
-#[derive(Deserialize)]
-struct Claims {
-    sub: String,
-    jti: String,
 }
 
 struct Heard {
@@ -51,12 +90,18 @@ fn follow(about: &About, before: Option<Arc<Heard>>) -> anyhow::Result<Arc<Heard
     if heard.news.more { follow(about, Some(heard)) } else { Ok(heard) }
 }
 
-fn verify(token: &str, audience: &str, about: &About, heard: &Heard) -> anyhow::Result<Claims> {
-    let claims: Claims = read(token, "JWT", &heard.keys, about, Some(audience))?;
-    let kid = jsonwebtoken::decode_header(token)?.kid.context("no kid")?;
-    ensure!(heard.news.kids.contains(&kid) && !heard.news.revoked.contains(&claims.jti), "ended");
-    ensure!(jsonwebtoken::get_current_timestamp() <= heard.news.exp, "nothing heard for too long");
-    Ok(claims)
+/// Until nobody is left to verify for.
+fn follow_for_ever(about: &About, heard: &Weak<ArcSwap<Heard>>) {
+    for count in 1_u64.. {
+        let Some(before) = heard.upgrade().map(|heard| heard.load_full()) else { return };
+        // Now and then anew, without what has expired.
+        let news = follow(about, Some(before).filter(|_| count % 5000 != 0));
+        let pause = Duration::from_millis(if news.is_ok() { 100 } else { 1000 });
+        if let (Some(heard), Ok(news)) = (heard.upgrade(), news) {
+            heard.store(news);
+        }
+        thread::sleep(pause);
+    }
 }
 
 fn read<T: DeserializeOwned>(
@@ -78,29 +123,4 @@ fn read<T: DeserializeOwned>(
 
 fn ask(url: &str) -> anyhow::Result<String> {
     Ok(ureq::get(url).call()?.body_mut().read_to_string()?)
-}
-
-fn main() -> anyhow::Result<()> {
-    let [url, audience] = [1, 2].map(|place| env::args().nth(place).unwrap_or_default());
-    let about = ask(&format!("{url}/.well-known/openid-configuration"))?;
-    let about: Arc<About> = Arc::new(serde_json::from_str(&about)?);
-    let heard = Arc::new(ArcSwap::new(follow(&about, None)?));
-    thread::spawn({
-        let (about, heard) = (Arc::clone(&about), Arc::clone(&heard));
-        move || {
-            for count in 1_u64.. {
-                // Now and then anew, without what has expired.
-                let before = (count % 5000 != 0).then(|| heard.load_full());
-                let news = follow(&about, before).map(|news| heard.store(news));
-                thread::sleep(Duration::from_millis(if news.is_ok() { 100 } else { 1000 }));
-            }
-        }
-    });
-    for token in io::stdin().lines() {
-        match verify(&token?, &audience, &about, &heard.load()) {
-            Ok(claims) => println!("good {}", claims.sub),
-            Err(_) => println!("refused"),
-        }
-    }
-    Ok(())
 }

@@ -23,16 +23,15 @@ impl Identity<'_> {
     /// Writes into headers that already tell of nobody.
     pub(super) fn write(self, headers: &mut HeaderMap, others: &[IdentityHeaders]) {
         let id = self.user_id.map_or(NOTHING, id_value);
-        let [id_header, _, name_header, email_header, verified_header] = X_AUTH;
         if let Some(user) = self.user {
-            headers.insert(name_header, value(user.name.as_str()));
-            headers.insert(email_header, value(user.email.as_str()));
-            headers.insert(verified_header, if user.email_verified { TRUE } else { FALSE });
+            headers.insert(USER_NAME, value(user.name.as_str()));
+            headers.insert(USER_EMAIL, value(user.email.as_str()));
+            headers.insert(EMAIL_VERIFIED, if user.email_verified { TRUE } else { FALSE });
         }
         for set in others {
             write_set(set, headers, &id, self.user);
         }
-        headers.insert(id_header, id);
+        headers.insert(USER_ID, id);
     }
 }
 
@@ -55,7 +54,7 @@ fn write_set(
 
 /// The headers that every admission has, as for somebody unknown.
 pub(super) fn write_nobody(headers: &mut HeaderMap) {
-    for name in X_AUTH {
+    for name in [USER_ID, POLICY, USER_NAME, USER_EMAIL, EMAIL_VERIFIED] {
         headers.insert(name, NOTHING);
     }
 }
@@ -88,13 +87,10 @@ pub(crate) mod names {
 
 /// The guard that admitted them.
 pub(super) const POLICY: HeaderName = header(&names::X_AUTH, 1);
-const X_AUTH: [HeaderName; 5] = [
-    header(&names::X_AUTH, 0),
-    POLICY,
-    header(&names::X_AUTH, 2),
-    header(&names::X_AUTH, 3),
-    header(&names::X_AUTH, 4),
-];
+const USER_ID: HeaderName = header(&names::X_AUTH, 0);
+const USER_NAME: HeaderName = header(&names::X_AUTH, 2);
+const USER_EMAIL: HeaderName = header(&names::X_AUTH, 3);
+const EMAIL_VERIFIED: HeaderName = header(&names::X_AUTH, 4);
 const REMOTE: [HeaderName; 4] = four(&names::REMOTE);
 const X_AUTH_REQUEST: [HeaderName; 4] = four(&names::X_AUTH_REQUEST);
 

@@ -34,7 +34,7 @@ use axum::{
 };
 
 use self::guard::{Door, Doors};
-pub(crate) use self::{attend::REQUEST_ID, error::plain_body};
+pub(crate) use self::{attend::REQUEST_ID, error::plain_body, identity::names as identity_names};
 pub use self::{
     attend::RequestId,
     error::{Challenge, Error},

@@ -1,7 +1,9 @@
-//! `doorward snippet`: a complete working piece for a proxy or an app, with the real address and guard in it.
+//! `doorward snippet`: a complete working piece for a proxy or an app, with the real address, guard and identity headers in it.
+
+mod identity;
 
 use std::{
-    fs,
+    fs, io,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
@@ -21,6 +23,9 @@ pub(super) struct Snippet {
     /// Write the files into this folder instead of printing them
     #[arg(long, value_name = "FOLDER")]
     into: Option<PathBuf>,
+    /// Replace files in the folder that are different
+    #[arg(long, requires = "into")]
+    force: bool,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -65,29 +70,43 @@ impl Snippet {
                 None => bail!("there is no guard {}: there are {}", self.guard, guards.join(", ")),
             }
         }
-        let files = self.kind.files();
-        for (name, contents) in files {
+        let filled_in = |(name, contents): &(&'static str, &str)| {
             let contents = fill_in(contents, settings.listen, &self.guard);
-            match &self.into {
-                Some(folder) => write(folder, name, &contents)?,
-                None => {
-                    if files.len() > 1 {
-                        let comment = if name.ends_with(".lua") { "--" } else { "#" };
-                        say!("{comment} ---------- {name} ----------");
-                    }
-                    say!("{}", contents.trim_end());
-                }
+            (*name, identity::fill_in(&contents, &settings.identity_headers))
+        };
+        let files: Vec<_> = self.kind.files().iter().map(filled_in).collect();
+        if let Some(folder) = &self.into {
+            return write(folder, &files, self.force);
+        }
+        for (name, contents) in &files {
+            if files.len() > 1 {
+                let comment = if name.ends_with(".lua") { "--" } else { "#" };
+                say!("{comment} ---------- {name} ----------");
             }
+            say!("{}", contents.trim_end());
         }
         Ok(())
     }
 }
 
-fn write(folder: &Path, name: &str, contents: &str) -> anyhow::Result<()> {
-    let path = folder.join(name);
-    let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, contents));
-    written.with_context(|| path.display().to_string())?;
-    say!("{}", path.display());
+/// Writes all files, or none if one is there and different.
+fn write(folder: &Path, files: &[(&str, String)], force: bool) -> anyhow::Result<()> {
+    for (name, contents) in files {
+        let path = folder.join(name);
+        let differs = match fs::read(&path) {
+            Ok(there) => there != contents.as_bytes(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        };
+        if differs && !force {
+            bail!("{} exists and is different: --force replaces it", path.display());
+        }
+    }
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    for (name, contents) in files {
+        let path = folder.join(name);
+        fs::write(&path, contents).with_context(|| path.display().to_string())?;
+        say!("{}", path.display());
+    }
     Ok(())
 }
 

@@ -46,6 +46,19 @@ def doorward(folder):
     service.stop()
 
 
+@pytest.fixture(scope="session", params=["none", "remote", "x-auth-request", "remote x-auth-request"])
+def telling_doorward(request, folder):
+    """Sends the sets of identity headers that are on."""
+    service = Doorward(folder / f"doorward telling {request.param}", SETTINGS, request.param)
+    yield service
+    service.stop()
+
+
+@pytest.fixture(scope="session")
+def designated(telling_doorward):
+    return telling_doorward.sign_up(DESIGNATED_NAME)
+
+
 @pytest.fixture(scope="session")
 def app(folder):
     app = EchoApp(Journal(folder / "journal"))
@@ -66,7 +79,7 @@ def open_door(request, folder, doorward, app):
     doors = []
 
     @functools.cache
-    def open_door(name, guard="guard", asks=doorward.port):
+    def open_door(name, guard="guard", asks=None, doorward=doorward):
         kind = KINDS[name]
         if name == "express":
             if not kind.available:
@@ -74,7 +87,7 @@ def open_door(request, folder, doorward, app):
             request.getfixturevalue("express")
         assert kind.available, f"{kind.program} is missing; it comes from {kind.comes_from}"
         place = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder))
-        door = Door(kind, place, app.journal, guard, asks, app.port)
+        door = Door(name, place, app.journal, guard, doorward, asks or doorward.port, app.port)
         doors.append(door)
         return door
 
@@ -94,6 +107,17 @@ def door(request, open_door):
 def miles_door(request, open_door):
     """Opens for the user with the designated name only."""
     return open_door(request.param, "miles")
+
+
+@pytest.fixture(params=[name for name, kind in KINDS.items() if not kind.is_app])
+def proxy(request, open_door):
+    return open_door(request.param)
+
+
+@pytest.fixture(params=KINDS)
+def telling_door(request, open_door, telling_doorward):
+    """Opens for the user with the designated name, with the identity headers that are on."""
+    return open_door(request.param, "miles", doorward=telling_doorward)
 
 
 @pytest.fixture(params=KINDS)

@@ -1,5 +1,6 @@
 """Doorward, the app that is protected, and the doors between them: how each is started, stopped and asked."""
 
+import base64
 import hashlib
 import json
 import os
@@ -21,7 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
-DEPLOY = REPOSITORY / "deploy"
+BINARY = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
 
 START_SECONDS = 60
 STOP_SECONDS = 20
@@ -64,9 +65,9 @@ class Arrival(Message):
     sha256: str
 
 
-def ask(port, method, target, headers=(), body=None):
+def ask(port, method, target, headers=(), body=None, source="127.0.0.1"):
     """One request on a connection of its own. A body that is a list of bytes is sent in chunks."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=15)
+    connection = HTTPConnection("127.0.0.1", port, timeout=15, source_address=(source, 0))
     try:
         connection.putrequest(method, target, skip_accept_encoding=True)
         for name, value in headers:
@@ -80,6 +81,38 @@ def ask(port, method, target, headers=(), body=None):
         return Answer(response.getheaders(), response.status, response.read())
     finally:
         connection.close()
+
+
+def upgrade(port, target, headers=()):
+    """Asks for a WebSocket. The status and, if it is opened, what comes back for a text that is sent through it."""
+    key = base64.b64encode(os.urandom(16)).decode()
+    asked = [
+        ("Host", f"127.0.0.1:{port}"),
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", key),
+        *headers,
+    ]
+    head = "".join(f"{name}: {value}\r\n" for name, value in asked)
+    with socket.create_connection(("127.0.0.1", port), timeout=15) as connection:
+        connection.sendall(f"GET {target} HTTP/1.1\r\n{head}\r\n".encode())
+        stream = connection.makefile("rb")
+        status = int(stream.readline().split()[1])
+        answered = dict(line.decode().lower().strip().split(": ", 1) for line in iter(stream.readline, b"\r\n"))
+        if status != 101:
+            return status, None
+        assert answered["sec-websocket-accept"] == websocket_accept(key).lower()
+        mask, text = os.urandom(4), b"Is anybody there?"
+        masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(text))
+        connection.sendall(bytes([0x81, 0x80 | len(text)]) + mask + masked)
+        kind, length = stream.read(2)
+        return status, (kind, stream.read(length))
+
+
+def websocket_accept(key):
+    """What a server answers to the key of a client, by RFC 6455."""
+    return base64.b64encode(hashlib.sha1(f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest()).decode()
 
 
 def bearer(token):
@@ -148,16 +181,24 @@ class User:
 
 
 class Doorward(Process):
-    def __init__(self, folder, settings):
+    def __init__(self, folder, settings, identity_headers="none"):
         folder.mkdir()
         (folder / "doorward.toml").write_text(settings)
-        binary = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
+        self.identity_headers = identity_headers
         port = free_port()
         environment = {
             "DOORWARD_LISTEN": f"127.0.0.1:{port}",
             "DOORWARD_DATABASE_URL": f"sqlite://{folder}/doorward.db",
+            "DOORWARD_IDENTITY_HEADERS": identity_headers,
+            # The proxies, and no client: clients of these tests may have another address of this machine.
+            "DOORWARD_TRUSTED_PROXIES": "127.0.0.1/32",
         }
-        super().__init__([binary], folder, port, environment, ready=lambda status: True)
+        super().__init__([BINARY], folder, port, environment, ready=lambda status: True)
+
+    def snippet(self, kind, guard, folder):
+        """Writes what `doorward snippet` makes of these settings."""
+        command = [BINARY, "snippet", kind, guard, "--into", folder]
+        subprocess.run(command, cwd=self.folder, env=self.environment, stdout=subprocess.DEVNULL, check=True)
 
     def sign_up(self, name):
         email = f"{uuid.uuid4().hex}@example.com"
@@ -208,6 +249,8 @@ class EchoHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def answer(self):
+        if self.headers.get("Upgrade", "").lower() == "websocket":
+            return self.echo_websocket()
         body = self.body()
         self.server.journal.write(
             method=self.command,
@@ -221,6 +264,25 @@ class EchoHandler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(b"ok")
+
+    def echo_websocket(self):
+        """Opens a WebSocket and sends one short text back."""
+        self.server.journal.write(
+            method=self.command, target=self.path, headers=self.headers.items(), length=0, sha256=""
+        )
+        self.send_response(101)
+        for name, value in (
+            ("Upgrade", "websocket"),
+            ("Connection", "Upgrade"),
+            ("Sec-WebSocket-Accept", websocket_accept(self.headers["Sec-WebSocket-Key"])),
+        ):
+            self.send_header(name, value)
+        self.end_headers()
+        self.close_connection = True
+        kind, length = self.rfile.read(2)
+        mask = self.rfile.read(4)
+        text = bytes(byte ^ mask[i % 4] for i, byte in enumerate(self.rfile.read(length & 0x7F)))
+        self.wfile.write(bytes([kind, len(text)]) + text)
 
     def body(self):
         if self.headers.get("Transfer-Encoding") != "chunked":
@@ -341,19 +403,19 @@ KINDS = {
 
 
 class Door(Process):
-    """A proxy or an app, started with its files from deploy/; only ports and the guard's path are replaced."""
+    """A proxy or an app, started with what `doorward snippet` makes of its files in deploy/; only ports are replaced."""
 
-    def __init__(self, kind, folder, journal, guard, doorward, app):
-        port = free_port()
+    def __init__(self, name, folder, journal, guard, doorward, asks, app):
+        kind, port = KINDS[name], free_port()
         self.guard, self.journal = guard, journal
-        ports = {"3000": doorward, "8080": port if kind.is_app else app, "8000": port}
+        ports = {str(doorward.port): asks, "8080": port if kind.is_app else app, "8000": port}
+        doorward.snippet(name, guard, folder)
 
         def adapted(text):
-            text = re.sub(r"\b(3000|8080|8000)\b", lambda match: str(ports[match[1]]), text)
-            return text.replace("/api/auth/guard", f"/api/auth/{guard}")
+            return re.sub(rf"\b({'|'.join(ports)})\b", lambda match: str(ports[match[1]]), text)
 
         for name in kind.files:
-            source = DEPLOY / name if (DEPLOY / name).exists() else HERE / name
+            source = folder / name if (folder / name).exists() else HERE / name
             text = adapted(source.read_text())
             for old, new in kind.adapt:
                 assert old in text
@@ -373,4 +435,13 @@ class Door(Process):
         """The answer, and what of it has reached the app: a path of its own shows which request that is."""
         mark = f"/{uuid.uuid4().hex}"
         answer = ask(self.port, method, mark + target, headers, body)
-        return answer, [arrival for arrival in self.journal.arrivals() if arrival.target.startswith(mark)]
+        return answer, self.arrivals(mark)
+
+    def upgrade(self, headers=()):
+        """The answer to a WebSocket's first request, and what of it has reached the app."""
+        mark = f"/{uuid.uuid4().hex}"
+        answer = upgrade(self.port, mark, headers)
+        return answer, self.arrivals(mark)
+
+    def arrivals(self, mark):
+        return [arrival for arrival in self.journal.arrivals() if mark in arrival.target]

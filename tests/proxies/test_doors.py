@@ -1,7 +1,9 @@
 """One table for every door: who passes, what the app learns, and what nobody can talk a door into."""
 
 import hashlib
+import json
 import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote
 
@@ -9,7 +11,24 @@ import pytest
 
 from support import KINDS, METHODS, ask, bearer
 
-IDENTITY = ("X-Auth-User-Id", "X-Auth-Policy", "X-Auth-User-Name", "X-Auth-User-Email")
+IDENTITY = (
+    "X-Auth-User-Id",
+    "X-Auth-Policy",
+    "X-Auth-User-Name",
+    "X-Auth-User-Email",
+    "X-Auth-User-Email-Verified",
+)
+# The headers of each setting of identity_headers: id, name, address, roles.
+SETS = {
+    "remote": ("Remote-User", "Remote-Name", "Remote-Email", "Remote-Groups"),
+    "x-auth-request": (
+        "X-Auth-Request-User",
+        "X-Auth-Request-Preferred-Username",
+        "X-Auth-Request-Email",
+        "X-Auth-Request-Groups",
+    ),
+}
+ALL_IDENTITY = (*IDENTITY, *SETS["remote"], *SETS["x-auth-request"])
 FORGED = "forged"
 BODY = bytes(range(256)) * 40
 
@@ -44,7 +63,8 @@ def assert_passes(door, user, method="GET", target="/", headers=(), body=None):
 
 def identity(arrival):
     """All that an app could take for an identity; many read an underscore as a dash."""
-    return [value for name, value in arrival.headers if name.lower().replace("_", "-").startswith("x-auth-")]
+    prefixes = ("x-auth-", "remote-")
+    return [value for name, value in arrival.headers if name.lower().replace("_", "-").startswith(prefixes)]
 
 
 # --- who passes ------------------------------------------------------------------------------------------------------
@@ -65,7 +85,9 @@ def test_every_method_is_guarded(doorward, door, ada, method):
 
 
 def test_every_path_is_guarded(door):
-    targets = ("/", "//", "/?a", "/docs", "/openapi.json", "/favicon.ico", "/a/../b", "/a/%2e%2e/b", "/api/auth/guard")
+    apps = ("/", "//", "/?a", "/docs", "/openapi.json", "/favicon.ico", "/livez", "/.well-known/security.txt")
+    odd = ("/a/../b", "/a/%2e%2e/b", "/api", "/api/users", "/api/auth", "/api/auth/guard")
+    targets = apps + odd
     assert [ask(door.port, "GET", target).status for target in targets] == [401] * len(targets)
 
 
@@ -89,7 +111,7 @@ def test_a_user_with_another_name_is_refused_by_the_name_policy(doorward, miles_
 
 def test_a_guard_that_grants_the_id_hands_over_nothing_else(door, ada):
     arrival = assert_passes(door, ada)
-    for name in ("X-Auth-User-Name", "X-Auth-User-Email"):
+    for name in ("X-Auth-User-Name", "X-Auth-User-Email", "X-Auth-User-Email-Verified"):
         assert arrival.header(name) in (None, "")
 
 
@@ -98,6 +120,7 @@ def test_a_guard_that_grants_the_user_hands_over_name_and_email(miles_door, mile
     name = arrival.header("X-Auth-User-Name")
     assert name.isascii() and unquote(name) == miles.name
     assert unquote(arrival.header("X-Auth-User-Email")) == miles.email
+    assert arrival.header("X-Auth-User-Email-Verified") == "false"
 
 
 @pytest.mark.parametrize("body", [BODY, [BODY[:5000], BODY[5000:]]], ids=["with a length", "in chunks"])
@@ -128,14 +151,28 @@ SPELLINGS = {
 
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
 def test_a_forged_identity_never_reaches_the_app(doorward, door, ada, spelling):
-    forged = [(spelling(name), FORGED) for name in IDENTITY] * 2
+    forged = [(spelling(name), FORGED) for name in ALL_IDENTITY] * 2
     assert_refused(doorward, door, headers=forged)
     assert_refused(doorward, door, headers=forged + bearer("nonsense"))
     assert_passes(door, ada, headers=forged)
 
 
+def test_the_app_learns_from_doorward_alone_whatever_headers_are_on(telling_doorward, telling_door, designated):
+    tries = [[(spelling(name), FORGED) for name in ALL_IDENTITY] * 2 for spelling in SPELLINGS.values()]
+    # What Connection names is for the next program alone, so that a proxy may drop it on the way.
+    tries += [[*tries[0], ("Connection", ", ".join(names))] for names in SETS.values()]
+    for forged in tries:
+        assert_refused(telling_doorward, telling_door, headers=forged)
+        arrival = assert_passes(telling_door, designated, headers=forged)
+        for name, set_of_headers in SETS.items():
+            told = [unquote(arrival.header(name) or "") for name in set_of_headers]
+            is_on = name in telling_doorward.identity_headers.split()
+            assert told == ([designated.id, designated.name, designated.email, ""] if is_on else [""] * 4)
+
+
 def test_a_client_cannot_have_the_identity_removed_on_the_way(door, ada):
-    assert_passes(door, ada, headers=[("Connection", ", ".join(IDENTITY))])
+    for names in (IDENTITY, *SETS.values()):
+        assert_passes(door, ada, headers=[("Connection", ", ".join(names))])
 
 
 def origin(method, uri, address):
@@ -149,6 +186,8 @@ def origin(method, uri, address):
         ("X-Original-Method", method),
         ("X-Original-URI", uri),
         ("X-Original-URL", uri),
+        ("X-Real-IP", address),
+        ("Forwarded", f"for={address};host=127.0.0.1;proto=http"),
     ]
 
 
@@ -187,7 +226,7 @@ def test_a_preflight_passes_without_a_token_where_the_guard_says_so(doorward, sl
 
 
 def test_doorward_is_asked_about_the_request_itself_and_not_about_a_forged_one(overheard_door, app, ada):
-    forged = [(name, FORGED) for name in [*ORIGIN, *IDENTITY]]
+    forged = [(name, FORGED) for name in [*ORIGIN, *ALL_IDENTITY]]
     before = len(app.journal.arrivals())
     target = "/a/b?c=d"
     _, arrivals = overheard_door.ask("POST", target, forged + bearer(ada.token), BODY)
@@ -204,6 +243,75 @@ def test_doorward_is_asked_about_the_request_itself_and_not_about_a_forged_one(o
     assert FORGED not in [value for _, value in question.headers]
     # This answer names nobody, and so must the door.
     assert not [arrival for arrival in arrivals if FORGED in identity(arrival)]
+
+
+# --- WebSockets ------------------------------------------------------------------------------------------------------
+
+
+def test_a_websocket_is_opened_for_a_good_token_and_for_no_other(proxy, ada):
+    for headers in ([], bearer("nonsense")):
+        (status, _), arrivals = proxy.upgrade(headers)
+        assert (status, arrivals) == (401, [])
+    answer, [arrival] = proxy.upgrade(bearer(ada.token) + [("X-Auth-User-Id", FORGED)])
+    assert answer == (101, (0x81, b"Is anybody there?"))
+    assert arrival.header("X-Auth-User-Id") == ada.id
+
+
+def test_no_other_protocol_is_switched_to(proxy, ada):
+    """An app that switches to HTTP/2 would take further requests of the client that nobody guards."""
+    h2c = [("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", "h2c"), ("HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA")]
+    _, arrivals = proxy.ask(headers=bearer(ada.token) + h2c)
+    assert [arrival.header("Upgrade") for arrival in arrivals if arrival.header("Upgrade")] == []
+
+
+# --- Doorward's own routes -------------------------------------------------------------------------------------------
+
+
+CLIENT = "127.0.0.2"
+JSON = [("Content-Type", "application/json")]
+
+
+def test_a_client_signs_up_logs_in_and_passes_through_the_proxy_under_its_own_address(proxy):
+    forged = origin("DELETE", "/elsewhere", "198.51.100.9")
+    email, password = f"{uuid.uuid4().hex}@example.com", "correct horse"
+
+    def call(method, target, headers=(), body=None):
+        sent = None if body is None else json.dumps(body).encode()
+        answer = ask(proxy.port, method, target, [*forged, *headers], sent, source=CLIENT)
+        return answer.status, json.loads(answer.body) if answer.body else None
+
+    status, created = call("POST", "/api/user", JSON, {"name": "Ada", "email": email, "password": password})
+    assert status == 201
+    status, login = call("POST", "/api/auth/login", JSON, {"email": email, "password": password})
+    assert status == 200
+    token = bearer(login["token"])
+    status, sessions = call("GET", "/api/sessions", token)
+    assert (status, [session["address"] for session in sessions]) == (200, [CLIENT, CLIENT])
+    assert call("GET", "/api/me", token)[1]["id"] == created["id"]
+    assert call("GET", "/api/auth/guard", token) == (200, "You are authenticated.")
+    assert call("GET", f"/api/user/{created['id']}") == (200, {"id": created["id"], "name": "Ada"})
+    assert call("GET", "/.well-known/jwks.json")[1]["keys"]
+    assert call("POST", "/oauth/introspect")[0] == 401
+    answer, [arrival] = proxy.ask(headers=token)
+    assert (answer.status, arrival.header("X-Auth-User-Id")) == (200, created["id"])
+    assert not [own for own in proxy.journal.arrivals() if created["id"] in own.target]
+    assert call("POST", "/api/auth/logout", token) == (204, None)
+    assert proxy.ask(headers=token)[0].status == 401
+
+
+def test_the_paths_of_doorward_lead_nowhere_else(proxy):
+    mark = uuid.uuid4().hex
+    for target in (
+        f"/api/user/../../{mark}",
+        f"/api/auth/..%2f..%2f{mark}",
+        f"/oauth/%2e%2e/{mark}",
+        f"/api/user;/{mark}",
+        f"/api/users/{mark}",
+        f"/.well-known/{mark}",
+        f"//api/user/{mark}/x",
+    ):
+        assert ask(proxy.port, "GET", target).status in range(300, 500), target
+    assert proxy.arrivals(mark) == []
 
 
 # --- Doorward away ---------------------------------------------------------------------------------------------------

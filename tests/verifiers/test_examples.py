@@ -1,5 +1,6 @@
 """The programs of examples/verify beside a running Doorward: they ask about no token, and know at once which have ended."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jwt
 import pytest
-from conftest import AUDIENCE, BINARY, NO_PROXY, REPOSITORY, STOP_SECONDS
+from conftest import AUDIENCE, BINARY, NO_PROXY, REPOSITORY, START_SECONDS, STOP_SECONDS
 from test_verifiers import changed
 
 EXAMPLES = REPOSITORY / "examples" / "verify"
@@ -97,6 +98,35 @@ def test_a_logout_is_known_within_a_second_and_to_whom_it_applies(doorward, veri
     assert verifier.accepts(other)
     # Most of them: a machine that is busy may delay some.
     assert sorted(times)[2] < PROMISE_SECONDS, times
+
+
+def test_the_python_example_is_a_module(doorward, token):
+    spec = importlib.util.spec_from_file_location("verify", EXAMPLES / "verify.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    verifier = module.Verifier(doorward.url, AUDIENCE)
+    assert verifier.verify(token)["sub"] == claims(token)["sub"]
+    with pytest.raises(jwt.PyJWTError):
+        verifier.verify(next(changed(token)))
+    verifier.stop()
+
+
+def test_the_javascript_example_is_a_module(doorward, packages, token):
+    shutil.copy(EXAMPLES / "verify.mjs", packages)
+    program = """
+        import { Verifier } from "./verify.mjs";
+        const [url, audience, ...tokens] = process.argv.slice(2);
+        const verifier = await Verifier.start(url, audience);
+        for (const token of tokens) {
+          console.log(await verifier.verify(token).then(({ sub }) => sub, () => "refused"));
+        }
+        verifier.stop();
+    """
+    (packages / "importing.mjs").write_text(program)
+    # It ends by itself: nothing goes on after stop().
+    command = ["node", packages / "importing.mjs", doorward.url, AUDIENCE, token, next(changed(token))]
+    told = subprocess.check_output(command, env=NO_PROXY, text=True, timeout=HOPELESS_SECONDS + START_SECONDS)
+    assert told.splitlines() == [claims(token)["sub"], "refused"]
 
 
 def test_a_session_that_ended_before_the_start_is_known(doorward, command, token):

@@ -1,0 +1,208 @@
+//! The identity headers in the files of `deploy/`: those that Doorward sends are copied to the app, and the client's are
+//! always removed, whatever their set.
+
+use crate::{api::identity_names as names, config::IdentityHeaders};
+
+/// Has the headers of these sets copied beside those that are always sent, which the files of `deploy/` name.
+pub(super) fn fill_in(contents: &str, sets: &[IdentityHeaders]) -> String {
+    let write = |text: String, place: &Place| text.replace(&place(&[]), &place(sets));
+    PLACES.iter().fold(contents.to_owned(), write)
+}
+
+/// Writes a list of headers in the syntax of one file.
+type Place = fn(&[IdentityHeaders]) -> String;
+
+const PLACES: &[Place] = &[
+    |sets| {
+        let line = |name: &&str| {
+            let upstream = name.replace('-', "_");
+            format!("            auth_request_set {} $upstream_http_{upstream};\n", variable(name))
+        };
+        copied(sets).iter().map(line).collect()
+    },
+    |sets| {
+        let copied = copied(sets);
+        let line = |name: &'static str| {
+            let value = if copied.contains(&name) { variable(name) } else { r#""""#.into() };
+            format!("            proxy_set_header {} {value};\n", capitalised(name))
+        };
+        all().map(line).collect()
+    },
+    |sets| {
+        let names: Vec<_> = copied(sets).into_iter().map(capitalised).collect();
+        format!("copy_headers {}\n", names.join(" "))
+    },
+    |sets| {
+        let names: Vec<_> = copied(sets).into_iter().map(capitalised).collect();
+        format!("authResponseHeaders: [{}]\n", names.join(", "))
+    },
+    |sets| {
+        let remote = sets.contains(&IdentityHeaders::Remote);
+        let more = if remote { ", { prefix: remote- }" } else { "" };
+        format!("patterns: [{{ prefix: x-auth- }}{more}]\n")
+    },
+    |sets| list("local IDENTITY = {\n", copied(sets), |name| format!("    \"{name}\",\n"), "}\n"),
+    |sets| list("const IDENTITY = [\n", copied(sets), |name| format!("  '{name}',\n"), "];\n"),
+    |sets| {
+        let line = |name| format!("    \"{}\",\n", capitalised(name));
+        list("IDENTITY = (\n", copied(sets), line, ")\n")
+    },
+    |sets| {
+        let line = |name| format!("    \"{name}\",\n");
+        list("const IDENTITY: &[&str] = &[\n", copied(sets), line, "];\n")
+    },
+];
+
+fn list(
+    start: &str,
+    names: Vec<&'static str>,
+    line: impl Fn(&'static str) -> String,
+    end: &str,
+) -> String {
+    let lines: String = names.into_iter().map(line).collect();
+    format!("{start}{lines}{end}")
+}
+
+/// The headers that Doorward sends and the app shall have.
+fn copied(sets: &[IdentityHeaders]) -> Vec<&'static str> {
+    let others = sets.iter().flat_map(|set| match set {
+        IdentityHeaders::Remote => names::REMOTE,
+        IdentityHeaders::XAuthRequest => names::X_AUTH_REQUEST,
+    });
+    names::X_AUTH.into_iter().chain(others).collect()
+}
+
+/// The headers that no client may send.
+fn all() -> impl Iterator<Item = &'static str> {
+    names::X_AUTH.into_iter().chain(names::REMOTE).chain(names::X_AUTH_REQUEST)
+}
+
+/// A variable of nginx for the value of a header.
+fn variable(name: &str) -> String {
+    format!("$doorward_{}", name.trim_start_matches("x-auth-").replace('-', "_"))
+}
+
+fn capitalised(name: &str) -> String {
+    let words = name.split('-').map(|word| {
+        let (first, rest) = word.split_at(1);
+        first.to_ascii_uppercase() + rest
+    });
+    words.collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::{super::Kind, *};
+
+    const SETS: [&[IdentityHeaders]; 4] = [
+        &[],
+        &[IdentityHeaders::Remote],
+        &[IdentityHeaders::XAuthRequest],
+        &[IdentityHeaders::Remote, IdentityHeaders::XAuthRequest],
+    ];
+
+    fn text(kind: Kind, sets: &[IdentityHeaders]) -> String {
+        kind.files().iter().map(|(_, contents)| fill_in(contents, sets)).collect()
+    }
+
+    #[test]
+    fn each_list_stands_in_one_file_of_deploy_and_once() {
+        for place in PLACES {
+            let written = place(&[]);
+            let found: usize = Kind::value_variants()
+                .iter()
+                .map(|kind| text(*kind, &[]).matches(&written).count())
+                .sum();
+            assert_eq!(found, 1, "{written}");
+        }
+    }
+
+    #[test]
+    fn every_snippet_removes_the_headers_of_all_sets_whatever_is_set() {
+        // What removes each of them, where names are listed and where their beginnings are.
+        let removed = |kind, name: &str| match kind {
+            Kind::Nginx => vec![format!("proxy_set_header {} ", capitalised(name))],
+            Kind::Traefik => vec![format!("          {}: \"\"\n", capitalised(name))],
+            Kind::Caddy if name.starts_with("remote-") => {
+                vec!["request_header -Remote-*".into(), "request_header -Remote_*".into()]
+            }
+            Kind::Caddy => vec!["request_header -X-Auth*".into(), "request_header -X_Auth*".into()],
+            Kind::Haproxy => {
+                vec!["del-header ^(x[-_](auth|forwarded|original)|remote)[-_] -m reg".into()]
+            }
+            Kind::Envoy => {
+                let prefix = if name.starts_with("remote-") { "remote-" } else { "x-auth-" };
+                vec![
+                    format!(
+                        "remove_on_match: {{ key_matcher: {{ prefix: {prefix}, ignore_case: true }} }}"
+                    ),
+                    "headers_with_underscores_action: DROP_HEADER".into(),
+                ]
+            }
+            Kind::Express => vec!["/^(x[-_]auth|remote)[-_]/".into()],
+            Kind::Fastapi => vec!["b\"(x[-_]auth|remote)[-_]\"".into()],
+            Kind::Axum => vec![
+                "name.starts_with(\"x-auth-\") || name.starts_with(\"remote-\")".into(),
+                "name.replace('_', \"-\")".into(),
+            ],
+        };
+        for (kind, sets) in
+            Kind::value_variants().iter().flat_map(|kind| SETS.map(|sets| (*kind, sets)))
+        {
+            let text = text(kind, sets);
+            for name in all() {
+                assert!(name.starts_with("x-auth-") || name.starts_with("remote-"), "{name}");
+                for way in removed(kind, name) {
+                    assert!(text.contains(&way), "{name} is not removed by {way}:\n{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_snippet_copies_the_headers_of_the_sets_that_are_on_and_no_others() {
+        for (kind, sets) in
+            Kind::value_variants().iter().flat_map(|kind| SETS.map(|sets| (*kind, sets)))
+        {
+            let text = text(kind, sets);
+            for name in all() {
+                let is_copied = match kind {
+                    Kind::Nginx => {
+                        text.contains(&format!(
+                            "proxy_set_header {} {};",
+                            capitalised(name),
+                            variable(name)
+                        )) && text.contains(&format!("$upstream_http_{};", name.replace('-', "_")))
+                    }
+                    Kind::Caddy => line(&text, "copy_headers ")
+                        .split(' ')
+                        .any(|word| word == capitalised(name)),
+                    Kind::Traefik => line(&text, "authResponseHeaders: ")
+                        .split([' ', ',', '[', ']'])
+                        .any(|word| word == capitalised(name)),
+                    // What Doorward does not send is not copied.
+                    Kind::Envoy => {
+                        let prefix =
+                            if name.starts_with("remote-") { "remote-" } else { "x-auth-" };
+                        line(&text, "patterns: [").contains(&format!("{{ prefix: {prefix} }}"))
+                            && (copied(sets).contains(&name) || !name.starts_with("x-auth-"))
+                    }
+                    Kind::Fastapi => text.contains(&format!("\"{}\",\n", capitalised(name))),
+                    Kind::Express => text.contains(&format!("'{name}',\n")),
+                    Kind::Haproxy | Kind::Axum => text.contains(&format!("\"{name}\",\n")),
+                };
+                assert_eq!(
+                    is_copied,
+                    copied(sets).contains(&name),
+                    "{name} with {sets:?}:\n{text}"
+                );
+            }
+        }
+    }
+
+    fn line<'a>(text: &'a str, start: &str) -> &'a str {
+        text.lines().find_map(|line| line.trim_start().strip_prefix(start)).unwrap_or_default()
+    }
+}
