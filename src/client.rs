@@ -1,15 +1,22 @@
 //! Whose request it is, as far as fairness goes: the network that it comes from.
 
+mod proxy_warnings;
+
 use std::{
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
+
+pub use self::proxy_warnings::{ProxyWarnings, SeenPeer};
 
 /// The network of one caller: an IPv4 address, or the /64 that an IPv6 caller can choose addresses from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Client(IpAddr);
 
 impl Client {
+    /// This machine itself.
+    pub const LOOPBACK: Self = Self(IpAddr::V4(Ipv4Addr::LOCALHOST));
+
     /// The client behind an address.
     pub fn at(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
@@ -30,9 +37,43 @@ impl Client {
         }
     }
 
+    /// The networks that this one lies in, itself first, each with how much larger its budgets are than those of one
+    /// client: the /64, /56 and /48 of IPv6; an IPv4 address lies in no other.
+    pub fn networks(self) -> Vec<(Prefix, u32)> {
+        let prefix = |length| Prefix { network: self.within(length), length };
+        match self.0 {
+            IpAddr::V6(_) => vec![(prefix(64), 1), (prefix(56), 2), (prefix(48), 4)],
+            IpAddr::V4(_) => vec![(prefix(32), 1)],
+        }
+    }
+
     /// This machine itself: the operator, a test, or a local proxy that stands for everybody.
     pub fn is_local(self) -> bool {
         self.0.is_loopback()
+    }
+}
+
+/// A network of a certain width, such as a /48.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Prefix {
+    network: Client,
+    length: u32,
+}
+
+/// Who made a request, as far as limits go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requester {
+    /// The network that the request comes from.
+    pub network: Client,
+    /// Made on this machine, not passed on by a proxy, to a service without a public URL: development. Limits per
+    /// network do not apply, so that tests and tools can work at full speed.
+    pub is_local_development: bool,
+}
+
+impl Requester {
+    /// The network whose budgets the request counts against; none in local development.
+    pub fn limited_network(self) -> Option<Client> {
+        (!self.is_local_development).then_some(self.network)
     }
 }
 
@@ -65,6 +106,14 @@ mod tests {
         assert_eq!(one.within(48), other.within(48));
         assert_eq!(one.within(56), client("2001:db8:0:ff::1").within(56));
         assert_eq!(client("192.0.2.1").within(48), client("192.0.2.1"));
+    }
+
+    #[test]
+    fn a_network_is_not_mistaken_for_a_wider_one_with_the_same_address() {
+        let networks = client("2001:db8::1").networks();
+        assert_eq!(networks.len(), 3);
+        assert_ne!(networks[0].0, networks[2].0);
+        assert_eq!(client("192.0.2.1").networks().len(), 1);
     }
 
     #[test]

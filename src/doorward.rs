@@ -4,13 +4,14 @@ use std::{
     net::SocketAddr,
     path::Path,
     sync::{Arc, OnceLock},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use arc_swap::{ArcSwap, Guard as Borrowed};
 
 use crate::{
     caller::{Caller, Callers, Stranger, WorkDone},
+    client::ProxyWarnings,
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, Settings, folder_of},
     data::{self, DataFolder},
@@ -22,9 +23,9 @@ use crate::{
     policy::Designated,
     session::{Origin, Session},
     store::{self, PostgresStore, SqliteStore, Store},
-    throttle::Throttle,
+    throttle::{AccountSecret, Throttle},
     token::TokenMint,
-    user::UserId,
+    user::{EmailKey, UserId},
 };
 
 /// Sign-up, login and guards over one database. Cheap to clone; all clones are the same Doorward.
@@ -41,6 +42,7 @@ struct Inner {
     feed: Feed,
     hasher: Hasher,
     throttle: Throttle,
+    proxy_warnings: ProxyWarnings,
     designated: Designated,
     guards: ArcSwap<GuardSet>,
     refusals: Refusals,
@@ -147,7 +149,15 @@ impl Doorward {
         if purpose == Purpose::Serve {
             settings.guards.log_warnings();
         }
-        let doorward = Self::assemble(settings, folder, store, keys, clock)?;
+        let secret = store.account_secret().await.map_err(in_store)?;
+        let doorward = Self::assemble(settings, folder, store, keys, &secret, clock)?;
+        if purpose == Purpose::Serve {
+            let loaded = doorward.load_failures().await;
+            loaded.map_err(|error| OpenError::Store {
+                database: doorward.settings().database.clone(),
+                error,
+            })?;
+        }
         doorward.keep_reserve();
         Ok(doorward)
     }
@@ -157,6 +167,7 @@ impl Doorward {
         folder: Option<Arc<DataFolder>>,
         store: Arc<dyn Store>,
         keys: Keys,
+        secret: &AccountSecret,
         clock: Clock,
     ) -> Result<Self, OpenError> {
         let hasher = Hasher::new(settings.password_cost, settings.password_threads);
@@ -164,7 +175,8 @@ impl Doorward {
             callers: Callers::new(Arc::clone(keys.mint()), Arc::clone(&store)),
             feed: Feed::new(Arc::clone(keys.mint()), Arc::clone(&store), clock.clone()),
             hasher: hasher.map_err(OpenError::Cost)?,
-            throttle: Throttle::new(),
+            throttle: Throttle::new(&settings.throttle, secret),
+            proxy_warnings: ProxyWarnings::default(),
             designated: Designated::new(&settings.designated_name),
             guards: ArcSwap::new(Arc::clone(&settings.guards)),
             refusals: Refusals::default(),
@@ -276,6 +288,10 @@ impl Doorward {
         &self.inner.throttle
     }
 
+    pub(crate) fn proxy_warnings(&self) -> &ProxyWarnings {
+        &self.inner.proxy_warnings
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.inner.clock.now()
     }
@@ -285,9 +301,65 @@ impl Doorward {
         Session::new(user_id, origin, self.now(), self.settings().session_lifetime)
     }
 
-    /// Tidies up, tends the keys and keeps the reserve full, from time to time, for as long as it is polled.
+    /// Tidies up, tends the keys, saves failed logins and keeps the reserve full, from time to time, for as long as it is
+    /// polled.
     pub async fn sweep(&self) {
-        tokio::join!(self.keep_tidy(), self.keep_keys());
+        tokio::join!(self.keep_tidy(), self.keep_keys(), self.keep_failures());
+    }
+
+    /// Saves failed logins and counts those of other instances.
+    async fn keep_failures(&self) {
+        const EVERY: Duration = Duration::from_secs(1);
+        /// Little enough for [`store::LoginFailureStore::recent_failures`] to have missed nothing.
+        const SHORT: Duration = Duration::from_secs(5);
+        let (mut failing, mut heard) = (false, Instant::now());
+        loop {
+            tokio::time::sleep(EVERY).await;
+            let outcome = match self.save_failures().await {
+                Ok(()) if heard.elapsed() > SHORT => self.load_failures().await,
+                outcome => outcome,
+            };
+            match &outcome {
+                Ok(()) => heard = Instant::now(),
+                Err(error) if !failing => {
+                    tracing::warn!(%error, "cannot save failed logins; they are counted in memory");
+                }
+                Err(_) => {}
+            }
+            failing = outcome.is_err();
+        }
+    }
+
+    /// Saves failed logins, so that they count after a restart, and counts those that other instances have saved lately.
+    /// Whoever polls [`Self::sweep`] need not call this except at the end.
+    ///
+    /// # Errors
+    /// If the database does not do it. What was not saved is kept for the next call.
+    pub async fn save_failures(&self) -> Result<(), store::Error> {
+        const AT_ONCE: usize = 500;
+        let recovery = self.settings().throttle.account_recovery;
+        let mut unsaved = self.throttle().take_unsaved();
+        while let Some(changes) = unsaved.next(AT_ONCE) {
+            self.store().save_failures(changes, recovery, self.now()).await?;
+            let count = changes.len();
+            unsaved.saved(count);
+        }
+        let stored = self.store().recent_failures().await?;
+        self.throttle().merge(&stored, Instant::now(), self.now());
+        Ok(())
+    }
+
+    /// Forgives the failed logins on an account, also where no server runs.
+    pub(crate) async fn forgive_failures(&self, email: &EmailKey) -> Result<(), store::Error> {
+        let recovery = self.settings().throttle.account_recovery;
+        let cleared = self.throttle().clear_account(email, Instant::now());
+        self.store().save_failures(&[cleared], recovery, self.now()).await
+    }
+
+    async fn load_failures(&self) -> Result<(), store::Error> {
+        let stored = self.store().all_failures().await?;
+        self.throttle().merge(&stored, Instant::now(), self.now());
+        Ok(())
     }
 
     async fn keep_keys(&self) {
@@ -332,7 +404,8 @@ impl Doorward {
         }
     }
 
-    /// Writes down which sessions were used, and removes what has expired and endings of tokens that have.
+    /// Writes down which sessions were used, and removes what has expired, endings of tokens that have, and failed logins
+    /// that no longer count.
     ///
     /// # Errors
     /// If the database does not do it.
@@ -346,6 +419,8 @@ impl Doorward {
         while self.store().sweep(self.now(), AT_ONCE).await? == AT_ONCE {}
         let expired = self.now() - (self.settings().token.lifetime + CLOCKS_APART);
         while self.store().forget_endings(expired, AT_ONCE).await? == AT_ONCE {}
+        let recovered = self.throttle().forgettable(Instant::now(), self.now());
+        while self.store().forget_failures(recovered, AT_ONCE).await? == AT_ONCE {}
         Ok(())
     }
 }

@@ -255,7 +255,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-fn user_line(UserRecord { user, reset_code }: &UserRecord) -> String {
+fn user_line(UserRecord { user, reset_code, known_networks }: &UserRecord) -> String {
     let code = reset_code.as_ref().map(|(digest, end)| (digest.as_bytes(), end.millis()));
     json!([
         user.id.to_string(),
@@ -270,6 +270,7 @@ fn user_line(UserRecord { user, reset_code }: &UserRecord) -> String {
         user.updated_at.millis(),
         user.last_login_at.map(Timestamp::millis),
         code,
+        known_networks.to_text(),
     ])
     .to_string()
 }

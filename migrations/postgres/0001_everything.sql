@@ -1,3 +1,5 @@
+-- `known_networks` are those from which the user has signed in, each with the time: `address=milliseconds`, separated by
+-- spaces.
 CREATE TABLE IF NOT EXISTS users (
     id               UUID             NOT NULL PRIMARY KEY,
     name             TEXT             NOT NULL,
@@ -12,7 +14,8 @@ CREATE TABLE IF NOT EXISTS users (
     last_login_at    BIGINT,
     email_verified   BOOLEAN          NOT NULL,
     reset_digest     BYTEA,
-    reset_expires_at BIGINT
+    reset_expires_at BIGINT,
+    known_networks   TEXT             NOT NULL DEFAULT ''
 );
 
 CREATE INDEX IF NOT EXISTS users_by_reset_digest ON users (reset_digest);
@@ -65,4 +68,21 @@ CREATE TABLE IF NOT EXISTS signing_keys (
 -- Has a row while everything is being moved here from another database.
 CREATE TABLE IF NOT EXISTS moves (
     id BIGINT NOT NULL PRIMARY KEY
+);
+
+-- Failed logins by account, which stands there as a keyed hash of its address. A budget is full again at `recovered_at`.
+CREATE TABLE IF NOT EXISTS login_failures (
+    account      BYTEA       NOT NULL PRIMARY KEY,
+    recovered_at BIGINT      NOT NULL,
+    changed_at   TIMESTAMPTZ NOT NULL
+);
+
+CREATE INDEX IF NOT EXISTS login_failures_by_change ON login_failures (changed_at);
+
+CREATE INDEX IF NOT EXISTS login_failures_by_recovery ON login_failures (recovered_at);
+
+-- The secret of these hashes, in one row.
+CREATE TABLE IF NOT EXISTS account_secrets (
+    id     BIGINT NOT NULL PRIMARY KEY,
+    secret BYTEA  NOT NULL
 );

@@ -137,7 +137,7 @@ fn tail(path: &str) -> Option<&str> {
     path.match_indices('/').nth(3).map(|(slash, _)| &path[slash..])
 }
 
-fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
+pub(super) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     let address = address.to_canonical();
     trusted.iter().any(|network| network.contains(&address))
 }

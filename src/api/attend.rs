@@ -23,8 +23,8 @@ use axum::{
 use futures_util::{FutureExt, future::poll_immediate};
 use tracing::Instrument;
 
-use super::{Error, asked, error::DECISION_ID};
-use crate::{Doorward, session::Origin};
+use super::{Error, error::DECISION_ID, requester::requester};
+use crate::{Doorward, client::Requester, session::Origin};
 
 /// Longer than any honest wait for a hash or the database.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -165,8 +165,9 @@ fn process_start() -> u64 {
     *START.get_or_init(|| RandomState::new().hash_one(0))
 }
 
-/// Where a request comes from, as far as it can be told: a proxy is believed only if it is trusted.
-pub(super) struct Peer(pub(super) Origin);
+/// Where a request comes from, as far as it can be told, and who that is as far as limits go: a proxy is believed only
+/// if it is trusted.
+pub(super) struct Peer(pub(super) Origin, pub(super) Requester);
 
 impl FromRequestParts<Doorward> for Peer {
     type Rejection = Infallible;
@@ -176,15 +177,9 @@ impl FromRequestParts<Doorward> for Peer {
         doorward: &Doorward,
     ) -> Result<Self, Infallible> {
         let user_agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
-        Ok(Self(Origin::new(client(parts, doorward), user_agent.unwrap_or_default())))
+        let (address, requester) = requester(parts, doorward);
+        Ok(Self(Origin::new(address, user_agent.unwrap_or_default()), requester))
     }
-}
-
-/// The address of whoever stands behind the proxies that are trusted, or the nearest that can be told.
-pub(super) fn client(parts: &Parts, doorward: &Doorward) -> IpAddr {
-    let peer = peer(&parts.extensions);
-    let trusted = &doorward.settings().trusted_proxies;
-    asked::client(&parts.headers, peer, trusted).unwrap_or(peer)
 }
 
 /// The address that a request comes from. An app that does not tell it has one client, whom nobody trusts.

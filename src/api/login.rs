@@ -4,7 +4,7 @@ use axum::{extract::State, http::StatusCode};
 use serde::Serialize;
 
 use super::{Error, attend::Peer, body::Private, form::Form, proof::user_by_password};
-use crate::{Doorward, client::Client, password::Password, token::Token, user::EmailKey};
+use crate::{Doorward, password::Password, token::Token, user::EmailKey};
 
 #[derive(Serialize)]
 pub(super) struct LoggedIn {
@@ -13,17 +13,16 @@ pub(super) struct LoggedIn {
 
 pub(super) async fn login(
     State(doorward): State<Doorward>,
-    Peer(origin): Peer,
+    Peer(origin, requester): Peer,
     mut form: Form,
 ) -> Result<Private<LoggedIn>, Error> {
-    let client = Client::at(origin.address);
     let email = form.required("email", |typed| Ok(EmailKey::of(&typed)));
     let password = form.required("password", |typed| Ok(Password::tried(typed)));
     let (Ok(email), Ok(password), Ok(())) = (email, password, form.no_misspelled()) else {
         return Err(form.refuse());
     };
-    let Some(user) = user_by_password(&doorward, &email, password, client).await? else {
-        tracing::info!(%client, "failed login");
+    let Some(user) = user_by_password(&doorward, &email, password, requester).await? else {
+        tracing::info!(client = %requester.network, "failed login");
         return Err(Error::NotFound);
     };
     let session = doorward.new_session(user.id, origin);

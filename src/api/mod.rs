@@ -18,6 +18,7 @@ mod openapi;
 mod proof;
 mod refresh;
 mod register;
+mod requester;
 mod reset;
 mod revocations;
 mod service;

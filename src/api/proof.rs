@@ -8,8 +8,9 @@ use super::{
 };
 use crate::{
     Doorward,
-    client::Client,
+    client::{Client, Requester},
     password::{Password, Verdict},
+    throttle::Try,
     user::{EmailKey, User},
 };
 
@@ -18,15 +19,37 @@ pub(super) async fn user_by_password(
     doorward: &Doorward,
     email: &EmailKey,
     password: Password,
-    client: Client,
+    requester: Requester,
 ) -> Result<Option<User>, Error> {
-    let paid = doorward.throttle().login(email, client, Instant::now())?;
-    let matched = match_user(doorward, email, password, client).await;
+    let paid = pay(doorward, email, requester).await?;
+    let matched = match_user(doorward, email, password, requester.network).await;
     // Only a wrong password is a failure of the caller's: a full queue or a lost database is ours.
-    if !matches!(matched, Ok(None)) {
-        paid.pay_back();
+    match &matched {
+        Ok(Some(_)) => paid.succeeded(),
+        Ok(None) => drop(paid),
+        Err(_) => paid.withdraw(),
     }
     matched
+}
+
+/// Pays for a try. Where the budget of the account is spent, a network that the owner has used keeps one of its own;
+/// whether the account exists makes no difference to what is done here.
+async fn pay<'a>(
+    doorward: &'a Doorward,
+    email: &EmailKey,
+    requester: Requester,
+) -> Result<Try<'a>, Error> {
+    let (throttle, now) = (doorward.throttle(), Instant::now());
+    let refused = match throttle.login(email, requester, now) {
+        Ok(paid) => return Ok(paid),
+        Err(refused) => refused,
+    };
+    if throttle.may_be_known(&refused, requester, now)
+        && doorward.store().known_networks(email).await?.contains(requester.network)
+    {
+        return Ok(throttle.login_from_known_network(email, requester, now)?);
+    }
+    Err(refused.into())
 }
 
 /// The field with the password that a user has; a user without one need not send any.
@@ -47,7 +70,7 @@ pub(super) async fn confirm(
     doorward: &Doorward,
     user: &User,
     password: Option<Password>,
-    client: Client,
+    requester: Requester,
 ) -> Result<User, Error> {
     // The token is good and stays so: only this action is refused.
     let refused = Error::Unauthorized(Challenge::InsufficientScope, None);
@@ -55,7 +78,7 @@ pub(super) async fn confirm(
         (None, _) => Some(user.clone()),
         (Some(_), None) => None,
         (Some(_), Some(password)) => {
-            user_by_password(doorward, &user.email.key(), password, client).await?
+            user_by_password(doorward, &user.email.key(), password, requester).await?
         }
     };
     confirmed.filter(|confirmed| confirmed.id == user.id).ok_or(refused)

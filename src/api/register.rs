@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::{Error, attend::Peer, body::Private, form::Form};
 use crate::{
     Doorward,
-    client::Client,
     password::Password,
     token::Token,
     user::{Email, Name, User},
@@ -22,10 +21,9 @@ pub(super) struct Registered {
 
 pub(super) async fn register(
     State(doorward): State<Doorward>,
-    Peer(origin): Peer,
+    Peer(origin, requester): Peer,
     mut form: Form,
 ) -> Result<Private<Registered>, Error> {
-    let client = Client::at(origin.address);
     let length = doorward.settings().password_length;
     let name = form.required("name", Name::parse);
     let email = form.required("email", Email::parse);
@@ -34,16 +32,17 @@ pub(super) async fn register(
     else {
         return Err(form.refuse());
     };
-    doorward.throttle().sign_up(client, Instant::now())?;
+    doorward.throttle().sign_up(requester, Instant::now())?;
     // Hashed before the address is looked at: a taken one is not told by the time it takes.
     let password_hash = match password {
-        Some(password) => Some(doorward.hasher().hash(password, client).await?),
+        Some(password) => Some(doorward.hasher().hash(password, requester.network).await?),
         None => None,
     };
     let now = doorward.now();
     let user = User::new(name, email, password_hash, now);
     let session = doorward.new_session(user.id, origin);
     doorward.store().add_user(&user, Some(&session)).await?;
+    doorward.throttle().clear_account(&user.email.key(), Instant::now());
     tracing::info!(user = %user.id, session = %session.id, "registered");
     let token = doorward.mint().issue(&session, now);
     Ok(Private(StatusCode::CREATED, Registered { id: user.id.to_string(), token }))

@@ -5,32 +5,32 @@ use std::time::Instant;
 use axum::extract::State;
 
 use super::{Challenge, Error, attend::Peer, body::Done, form::Form};
-use crate::{Doorward, client::Client, password::Password, reset::ResetCode, store::OldPassword};
+use crate::{Doorward, password::Password, reset::ResetCode, store::OldPassword};
 
 pub(super) async fn reset(
     State(doorward): State<Doorward>,
-    Peer(origin): Peer,
+    Peer(_, requester): Peer,
     mut form: Form,
 ) -> Result<Done, Error> {
-    let client = Client::at(origin.address);
     let length = doorward.settings().password_length;
     let code = form.required("code", |sent| Ok(ResetCode::tried(sent).digest()));
     let password = form.required("password", |sent| Password::parse(sent, length));
     let (Ok(code), Ok(password), Ok(())) = (code, password, form.no_misspelled()) else {
         return Err(form.refuse());
     };
-    doorward.throttle().reset(client, Instant::now())?;
+    doorward.throttle().reset(requester, Instant::now())?;
     // Wrong, expired and used codes look alike. No token was sent, so the challenge blames none.
     let refused = Error::Unauthorized(Challenge::NoCredentials, None);
     let Some(user) = doorward.store().user_by_reset_code(&code, doorward.now()).await? else {
-        tracing::info!(%client, "failed reset");
+        tracing::info!(client = %requester.network, "failed reset");
         return Err(refused);
     };
-    let hash = doorward.hasher().hash(password, client).await?;
+    let hash = doorward.hasher().hash(password, requester.network).await?;
     let (old, now) = (OldPassword::Forgotten(code), doorward.now());
     if !doorward.store().set_password(user.id, old, &hash, None, now).await? {
         return Err(refused);
     }
+    doorward.throttle().clear_account(&user.email.key(), Instant::now());
     tracing::info!(user = %user.id, "password reset");
     Ok(Done)
 }

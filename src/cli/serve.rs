@@ -96,8 +96,19 @@ impl Serve {
             () = doorward.sweep() => {}
             () = reload_at_hangup(hangup, &doorward, &read) => {}
         }
+        save_failures(&doorward).await;
         tracing::info!("stopped");
         Ok(())
+    }
+}
+
+/// So that a restart does not refill the budgets of accounts that are under attack.
+async fn save_failures(doorward: &Doorward) {
+    /// A database that does not answer must not hold up the stop.
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let saved = tokio::time::timeout(PATIENCE, doorward.save_failures()).await;
+    if !matches!(saved, Ok(Ok(()))) {
+        tracing::warn!("failed logins of the last second are not saved");
     }
 }
 

@@ -304,6 +304,74 @@ pub const KEYS: &[Key] = &[
         show: |s| s.password_threads.to_string(),
     },
     Key {
+        name: "throttle.account_failures",
+        help: "Failed logins in a row on one account, from everywhere",
+        allowed: "a number from 5 to 100",
+        secret: false,
+        set: |s, text| {
+            parse_in(text, 5..=100).map(|failures| s.throttle.account_failures = failures)
+        },
+        show: |s| s.throttle.account_failures.to_string(),
+    },
+    Key {
+        name: "throttle.account_recovery",
+        help: "After this time one failed login on an account is forgiven; a success forgives all",
+        allowed: "a duration from 10m to 30d, such as 1h or 1d",
+        secret: false,
+        set: |s, text| {
+            let range = Duration::from_secs(10 * 60)..=Duration::from_secs(30 * 24 * 60 * 60);
+            let recovery = parse_duration(text).filter(|recovery| range.contains(recovery))?;
+            s.throttle.account_recovery = recovery;
+            Some(())
+        },
+        show: |s| show_duration(s.throttle.account_recovery),
+    },
+    Key {
+        name: "throttle.account_failures_per_network",
+        help: "Failed logins on one account from one network; a network that its owner has used has as many again",
+        allowed: "a number from 3 to 100",
+        secret: false,
+        set: |s, text| {
+            let failures = parse_in(text, 3..=100)?;
+            s.throttle.account_failures_per_network = failures;
+            Some(())
+        },
+        show: |s| s.throttle.account_failures_per_network.to_string(),
+    },
+    Key {
+        name: "throttle.network_recovery",
+        help: "After this time one failed login on an account from one network is forgiven",
+        allowed: "a duration from 1m to 1d, such as 10m or 1h",
+        secret: false,
+        set: |s, text| {
+            let range = Duration::from_secs(60)..=Duration::from_secs(24 * 60 * 60);
+            let recovery = parse_duration(text).filter(|recovery| range.contains(recovery))?;
+            s.throttle.network_recovery = recovery;
+            Some(())
+        },
+        show: |s| show_duration(s.throttle.network_recovery),
+    },
+    Key {
+        name: "throttle.network_failures",
+        help: "Failures of one network on all accounts, wrong reset codes included; one is forgiven each second",
+        allowed: "a number from 10 to 100000",
+        secret: false,
+        set: |s, text| {
+            parse_in(text, 10..=100_000).map(|failures| s.throttle.network_failures = failures)
+        },
+        show: |s| s.throttle.network_failures.to_string(),
+    },
+    Key {
+        name: "throttle.network_sign_ups",
+        help: "Sign-ups of one network in an hour",
+        allowed: "a number from 1 to 100000",
+        secret: false,
+        set: |s, text| {
+            parse_in(text, 1..=100_000).map(|sign_ups| s.throttle.network_sign_ups = sign_ups)
+        },
+        show: |s| s.throttle.network_sign_ups.to_string(),
+    },
+    Key {
         name: "limits.body",
         help: "Bytes of a request's body at most",
         allowed: "a size from 1KiB to 16MiB, such as 65536 or 64KiB",

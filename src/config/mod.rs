@@ -32,6 +32,7 @@ use crate::{
     oauth_client::OAuthClients,
     password::{Cost, PasswordLength},
     store::PostgresOptions,
+    throttle::ThrottleSettings,
     token::{Algorithm, TokenTerms},
 };
 
@@ -64,6 +65,8 @@ pub struct Settings {
     pub password_cost: Cost,
     /// Threads that hash passwords.
     pub password_threads: NonZeroUsize,
+    /// How often somebody may try.
+    pub throttle: ThrottleSettings,
     /// Bytes of a request's body at most.
     pub body_limit: usize,
     /// Connections at most.
@@ -109,6 +112,7 @@ impl Default for Settings {
             password_length: PasswordLength { min: 8, max: 128 },
             password_cost: Cost::default(),
             password_threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            throttle: ThrottleSettings::default(),
             body_limit: 64 << 10,
             connections: 10_000,
             clients: OAuthClients::default(),

@@ -66,7 +66,10 @@ pub(super) async fn set_password(
 ) -> Result<bool, NotDone> {
     let hash = hash(doorward, password).await?;
     let (old, now) = (OldPassword::Overruled, doorward.now());
-    Ok(doorward.store().set_password(user.id, old, &hash, None, now).await?)
+    let is_set = doorward.store().set_password(user.id, old, &hash, None, now).await?;
+    // Whoever gets the new password must be able to use it, whatever others have tried.
+    doorward.forgive_failures(&user.email.key()).await?;
+    Ok(is_set)
 }
 
 /// Makes a reset code; none if the user is gone.

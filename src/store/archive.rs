@@ -7,6 +7,7 @@ use crate::{
     clock::Timestamp,
     reset::ResetDigest,
     session::{Session, SessionId, TokenId},
+    throttle::KnownNetworks,
     user::{EmailKey, User},
 };
 
@@ -17,6 +18,8 @@ pub struct UserRecord {
     pub user: User,
     /// Their reset code, and until when it can be used.
     pub reset_code: Option<(ResetDigest, Timestamp)>,
+    /// From where they have signed in.
+    pub known_networks: KnownNetworks,
 }
 
 /// How much there is.

@@ -3,6 +3,7 @@
 pub mod archive;
 mod changes;
 mod endings;
+mod login_failures;
 mod postgres;
 mod sqlite;
 
@@ -11,6 +12,7 @@ use async_trait::async_trait;
 pub use self::{
     changes::{Changes, Hearing, Stamp},
     endings::{Endings, Page},
+    login_failures::{LoginFailureStore, MAX_ACCOUNTS},
     postgres::{PostgresOptions, PostgresStore, PostgresUrl},
     sqlite::SqliteStore,
 };
@@ -25,8 +27,9 @@ use crate::{
 /// What the doors ask of a database. A method that changes something returns when the change is safe on disk and
 /// has been marked in [`Store::changes`].
 #[async_trait]
-pub trait Store: Send + Sync {
-    /// Adds a user together with their first session, if they are to have one: both or neither.
+pub trait Store: LoginFailureStore {
+    /// Adds a user together with their first session, if they are to have one: both or neither. The network of the
+    /// session is known from then on.
     async fn add_user(&self, user: &User, session: Option<&Session>) -> Result<(), Error>;
 
     /// The user with this id.
@@ -111,7 +114,8 @@ pub trait Store: Send + Sync {
     async fn delete_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error>;
 
     /// Adds a session for a user who has shown to know their password, and notes the login; false if the user is gone
-    /// or disabled, or has had another password since. Beyond [`MAX_SESSIONS`] their oldest ones end.
+    /// or disabled, or has had another password since. Beyond [`MAX_SESSIONS`] their oldest ones end. The network of the
+    /// session is known from then on.
     async fn add_session(&self, user: &User, session: &Session) -> Result<bool, Error>;
 
     /// A session and whose it is.

@@ -1,5 +1,3 @@
-use std::time::Instant;
-
 use axum::http::{HeaderMap, StatusCode};
 use doorward::password::Cost;
 use serde_json::json;
@@ -68,7 +66,7 @@ async fn too_many_failures_on_an_account_are_throttled_alike_whether_it_exists()
     let house = House::open_with(|s| s.password_cost = Cost { memory_kib: 8, passes: 1 }).await;
     house.register("Ada", "ada@example.com").await;
     for email in ["ada@example.com", "nobody@example.com"] {
-        let (mut refusals, began) = (0, Instant::now());
+        let mut refusals = 0;
         let throttled = loop {
             let answer = house.login(email, "wrong horse").await;
             if answer.status != StatusCode::NOT_FOUND {
@@ -76,15 +74,13 @@ async fn too_many_failures_on_an_account_are_throttled_alike_whether_it_exists()
             }
             refusals += 1;
         };
-        // One more for every 80 seconds that this takes on a slow machine.
-        let seconds = began.elapsed().as_secs();
-        assert!((255..=255 + seconds / 80).contains(&refusals), "{email}: {refusals}");
+        assert_eq!(refusals, 100, "{email}");
         assert_eq!(
             throttled.told(),
             (429, r#"{"message":"Too many attempts. Please try again later."}"#)
         );
         let wait: u64 = throttled.header("retry-after").unwrap().parse().unwrap();
-        assert!((80u64.saturating_sub(seconds + 1)..=80).contains(&wait), "{wait} after {seconds}");
+        assert!((80_000..=24 * 60 * 60).contains(&wait), "{wait}");
     }
     let answer = house.register("Bob", "bob@example.com").await;
     assert_eq!(house.guard("guard", &answer.token).await.status, StatusCode::OK);

@@ -17,5 +17,6 @@ mod reset;
 mod revocations;
 mod sessions;
 mod support;
+mod throttle;
 mod verified;
 mod well_known;

@@ -15,7 +15,6 @@ use crate::{
         only::Only,
         proof::{confirm, own_password},
     },
-    client::Client,
     policy::SignedIn,
     user::{Email, Name},
 };
@@ -23,10 +22,10 @@ use crate::{
 pub(in crate::api) async fn change(
     State(doorward): State<Doorward>,
     Only(caller): Only<SignedIn>,
-    Peer(origin): Peer,
+    Peer(_, requester): Peer,
     mut form: Form,
 ) -> Result<Private<Me>, Error> {
-    let (user, client) = (&caller.user, Client::at(origin.address));
+    let user = &caller.user;
     let name = form.optional("name", Name::parse);
     let email = form.optional("email", Email::parse);
     let password = match email {
@@ -39,8 +38,8 @@ pub(in crate::api) async fn change(
     };
     if email.is_some() {
         // The answer tells whether an address is taken, as that to a sign-up does: one budget for both.
-        doorward.throttle().sign_up(client, Instant::now())?;
-        confirm(&doorward, user, password, client).await?;
+        doorward.throttle().sign_up(requester, Instant::now())?;
+        confirm(&doorward, user, password, requester).await?;
     }
     let name = name.filter(|name| *name != user.name);
     let email = email.filter(|email| *email != user.email);

@@ -12,21 +12,20 @@ use crate::{
         only::Only,
         proof::{confirm, own_password},
     },
-    client::Client,
     policy::SignedIn,
 };
 
 pub(in crate::api) async fn delete(
     State(doorward): State<Doorward>,
     Only(caller): Only<SignedIn>,
-    Peer(origin): Peer,
+    Peer(_, requester): Peer,
     mut form: Form,
 ) -> Result<Done, Error> {
     let password = own_password(&mut form, "password", &caller.user);
     let (Ok(password), Ok(())) = (password, form.no_misspelled()) else {
         return Err(form.refuse());
     };
-    let user = confirm(&doorward, &caller.user, password, Client::at(origin.address)).await?;
+    let user = confirm(&doorward, &caller.user, password, requester).await?;
     doorward.store().delete_user(user.id, doorward.now()).await?;
     tracing::info!(user = %user.id, "deleted by themselves");
     Ok(Done)

@@ -12,7 +12,6 @@ use crate::{
         only::Only,
         proof::{confirm, own_password},
     },
-    client::Client,
     password::Password,
     policy::SignedIn,
     store::OldPassword,
@@ -21,18 +20,17 @@ use crate::{
 pub(in crate::api) async fn change(
     State(doorward): State<Doorward>,
     Only(caller): Only<SignedIn>,
-    Peer(origin): Peer,
+    Peer(_, requester): Peer,
     mut form: Form,
 ) -> Result<Done, Error> {
-    let client = Client::at(origin.address);
     let length = doorward.settings().password_length;
     let current = own_password(&mut form, "current", &caller.user);
     let new = form.required("new", |sent| Password::parse(sent, length));
     let (Ok(current), Ok(new), Ok(())) = (current, new, form.no_misspelled()) else {
         return Err(form.refuse());
     };
-    let user = confirm(&doorward, &caller.user, current, client).await?;
-    let hash = doorward.hasher().hash(new, client).await?;
+    let user = confirm(&doorward, &caller.user, current, requester).await?;
+    let hash = doorward.hasher().hash(new, requester.network).await?;
     let (old, kept) = (OldPassword::Known(user.password_version), Some(caller.session.id));
     // Another change was faster: what was sent as the current password no longer is.
     if !doorward.store().set_password(user.id, old, &hash, kept, doorward.now()).await? {

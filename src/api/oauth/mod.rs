@@ -14,8 +14,8 @@ use percent_encoding::percent_decode_str;
 use zeroize::Zeroizing;
 
 pub(super) use self::{introspect::introspect, revoke::revoke};
-use super::{Error, attend::client, form, only::credentials};
-use crate::{Doorward, client::Client};
+use super::{Error, form, only::credentials, requester::requester};
+use crate::Doorward;
 
 /// The name of a client that has shown to know its secret. There is no other way to come by one.
 pub(super) struct KnownClient(String);
@@ -26,9 +26,9 @@ impl FromRequestParts<Doorward> for KnownClient {
     async fn from_request_parts(parts: &mut Parts, doorward: &Doorward) -> Result<Self, Error> {
         let (name, secret) = name_and_secret(&parts.headers).ok_or(Error::UnknownClient)?;
         if !doorward.settings().clients.know(&name, &secret) {
-            let client = Client::at(client(parts, doorward));
-            doorward.throttle().wrong_secret(client, Instant::now())?;
-            tracing::info!(%client, "wrong secret");
+            let (_, requester) = requester(parts, doorward);
+            doorward.throttle().wrong_secret(requester, Instant::now())?;
+            tracing::info!(client = %requester.network, "wrong secret");
             return Err(Error::UnknownClient);
         }
         Ok(Self(name))

@@ -17,6 +17,7 @@ use crate::{
         Error,
         archive::{Archive, Batch, Size, UserRecord},
     },
+    throttle::KnownNetworks,
     user::EmailKey,
 };
 
@@ -73,12 +74,14 @@ impl Archive for PostgresStore {
     async fn take_in(&self, batch: Batch) -> Result<(), Error> {
         let decide = move |_, _: Option<&_>| {
             let mut plan = Plan::new(());
-            for UserRecord { user, reset_code } in &batch.users {
+            for UserRecord { user, reset_code, known_networks } in &batch.users {
                 let mut values = user_values(user);
                 let (digest, end) = reset_code.clone().unzip();
                 values.push(digest.map(|digest| digest.as_bytes().to_vec()).into());
                 values.push(end.into());
                 plan = plan.then(sql::TAKE_IN_USER, values);
+                let known = [user.id.into(), known_networks.to_text().into()];
+                plan = plan.then(sql::SET_KNOWN_NETWORKS, known);
             }
             for session in &batch.sessions {
                 plan = plan.then(sql::TAKE_IN_SESSION, session_values(session));
@@ -102,5 +105,6 @@ fn user_record(row: &Row) -> Result<UserRecord, Error> {
         }
         None => None,
     };
-    Ok(UserRecord { user: user(row, 0)?, reset_code })
+    let known_networks = KnownNetworks::from_store(column(row, sql::USER_COLUMNS + 2)?);
+    Ok(UserRecord { user: user(row, 0)?, reset_code, known_networks })
 }

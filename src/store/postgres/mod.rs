@@ -6,6 +6,7 @@ mod connection;
 mod engine;
 mod keys;
 mod line;
+mod login_failures;
 mod migrations;
 mod statements;
 mod tail;
@@ -33,10 +34,12 @@ use self::{
 pub use self::{engine::PostgresOptions, url::PostgresUrl};
 use super::{Changes, Endings, Error, MAX_SESSIONS, OldPassword, Store};
 use crate::{
+    client::Client,
     clock::Timestamp,
     password::PasswordHash,
     reset::ResetDigest,
     session::{Origin, Session, SessionId, TokenId},
+    throttle::KnownNetworks,
     user::{Email, EmailKey, Name, PasswordVersion, Role, Roles, User, UserId},
 };
 
@@ -121,6 +124,7 @@ async fn begin(engine: &Engine, db: &connection::Connection) -> Result<SystemTim
 struct Locked {
     user: User,
     reset_code: Option<(Vec<u8>, Timestamp)>,
+    known_networks: KnownNetworks,
 }
 
 impl Locked {
@@ -128,7 +132,8 @@ impl Locked {
         let digest: Option<Vec<u8>> = column(row, sql::USER_COLUMNS)?;
         let expires_at = column::<Option<i64>>(row, sql::USER_COLUMNS + 1)?;
         let reset_code = digest.zip(expires_at.map(Timestamp::from_millis));
-        Ok(Self { user: user(row, 0)?, reset_code })
+        let known_networks = KnownNetworks::from_store(column(row, sql::USER_COLUMNS + 2)?);
+        Ok(Self { user: user(row, 0)?, reset_code, known_networks })
     }
 
     /// Whether the old password is as whoever sets a new one expects.
@@ -148,11 +153,14 @@ impl Locked {
 impl Store for PostgresStore {
     async fn add_user(&self, user: &User, session: Option<&Session>) -> Result<(), Error> {
         let id = user.id;
-        let (user, session) = (user_values(user), session.map(session_values));
+        let (user, session) = (user_values(user), session.cloned());
         let decide = move |_, _: Option<&_>| {
             let plan = Plan::new(()).then(sql::ADD_USER, user.clone());
-            match session.clone() {
-                Some(session) => plan.then(sql::ADD_SESSION, session),
+            match &session {
+                Some(session) => {
+                    let plan = plan.then(sql::ADD_SESSION, session_values(session));
+                    note_network(plan, &KnownNetworks::default(), session)
+                }
                 None => plan,
             }
         };
@@ -164,9 +172,7 @@ impl Store for PostgresStore {
     }
 
     async fn user_by_email(&self, email: &EmailKey) -> Result<Option<User>, Error> {
-        // PostgreSQL has no text with NUL in it, and no key is empty.
-        let key = if email.as_str().contains('\0') { "" } else { email.as_str() };
-        self.read_user(sql::USER_BY_EMAIL, [key.into()]).await
+        self.read_user(sql::USER_BY_EMAIL, [email_value(email)]).await
     }
 
     async fn user_by_reset_code(
@@ -315,17 +321,18 @@ impl Store for PostgresStore {
 
     async fn add_session(&self, user: &User, session: &Session) -> Result<bool, Error> {
         let (id, version, began) = (user.id, user.password_version, session.created_at);
-        let session = session_values(session);
-        self.change(id, false, move |change, Locked { user, .. }| {
+        let session = session.clone();
+        self.change(id, false, move |change, Locked { user, known_networks, .. }| {
             let may_sign_in = !user.disabled && user.password_version == version;
             let kept = limit_of(MAX_SESSIONS - 1);
             may_sign_in.then(|| {
                 let oldest = [id.into(), kept.clone(), change.into(), began.into()];
-                Plan::new(true)
+                let plan = Plan::new(true)
                     .then(sql::NOTE_ENDINGS_OF_OLDEST, oldest)
                     .then(sql::END_OLDEST_SESSIONS, [id.into(), kept])
-                    .then(sql::ADD_SESSION, session.clone())
-                    .then(sql::SET_LAST_LOGIN, [id.into(), began.into()])
+                    .then(sql::ADD_SESSION, session_values(&session))
+                    .then(sql::SET_LAST_LOGIN, [id.into(), began.into()]);
+                note_network(plan, known_networks, &session)
             })
         })
         .await
@@ -449,6 +456,25 @@ fn end_sessions<T: Send + 'static>(
     let keep: Value = keep.map_or(Uuid::nil(), SessionId::uuid).into();
     plan.then(sql::NOTE_ENDINGS, [user.into(), keep.clone(), change.into(), now.into()])
         .then(sql::END_SESSIONS, [user.into(), keep])
+}
+
+/// Notes from where a user signs in, if that is news.
+fn note_network<T: Send + 'static>(
+    plan: Plan<T>,
+    known: &KnownNetworks,
+    session: &Session,
+) -> Plan<T> {
+    let mut known = known.clone();
+    if known.note(Client::at(session.origin.address), session.created_at) {
+        plan.then(sql::SET_KNOWN_NETWORKS, [session.user_id.into(), known.to_text().into()])
+    } else {
+        plan
+    }
+}
+
+/// PostgreSQL has no text with NUL in it, and no key is empty.
+fn email_value(email: &EmailKey) -> Value {
+    if email.as_str().contains('\0') { "" } else { email.as_str() }.into()
 }
 
 fn user_values(user: &User) -> Vec<Value> {

@@ -72,7 +72,8 @@ statements! {
          WHERE u.reset_digest = $1 AND u.reset_expires_at > $2 AND NOT u.disabled"
     );
     LOCK_USER = concat!(
-        "SELECT ", user!(), ", u.reset_digest, u.reset_expires_at FROM users u WHERE u.id = $1 FOR UPDATE"
+        "SELECT ", user!(), ", u.reset_digest, u.reset_expires_at, u.known_networks FROM users u WHERE u.id = $1 \
+         FOR UPDATE"
     );
     USERS = concat!(
         "SELECT ", user!(), " FROM users u WHERE u.email_key > $1 ORDER BY u.email_key LIMIT $2"
@@ -136,12 +137,33 @@ statements! {
     SWEEP_SESSIONS =
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 LIMIT $2)";
 
+    ACCOUNT_SECRET = "SELECT secret FROM account_secrets WHERE id = 1";
+    KEEP_ACCOUNT_SECRET =
+        "INSERT INTO account_secrets (id, secret) VALUES (1, $1) ON CONFLICT (id) DO NOTHING";
+    /// Kept for a while, so that other instances hear of it.
+    CLEAR_FAILURES =
+        "UPDATE login_failures SET recovered_at = $2, changed_at = CURRENT_TIMESTAMP WHERE account = $1";
+    ADD_FAILURES =
+        "INSERT INTO login_failures (account, recovered_at, changed_at) VALUES ($1, $2, CURRENT_TIMESTAMP) \
+         ON CONFLICT (account) DO UPDATE SET changed_at = CURRENT_TIMESTAMP, recovered_at = $4 + \
+         CASE WHEN login_failures.recovered_at > $3 THEN login_failures.recovered_at ELSE $3 END";
+    ALL_FAILURES =
+        "SELECT account, recovered_at FROM login_failures ORDER BY recovered_at DESC LIMIT 100000";
+    RECENT_FAILURES =
+        "SELECT account, recovered_at FROM login_failures \
+         WHERE changed_at >= CURRENT_TIMESTAMP - INTERVAL '10 seconds'";
+    FORGET_FAILURES =
+        "DELETE FROM login_failures WHERE account IN (SELECT account FROM login_failures WHERE recovered_at <= $1 \
+         AND changed_at < CURRENT_TIMESTAMP - INTERVAL '10 minutes' LIMIT $2)";
+    KNOWN_NETWORKS = "SELECT known_networks FROM users WHERE email_key = $1";
+    SET_KNOWN_NETWORKS = "UPDATE users SET known_networks = $2 WHERE id = $1";
+
     SIZE = "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM sessions)";
     MOVES = "SELECT id FROM moves";
     BEGIN_MOVE = "INSERT INTO moves (id) VALUES (1) ON CONFLICT (id) DO NOTHING";
     END_MOVE = "DELETE FROM moves";
     USER_RECORDS = concat!(
-        "SELECT ", user!(), ", u.reset_digest, u.reset_expires_at FROM users u WHERE u.email_key > $1 \
+        "SELECT ", user!(), ", u.reset_digest, u.reset_expires_at, u.known_networks FROM users u WHERE u.email_key > $1 \
          ORDER BY u.email_key LIMIT $2"
     );
     SESSION_RECORDS = concat!("SELECT ", session!(), " FROM sessions s WHERE s.id > $1 ORDER BY s.id LIMIT $2");

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use rusqlite::{Row, params};
 
 use super::{
-    SESSION, SqliteStore, USER, endings::end, insert_user, limit_of, parsed, session, timestamp,
-    user,
+    SESSION, SqliteStore, USER, endings::end, insert_user, limit_of,
+    login_failures::set_known_networks, parsed, session, timestamp, user,
 };
 use crate::{
     clock::Timestamp,
@@ -15,6 +15,7 @@ use crate::{
         Error,
         archive::{Archive, Batch, Size, UserRecord},
     },
+    throttle::KnownNetworks,
     user::EmailKey,
 };
 
@@ -46,7 +47,7 @@ impl Archive for SqliteStore {
         self.engine
             .read(move |db| {
                 db.prepare_cached(&format!(
-                    "SELECT {USER}, c.digest, c.expires_at FROM users u
+                    "SELECT {USER}, c.digest, c.expires_at, u.known_networks FROM users u
                      LEFT JOIN reset_codes c ON c.user_id = u.id
                      WHERE u.email_key > ?1 ORDER BY u.email_key LIMIT ?2"
                 ))?
@@ -123,7 +124,7 @@ impl Archive for SqliteStore {
 
 fn take_in_user(
     db: &rusqlite::Connection,
-    UserRecord { user, reset_code }: &UserRecord,
+    UserRecord { user, reset_code, known_networks }: &UserRecord,
 ) -> rusqlite::Result<()> {
     insert_user(db, user)?;
     if let Some((digest, end)) = reset_code {
@@ -133,7 +134,7 @@ fn take_in_user(
         )?
         .execute(params![user.id.to_string(), digest.as_bytes(), end.millis()])?;
     }
-    Ok(())
+    set_known_networks(db, user.id, known_networks)
 }
 
 fn take_in_session(db: &rusqlite::Connection, session: &Session) -> rusqlite::Result<()> {
@@ -161,5 +162,6 @@ fn user_record(row: &Row<'_>) -> rusqlite::Result<UserRecord> {
         Some(digest) => Some((ResetDigest::from_store(digest), timestamp(row, USER_COLUMNS + 1)?)),
         None => None,
     };
-    Ok(UserRecord { user: user(row, 0)?, reset_code })
+    let known_networks = KnownNetworks::from_store(row.get_ref(USER_COLUMNS + 2)?.as_str()?);
+    Ok(UserRecord { user: user(row, 0)?, reset_code, known_networks })
 }

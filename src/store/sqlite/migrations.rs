@@ -9,6 +9,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/sqlite/0003_endings.sql"),
     include_str!("../../../migrations/sqlite/0004_moves.sql"),
     include_str!("../../../migrations/sqlite/0005_verified_email.sql"),
+    include_str!("../../../migrations/sqlite/0006_login_failures.sql"),
 ];
 
 /// Why the schema could not be brought up to date.

@@ -4,6 +4,7 @@ mod archive;
 mod email;
 mod endings;
 mod engine;
+mod login_failures;
 mod migrations;
 
 use std::{path::Path, str::FromStr};
@@ -13,7 +14,7 @@ use rusqlite::{
     Connection, Error::FromSqlConversionFailure, OptionalExtension, Row, ToSql, params, types::Type,
 };
 
-use self::{endings::end, engine::Engine};
+use self::{endings::end, engine::Engine, login_failures::note_network};
 use super::{Changes, Endings, Error, MAX_SESSIONS, OldPassword, Store};
 use crate::{
     clock::Timestamp,
@@ -53,6 +54,7 @@ impl Store for SqliteStore {
                 insert_user(db, &user)?;
                 if let Some(session) = session {
                     insert_session(db, &user, &session)?;
+                    note_network(db, &session)?;
                 }
                 Ok(())
             })
@@ -254,6 +256,7 @@ impl Store for SqliteStore {
                 let added = insert_session(db, &user, &session)?;
                 if added {
                     end_oldest_sessions(db, &session)?;
+                    note_network(db, &session)?;
                     db.prepare_cached("UPDATE users SET last_login_at = ?2 WHERE id = ?1")?
                         .execute(params![user.id.to_string(), session.created_at.millis()])?;
                 }
