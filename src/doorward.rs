@@ -317,7 +317,8 @@ impl Doorward {
             tokio::time::sleep(EVERY).await;
             let outcome = match self.save_failures().await {
                 Ok(()) if heard.elapsed() > SHORT => self.load_failures().await,
-                outcome => outcome,
+                Ok(()) => self.hear_failures().await,
+                Err(error) => Err(error),
             };
             match &outcome {
                 Ok(()) => heard = Instant::now(),
@@ -330,8 +331,8 @@ impl Doorward {
         }
     }
 
-    /// Saves failed logins, so that they count after a restart, and counts those that other instances have saved lately.
-    /// Whoever polls [`Self::sweep`] need not call this except at the end.
+    /// Saves failed logins, so that they count after a restart and on other instances. Whoever polls [`Self::sweep`] need
+    /// not call this except at the end.
     ///
     /// # Errors
     /// If the database does not do it. What was not saved is kept for the next call.
@@ -344,6 +345,11 @@ impl Doorward {
             let count = changes.len();
             unsaved.saved(count);
         }
+        Ok(())
+    }
+
+    /// Counts what other instances have saved lately.
+    async fn hear_failures(&self) -> Result<(), store::Error> {
         let stored = self.store().recent_failures().await?;
         self.throttle().merge(&stored, Instant::now(), self.now());
         Ok(())

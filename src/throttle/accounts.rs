@@ -114,6 +114,9 @@ impl Accounts {
     /// Accounts kept at most. Beyond it those that recover first are forgotten.
     pub(super) const MAX_ACCOUNTS: usize = 100_000;
 
+    /// The clocks of instances may differ by this much without costing anybody a try.
+    const CLOCKS_APART: Duration = Duration::from_secs(1);
+
     pub(super) fn new(burst: u32, recovery: Duration, secret: &AccountSecret) -> Self {
         let secret = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
         Self { burst, recovery, secret, table: Mutex::default() }
@@ -135,13 +138,14 @@ impl Accounts {
         let fresh = Account { recovered_at: now, under_way: 0 };
         let entry = table.accounts.entry(account).or_insert(fresh);
         let spent = entry.recovered_at.saturating_duration_since(now);
-        let budget = self.recovery * self.burst;
+        let budget = self.recovery * self.burst + Self::CLOCKS_APART;
         let needed = |under_way: u32| spent + self.recovery * (under_way + 1);
         if needed(entry.under_way) <= budget {
             entry.under_way += 1;
             return Ok(());
         }
         // Those that are under way end in a moment, and may well succeed.
+        let budget = self.recovery * self.burst;
         Err(needed(0).saturating_sub(budget).max(Duration::from_secs(1)))
     }
 

@@ -9,7 +9,7 @@ use doorward::{
     control::{Order, Secret, Who},
     password::Cost,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Answer, House, NOT_FOUND};
 
@@ -30,7 +30,7 @@ async fn login_from(house: &House, address: &str, email: &str, password: &str) -
     send_from(house, address, "/api/auth/login", body).await
 }
 
-async fn send_from(house: &House, address: &str, path: &str, body: serde_json::Value) -> Answer {
+async fn send_from(house: &House, address: &str, path: &str, body: Value) -> Answer {
     let request = Request::post(path)
         .header(header::CONTENT_TYPE, "application/json")
         .header("x-forwarded-for", address);
@@ -108,6 +108,17 @@ async fn a_network_that_the_owner_has_used_has_a_bounded_budget_too() {
     assert_eq!(guesses(&house, ["203.0.113.7".to_owned()].into_iter(), ADA).await, 20);
     let answer = login_from(&house, "203.0.113.7", ADA, PASSWORD).await;
     assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test]
+async fn the_networks_that_are_kept_are_exported() {
+    let house = open(|_| {}).await;
+    register_from(&house, "203.0.113.7", ADA).await;
+    let answer = login_from(&house, "2001:db8::7", ADA, PASSWORD).await;
+    let token = answer.json()["token"].as_str().unwrap().to_owned();
+    let exported = house.ask_as(&token, "GET", "/api/me/export", Value::Null).await.json();
+    let noted = |address: &str| json!({"address": address, "notedAt": "2027-01-15T08:00:00.000Z"});
+    assert_eq!(exported["knownNetworks"], json!([noted("2001:db8::"), noted("203.0.113.7")]));
 }
 
 #[tokio::test]

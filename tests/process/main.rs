@@ -16,3 +16,4 @@ mod postgres;
 mod start;
 mod stop;
 mod support;
+mod throttle;

@@ -16,9 +16,19 @@ use crate::{
 };
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(in crate::api) struct Exported {
     user: Record,
     sessions: Vec<Listed>,
+    known_networks: Vec<KnownNetwork>,
+}
+
+/// A network that keeps a budget of failed logins of its own.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KnownNetwork {
+    address: String,
+    noted_at: String,
 }
 
 #[derive(Serialize)]
@@ -41,5 +51,13 @@ pub(in crate::api) async fn export(
         last_login_at: caller.user.last_login_at.map(|at| at.to_string()),
     };
     let sessions = sessions_of(&doorward, &caller).await?;
-    Ok(Private(StatusCode::OK, Exported { user, sessions }))
+    let known = doorward.store().known_networks(&caller.user.email.key()).await?;
+    let known_networks = known.iter().map(|(network, at)| KnownNetwork {
+        address: network.to_string(),
+        noted_at: at.to_string(),
+    });
+    Ok(Private(
+        StatusCode::OK,
+        Exported { user, sessions, known_networks: known_networks.collect() },
+    ))
 }

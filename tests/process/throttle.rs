@@ -1,0 +1,119 @@
+//! Guessing and locking out, against the real binary behind a proxy that tells clients' addresses.
+
+use std::{thread, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{
+    instances::{homes, start},
+    support::{Home, PASSWORD, Server, eventually},
+};
+
+const ADA: &str = "ada@example.com";
+
+/// A client behind a trusted proxy on this machine.
+struct Network<'a> {
+    server: &'a Server,
+    address: String,
+}
+
+impl Network<'_> {
+    /// The status that a request gets which the proxy passes on.
+    fn post(&self, path: &str, body: &Value) -> u16 {
+        let request = ureq::post(format!("http://{}{path}", self.server.address))
+            .config()
+            .http_status_as_error(false)
+            .proxy(None)
+            .build()
+            .header("X-Forwarded-For", &self.address)
+            .header("Content-Type", "application/json");
+        request.send(body.to_string()).unwrap().status().as_u16()
+    }
+
+    fn login(&self, password: &str) -> u16 {
+        self.post("/api/auth/login", &json!({"email": ADA, "password": password}))
+    }
+
+    fn register(&self) {
+        let body = json!({"name": "Ada", "email": ADA, "password": PASSWORD});
+        assert_eq!(self.post("/api/user", &body), 201);
+    }
+}
+
+fn network(server: &Server, address: impl Into<String>) -> Network<'_> {
+    Network { server, address: address.into() }
+}
+
+/// Guesses from ever new networks until the account refuses a fresh one; tells how many guesses were looked at.
+fn spend(server: &Server) -> usize {
+    let mut made = 0;
+    for number in 0..1000 {
+        let from = network(server, format!("198.51.100.{number}"));
+        let before = made;
+        while from.login("wrong horse") == 404 {
+            made += 1;
+        }
+        if made == before {
+            return made;
+        }
+    }
+    panic!("{made} guesses and no end");
+}
+
+#[test]
+fn a_restart_does_not_refill_the_budget_of_an_account() {
+    let home = Home::new();
+    let server = home.start();
+    network(&server, "203.0.113.7").register();
+    assert_eq!(spend(&server), 100);
+    server.stop();
+
+    let server = home.start();
+    assert_eq!(spend(&server), 0);
+    assert_eq!(network(&server, "203.0.113.8").login(PASSWORD), 429, "a new network");
+    assert_eq!(network(&server, "203.0.113.7").login(PASSWORD), 200, "a known network");
+    assert_eq!(network(&server, "203.0.113.8").login(PASSWORD), 200, "the success forgives");
+    server.stop();
+
+    let server = home.start();
+    assert_eq!(spend(&server), 100, "the success is stored");
+}
+
+#[test]
+fn instances_share_the_budget_of_an_account() {
+    let Some((homes, url)) = homes(2) else { return };
+    let (here, there) = (start(&homes[0], &url), start(&homes[1], &url));
+    network(&here, "203.0.113.7").register();
+    assert_eq!(spend(&here), 100);
+    // Fewer tries than the budget holds, each from a network of its own: nothing but what was heard refuses one.
+    let heard = (0..90).any(|number| {
+        thread::sleep(Duration::from_millis(300));
+        network(&there, format!("192.0.2.{number}")).login("wrong horse") == 429
+    });
+    assert!(heard, "the other instance has heard of the failures");
+    assert_eq!(network(&there, "203.0.113.7").login(PASSWORD), 200, "a known network");
+    eventually("the first instance has heard of the success", || {
+        network(&here, "203.0.113.8").login("wrong horse") == 404
+    });
+}
+
+#[test]
+fn a_proxy_that_hides_its_clients_is_told_of_once() {
+    let home = Home::new();
+    let server = home.start_with(&["--public-url", "https://auth.example.com"]);
+    for number in 0..3 {
+        server.client.register_quickly(&format!("user{number}@example.com"));
+    }
+    let said = server.stop().stderr;
+    assert_eq!(said.matches("carry no forwarded address although public_url is set").count(), 1);
+
+    let server = home.start_with(&["--trusted-proxies", "192.0.2.1"]);
+    for _ in 0..3 {
+        network(&server, "203.0.113.7").login(PASSWORD);
+    }
+    let said = server.stop().stderr;
+    let warning = said.lines().filter(|line| line.contains("outside trusted_proxies"));
+    let warning: Vec<_> = warning.collect();
+    assert_eq!(warning.len(), 1, "{said}");
+    assert!(warning[0].contains("127.0.0.1"), "{}", warning[0]);
+}
