@@ -23,7 +23,7 @@ use crate::{
     policy::Designated,
     session::{Origin, Session},
     store::{self, PostgresStore, SqliteStore, Store},
-    throttle::{AccountSecret, Throttle},
+    throttle::{AccountChange, AccountSecret, Throttle},
     token::TokenMint,
     user::{EmailKey, UserId},
 };
@@ -149,7 +149,11 @@ impl Doorward {
         if purpose == Purpose::Serve {
             settings.guards.log_warnings();
         }
-        let secret = store.account_secret().await.map_err(in_store)?;
+        // A command throttles nobody.
+        let secret = match purpose {
+            Purpose::Serve => store.account_secret().await.map_err(in_store)?,
+            Purpose::Command => AccountSecret::random(),
+        };
         let doorward = Self::assemble(settings, folder, store, keys, &secret, clock)?;
         if purpose == Purpose::Serve {
             let loaded = doorward.load_failures().await;
@@ -357,8 +361,10 @@ impl Doorward {
 
     /// Forgives the failed logins on an account, also where no server runs.
     pub(crate) async fn forgive_failures(&self, email: &EmailKey) -> Result<(), store::Error> {
+        self.throttle().clear_account(email, Instant::now());
+        let account = self.store().account_secret().await?.account(email);
+        let cleared = AccountChange { account, cleared: true, failures: 0 };
         let recovery = self.settings().throttle.account_recovery;
-        let cleared = self.throttle().clear_account(email, Instant::now());
         self.store().save_failures(&[cleared], recovery, self.now()).await
     }
 

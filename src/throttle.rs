@@ -182,12 +182,9 @@ impl Throttle {
             && self.look_ups.pay((), requester.network, now).is_ok()
     }
 
-    /// Somebody has shown to own the account in another way than by a login: earlier failures no longer count. Returns
-    /// what there is to save, for whoever does not wait for that.
-    pub fn clear_account(&self, email: &EmailKey, now: Instant) -> AccountChange {
-        let account = self.accounts.key_of(email);
-        self.accounts.clear(account, now);
-        AccountChange { account, cleared: true, failures: 0 }
+    /// Somebody has shown to own the account in another way than by a login: earlier failures no longer count.
+    pub fn clear_account(&self, email: &EmailKey, now: Instant) {
+        self.accounts.clear(self.accounts.key_of(email), now);
     }
 
     /// Pays for a reset code that may be wrong, from the network's budget of failures.

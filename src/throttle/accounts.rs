@@ -47,6 +47,15 @@ impl AccountSecret {
         Self(bytes)
     }
 
+    /// What stands for an address.
+    pub fn account(&self, email: &EmailKey) -> AccountKey {
+        key_of(&self.to_key(), email)
+    }
+
+    fn to_key(&self) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, &self.0)
+    }
+
     /// For the store.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -62,6 +71,13 @@ impl fmt::Debug for AccountSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AccountSecret(…)")
     }
+}
+
+fn key_of(secret: &hmac::Key, email: &EmailKey) -> AccountKey {
+    let tag = hmac::sign(secret, email.as_str().as_bytes());
+    let mut key = AccountKey([0; 16]);
+    key.0.copy_from_slice(&tag.as_ref()[..16]);
+    key
 }
 
 /// What happened to an account since it was last saved: a success, if any, and failures after it.
@@ -118,15 +134,11 @@ impl Accounts {
     const CLOCKS_APART: Duration = Duration::from_secs(1);
 
     pub(super) fn new(burst: u32, recovery: Duration, secret: &AccountSecret) -> Self {
-        let secret = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-        Self { burst, recovery, secret, table: Mutex::default() }
+        Self { burst, recovery, secret: secret.to_key(), table: Mutex::default() }
     }
 
     pub(super) fn key_of(&self, email: &EmailKey) -> AccountKey {
-        let tag = hmac::sign(&self.secret, email.as_str().as_bytes());
-        let mut key = AccountKey([0; 16]);
-        key.0.copy_from_slice(&tag.as_ref()[..16]);
-        key
+        key_of(&self.secret, email)
     }
 
     /// Pays for a login that may fail, or tells how long to wait.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::support::{Finished, Home, PASSWORD, Server, eventually, refused, told};
 
 /// Runs a command with this on its standard input.
-fn with_input(home: &Home, arguments: &[&str], input: &str) -> Finished {
+pub fn with_input(home: &Home, arguments: &[&str], input: &str) -> Finished {
     let mut command = home.command();
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();

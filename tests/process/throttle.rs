@@ -5,6 +5,7 @@ use std::{thread, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
+    accounts::with_input,
     instances::{homes, start},
     support::{Home, PASSWORD, Server, eventually},
 };
@@ -77,6 +78,19 @@ fn a_restart_does_not_refill_the_budget_of_an_account() {
 
     let server = home.start();
     assert_eq!(spend(&server), 100, "the success is stored");
+}
+
+#[test]
+fn a_password_that_the_operator_sets_while_nothing_runs_can_be_used() {
+    let home = Home::new();
+    let server = home.start();
+    network(&server, "203.0.113.7").register();
+    assert_eq!(spend(&server), 100);
+    server.stop();
+    let set = with_input(&home, &["user", "set-password", ADA], "another horse");
+    assert!(set.status.success(), "{set:?}");
+    let server = home.start();
+    assert_eq!(network(&server, "203.0.113.8").login("another horse"), 200);
 }
 
 #[test]
