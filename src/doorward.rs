@@ -19,7 +19,7 @@ use crate::{
     guard::{DecisionId, GuardSet, Refusal, Refusals},
     keys::{self, KeyFile, Keys},
     migrate::Place,
-    password::Hasher,
+    password::{Hasher, HasherError},
     policy::Designated,
     session::{Origin, Session},
     store::{self, PostgresStore, SqliteStore, Store},
@@ -73,9 +73,9 @@ pub enum OpenError {
     /// Everything was to be moved there, and is not all there.
     #[error("{0}: a move to this database was cut short: run the same `doorward migrate` again")]
     Unfinished(DatabaseUrl),
-    /// The cost of a password hash.
-    #[error("password.memory_kib and password.passes: {0}")]
-    Cost(argon2::Error),
+    /// Passwords cannot be hashed.
+    #[error(transparent)]
+    Hasher(#[from] HasherError),
 }
 
 /// What may be done on opening that cannot be undone.
@@ -178,7 +178,7 @@ impl Doorward {
         let inner = Inner {
             callers: Callers::new(Arc::clone(keys.mint()), Arc::clone(&store)),
             feed: Feed::new(Arc::clone(keys.mint()), Arc::clone(&store), clock.clone()),
-            hasher: hasher.map_err(OpenError::Cost)?,
+            hasher: hasher?,
             throttle: Throttle::new(&settings.throttle, secret),
             proxy_warnings: ProxyWarnings::default(),
             designated: Designated::new(&settings.designated_name),

@@ -1,10 +1,17 @@
 //! Argon2 as it is computed: by the fastest code that the CPU can run, in memory that is kept from one hash to the next.
+//! The feature `argon2-rust`, on by default, selects the crate of that name; without it RustCrypto computes.
+
+#[cfg(feature = "argon2-rust")]
+mod argon2_rust;
+#[cfg(not(feature = "argon2-rust"))]
+mod rustcrypto;
 
 use argon2::{Algorithm, Params, Version};
-use argon2_rust::{
-    Argon2, Error, Hasher,
-    params::{Memory, TagLen},
-};
+
+#[cfg(feature = "argon2-rust")]
+use self::argon2_rust::Memory;
+#[cfg(not(feature = "argon2-rust"))]
+use self::rustcrypto::Memory;
 
 /// Which Argon2, and at what cost.
 #[derive(Clone)]
@@ -19,25 +26,6 @@ impl Recipe {
     pub(super) fn argon2id(params: Params) -> Self {
         Self { algorithm: Algorithm::Argon2id, version: Version::V0x13, params }
     }
-
-    fn read(&self, output: &[u8]) -> Result<Argon2, Error> {
-        let params = argon2_rust::Params::builder()
-            .memory(Memory::kib(self.params.m_cost().into()))
-            .passes(self.params.t_cost())
-            .lanes(self.params.p_cost())
-            .tag_len(TagLen::bytes(output.len() as u64))
-            .build()?;
-        let algorithm = match self.algorithm {
-            Algorithm::Argon2d => argon2_rust::Algorithm::Argon2d,
-            Algorithm::Argon2i => argon2_rust::Algorithm::Argon2i,
-            Algorithm::Argon2id => argon2_rust::Algorithm::Argon2id,
-        };
-        let version = match self.version {
-            Version::V0x10 => argon2_rust::Version::V0x10,
-            Version::V0x13 => argon2_rust::Version::V0x13,
-        };
-        Ok(Argon2::new(algorithm, version, params))
-    }
 }
 
 /// Why there is no hash.
@@ -49,21 +37,16 @@ pub(super) enum NoHash {
     NotAllowed,
 }
 
-impl From<Error> for NoHash {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::MemoryAllocationError => Self::NoMemory,
-            _ => Self::NotAllowed,
-        }
-    }
-}
+/// The kernel computes another hash than Argon2 is defined to give.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct WrongAnswer;
 
 /// Computes one hash after the other. Holds no memory before the first: fresh pages cost a fifth of a hash.
 #[derive(Default)]
-pub(super) struct Kernel(Option<Hasher>);
+pub(super) struct Kernel(Memory);
 
 impl Kernel {
-    /// Fills `output` with the hash of a password.
+    /// Fills `output` with the hash of a password, and leaves no copy of the password behind.
     pub(super) fn hash(
         &mut self,
         recipe: &Recipe,
@@ -71,10 +54,44 @@ impl Kernel {
         salt: &[u8],
         output: &mut [u8],
     ) -> Result<(), NoHash> {
-        let argon2 = recipe.read(output)?;
-        let hasher = self.0.get_or_insert_with(|| argon2.hasher());
-        hasher.set_argon2(argon2);
-        Ok(hasher.hash_into(password, salt, output)?)
+        self.0.hash(recipe, password, salt, output)?;
+        self.overwrite(recipe, password.len(), salt, output.len());
+        Ok(())
+    }
+
+    /// Argon2 begins with BLAKE2b of the password, whose buffers stay on the stack. The cheapest hash of as many zeros
+    /// goes the same way and overwrites them. Wiping all memory of a hash would cost a tenth of it and protect no more:
+    /// what lies there is as good as the hash itself.
+    fn overwrite(&mut self, recipe: &Recipe, password: usize, salt: &[u8], output: usize) {
+        let Ok(params) = Params::new(Params::MIN_M_COST, 1, 1, None) else { return };
+        let recipe = Recipe { params, ..*recipe };
+        let mut overwritten = vec![0; output];
+        let _ = self.0.hash(&recipe, &vec![0; password], salt, &mut overwritten);
+    }
+
+    /// Compares a hash with the known one, on the code path that this CPU selects.
+    pub(super) fn self_test() -> Result<(), WrongAnswer> {
+        let mut memory = Memory::default();
+        test(|recipe, password, salt, output| memory.hash(recipe, password, salt, output))
+    }
+}
+
+/// From the tests of the reference implementation: 256 KiB and 2 passes, so that it takes a fraction of a millisecond.
+fn test(
+    hash: impl FnOnce(&Recipe, &[u8], &[u8], &mut [u8]) -> Result<(), NoHash>,
+) -> Result<(), WrongAnswer> {
+    const KNOWN: [u8; 32] = [
+        0x9d, 0xfe, 0xb9, 0x10, 0xe8, 0x0b, 0xad, 0x03, 0x11, 0xfe, 0xe2, 0x0f, 0x9c, 0x0e, 0x2b,
+        0x12, 0xc1, 0x79, 0x87, 0xb4, 0xca, 0xc9, 0x0c, 0x2e, 0xf5, 0x4d, 0x5b, 0x30, 0x21, 0xc6,
+        0x8b, 0xfe,
+    ];
+    let params = Params::new(256, 2, 1, None).map_err(|_| WrongAnswer)?;
+    let mut output = [0; 32];
+    match hash(&Recipe::argon2id(params), b"password", b"somesalt", &mut output) {
+        Ok(()) if output == KNOWN => Ok(()),
+        // Without memory nothing is known about the kernel; logins will be told that it is short.
+        Err(NoHash::NoMemory) => Ok(()),
+        _ => Err(WrongAnswer),
     }
 }
 
@@ -119,5 +136,19 @@ mod tests {
         Kernel::default().hash(&recipe, b"password", b"somesalt", &mut output).unwrap();
         let text: String = output.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(text, "09316115d5cf24ed5a15a31a3ba326e5cf32edc24702987c02b6566f61913cf7");
+    }
+
+    #[test]
+    fn the_self_test_finds_a_kernel_that_computes_anything_else() {
+        assert_eq!(Kernel::self_test(), Ok(()));
+        let mut memory = Memory::default();
+        let one_bit_off = test(|recipe, password, salt, output| {
+            memory.hash(recipe, password, salt, output)?;
+            output[17] ^= 1;
+            Ok(())
+        });
+        assert_eq!(one_bit_off, Err(WrongAnswer));
+        assert_eq!(test(|_, _, _, _| Ok(())), Err(WrongAnswer));
+        assert_eq!(test(|_, _, _, _| Err(NoHash::NotAllowed)), Err(WrongAnswer));
     }
 }

@@ -2,6 +2,7 @@
 
 mod kernel;
 mod lane;
+mod queue;
 
 use std::{fmt, num::NonZeroUsize};
 
@@ -14,7 +15,7 @@ use tokio::sync::oneshot;
 use zeroize::Zeroizing;
 
 use self::{
-    kernel::{Kernel, NoHash, Recipe},
+    kernel::{Kernel, NoHash, Recipe, WrongAnswer},
     lane::Lane,
 };
 use crate::{client::Client, fault::Fault};
@@ -109,6 +110,20 @@ impl Cost {
 #[error("too many passwords are being hashed, or memory is short")]
 pub struct Busy;
 
+/// Why passwords cannot be hashed at all.
+#[derive(Debug, thiserror::Error)]
+pub enum HasherError {
+    /// The settings ask for what Argon2 does not allow.
+    #[error("password.memory_kib and password.passes: {0}")]
+    Cost(#[from] argon2::Error),
+    /// The self-test failed: a password could be set and never match again, or match another one.
+    #[error(
+        "Argon2 computes a wrong hash on this machine: nobody could log in. Check the memory and the CPU, or build \
+         with --no-default-features, which computes it by other code"
+    )]
+    WrongAnswer,
+}
+
 /// What a tried password turned out to be.
 #[derive(Debug, PartialEq)]
 pub enum Verdict {
@@ -137,9 +152,10 @@ impl Hasher {
     /// A hasher with this many threads.
     ///
     /// # Errors
-    /// If Argon2 does not allow the cost.
-    pub fn new(cost: Cost, threads: NonZeroUsize) -> Result<Self, argon2::Error> {
+    /// If Argon2 does not allow the cost, or computes a wrong hash here.
+    pub fn new(cost: Cost, threads: NonZeroUsize) -> Result<Self, HasherError> {
         let params = cost.params()?;
+        Kernel::self_test().map_err(|WrongAnswer| HasherError::WrongAnswer)?;
         Ok(Self { lane: Lane::new(threads, Self::QUEUE), decoy: decoy(&params), params })
     }
 
@@ -304,6 +320,16 @@ mod tests {
             judge("a".repeat(129)),
             Err("String must contain at most 128 character(s)".into())
         );
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_a_hash_that_panics_is_told_and_the_next_is_served() {
+        let hasher = hasher(CHEAP);
+        let panicked = hasher.in_lane(Client::at(ANYBODY), |_| -> Result<(), Busy> {
+            panic!("a job that panics on purpose")
+        });
+        assert_eq!(panicked.await, Err(Busy));
+        hash(&hasher, "long enough").await;
     }
 
     #[tokio::test]
