@@ -18,7 +18,7 @@ use doorward::{
     clock::{Clock, Timestamp},
     config::DatabaseUrl,
     guard::{Declaration, Guard, RequestFacts},
-    password::{Cost, Password, PasswordLength},
+    password::{Cost, Password, PasswordRules},
     user::{Email, Name},
 };
 use futures_util::FutureExt;
@@ -191,10 +191,10 @@ fn register(body: String) -> anyhow::Result<Request<Body>> {
 }
 
 fn valid() -> anyhow::Result<bool> {
-    let length = PasswordLength { min: 8, max: 128 };
+    let rules = PasswordRules { min_length: 8, max_length: 128, refuse_common: false };
     let name = Name::parse("Miles Davis".into());
     let email = Email::parse("miles@example.com".into());
-    let password = Password::parse("correct horse".into(), length);
+    let password = Password::parse("correct horse".into(), rules);
     Ok(name.is_ok() && email.is_ok() && password.is_ok())
 }
 

@@ -24,14 +24,16 @@ pub(super) async fn register(
     Peer(origin, requester): Peer,
     mut form: Form,
 ) -> Result<Private<Registered>, Error> {
-    let length = doorward.settings().password_length;
+    let rules = doorward.settings().password_rules;
     let name = form.required("name", Name::parse);
     let email = form.required("email", Email::parse);
-    let password = form.optional("password", |sent| Password::parse(sent, length));
+    let password = form.optional("password", |sent| Password::parse(sent, rules));
     let (Ok(name), Ok(email), Ok(password), Ok(())) = (name, email, password, form.no_misspelled())
     else {
         return Err(form.refuse());
     };
+    let judged = password.map(|password| password.of_user(&name, &email, rules));
+    let password = judged.transpose().map_err(|fault| Error::Invalid(vec![("password", fault)]))?;
     doorward.throttle().sign_up(requester, Instant::now())?;
     // Hashed before the address is looked at: a taken one is not told by the time it takes.
     let password_hash = match password {

@@ -12,9 +12,9 @@ pub(super) async fn reset(
     Peer(_, requester): Peer,
     mut form: Form,
 ) -> Result<Done, Error> {
-    let length = doorward.settings().password_length;
+    let rules = doorward.settings().password_rules;
     let code = form.required("code", |sent| Ok(ResetCode::tried(sent).digest()));
-    let password = form.required("password", |sent| Password::parse(sent, length));
+    let password = form.required("password", |sent| Password::parse(sent, rules));
     let (Ok(code), Ok(password), Ok(())) = (code, password, form.no_misspelled()) else {
         return Err(form.refuse());
     };
@@ -25,6 +25,8 @@ pub(super) async fn reset(
         tracing::info!(client = %requester.network, "failed reset");
         return Err(refused);
     };
+    let judged = password.of_user(&user.name, &user.email, rules);
+    let password = judged.map_err(|fault| Error::Invalid(vec![("password", fault)]))?;
     let hash = doorward.hasher().hash(password, requester.network).await?;
     let (old, now) = (OldPassword::Forgotten(code), doorward.now());
     if !doorward.store().set_password(user.id, old, &hash, None, now).await? {

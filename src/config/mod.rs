@@ -30,7 +30,7 @@ use crate::{
     guard::GuardSet,
     nearest::nearest,
     oauth_client::OAuthClients,
-    password::{Cost, PasswordLength},
+    password::{Cost, PasswordRules},
     store::PostgresOptions,
     throttle::ThrottleSettings,
     token::{Algorithm, TokenTerms},
@@ -59,8 +59,8 @@ pub struct Settings {
     pub designated_name: String,
     /// The last segment of the path that the name policy guards.
     pub designated_segment: String,
-    /// Length of new passwords.
-    pub password_length: PasswordLength,
+    /// What is asked of new passwords.
+    pub password_rules: PasswordRules,
     /// What a password hash costs.
     pub password_cost: Cost,
     /// Threads that hash passwords.
@@ -109,7 +109,7 @@ impl Default for Settings {
             session_lifetime: Duration::from_secs(30 * 24 * 60 * 60),
             designated_name: "Miles Davis".into(),
             designated_segment: "miles".into(),
-            password_length: PasswordLength { min: 8, max: 128 },
+            password_rules: PasswordRules { min_length: 8, max_length: 128, refuse_common: false },
             password_cost: Cost::default(),
             password_threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             throttle: ThrottleSettings::default(),
@@ -257,7 +257,7 @@ impl Settings {
         for (key, value) in sources.flags {
             apply(&mut settings, key, &value, &format!("--{}", key.flag()))?;
         }
-        let PasswordLength { min, max } = settings.password_length;
+        let PasswordRules { min_length: min, max_length: max, .. } = settings.password_rules;
         if min > max {
             return Err(Error(format!(
                 "password.min_length: {min} is not a number up to password.max_length, which is {max}"

@@ -49,7 +49,7 @@ pub(super) async fn add(
     let name = Name::parse(name.to_owned()).map_err(invalid("name"))?;
     let email = Email::parse(email.to_owned()).map_err(invalid("email"))?;
     let password_hash = match password {
-        Some(password) => Some(hash(doorward, password).await?),
+        Some(password) => Some(hash(doorward, password, &name, &email).await?),
         None => None,
     };
     let user = User::new(name, email, password_hash, doorward.now());
@@ -64,7 +64,7 @@ pub(super) async fn set_password(
     user: &User,
     password: &Secret,
 ) -> Result<bool, NotDone> {
-    let hash = hash(doorward, password).await?;
+    let hash = hash(doorward, password, &user.name, &user.email).await?;
     let (old, now) = (OldPassword::Overruled, doorward.now());
     let is_set = doorward.store().set_password(user.id, old, &hash, None, now).await?;
     // Whoever gets the new password must be able to use it, whatever others have tried.
@@ -80,9 +80,16 @@ pub(super) async fn link(doorward: &Doorward, user: &User) -> Result<Option<Secr
     Ok(added.then(|| Secret(code.as_str().to_owned())))
 }
 
-async fn hash(doorward: &Doorward, password: &Secret) -> Result<PasswordHash, NotDone> {
-    let length = doorward.settings().password_length;
-    let password = Password::parse(password.0.clone(), length).map_err(invalid("password"))?;
+async fn hash(
+    doorward: &Doorward,
+    password: &Secret,
+    name: &Name,
+    email: &Email,
+) -> Result<PasswordHash, NotDone> {
+    let rules = doorward.settings().password_rules;
+    let password = Password::parse(password.0.clone(), rules)
+        .and_then(|password| password.of_user(name, email, rules))
+        .map_err(invalid("password"))?;
     Ok(doorward.hasher().hash(password, Client::at(Ipv4Addr::LOCALHOST.into())).await?)
 }
 

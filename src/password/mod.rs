@@ -1,5 +1,6 @@
 //! Passwords, their hashes, and the hasher that makes and checks them; nobody else names Argon2.
 
+mod common;
 mod kernel;
 mod lane;
 mod queue;
@@ -18,20 +19,26 @@ use self::{
     kernel::{Kernel, NoHash, Recipe, WrongAnswer},
     lane::Lane,
 };
-use crate::{client::Client, fault::Fault};
+use crate::{
+    client::Client,
+    fault::Fault,
+    user::{Email, Name},
+};
 
 /// A password as somebody typed it: exact, never trimmed, wiped from memory when it is done with.
 pub struct Password(Zeroizing<String>);
 
 impl Password {
     /// Judges what somebody sent as their new password. Any composition is allowed.
-    pub fn parse(sent: String, length: PasswordLength) -> Result<Self, Fault> {
+    pub fn parse(sent: String, rules: PasswordRules) -> Result<Self, Fault> {
         let password = Self::tried(sent);
         let characters = password.0.chars().count();
-        if characters < length.min {
-            Err(Fault::too_short(length.min))
-        } else if characters > length.max {
-            Err(Fault::too_long(length.max))
+        if characters < rules.min_length {
+            Err(Fault::too_short(rules.min_length))
+        } else if characters > rules.max_length {
+            Err(Fault::too_long(rules.max_length))
+        } else if rules.refuse_common && common::is_common(&password.0) {
+            Err(Fault::new("Too common: choose another password"))
         } else {
             Ok(password)
         }
@@ -41,6 +48,19 @@ impl Password {
     pub fn tried(sent: String) -> Self {
         Self(Zeroizing::new(sent))
     }
+
+    /// Judges a new password together with whose it is: where common ones are refused, so are the own name, the own
+    /// address and what stands before its @.
+    pub fn of_user(self, name: &Name, email: &Email, rules: PasswordRules) -> Result<Self, Fault> {
+        let address = email.as_str();
+        let local_part = address.rsplit_once('@').map_or(address, |(local, _)| local);
+        let lower = Zeroizing::new(self.0.to_lowercase());
+        let known = [name.as_str(), address, local_part];
+        if rules.refuse_common && known.iter().any(|known| known.to_lowercase() == *lower) {
+            return Err(Fault::new("Must not be your name or e-mail address"));
+        }
+        Ok(self)
+    }
 }
 
 impl fmt::Debug for Password {
@@ -49,13 +69,15 @@ impl fmt::Debug for Password {
     }
 }
 
-/// How many characters (Unicode scalar values) a new password must and may have.
+/// What is asked of a new password. Lengths are in characters (Unicode scalar values).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PasswordLength {
-    /// The fewest.
-    pub min: usize,
-    /// The most.
-    pub max: usize,
+pub struct PasswordRules {
+    /// The fewest characters.
+    pub min_length: usize,
+    /// The most characters.
+    pub max_length: usize,
+    /// Whether common passwords, and the user's own name and address, are refused.
+    pub refuse_common: bool,
 }
 
 /// A hash in PHC form, as it is stored.
@@ -288,6 +310,9 @@ mod tests {
 
     use super::*;
 
+    const RULES: PasswordRules =
+        PasswordRules { min_length: 8, max_length: 128, refuse_common: false };
+    const STRICT: PasswordRules = PasswordRules { refuse_common: true, ..RULES };
     const CHEAP: Cost = Cost { memory_kib: 64, passes: 1 };
     const ANYBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
@@ -306,9 +331,7 @@ mod tests {
     #[test]
     fn a_password_has_8_to_128_characters_of_any_kind() {
         let judge = |sent: String| {
-            Password::parse(sent, PasswordLength { min: 8, max: 128 })
-                .map(|_| ())
-                .map_err(|fault| fault.message().to_owned())
+            Password::parse(sent, RULES).map(|_| ()).map_err(|fault| fault.message().to_owned())
         };
         assert_eq!(
             judge("       ".into()),
@@ -320,6 +343,34 @@ mod tests {
             judge("a".repeat(129)),
             Err("String must contain at most 128 character(s)".into())
         );
+    }
+
+    #[test]
+    fn a_common_password_is_refused_where_that_is_asked_for() {
+        let judge = |sent: &str, rules| {
+            Password::parse(sent.into(), rules)
+                .map(|_| ())
+                .map_err(|fault| fault.message().to_owned())
+        };
+        assert_eq!(judge("Password1", RULES), Ok(()));
+        assert_eq!(judge("Password1", STRICT), Err("Too common: choose another password".into()));
+        assert_eq!(judge("correct horse", STRICT), Ok(()));
+    }
+
+    #[test]
+    fn the_own_name_and_address_are_refused_where_common_passwords_are() {
+        let name = Name::parse("Ada Lovelace".into()).unwrap();
+        let email = Email::parse("Countess.Ada@example.com".into()).unwrap();
+        let judge = |sent: &str, rules| {
+            let judged = Password::tried(sent.into()).of_user(&name, &email, rules);
+            judged.map(|_| ()).map_err(|fault| fault.message().to_owned())
+        };
+        for own in ["ada lovelace", "Ada Lovelace", "countess.ada@EXAMPLE.com", "COUNTESS.ADA"] {
+            let refused = Err("Must not be your name or e-mail address".into());
+            assert_eq!(judge(own, STRICT), refused, "{own}");
+            assert_eq!(judge(own, RULES), Ok(()));
+        }
+        assert_eq!(judge("ada lovelace 1815", STRICT), Ok(()));
     }
 
     #[tokio::test]

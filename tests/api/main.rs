@@ -1,5 +1,6 @@
 //! The service as its callers see it: whole answers to whole requests, through the router.
 
+mod common_passwords;
 mod declared;
 mod errors;
 mod guards;

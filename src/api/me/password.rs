@@ -23,9 +23,12 @@ pub(in crate::api) async fn change(
     Peer(_, requester): Peer,
     mut form: Form,
 ) -> Result<Done, Error> {
-    let length = doorward.settings().password_length;
+    let rules = doorward.settings().password_rules;
     let current = own_password(&mut form, "current", &caller.user);
-    let new = form.required("new", |sent| Password::parse(sent, length));
+    let user = &caller.user;
+    let new = form.required("new", |sent| {
+        Password::parse(sent, rules)?.of_user(&user.name, &user.email, rules)
+    });
     let (Ok(current), Ok(new), Ok(())) = (current, new, form.no_misspelled()) else {
         return Err(form.refuse());
     };

@@ -1,0 +1,109 @@
+//! `password.refuse_common`, wherever a new password is set.
+
+use doorward::control::{Order, Report, Secret, Who};
+use serde_json::json;
+
+use crate::support::{House, malformed};
+
+const COMMON: &str = "Too common: choose another password";
+const OWN: &str = "Must not be your name or e-mail address";
+/// A password of Ada Lovelace, ada.lovelace@example.com, and why it is refused.
+const REFUSED: [(&str, &str); 5] = [
+    ("password1", COMMON),
+    ("QWERTY123", COMMON),
+    ("ada lovelace", OWN),
+    ("Ada.Lovelace@example.com", OWN),
+    ("ada.lovelace", OWN),
+];
+const EMAIL: &str = "ada.lovelace@example.com";
+
+async fn strict() -> House {
+    House::open_with(|settings| settings.password_rules.refuse_common = true).await
+}
+
+async fn code(house: &House) -> String {
+    match house.order(Order::Link(Who(EMAIL.into()))).await {
+        Report::Code(code) => code.0,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn registration_refuses_common_passwords_where_that_is_set() {
+    let house = strict().await;
+    let ada = |password| json!({"name": "Ada Lovelace", "email": EMAIL, "password": password});
+    for (password, fault) in REFUSED {
+        let answer = house.post("/api/user", &ada(password)).await;
+        let expected = malformed(&json!({ "password": fault }).to_string());
+        assert_eq!(answer.told(), (400, &*expected), "{password}");
+    }
+    let body = json!({"name": "A", "email": "ada", "password": "password1"});
+    let answer = house.post("/api/user", &body).await;
+    let expected = malformed(&format!(
+        r#"{{"name":"String must contain at least 2 character(s)","email":"Invalid email","password":"{COMMON}"}}"#
+    ));
+    assert_eq!(answer.told(), (400, &*expected), "every fault is named in one answer");
+    house.register_with(ada("correct horse")).await;
+}
+
+#[tokio::test]
+async fn any_password_of_the_right_length_is_accepted_by_default() {
+    let house = House::open().await;
+    for (number, (password, _)) in REFUSED.into_iter().enumerate() {
+        let email = format!("ada.lovelace+{number}@example.com");
+        let body = json!({"name": "Ada Lovelace", "email": email, "password": password});
+        house.register_with(body).await;
+        house.token_of(&email, password).await;
+    }
+}
+
+#[tokio::test]
+async fn a_change_and_a_reset_refuse_common_passwords_where_that_is_set() {
+    let house = strict().await;
+    let token = house.register("Ada Lovelace", EMAIL).await.token;
+    let code = code(&house).await;
+    for (password, fault) in REFUSED {
+        let body = json!({"current": "correct horse", "new": password});
+        let answer = house.ask_as(&token, "POST", "/api/me/password", body).await;
+        let expected = malformed(&json!({ "new": fault }).to_string());
+        assert_eq!(answer.told(), (400, &*expected), "{password}");
+
+        let body = json!({"code": code, "password": password});
+        let answer = house.post("/api/auth/reset", &body).await;
+        let expected = malformed(&json!({ "password": fault }).to_string());
+        assert_eq!(answer.told(), (400, &*expected), "{password}");
+    }
+    let body = json!({"code": code, "password": "another horse"});
+    assert_eq!(house.post("/api/auth/reset", &body).await.told(), (204, ""), "it is not used up");
+    house.token_of(EMAIL, "another horse").await;
+}
+
+#[tokio::test]
+async fn a_common_password_from_before_still_logs_in() {
+    let house = House::open().await;
+    let body = json!({"name": "Ada Lovelace", "email": EMAIL, "password": "password1"});
+    house.register_with(body).await;
+    let refuse = |settings: &mut doorward::Settings| settings.password_rules.refuse_common = true;
+    let house = House::reopen(house.close(), refuse).await;
+    house.token_of(EMAIL, "password1").await;
+}
+
+#[tokio::test]
+async fn the_operator_is_held_to_it_as_well() {
+    let house = strict().await;
+    house.register("Ada Lovelace", EMAIL).await;
+    for (password, fault) in REFUSED {
+        let set = Order::SetPassword(Who(EMAIL.into()), Secret(password.into()));
+        let add = Order::AddUser {
+            name: "Ada Lovelace".into(),
+            email: EMAIL.into(),
+            password: Some(Secret(password.into())),
+        };
+        for order in [set, add] {
+            match house.order(order).await {
+                Report::Failed(cause) => assert_eq!(cause, format!("password: {fault}")),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
