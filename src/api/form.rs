@@ -3,12 +3,12 @@
 use std::{borrow::Cow, time::Duration};
 
 use axum::{
-    body::Bytes,
     extract::{FromRef, FromRequest, Request},
     http::{HeaderMap, header},
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::{Map, Value};
+use zeroize::{Zeroize, Zeroizing};
 
 use super::Error;
 use crate::{Doorward, fault::Fault, nearest::is_misspelling};
@@ -101,23 +101,48 @@ where
 /// From the first byte of a body to its last.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Reads a whole body into memory that is wiped afterwards: most bodies contain a password.
 pub(super) async fn read(
     body: axum::body::Body,
     headers: &HeaderMap,
     limit: usize,
-) -> Result<Bytes, Error> {
+) -> Result<Zeroizing<Vec<u8>>, Error> {
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
     if declared.is_some_and(|length: u64| length > limit as u64) {
         return Err(Error::TooLarge);
     }
-    let collected = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, limit).collect()).await;
-    match collected {
+    let mut body = Limited::new(body, limit);
+    let whole = async {
+        let mut bytes = Zeroizing::new(Vec::new());
+        while let Some(frame) = body.frame().await {
+            // Each frame is dropped at once: the server wipes its buffer only when nobody else holds it. A buffer that
+            // the server has left already is ours alone.
+            if let Ok(data) = frame?.into_data() {
+                append(&mut bytes, &data);
+                if let Ok(mut data) = data.try_into_mut() {
+                    data.zeroize();
+                }
+            }
+        }
+        Ok::<_, axum::BoxError>(bytes)
+    };
+    match tokio::time::timeout(BODY_TIMEOUT, whole).await {
         Err(_) => Err(Error::TooSlow),
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Error::TooLarge),
         // The client broke off, or its chunks are malformed.
         Ok(Err(_)) => Err(no_json()),
     }
+}
+
+/// Like `extend_from_slice`, which would leave a copy behind when it moves what is there to a larger place.
+fn append(bytes: &mut Zeroizing<Vec<u8>>, data: &[u8]) {
+    if bytes.capacity() - bytes.len() < data.len() {
+        let mut larger = Zeroizing::new(Vec::with_capacity(2 * bytes.len() + data.len()));
+        larger.extend_from_slice(bytes);
+        *bytes = larger;
+    }
+    bytes.extend_from_slice(data);
 }
 
 fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<Map<String, Value>, Error> {

@@ -32,6 +32,7 @@ pub(super) struct Serve {
 impl Serve {
     pub(super) fn run(self, settings: Settings, sources: Sources) -> anyhow::Result<()> {
         log::start(&settings);
+        forbid_core_dumps();
         let limits =
             Limits { connections: allow_connections(settings.connections), ..Limits::default() };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -148,6 +149,17 @@ async fn reload_at_hangup(mut hangup: Signal, doorward: &Doorward, read: &ReadSe
         let _ = control::reload(doorward, read);
     }
     std::future::pending().await
+}
+
+/// A dump of a crashed process would hold passwords and signing keys. One byte instead of none also keeps the kernel from
+/// handing the dump to a program, for which no other limit counts.
+fn forbid_core_dumps() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Core);
+    let current = Some(maximum.map_or(1, |maximum| maximum.min(1)));
+    if let Err(error) = setrlimit(Resource::Core, Rlimit { current, maximum }) {
+        tracing::warn!(%error, "a crash may leave a core dump with secrets in it");
+    }
 }
 
 /// Raises the number of descriptors to what the system allows, and returns how many connections that is good for.

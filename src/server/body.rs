@@ -20,6 +20,7 @@ pub(super) struct Watched {
 impl Watched {
     pub(super) fn new(body: Incoming, connection: Arc<Connection>) -> Self {
         connection.enter(Phase::Body);
+        connection.note_body();
         Self { body, connection }
     }
 }

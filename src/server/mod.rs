@@ -13,7 +13,7 @@ use axum::{
     response::Response,
 };
 use hyper::{
-    body::{Body as _, Incoming},
+    body::{Body as _, Bytes, Incoming},
     server::conn::http1,
     service::service_fn,
 };
@@ -63,6 +63,9 @@ const HEAD_BYTES: usize = 16 << 10;
 const HEADER_FIELDS: usize = 64;
 /// What is held of a connection in each direction: hyper's own 400 KiB are memory for whoever asks and never reads.
 const BUFFER_BYTES: usize = 32 << 10;
+
+/// What hyper reads into at first.
+const READ_BUFFER_BYTES: usize = 8 << 10;
 
 /// Answers requests: Doorward's own service, or any router.
 pub trait App:
@@ -164,7 +167,12 @@ async fn attend(
         tokio::select! {
             biased;
             // Whatever ends it (a reset, a malformed request, the end), the client has been told or is gone.
-            _ = &mut serving => return,
+            _ = &mut serving => {
+                if seat.connection().take_body() {
+                    wipe(serving.into_parts().read_buf);
+                }
+                return;
+            }
             () = seat.asked_to_leave() => {}
         }
         match seat.connection().phase() {
@@ -178,6 +186,16 @@ async fn attend(
             }
             _ => return,
         }
+    }
+}
+
+/// Overwrites a read buffer of hyper's: the last body in it may contain a password. One that somebody else holds or
+/// that has grown stays as it is.
+fn wipe(buffer: Bytes) {
+    if let Ok(mut buffer) = buffer.try_into_mut()
+        && buffer.try_reclaim(READ_BUFFER_BYTES)
+    {
+        buffer.resize(buffer.capacity(), 0);
     }
 }
 

@@ -210,6 +210,8 @@ pub(super) struct Connection {
     leave: Notify,
     /// Whether it has been asked to make room; nobody is asked twice.
     leaving: AtomicBool,
+    /// Whether a body lies, or lay, in its read buffer since that was last wiped.
+    had_body: AtomicBool,
 }
 
 impl Connection {
@@ -220,6 +222,7 @@ impl Connection {
             turn: AtomicU64::new(0),
             leave: Notify::new(),
             leaving: AtomicBool::new(false),
+            had_body: AtomicBool::new(false),
         };
         connection.enter(Phase::Head);
         connection
@@ -240,6 +243,15 @@ impl Connection {
             3 => Phase::Writing,
             _ => Phase::Idle,
         }
+    }
+
+    pub(super) fn note_body(&self) {
+        self.had_body.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there is a body to be wiped; whoever asks wipes it.
+    pub(super) fn take_body(&self) -> bool {
+        self.had_body.load(Ordering::Relaxed) && self.had_body.swap(false, Ordering::Relaxed)
     }
 
     fn is_leaving(&self) -> bool {

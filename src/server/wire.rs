@@ -14,6 +14,8 @@ use tokio::{
     net::TcpStream,
 };
 
+use zeroize::Zeroize;
+
 use super::watch::{Connection, Phase};
 use crate::api;
 
@@ -61,6 +63,11 @@ impl AsyncRead for Wire {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        // A body may contain a password. Between two requests, and if it was not above 8 KiB, hyper offers the same
+        // memory again, and nothing in it is needed any more.
+        if self.connection.phase() == Phase::Idle && self.connection.take_body() {
+            buf.initialize_unfilled().zeroize();
+        }
         let before = buf.filled().len();
         let outcome = Pin::new(&mut self.stream).poll_read(cx, buf);
         // The first bytes after an answer begin the next head.

@@ -13,6 +13,7 @@ mod ledger;
 mod logs;
 #[path = "../postgres/mod.rs"]
 mod postgres;
+mod secrets;
 mod start;
 mod stop;
 mod support;

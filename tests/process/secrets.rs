@@ -1,0 +1,156 @@
+//! What a running server keeps of a password in its memory, and what a crash could leave on disk.
+
+use std::{
+    fs::{self, File},
+    os::unix::fs::FileExt,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{Home, Line, PATIENCE, Server};
+
+/// How every password of these tests begins, and nothing else.
+const MARK: &str = "~Wq7xK-marked-";
+
+/// Everything that the process can write to, and that begins with the mark: 40 bytes of each.
+fn marked(server: &Server) -> Vec<String> {
+    let mark = MARK.as_bytes();
+    let memory = File::open(format!("/proc/{}/mem", server.pid())).unwrap();
+    let maps = fs::read_to_string(format!("/proc/{}/maps", server.pid())).unwrap();
+    let mut found = Vec::new();
+    for map in maps.lines().filter(|map| map.contains(" rw")) {
+        let (range, _) = map.split_once(' ').unwrap();
+        let (start, end) = range.split_once('-').unwrap();
+        let address = |text| u64::from_str_radix(text, 16).unwrap();
+        let mut bytes = vec![0; usize::try_from(address(end) - address(start)).unwrap()];
+        // Some regions cannot be read, and some are gone by now.
+        let Ok(length) = memory.read_at(&mut bytes, address(start)) else { continue };
+        let mut rest = &bytes[..length];
+        while let Some(at) = rest.iter().position(|byte| *byte == mark[0]) {
+            rest = &rest[at..];
+            if rest.starts_with(mark) {
+                let shown = String::from_utf8_lossy(&rest[..rest.len().min(40)]).into_owned();
+                found.push(format!("{shown:?} in {map}"));
+            }
+            rest = &rest[1..];
+        }
+    }
+    found
+}
+
+/// Waits until no password is left: an answer is sent a little before the memory behind it is wiped.
+fn must_forget(server: &Server, what: &str) {
+    let start = Instant::now();
+    loop {
+        let found = marked(server);
+        if found.is_empty() {
+            return;
+        }
+        assert!(start.elapsed() < PATIENCE, "after {what}: {found:#?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn post(line: &mut Line, path: &str, headers: &str, body: &Value) -> u16 {
+    let body = body.to_string();
+    let length = body.len();
+    line.send(format!(
+        "POST {path} HTTP/1.1\r\nHost: x\r\n{headers}Content-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    ));
+    line.answer().unwrap().status
+}
+
+#[test]
+fn no_password_stays_in_memory() {
+    let home = Home::new();
+    let server = home.start_with(&["--password-threads", "1"]);
+    let email = "ada@example.com";
+    let (first, second) = (format!("{MARK}first"), format!("{MARK}second"));
+    let credentials = |password: &str| json!({ "email": email, "password": password });
+    let mut line = server.connect();
+
+    let ada = json!({ "name": "Ada Lovelace", "email": email, "password": &first });
+    assert_eq!(post(&mut line, "/api/user", "", &ada), 201);
+    must_forget(&server, "registration");
+
+    let login = "/api/auth/login";
+    assert_eq!(post(&mut line, login, "", &credentials(&first)), 200);
+    must_forget(&server, "a login");
+    assert_eq!(post(&mut line, login, "", &credentials(&second)), 404);
+    must_forget(&server, "a wrong password");
+    let long = format!("{MARK}{}", "long".repeat(500));
+    assert_eq!(post(&mut line, login, "", &credentials(&long)), 404);
+    must_forget(&server, "a long password");
+
+    let mut last = server.connect();
+    assert_eq!(post(&mut last, login, "Connection: close\r\n", &credentials(&first)), 200);
+    assert!(last.answer().is_none());
+    must_forget(&server, "a login on a connection that is closed after it");
+
+    // Some clients send the body after the head, and it arrives in another buffer.
+    let body = credentials(&first).to_string();
+    let length = body.len();
+    line.send(format!(
+        "POST {login} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
+    ));
+    assert_eq!(line.answer().unwrap().status, 100);
+    line.send(body);
+    assert_eq!(line.answer().unwrap().status, 200);
+    must_forget(&server, "a login whose body came after its head");
+
+    let token = server.client.login(email, &first).field("token");
+    let change = json!({ "current": &first, "new": &second });
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    assert_eq!(post(&mut line, "/api/me/password", &bearer, &change), 204);
+    must_forget(&server, "a change of password");
+
+    let invalid = json!({ "name": "A", "email": "ada", "password": &second });
+    assert_eq!(post(&mut line, "/api/user", "", &invalid), 400);
+    must_forget(&server, "a registration that was refused");
+}
+
+#[test]
+fn the_search_finds_a_password_that_is_there() {
+    let home = Home::new();
+    let server = home.start();
+    let mut line = server.connect();
+    // A body that is not complete lies in the buffer of its connection.
+    line.send(format!(
+        "POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{{\"password\":\"{MARK}"
+    ));
+    let start = Instant::now();
+    while marked(&server).is_empty() {
+        assert!(start.elapsed() < PATIENCE, "the mark is nowhere");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_crash_leaves_no_core_dump() {
+    let home = Home::new();
+    let server = home.start();
+    let limits = fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
+    let core = limits.lines().find_map(|line| line.strip_prefix("Max core file size")).unwrap();
+    let soft = core.split_whitespace().next().unwrap();
+    assert!(matches!(soft, "0" | "1"), "{core}");
+}
+
+#[test]
+fn the_files_that_start_the_service_refuse_common_passwords() {
+    let setting = "DOORWARD_PASSWORD_REFUSE_COMMON";
+    for file in ["doorward.service", "Containerfile"] {
+        let path = format!("{}/deploy/{file}", env!("CARGO_MANIFEST_DIR"));
+        let text = fs::read_to_string(path).unwrap();
+        assert!(text.contains(&format!("{setting}=true\n")), "{file}");
+    }
+    let home = Home::new();
+    let mut command = home.command();
+    command.env(setting, "true");
+    let server = Server::start(command);
+    let ada = json!({ "name": "Ada", "email": "ada@example.com", "password": "password1" });
+    let answer = server.client.post("/api/user", &ada);
+    assert_eq!(answer.status, 400);
+    assert!(answer.body.contains("Too common"), "{}", answer.body);
+}
