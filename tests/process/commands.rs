@@ -330,3 +330,28 @@ fn a_move_from_where_there_is_nothing_makes_nothing_and_leaves_the_new_place_fre
     assert!(error.contains("nobody has ever started a server with it"), "{error}");
     target.start().stop();
 }
+
+#[test]
+fn a_snippet_replaces_no_file_that_is_different_unless_told_to() {
+    let home = Home::new();
+    let folder = home.root().join("proxy");
+    let into = ["snippet", "haproxy", "--into", folder.to_str().unwrap()];
+    let (config, script) = (folder.join("haproxy.cfg"), folder.join("doorward.lua"));
+    let written = format!("{}\n{}\n", config.display(), script.display());
+    assert_eq!(told(&home, &into), written);
+    assert_eq!(told(&home, &into), written, "the same once more is no loss");
+
+    // The second file is mine: then the first, which could be written, is left alone too.
+    fs::remove_file(&config).unwrap();
+    fs::write(&script, "-- mine\n").unwrap();
+    let refusal = refused(&home, &into);
+    assert!(refusal.contains(script.to_str().unwrap()) && refusal.contains("--force"), "{refusal}");
+    assert!(!config.exists());
+    assert_eq!(fs::read_to_string(&script).unwrap(), "-- mine\n");
+
+    assert_eq!(told(&home, &[&into[..], &["--force"]].concat()), written);
+    assert!(config.exists() && fs::read_to_string(&script).unwrap().contains("IDENTITY"));
+    let with_remote = [&into[..], &["--force", "--identity-headers", "remote"]].concat();
+    told(&home, &with_remote);
+    assert!(fs::read_to_string(&script).unwrap().contains("\"remote-user\""));
+}
