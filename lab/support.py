@@ -59,14 +59,16 @@ def positive(text):
 class Service:
     """A running service with a data folder of its own, or the one given; stopped at the end of the `with` block.
 
-    It keeps its users in that folder, or in the database given by its URL."""
+    It keeps its users in that folder, or in the database given by its URL, and is started through another program if
+    that is given by its command line."""
 
     _numbers = count(1)
 
-    def __init__(self, folder=None, settings="", database=None, **environment):
+    def __init__(self, folder=None, settings="", database=None, through=(), **environment):
         self._cleanup = contextlib.ExitStack()
         self._folder = Path(folder or self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="doorward-lab-")))
         self._environment = environment | ({"DOORWARD_DATABASE_URL": database} if database else {})
+        self._through = through
         self.port = free_port()
         if settings:
             (self._folder / "doorward.toml").write_text(settings)
@@ -92,7 +94,7 @@ class Service:
             self._started = time.perf_counter()
             try:
                 self._process = subprocess.Popen(
-                    [self.binary()], cwd=self._folder, env=self._settings(), stdout=output, stderr=output
+                    [*self._through, self.binary()], cwd=self._folder, env=self._settings(), stdout=output, stderr=output
                 )
             except OSError as error:
                 sys.exit(f"{error}: build it with `cargo build --release`, or set DOORWARD_BIN")

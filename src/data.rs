@@ -1,24 +1,27 @@
 //! The data folder: who may use it, and what lies in it beside the database.
 
 mod keys;
+mod reserve;
 
 use std::{
-    fs::{self, File, OpenOptions, Permissions, TryLockError},
+    ffi::OsStr,
+    fs::{self, File, TryLockError},
     io::{self, Read, Write},
-    os::{
-        fd::AsRawFd,
-        unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
-    },
+    os::{fd::AsRawFd, unix::fs::DirBuilderExt},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use rustix::fs::FallocateFlags;
+pub use self::reserve::Reserve;
+use crate::{private_file, token::UnusableKey};
 
-use crate::token::UnusableKey;
+/// What a file is called until it is whole.
+const UNFINISHED: &str = "unfinished";
 
 /// A folder that belongs to this process for as long as the value lives.
 pub struct DataFolder {
     path: PathBuf,
+    reserve: Arc<Reserve>,
     _lock: File,
 }
 
@@ -47,9 +50,6 @@ pub enum Error {
 }
 
 impl DataFolder {
-    /// Space that is kept for the day the disk is full, so that the database can still be opened then.
-    const RESERVE_BYTES: u64 = 8 << 20;
-
     /// Creates the folder if need be and claims it for this process.
     ///
     /// # Errors
@@ -58,12 +58,9 @@ impl DataFolder {
         let created = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
         created.map_err(|error| io_error(path, error))?;
         let lock_path = path.join("doorward.lock");
-        let mut options = private();
-        let mut lock = options
-            .read(true)
-            .create(true)
-            .open(&lock_path)
-            .map_err(|error| io_error(&lock_path, error))?;
+        let mut options = private_file::options();
+        let lock = private_file::open_or_create(&lock_path, options.read(true));
+        let mut lock = lock.map_err(|error| io_error(&lock_path, error))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -77,7 +74,28 @@ impl DataFolder {
         // On a full disk the name of the holder is lost; the lock itself holds all the same.
         let _ = lock.set_len(0);
         let _ = writeln!(lock, "process {}", std::process::id());
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        let reserve = Arc::new(Reserve::in_folder(path));
+        Ok(Self { path: path.to_owned(), reserve, _lock: lock })
+    }
+
+    /// Makes sure that nobody else can use the folder and what Doorward keeps in it: a file that was restored from a
+    /// backup may be readable by everybody. A folder that holds other files as well keeps its mode.
+    pub fn make_private(&self, database: Option<&Path>) {
+        let database = database.and_then(Path::file_name);
+        let mut is_ours_alone = true;
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            if is_ours(&entry.file_name(), database) {
+                private_file::tighten(&entry.path(), 0o600);
+            } else {
+                is_ours_alone = false;
+            }
+        }
+        if is_ours_alone {
+            private_file::tighten(&self.path, 0o700);
+        } else if private_file::others_can_write(&self.path) {
+            let path = self.path.display();
+            tracing::warn!(%path, "others can replace files in this folder, which holds other files too: keep the database in a folder of its own");
+        }
     }
 
     /// Where the folder is.
@@ -96,13 +114,14 @@ impl DataFolder {
     /// Puts a new file in place so that after a crash it is either absent or whole.
     fn write_whole(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
         // Always the same, so that whatever a crash leaves behind is gone with the next file.
-        let unfinished = self.path.join("unfinished");
+        let unfinished = self.path.join(UNFINISHED);
         if let Err(error) = fs::remove_file(&unfinished)
             && error.kind() != io::ErrorKind::NotFound
         {
             return Err(error);
         }
-        let mut file = private().create_new(true).open(&unfinished)?;
+        let mut file = private_file::options().create_new(true).open(&unfinished)?;
+        private_file::adopt(&file, &unfinished);
         file.write_all(contents)?;
         file.sync_all()?;
         // Unlike a rename, a link never replaces a file that is there.
@@ -117,43 +136,9 @@ impl DataFolder {
         File::open(&self.path)?.sync_all()
     }
 
-    /// Sets space aside for [`Self::release_reserve`]: all of it, or as much as there is.
-    pub fn keep_reserve(&self) {
-        let path = self.reserve_path();
-        let mut sizes = (0..8).map(|halvings| Self::RESERVE_BYTES >> halvings);
-        let kept = |size: u64| -> io::Result<()> {
-            let file = private().create(true).open(&path)?;
-            if file.metadata()?.len() < size {
-                rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size)?;
-            }
-            Ok(())
-        };
-        let kept_or_given_back = |size: u64| {
-            let outcome = kept(size);
-            if outcome.is_err() {
-                let _ = fs::remove_file(&path);
-            }
-            outcome.is_ok()
-        };
-        if !sizes.any(kept_or_given_back) {
-            tracing::warn!("no room for the reserve file: the disk is full");
-        }
-    }
-
-    /// Whether next to nothing can be written to the disk that holds the folder.
-    pub fn is_disk_full(&self) -> bool {
-        const NEXT_TO_NOTHING: u64 = 1 << 20;
-        let disk = rustix::fs::statvfs(&self.path);
-        disk.is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < NEXT_TO_NOTHING)
-    }
-
-    /// Gives the reserved space back to the file system; false if there was none.
-    pub fn release_reserve(&self) -> bool {
-        fs::remove_file(self.reserve_path()).is_ok()
-    }
-
-    fn reserve_path(&self) -> PathBuf {
-        self.path.join("doorward.reserve")
+    /// Space that is kept for the day the disk is full.
+    pub fn reserve(&self) -> &Arc<Reserve> {
+        &self.reserve
     }
 }
 
@@ -186,19 +171,13 @@ impl AsRef<Path> for SocketPath {
     }
 }
 
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true).mode(0o600);
-    options
-}
-
-/// A key that others may read is hardly a secret; whoever made the file may not have known.
-fn tighten(path: &Path) {
-    let Ok(metadata) = fs::metadata(path) else { return };
-    if metadata.permissions().mode() & 0o077 != 0 {
-        let outcome = fs::set_permissions(path, Permissions::from_mode(0o600));
-        tracing::warn!(path = %path.display(), tightened = outcome.is_ok(), "others could read this file");
-    }
+/// Whether Doorward makes files of this name; those of the database begin with its name.
+fn is_ours(name: &OsStr, database: Option<&OsStr>) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let of_database = database.and_then(OsStr::to_str).and_then(|file| name.strip_prefix(file));
+    of_database.is_some_and(|rest| ["", "-wal", "-shm", "-journal"].contains(&rest))
+        || ["doorward.lock", "doorward.sock", "doorward.reserve", UNFINISHED].contains(&name)
+        || keys::is_key_file(name)
 }
 
 fn io_error(path: &Path, error: io::Error) -> Error {
@@ -208,6 +187,8 @@ fn io_error(path: &Path, error: io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn mode(path: &Path) -> u32 {
@@ -229,13 +210,30 @@ mod tests {
     }
 
     #[test]
-    fn the_reserve_takes_space_until_it_is_released() {
+    fn a_folder_of_our_own_is_made_private_and_a_shared_one_keeps_its_mode() {
+        let open = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
         let parent = tempfile::tempdir().unwrap();
-        let folder = DataFolder::claim(parent.path()).unwrap();
-        assert!(!folder.release_reserve());
-        folder.keep_reserve();
-        folder.keep_reserve();
-        assert_eq!(fs::metadata(folder.reserve_path()).unwrap().len(), DataFolder::RESERVE_BYTES);
-        assert!(folder.release_reserve());
+        let path = parent.path().join("data");
+        let folder = DataFolder::claim(&path).unwrap();
+        let ours =
+            ["users.db", "users.db-wal", "doorward.reserve", "signing-key.pem", "retired-1-x.pem"];
+        for name in ours {
+            fs::write(path.join(name), "").unwrap();
+            open(&path.join(name), 0o644);
+        }
+        open(&path, 0o755);
+        folder.make_private(Some(&path.join("users.db")));
+        ours.iter().for_each(|name| assert_eq!(mode(&path.join(name)), 0o600, "{name}"));
+        assert_eq!(mode(&path), 0o700);
+
+        let theirs = path.join("notes.txt");
+        fs::write(&theirs, "").unwrap();
+        [&theirs, &path.join("users.db")].into_iter().for_each(|file| open(file, 0o644));
+        open(&path, 0o755);
+        folder.make_private(Some(&path.join("users.db")));
+        assert_eq!((mode(&path), mode(&theirs)), (0o755, 0o644));
+        assert_eq!(mode(&path.join("users.db")), 0o600);
     }
 }

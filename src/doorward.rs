@@ -2,7 +2,6 @@
 
 use std::{
     net::SocketAddr,
-    path::Path,
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
@@ -276,7 +275,7 @@ impl Doorward {
     /// On the disk of the embedded database.
     fn keep_reserve(&self) {
         if let (DatabaseUrl::Sqlite(_), Some(folder)) = (&self.settings().database, self.folder()) {
-            folder.keep_reserve();
+            folder.reserve().keep();
         }
     }
 
@@ -452,33 +451,19 @@ pub(crate) async fn open_database(settings: &Settings) -> Result<Opened, OpenErr
     match &settings.database {
         DatabaseUrl::Sqlite(file) => {
             let folder = Arc::new(DataFolder::claim(folder_of(file))?);
-            let store = Arc::new(open_sqlite(file, &folder).map_err(in_store)?);
+            folder.make_private(Some(file));
+            let opened = SqliteStore::open_with_reserve(file, Arc::clone(folder.reserve()));
+            let store = Arc::new(opened.map_err(in_store)?);
             let (archive, shelf) = (Arc::clone(&store) as _, Arc::clone(&folder) as _);
             Ok(Opened { folder: Some(folder), store, place: Place { archive, shelf } })
         }
         DatabaseUrl::Postgres(url) => {
             let folder = settings.folder().map(DataFolder::claim).transpose()?.map(Arc::new);
+            folder.iter().for_each(|folder| folder.make_private(None));
             let opened = PostgresStore::open(url, settings.postgres.clone()).await;
             let store = Arc::new(opened.map_err(in_store)?);
             let (archive, shelf) = (Arc::clone(&store) as _, Arc::clone(&store) as _);
             Ok(Opened { folder, store, place: Place { archive, shelf } })
         }
     }
-}
-
-/// Opens the embedded database. On a full disk the reserve is given up for it.
-fn open_sqlite(file: &Path, folder: &DataFolder) -> Result<SqliteStore, store::Error> {
-    let store = match SqliteStore::open(file) {
-        Err(store::Error::Unavailable(cause)) if folder.release_reserve() => {
-            tracing::warn!(%cause, "gave up the reserve file to open the database: free some disk space");
-            SqliteStore::open(file)
-        }
-        opened => opened,
-    };
-    store.map_err(|error| match error {
-        store::Error::Unavailable(_) if folder.is_disk_full() => {
-            store::Error::Unavailable("the disk is full: free some space and start again".into())
-        }
-        error => error,
-    })
 }

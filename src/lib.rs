@@ -65,6 +65,7 @@ mod nearest;
 pub mod oauth_client;
 pub mod password;
 pub mod policy;
+mod private_file;
 pub mod reset;
 pub mod server;
 pub mod session;

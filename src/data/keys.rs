@@ -8,13 +8,16 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::{DataFolder, Error, io_error, tighten};
+use super::{DataFolder, Error, io_error};
 use crate::{
     clock::Timestamp,
     keys::{self, Kept, KeyShelf},
+    private_file,
     token::{KeyId, SigningKey, UnusableKey},
 };
 
+const SIGNING: &str = "signing-key.pem";
+const NEXT: &str = "signing-key-next.pem";
 const RETIRED: &str = "retired-";
 const PEM: &str = ".pem";
 
@@ -95,11 +98,11 @@ impl KeyShelf for DataFolder {
 impl DataFolder {
     /// Where the key for signing tokens is kept.
     pub fn signing_key_path(&self) -> PathBuf {
-        self.path.join("signing-key.pem")
+        self.path.join(SIGNING)
     }
 
     fn next_key_path(&self) -> PathBuf {
-        self.path.join("signing-key-next.pem")
+        self.path.join(NEXT)
     }
 
     /// Reads the retired keys and until when each of them verifies.
@@ -153,6 +156,11 @@ impl DataFolder {
     }
 }
 
+/// Whether a file of this name holds a key.
+pub(super) fn is_key_file(name: &str) -> bool {
+    [SIGNING, NEXT].contains(&name) || RetiredFile::at(PathBuf::from(name)).is_some()
+}
+
 struct RetiredFile {
     path: PathBuf,
     id: String,
@@ -172,7 +180,7 @@ impl RetiredFile {
 fn read(path: &Path) -> Result<Option<SigningKey>, Error> {
     match fs::read_to_string(path) {
         Ok(pem) => {
-            tighten(path);
+            private_file::tighten(path, 0o600);
             let key = SigningKey::from_pem(&pem);
             key.map(Some).map_err(|UnusableKey| Error::KeyUnusable(path.to_owned()))
         }

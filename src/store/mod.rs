@@ -156,9 +156,34 @@ pub trait Store: LoginFailureStore {
     /// when the method that ended them returns or, in a database that others write to as well, within a second.
     fn endings(&self) -> &Endings;
 
-    /// Whether it answers at present.
-    async fn check(&self) -> Result<(), Error> {
-        self.has_users().await.map(drop)
+    /// Whether it reads and writes at present.
+    async fn check(&self) -> Result<(), NotReady> {
+        self.has_users().await.map(drop).map_err(NotReady::cannot_read)
+    }
+}
+
+/// Why a store is not ready. Anybody may see it: it tells no more than what to look for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotReady {
+    /// It does not answer.
+    #[error("The database cannot be read.")]
+    CannotRead,
+    /// No space is left for writes.
+    #[error("The disk is full: nothing can be written but the end of sessions.")]
+    DiskFull,
+    /// Writes fail.
+    #[error("The database cannot be written to.")]
+    CannotWrite,
+    /// The journal cannot be moved into the database file.
+    #[error("The journal of the database grows because checkpoints fail.")]
+    CheckpointsFail,
+}
+
+impl NotReady {
+    /// The cause is for the log only.
+    fn cannot_read(cause: Error) -> Self {
+        tracing::warn!(%cause, "not ready");
+        Self::CannotRead
     }
 }
 

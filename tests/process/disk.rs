@@ -10,7 +10,7 @@ use std::{
 use crate::{
     ledger::{Ledger, integrity},
     postgres::left_out,
-    support::{Home, Member, Server, Signal, eventually, is_installed},
+    support::{Home, Member, Server, Signal, eventually, is_installed, told},
 };
 
 /// A small file system in memory, gone with the value.
@@ -149,6 +149,83 @@ fn a_restart_on_a_full_disk_serves_reads_and_loses_nothing() {
     assert_eq!(integrity(&home), "ok");
 }
 
+#[track_caller]
+fn must_not_be_ready(server: &Server, reason: &str) {
+    let ready = server.client.get("/readyz");
+    ready.must_be_unavailable();
+    assert!(ready.field("message").contains(reason), "{ready:?}");
+}
+
+fn becomes_ready(server: &Server) {
+    eventually("/readyz is 200", || server.client.get("/readyz").status == 200);
+}
+
+#[test]
+fn on_a_full_disk_sessions_end_and_nothing_else_is_written() {
+    let home = Home::with_data_in("disk/data");
+    let Some(disk) = SmallDisk::mount(&home.root().join("disk")) else { return };
+    let ledger = Ledger::default();
+    let mut server = home.start();
+    let [out, everywhere, disabled, deleted, kept] =
+        ["out", "everywhere", "disabled", "deleted", "kept"]
+            .map(|name| server.client.register_quickly(&format!("{name}@example.com")));
+    becomes_ready(&server);
+
+    disk.fill();
+    write_until_unavailable(&server, &ledger, "one");
+    must_not_be_ready(&server, "disk is full");
+    let post = |path, member: &Member| {
+        server.client.request("POST", path, &member.token, &serde_json::json!({})).status
+    };
+    assert_eq!(post("/api/auth/logout", &out), 204);
+    assert_eq!(post("/api/auth/logout-everywhere", &everywhere), 204);
+    told(&home, &["user", "disable", &disabled.email]);
+    told(&home, &["user", "delete", &deleted.email]);
+    let ended = [&out, &everywhere, &disabled, &deleted];
+    ended.iter().for_each(|member| assert_eq!(server.client.guard(&member.token), 401));
+    for number in 0..20 {
+        server.client.try_to_register(&format!("two{number}@example.com")).must_be_unavailable();
+    }
+    must_not_be_ready(&server, "disk is full");
+    server.client.must_know(&kept);
+
+    server.kill_now();
+    let server = home.start();
+    ended.iter().for_each(|member| assert_eq!(server.client.guard(&member.token), 401));
+    server.client.must_know(&kept);
+    disk.relieve();
+    eventually("writing comes back", || {
+        server.client.try_to_register("after@example.com").status == 201
+    });
+    becomes_ready(&server);
+    ledger.settle(&server.client);
+    ledger.compare(&server.client, 0);
+    server.stop();
+    assert_eq!(integrity(&home), "ok");
+}
+
+#[test]
+fn readyz_tells_that_the_disk_is_full_until_it_is_not_without_a_write() {
+    let home = Home::with_data_in("disk/data");
+    let Some(disk) = SmallDisk::mount(&home.root().join("disk")) else { return };
+    let ledger = Ledger::default();
+    let server = home.start();
+    let ada = server.client.register_quickly("ada@example.com");
+    disk.fill();
+    write_until_unavailable(&server, &ledger, "one");
+    let logout = |member: &Member| {
+        let body = serde_json::json!({});
+        server.client.request("POST", "/api/auth/logout", &member.token, &body).status
+    };
+    assert_eq!(logout(&ada), 204);
+    must_not_be_ready(&server, "disk is full");
+    disk.relieve();
+    becomes_ready(&server);
+    assert_eq!(server.client.try_to_register("bob@example.com").status, 201);
+    let reserve = fs::metadata(home.data().join("doorward.reserve")).unwrap();
+    assert_eq!(reserve.len(), 8 << 20, "the reserve is kept again");
+}
+
 #[test]
 fn a_disk_that_stays_full_can_be_started_on_again_and_again() {
     let home = Home::with_data_in("disk/data");
@@ -172,8 +249,16 @@ struct Saboteur {
 impl Saboteur {
     /// None where tracing is not permitted.
     fn attach(server: &Server, fault: &str) -> Option<Self> {
+        Self::attach_to(server, fault, None)
+    }
+
+    /// The same for calls on one file only.
+    fn attach_to(server: &Server, fault: &str, file: Option<&Path>) -> Option<Self> {
         let mut strace = Command::new("strace");
         strace.args(["-f", "-o", "/dev/null", "-p", &server.pid().to_string()]);
+        if let Some(file) = file {
+            strace.arg("-P").arg(file);
+        }
         strace.args(["-e", &format!("inject={fault}")]);
         strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut saboteur = Self { strace: strace.spawn().ok()? };
@@ -371,4 +456,99 @@ fn nothing_is_acknowledged_on_top_of_a_flush_that_failed() {
         ledger.settle(&server.client);
         ledger.compare(&server.client, 0);
     }
+}
+
+#[test]
+fn a_read_that_fails_is_unavailable_and_not_a_bug() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    let server = home.start();
+    let ada = server.client.register_quickly("ada@example.com");
+    let Some(saboteur) = Saboteur::attach(&server, "pread64:error=EIO") else { return };
+    for _ in 0..4 {
+        server.client.profile(&ada.id).must_be_unavailable();
+        must_not_be_ready(&server, "cannot be read");
+    }
+    saboteur.detach(&server);
+    server.client.must_know(&ada);
+    becomes_ready(&server);
+}
+
+#[test]
+fn checkpoints_that_fail_are_told_until_they_work_again() {
+    if !can_trace() {
+        return;
+    }
+    let (home, ledger) = (Home::new(), Ledger::default());
+    let server = home.start();
+    let fault = "fdatasync,fsync:error=EIO";
+    let Some(saboteur) = Saboteur::attach_to(&server, fault, Some(&home.database())) else {
+        return;
+    };
+    let mut number = 0;
+    eventually("/readyz tells", || {
+        number += 1;
+        assert!(ledger.register(&server.client, &format!("{number}@example.com"), false));
+        server.client.get("/readyz").status == 503
+    });
+    must_not_be_ready(&server, "checkpoints fail");
+    assert_eq!(ledger.figures().registered, number, "a short journal does not stop writing");
+    saboteur.detach(&server);
+    becomes_ready(&server);
+    ledger.compare(&server.client, 0);
+    let said = server.stop().stderr;
+    for line in ["cannot move the journal", "the journal is moved into the database file again"] {
+        assert_eq!(said.matches(line).count(), 1, "{line}: {said}");
+    }
+}
+
+#[test]
+fn a_file_that_could_be_opened_only_for_reading_once_is_written_to_again() {
+    if !can_trace() {
+        return;
+    }
+    for name in ["doorward.db", "doorward.db-wal", "doorward.db-shm"] {
+        let home = Home::new();
+        let mut server = home.start();
+        let ada = server.client.register_quickly("ada@example.com");
+        // The journal and the shared memory stay.
+        server.kill_now();
+        for number in 1..=2 {
+            let mut strace = Command::new("strace");
+            strace.args(["-D", "-f", "-qq", "-o", "/dev/null", "-P"]).arg(home.data().join(name));
+            strace.args(["-e", &format!("inject=openat:error=EIO:when={number}")]);
+            strace.arg(env!("CARGO_BIN_EXE_doorward"));
+            let Ok(server) = Server::try_start(home.command_through(strace)) else {
+                left_out("tracing is not permitted");
+                return;
+            };
+            eventually("writing works", || {
+                let email = format!("{number}@example.com");
+                [201, 409].contains(&server.client.try_to_register(&email).status)
+            });
+            becomes_ready(&server);
+            server.client.must_know(&ada);
+            server.kill();
+        }
+    }
+}
+
+#[test]
+fn another_program_that_reads_the_database_does_not_take_its_journal_away() {
+    let home = Home::new();
+    let server = home.start();
+    let before = server.client.register_quickly("before@example.com");
+    server.client.must_know(&before);
+    let other = rusqlite::Connection::open(home.database()).unwrap();
+    let users: i64 = other.query_row("SELECT count(*) FROM users", [], |row| row.get(0)).unwrap();
+    assert_eq!(users, 1);
+    // The last connection to be closed deletes the journal: this must not be it.
+    drop(other);
+    let after = server.client.register_quickly("after@example.com");
+    server.kill();
+    let server = home.start();
+    server.client.must_know(&before);
+    server.client.must_know(&after);
 }

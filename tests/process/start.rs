@@ -4,7 +4,7 @@ use std::{
     collections::HashSet,
     fs::{self, File},
     io::{Read, Write},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{MetadataExt, PermissionsExt, chown},
     path::Path,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
@@ -54,6 +54,89 @@ fn an_open_umask_does_not_open_the_folder() {
     let server = Server::start(home.command_through(shell));
     server.client.register("ada@example.com");
     everything_is_private(&home);
+}
+
+/// Lets everybody read and use what is in a folder, as a backup that was restored may do.
+fn open_to_all(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        fs::set_permissions(entry.unwrap().path(), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn every_start_makes_private_what_others_could_read() {
+    let home = Home::new();
+    let mut server = home.start();
+    let ada = server.client.register("ada@example.com");
+    home.run(&["keys", "rotate"]);
+    // The journal and the shared memory stay.
+    server.kill_now();
+    open_to_all(home.data());
+    let server = home.start();
+    server.client.must_know(&ada);
+    everything_is_private(&home);
+    let (_, said) = server.said();
+    assert!(said.contains("others could use this") && said.contains("doorward.db"), "{said}");
+    server.stop();
+
+    fs::write(home.data().join("notes.txt"), "somebody else's").unwrap();
+    open_to_all(home.data());
+    home.start().stop();
+    assert_eq!(mode(home.data()), 0o755, "the folder is not Doorward's alone");
+    assert_eq!(mode(&home.data().join("notes.txt")), 0o644);
+    assert_eq!(mode(&home.database()), 0o600);
+    assert_eq!(mode(&home.signing_key()), 0o600);
+}
+
+#[test]
+fn what_root_makes_in_a_folder_of_another_user_can_be_used_by_that_user() {
+    const NOBODY: u32 = 65534;
+    if !rustix::process::geteuid().is_root() || !is_installed("setpriv") {
+        left_out("files of another user need root and setpriv");
+        return;
+    }
+    let home = Home::new();
+    let binary = home.root().join("doorward");
+    fs::copy(env!("CARGO_BIN_EXE_doorward"), &binary).unwrap();
+    fs::set_permissions(home.root(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(home.data()).unwrap();
+    chown(home.data(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let as_nobody = || {
+        let mut command = Command::new("setpriv");
+        let nobody = NOBODY.to_string();
+        command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups"]).arg(&binary);
+        Server::start(home.command_through(command))
+    };
+    let everything_is_nobodys = || {
+        for entry in fs::read_dir(home.data()).unwrap() {
+            let entry = entry.unwrap();
+            // A socket is made anew by whoever needs it.
+            if entry.file_name() != "doorward.sock" {
+                assert_eq!(entry.metadata().unwrap().uid(), NOBODY, "{:?}", entry.path());
+            }
+        }
+    };
+
+    // Root makes everything, and is killed so that nothing is tidied up.
+    let mut server = home.start();
+    let ada = server.client.register("ada@example.com");
+    server.kill_now();
+    everything_is_nobodys();
+    let server = as_nobody();
+    server.client.must_know(&ada);
+    server.client.register_quickly("bob@example.com");
+    server.stop();
+
+    for name in ["doorward.lock", "doorward.reserve"] {
+        fs::remove_file(home.data().join(name)).unwrap();
+    }
+    assert!(home.run(&["keys", "rotate"]).status.success());
+    assert!(home.run(&["user", "list"]).status.success());
+    everything_is_nobodys();
+    let server = as_nobody();
+    server.client.must_know(&ada);
+    server.client.register_quickly("eve@example.com");
 }
 
 #[test]

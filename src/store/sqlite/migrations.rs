@@ -2,6 +2,8 @@
 
 use rusqlite::Connection;
 
+use crate::store;
+
 /// In order, never changed once released. The number of those applied is the file's `user_version`.
 const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/sqlite/0001_users_and_sessions.sql"),
@@ -22,6 +24,15 @@ pub(super) enum Error {
     Newer { found: usize, known: usize },
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+}
+
+impl From<Error> for store::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Sqlite(error) => error.into(),
+            newer @ Error::Newer { .. } => Self::Failed(newer.into()),
+        }
+    }
 }
 
 pub(super) fn apply(db: &mut Connection) -> Result<(), Error> {

@@ -1,13 +1,17 @@
 //! The embedded database: the statements. How they are run is the engine's business.
 
 mod archive;
+mod connections;
 mod email;
 mod endings;
 mod engine;
+mod health;
 mod login_failures;
 mod migrations;
+mod trouble;
+mod writer;
 
-use std::{path::Path, str::FromStr};
+use std::{path::Path, str::FromStr, sync::Arc};
 
 use async_trait::async_trait;
 use rusqlite::{
@@ -15,9 +19,10 @@ use rusqlite::{
 };
 
 use self::{endings::end, engine::Engine, login_failures::note_network};
-use super::{Changes, Endings, Error, MAX_SESSIONS, OldPassword, Store};
+use super::{Changes, Endings, Error, MAX_SESSIONS, NotReady, OldPassword, Store};
 use crate::{
     clock::Timestamp,
+    data::Reserve,
     password::PasswordHash,
     reset::ResetDigest,
     session::{Origin, Session, SessionId, TokenId},
@@ -35,7 +40,15 @@ impl SqliteStore {
     /// # Errors
     /// If it cannot be opened, or was written by a newer version.
     pub fn open(file: &Path) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::start(file)? })
+        Ok(Self { engine: Engine::start(file, None)? })
+    }
+
+    /// As [`Self::open`], with space in reserve: on a full disk the database can be opened and sessions can end.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with_reserve(file: &Path, reserve: Arc<Reserve>) -> Result<Self, Error> {
+        Ok(Self { engine: Engine::start(file, Some(reserve))? })
     }
 }
 
@@ -168,9 +181,7 @@ impl Store for SqliteStore {
 
     async fn revoke_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error> {
         let role = role.clone();
-        self.engine
-            .write(Some(id), move |db| change_roles(db, id, now, |roles| roles.revoke(&role)))
-            .await
+        self.engine.end(id, move |db| change_roles(db, id, now, |roles| roles.revoke(&role))).await
     }
 
     async fn set_password(
@@ -183,7 +194,7 @@ impl Store for SqliteStore {
     ) -> Result<bool, Error> {
         let new = new.clone();
         self.engine
-            .write(Some(id), move |db| {
+            .end(id, move |db| {
                 if !is_as_expected(db, id, &old, now)? {
                     return Ok(false);
                 }
@@ -225,7 +236,7 @@ impl Store for SqliteStore {
 
     async fn disable_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error> {
         self.engine
-            .write(Some(id), move |db| {
+            .end(id, move |db| {
                 end_sessions(db, id, None, now)?;
                 set_disabled(db, id, true)
             })
@@ -238,7 +249,7 @@ impl Store for SqliteStore {
 
     async fn delete_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error> {
         self.engine
-            .write(Some(id), move |db| {
+            .end(id, move |db| {
                 end_sessions(db, id, None, now)?;
                 delete_reset_code(db, id)?;
                 let deleted = db
@@ -320,7 +331,7 @@ impl Store for SqliteStore {
         now: Timestamp,
     ) -> Result<bool, Error> {
         self.engine
-            .write(Some(user), move |db| {
+            .end(user, move |db| {
                 let ended = end_each(
                     db,
                     now,
@@ -333,7 +344,7 @@ impl Store for SqliteStore {
     }
 
     async fn end_sessions(&self, user: UserId, now: Timestamp) -> Result<usize, Error> {
-        self.engine.write(Some(user), move |db| end_sessions(db, user, None, now)).await
+        self.engine.end(user, move |db| end_sessions(db, user, None, now)).await
     }
 
     async fn note_sightings(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error> {
@@ -378,6 +389,11 @@ impl Store for SqliteStore {
 
     fn changes(&self) -> &Changes {
         self.engine.changes()
+    }
+
+    async fn check(&self) -> Result<(), NotReady> {
+        self.has_users().await.map_err(NotReady::cannot_read)?;
+        self.engine.check()
     }
 
     fn endings(&self) -> &Endings {
