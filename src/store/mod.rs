@@ -174,6 +174,9 @@ pub enum NotReady {
     /// Writes fail.
     #[error("The database cannot be written to.")]
     CannotWrite,
+    /// The server takes no writes.
+    #[error("The database server is read-only.")]
+    ReadOnly,
     /// The journal cannot be moved into the database file.
     #[error("The journal of the database grows because checkpoints fail.")]
     CheckpointsFail,

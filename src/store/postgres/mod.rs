@@ -32,7 +32,7 @@ use self::{
     statements as sql,
 };
 pub use self::{engine::PostgresOptions, url::PostgresUrl};
-use super::{Changes, Endings, Error, MAX_SESSIONS, OldPassword, Store};
+use super::{Changes, Endings, Error, MAX_SESSIONS, NotReady, OldPassword, Store};
 use crate::{
     client::Client,
     clock::Timestamp,
@@ -421,6 +421,16 @@ impl Store for PostgresStore {
 
     fn changes(&self) -> &Changes {
         self.engine.changes()
+    }
+
+    /// A server can stop taking writes while connections to it stay: one that was demoted, or told to by its operator.
+    async fn check(&self) -> Result<(), NotReady> {
+        self.has_users().await.map_err(NotReady::cannot_read)?;
+        let told = self.engine.read(sql::IS_READ_ONLY, []).await.map_err(NotReady::cannot_read)?;
+        match told.first().map(|row| column::<String>(row, 0)) {
+            Some(Ok(answer)) if answer == "on" => Err(NotReady::ReadOnly),
+            _ => Ok(()),
+        }
     }
 
     fn endings(&self) -> &Endings {

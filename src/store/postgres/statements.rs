@@ -56,6 +56,8 @@ statements! {
         "SELECT c.id, c.user_id, e.token_id, e.ended_at FROM changes c \
          LEFT JOIN endings e ON e.change_id = c.id WHERE c.at >= $1";
     TIME = "SELECT CURRENT_TIMESTAMP";
+    /// What the driver asks as well when it connects.
+    IS_READ_ONLY = "SHOW transaction_read_only";
     SWEEP_CHANGES =
         "DELETE FROM changes WHERE id IN \
          (SELECT id FROM changes WHERE at < CURRENT_TIMESTAMP - INTERVAL '10 minutes' LIMIT $1)";

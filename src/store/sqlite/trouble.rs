@@ -105,7 +105,9 @@ impl From<SqliteError> for Error {
 /// SQLite's own words, and which of its calls failed where it tells: "disk I/O error" alone does not.
 pub(super) fn describe(error: &SqliteError) -> String {
     let operation = error.sqlite_extended_error_code().and_then(|code| match code {
-        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ => Some("reading"),
+        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_CORRUPTFS => {
+            Some("reading")
+        }
         ffi::SQLITE_IOERR_WRITE => Some("writing"),
         ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => Some("flushing"),
         ffi::SQLITE_IOERR_TRUNCATE => Some("truncating"),
@@ -132,10 +134,10 @@ mod tests {
 
     #[test]
     fn faults_of_the_file_may_pass_and_are_told_with_what_failed() {
-        let Error::Unavailable(cause) = told(ffi::SQLITE_IOERR_READ) else {
-            panic!("not worth another try");
-        };
-        assert_eq!(cause, "disk I/O error while reading");
+        for code in [ffi::SQLITE_IOERR_READ, ffi::SQLITE_IOERR_CORRUPTFS] {
+            let Error::Unavailable(cause) = told(code) else { panic!("not worth another try") };
+            assert_eq!(cause, "disk I/O error while reading");
+        }
         for code in [
             ffi::SQLITE_BUSY,
             ffi::SQLITE_FULL,
