@@ -1,6 +1,8 @@
 //! Who is calling: a token, once shown to be good, is remembered together with its user and session, so that
 //! the next request with it costs neither a signature check nor a query until something about them changes.
 
+mod failures;
+
 use std::{
     fmt,
     sync::{
@@ -12,6 +14,7 @@ use std::{
 
 use quick_cache::sync::Cache;
 
+use self::failures::Failures;
 use crate::{
     clock::Timestamp,
     guard::{CallerFacts, Memo},
@@ -54,6 +57,8 @@ pub enum Stranger {
     Expired,
     /// Its session has been ended.
     SessionEnded,
+    /// Its session has another token since a refresh.
+    Replaced,
     /// Its user is gone.
     UserGone,
 }
@@ -67,6 +72,7 @@ impl fmt::Display for Stranger {
             }
             Self::Expired => "expired",
             Self::SessionEnded => "its session has ended",
+            Self::Replaced => "replaced by a newer one of its session",
             Self::UserGone => "its user has been deleted",
         })
     }
@@ -87,6 +93,7 @@ pub struct Callers {
     store: Arc<dyn Store>,
     known: Cache<Box<str>, Arc<Known>>,
     sightings: Sightings,
+    failures: Failures,
     signature_checks: AtomicU64,
     look_ups: AtomicU64,
 }
@@ -115,6 +122,7 @@ impl Callers {
             store,
             known: Cache::new(Self::REMEMBERED),
             sightings: Sightings::default(),
+            failures: Failures::default(),
             signature_checks: AtomicU64::new(0),
             look_ups: AtomicU64::new(0),
         }
@@ -141,14 +149,19 @@ impl Callers {
         let claims = match &known {
             Some(known) if now < known.claims.expires_at => Ok(known.claims),
             Some(_) => Err(Stranger::Expired),
-            // The key may be one that others have made since the database was last heard.
-            None if !self.mint.knows_key_of(token) && !self.is_heard() => {
-                return Err(store::Error::Unavailable(
-                    "it cannot tell which keys there are".into(),
-                ));
-            }
-            None => self.check_signature(token, now).map_err(Stranger::from),
+            None => match self.check_token(token, now) {
+                // The key may be one that others have made since the database was last heard.
+                Err(Unrecognised::NotOurs)
+                    if !self.is_heard() && !self.mint.knows_key_of(token) =>
+                {
+                    return Err(store::Error::Unavailable(
+                        "it cannot tell which keys there are".into(),
+                    ));
+                }
+                checked => checked.map_err(Stranger::from),
+            },
         };
+        let was_known = known.is_some();
         let caller = match claims {
             // Elsewhere, because room for it would be taken in every request, and few look anything up.
             Ok(claims) => match (Box::pin(self.look_up(token, claims, removals, now)).await, known)
@@ -160,7 +173,7 @@ impl Callers {
             },
             Err(stranger) => Err(stranger),
         };
-        if caller.is_err() {
+        if was_known && caller.is_err() {
             self.known.remove(token);
         }
         Ok(caller)
@@ -206,9 +219,20 @@ impl Callers {
         }
     }
 
-    fn check_signature(&self, token: &str, now: Timestamp) -> Result<Claims, Unrecognised> {
+    /// What an unknown token says. Its signature is checked last, and not at all when too many have been wrong that were
+    /// put under the claims of the same session.
+    fn check_token(&self, token: &str, now: Timestamp) -> Result<Claims, Unrecognised> {
+        let unverified = self.mint.read(token, now)?;
+        let claims = unverified.claims;
+        if self.failures.are_too_many(claims.session_id, now) {
+            return Err(Unrecognised::NotOurs);
+        }
         self.signature_checks.fetch_add(1, Ordering::Relaxed);
-        self.mint.recognise(token, now)
+        if unverified.is_signed() {
+            return Ok(claims);
+        }
+        self.failures.add(claims.session_id, now);
+        Err(Unrecognised::NotOurs)
     }
 
     async fn look_up(
@@ -225,8 +249,11 @@ impl Callers {
             let user = self.store.user_by_id(claims.user_id).await?;
             return Ok(Err(user.map_or(Stranger::UserGone, |_| Stranger::SessionEnded)));
         };
-        if session.expires_at <= now || session.token_id != claims.token_id {
+        if session.expires_at <= now {
             return Ok(Err(Stranger::SessionEnded));
+        }
+        if session.token_id != claims.token_id {
+            return Ok(Err(Stranger::Replaced));
         }
         let last_note = LastNote::new(session.last_seen_at);
         self.sightings.note(session.id, &last_note, now);

@@ -12,6 +12,7 @@ use axum::{
     extract::ConnectInfo,
     http::{Request, Response, StatusCode},
 };
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use doorward::{
     Authenticated, Caller, Designated, Doorward, MissingKey, Policy, Settings,
     api::{self, Service},
@@ -118,6 +119,7 @@ impl House {
             time: NOW,
         };
         let mint = self.doorward.keys().mint();
+        let forged = self.forged(0)?;
         Ok(vec![
             (
                 "token, remembered",
@@ -126,6 +128,7 @@ impl House {
                 }),
             ),
             ("token, first time", self.operation(|| Ok(mint.recognise(&self.token, NOW).is_ok()))),
+            ("token, forged", self.operation(move || Ok(mint.recognise(&forged, NOW).is_err()))),
             (
                 "policy, any user",
                 self.operation(|| Ok(Authenticated.admit(&self.caller).is_some())),
@@ -138,13 +141,20 @@ impl House {
             ("validation", self.operation(valid)),
             (
                 "form, all fields bad",
-                self.request(StatusCode::BAD_REQUEST, || {
+                self.request(StatusCode::BAD_REQUEST, |_| {
                     register(r#"{"name":"M","email":"miles","password":"short"}"#.into())
                 }),
             ),
             ("guard", self.guarded("guard")),
             ("guard, name", self.guarded("miles")),
             ("guard, condition", self.guarded("reading")),
+            ("guard, no token", self.request(StatusCode::UNAUTHORIZED, |_| asking("guard", None))),
+            (
+                "guard, forged token",
+                self.request(StatusCode::UNAUTHORIZED, |time| {
+                    asking("guard", Some(&self.forged(time)?))
+                }),
+            ),
         ])
     }
 
@@ -156,33 +166,46 @@ impl House {
     }
 
     fn guarded(&self, guard: &'static str) -> Operation<'_> {
-        self.request(StatusCode::OK, move || {
-            let request = Request::get(format!("/api/auth/{guard}"))
-                .header("host", "localhost:3000")
-                .header("authorization", format!("Bearer {}", self.token));
-            let mut request = request.body(Body::empty())?;
-            request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([127, 0, 0, 1], 9))));
-            Ok(request)
-        })
+        self.request(StatusCode::OK, move |_| asking(guard, Some(&self.token)))
+    }
+
+    /// A token as we make them, with another id: nothing but what a key makes of it can tell that it is forged.
+    fn forged(&self, number: u32) -> anyhow::Result<String> {
+        let parts: Vec<_> = self.token.split('.').collect();
+        let [head, claims, signature] = parts[..] else { bail!("a token has three parts") };
+        let claims = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(claims)?)?;
+        let (before, after) = claims.split_once("\"jti\":\"").context("a token has an id")?;
+        let claims = format!("{before}\"jti\":\"{number:08x}{}", &after[8..]);
+        Ok(format!("{head}.{}.{signature}", BASE64_URL_SAFE_NO_PAD.encode(claims)))
     }
 
     /// The whole way through the router. The requests are made before anything is counted.
     fn request<'a>(
         &'a self,
         expected: StatusCode,
-        make: impl Fn() -> anyhow::Result<Request<Body>> + 'a,
+        make: impl Fn(u32) -> anyhow::Result<Request<Body>> + 'a,
     ) -> Operation<'a> {
         let mut app = self.app.clone();
         let mut requests = Vec::new();
         self.operation(move || {
             if requests.is_empty() {
-                requests = (0..=TIMES).map(|_| make()).collect::<anyhow::Result<_>>()?;
+                requests = (0..=TIMES).map(&make).collect::<anyhow::Result<_>>()?;
             }
             let request = requests.pop().context("requests are made for all times")?;
             let response: Response<Body> = ready(app.call(request))??;
             Ok(response.status() == expected)
         })
     }
+}
+
+fn asking(guard: &str, token: Option<&str>) -> anyhow::Result<Request<Body>> {
+    let mut request = Request::get(format!("/api/auth/{guard}")).header("host", "localhost:3000");
+    if let Some(token) = token {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    let mut request = request.body(Body::empty())?;
+    request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([127, 0, 0, 1], 9))));
+    Ok(request)
 }
 
 fn register(body: String) -> anyhow::Result<Request<Body>> {

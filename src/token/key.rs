@@ -3,22 +3,25 @@
 use std::fmt;
 
 use aws_lc_rs::{
-    encoding::AsDer,
+    encoding::{AsBigEndian, AsDer, Curve25519SeedBin, EcPrivateKeyBin},
     error::{KeyRejected, Unspecified},
     rand::SystemRandom,
     rsa::KeySize,
     signature::{
-        ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _,
+        ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, ED25519, EcdsaKeyPair,
+        Ed25519KeyPair, KeyPair as _, ParsedPublicKey, RSA_PKCS1_2048_8192_SHA256,
         RSA_PKCS1_SHA256, RsaKeyPair, RsaPublicKeyComponents,
     },
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use jsonwebtoken::{
-    DecodingKey, Header, Validation,
+    DecodingKey, Header,
     jwk::{Jwk, PublicKeyUse, ThumbprintHash},
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 use zeroize::Zeroizing;
+
+use super::mac::MacKey;
 
 /// How tokens are signed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,8 +97,8 @@ pub struct SigningKey {
     id: KeyId,
     pkcs8: Zeroizing<Vec<u8>>,
     pair: KeyPair,
-    verifying: DecodingKey,
-    validation: Validation,
+    verifying: ParsedPublicKey,
+    mac: MacKey,
     public: Jwk,
     head: String,
     news_head: String,
@@ -120,17 +123,17 @@ impl SigningKey {
         // No other step of signing can fail.
         pair.sign(b"a probe").map_err(|_| UnusableKey)?;
         let algorithm = pair.algorithm().registered();
-        let verifying = pair.verifying();
+        let verifying = pair.verifying().map_err(|_| UnusableKey)?;
         let mut public =
-            Jwk::from_decoding_key(&verifying, Some(algorithm)).map_err(|_| UnusableKey)?;
+            Jwk::from_decoding_key(&pair.published(), Some(algorithm)).map_err(|_| UnusableKey)?;
         let id = public.thumbprint(ThumbprintHash::SHA256).map_err(|_| UnusableKey)?;
         public.common.key_id = Some(id.clone());
         public.common.public_key_use = Some(PublicKeyUse::Signature);
         let header = Header { kid: Some(id.clone()), ..Header::new(algorithm) };
         let head = encoded(&header);
         let news_head = encoded(&Header { typ: Some(NEWS_TYPE.into()), ..header });
-        let validation = signature_only(algorithm);
-        Ok(Self { id: KeyId(id), pkcs8, pair, verifying, validation, public, head, news_head })
+        let mac = MacKey::derive(&pair.private_key().map_err(|_| UnusableKey)?, &head);
+        Ok(Self { id: KeyId(id), pkcs8, pair, verifying, mac, public, head, news_head })
     }
 
     /// What the key is called.
@@ -159,20 +162,30 @@ impl SigningKey {
 
     /// News with these claims, which are no token: their head says so.
     pub(super) fn sign_news(&self, claims: &impl Serialize) -> String {
-        self.sign_under(&self.news_head, claims)
+        self.sign_parts(&self.news_head, &encoded(claims))
     }
 
     pub(super) fn sign_under(&self, head: &str, claims: &impl Serialize) -> String {
-        let message = format!("{head}.{}", encoded(claims));
+        self.sign_parts(head, &self.mac.encode(json(claims)))
+    }
+
+    pub(super) fn sign_parts(&self, head: &str, claims: &str) -> String {
+        let message = format!("{head}.{claims}");
         let signature = self.pair.sign(message.as_bytes());
         let signature = signature.expect("the key signed a probe when it was read");
         format!("{message}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// The claims of a token, if this key has signed it.
-    pub(super) fn claims<T: DeserializeOwned>(&self, token: &str) -> Option<T> {
-        let read = jsonwebtoken::decode(token, &self.verifying, &self.validation);
-        read.ok().map(|token| token.claims)
+    /// The claims of a token, if this key has made their code. That is quick, unlike checking the signature.
+    pub(super) fn claims(&self, claims: &str) -> Option<Vec<u8>> {
+        self.mac.has_made(claims).then(|| BASE64_URL_SAFE_NO_PAD.decode(claims).ok())?
+    }
+
+    /// Whether this is the key's signature of the first two parts of a token.
+    pub(super) fn has_signed(&self, message: &str, signature: &str) -> bool {
+        let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).ok();
+        let verify = |signature: Vec<u8>| self.verifying.verify_sig(message.as_bytes(), &signature);
+        signature.is_some_and(|signature| verify(signature).is_ok())
     }
 
     /// Reads a key from its PEM file's contents.
@@ -214,17 +227,11 @@ impl SigningKey {
 }
 
 pub(super) fn encoded(part: &impl Serialize) -> String {
-    let json = serde_json::to_vec(part).expect("heads and claims have text for names");
-    BASE64_URL_SAFE_NO_PAD.encode(json)
+    BASE64_URL_SAFE_NO_PAD.encode(json(part))
 }
 
-/// The library checks the signature; whoever reads the claims judges them, with `now` as an argument.
-fn signature_only(algorithm: jsonwebtoken::Algorithm) -> Validation {
-    let mut validation = Validation::new(algorithm);
-    validation.required_spec_claims.clear();
-    validation.validate_exp = false;
-    validation.validate_aud = false;
-    validation
+fn json(part: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(part).expect("heads and claims have text for names")
 }
 
 enum KeyPair {
@@ -266,7 +273,35 @@ impl KeyPair {
         })
     }
 
-    fn verifying(&self) -> DecodingKey {
+    /// The private key in a form that does not depend on the file that it was read from.
+    fn private_key(&self) -> Result<Zeroizing<Vec<u8>>, Unspecified> {
+        let bytes = match self {
+            Self::Es256(pair) => {
+                let key: EcPrivateKeyBin<'_> = pair.private_key().as_be_bytes()?;
+                key.as_ref().to_vec()
+            }
+            Self::EdDsa(pair) => {
+                let key: Curve25519SeedBin<'_> = pair.seed()?.as_be_bytes()?;
+                key.as_ref().to_vec()
+            }
+            Self::Rs256(pair) => pair.as_der()?.as_ref().to_vec(),
+        };
+        Ok(Zeroizing::new(bytes))
+    }
+
+    /// The public key, parsed once to check many signatures.
+    fn verifying(&self) -> Result<ParsedPublicKey, KeyRejected> {
+        match self {
+            Self::Es256(pair) => ParsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, pair.public_key()),
+            Self::EdDsa(pair) => ParsedPublicKey::new(&ED25519, pair.public_key()),
+            Self::Rs256(pair) => {
+                ParsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, pair.public_key())
+            }
+        }
+    }
+
+    /// The public key as it is published.
+    fn published(&self) -> DecodingKey {
         match self {
             Self::Es256(pair) => DecodingKey::from_ec_der(pair.public_key().as_ref()),
             Self::EdDsa(pair) => DecodingKey::from_ed_der(pair.public_key().as_ref()),

@@ -1,8 +1,10 @@
 //! What a guarded request costs, counted.
 
 use axum::http::StatusCode;
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde_json::json;
 
-use crate::support::{House, NOW};
+use crate::support::{House, NOW, REFUSED};
 
 #[tokio::test]
 async fn a_guarded_request_makes_no_query_and_no_signature_check_while_nothing_changes() {
@@ -74,4 +76,61 @@ async fn garbage_is_not_remembered_and_costs_no_query() {
         assert_eq!(house.guard("guard", &garbage).await.status, StatusCode::UNAUTHORIZED);
     }
     assert_eq!(house.doorward.work_done().look_ups, 0);
+}
+
+/// Tokens as we make them, each with a change that only a key can tell.
+fn forgeries(token: &str) -> impl Iterator<Item = String> {
+    let [head, claims, signature] = token.split('.').collect::<Vec<_>>()[..] else {
+        panic!("{token}")
+    };
+    let claims = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap();
+    let at = claims.find("\"jti\":\"").unwrap() + 7;
+    (0..20).map(move |number| {
+        let claims = format!("{}{number:08x}{}", &claims[..at], &claims[at + 8..]);
+        format!("{head}.{}.{signature}", BASE64_URL_SAFE_NO_PAD.encode(claims))
+    })
+}
+
+#[tokio::test]
+async fn a_forged_token_costs_neither_a_signature_check_nor_a_query() {
+    let house = House::open().await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    for forgery in forgeries(&token) {
+        assert_eq!(house.guard("guard", &forgery).await.told(), REFUSED);
+        assert_eq!(
+            house.ask_as(&forgery, "POST", "/api/auth/refresh", json!({})).await.told(),
+            REFUSED
+        );
+    }
+    let work = house.doorward.work_done();
+    assert_eq!((work.signature_checks, work.look_ups), (0, 0));
+    assert_eq!(house.guard("guard", &token).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn wrong_signatures_under_the_claims_of_a_session_are_checked_a_few_times_a_minute() {
+    let house = House::open().await;
+    let seen = house.register("Ada", "ada@example.com").await.token;
+    let known = house.token_of("ada@example.com", "correct horse").await;
+    let unseen = house.token_of("ada@example.com", "correct horse").await;
+    assert_eq!(house.guard("guard", &known).await.status, StatusCode::OK);
+    let checks = || house.doorward.work_done().signature_checks;
+    let before = checks();
+    let wrong = async |token: &str| {
+        let (signed, signature) = token.rsplit_once('.').unwrap();
+        for number in 0..20 {
+            let forged = format!("{signed}.{number:04x}{}", &signature[4..]);
+            assert_eq!(house.guard("guard", &forged).await.told(), REFUSED);
+        }
+    };
+    wrong(&seen).await;
+    assert_eq!(checks() - before, 10);
+    // Nobody else notices, nor whoever is remembered already.
+    assert_eq!(house.guard("guard", &unseen).await.status, StatusCode::OK);
+    wrong(&known).await;
+    assert_eq!(house.guard("guard", &known).await.status, StatusCode::OK);
+    // The right one is refused unseen until the minute is over.
+    assert_eq!(house.guard("guard", &seen).await.told(), REFUSED);
+    house.let_pass(std::time::Duration::from_secs(60));
+    assert_eq!(house.guard("guard", &seen).await.status, StatusCode::OK);
 }

@@ -28,6 +28,7 @@ from support import (
     signature_of,
     signing_input,
     thumbprint,
+    with_mac,
 )
 
 
@@ -54,9 +55,25 @@ def assert_refused(api, token):
         assert answer.challenge_error == "invalid_token"
 
 
-def test_the_same_content_signed_again_with_the_right_key_passes(api, signing_key, header, claims):
+def test_the_same_content_signed_again_with_the_right_key_passes(api, signing_key, header):
     """Without this, every refusal below might only show that the workshop makes bad tokens."""
+    claims = claims_of(api.sign_up().token)
     assert api.guard(sign_es256(signing_key, header, claims)).status == 200
+
+
+def test_a_token_without_the_services_own_mac_is_refused(api, ada, signing_key, stranger, header, claims):
+    assert_refused(api, sign_es256(signing_key, header, altered(claims, mac=MISSING), mac=False))
+    assert_refused(api, sign_es256(signing_key, header, altered(claims, mac=b64(bytes(16))), mac=False))
+    # Another order or spelling of the same claims is another text.
+    assert_refused(api, sign_es256(signing_key, header, dict(sorted(claims.items())), mac=False))
+    assert_refused(api, sign_es256(signing_key, header, with_mac(stranger, header, claims), mac=False))
+
+
+def test_the_mac_is_no_signature(api, ada, stranger, header, claims):
+    """Whoever has seen the first two parts of a token, in a log for instance, does not hold it."""
+    content = ada.token.rpartition(".")[0]
+    for signature in ("", b64(bytes(64)), b64(signature_of(sign_es256(stranger, header, claims)))):
+        assert_refused(api, f"{content}.{signature}")
 
 
 # --- the wrong key or algorithm --------------------------------------------------------------------------------------

@@ -1,0 +1,368 @@
+//! What is recognised as a token, and what is not.
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
+
+use super::*;
+
+const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn terms() -> TokenTerms {
+    TokenTerms {
+        issuer: "us".into(),
+        audience: "them".into(),
+        lifetime: DAY,
+        publish_before_signing: Duration::ZERO,
+        algorithm: Algorithm::Es256,
+    }
+}
+
+fn key_for(algorithm: Algorithm) -> Arc<SigningKey> {
+    Arc::new(SigningKey::generate(algorithm))
+}
+
+fn key() -> Arc<SigningKey> {
+    key_for(Algorithm::Es256)
+}
+
+fn mints() -> [TokenMint; 3] {
+    Algorithm::ALL.map(|algorithm| mint_with(&key_for(algorithm), terms()))
+}
+
+fn mint_with(key: &Arc<SigningKey>, terms: TokenTerms) -> TokenMint {
+    TokenMint::new(KeySet::new(Arc::clone(key), []), terms)
+}
+
+fn mint() -> TokenMint {
+    mint_with(&key(), terms())
+}
+
+fn session() -> Session {
+    let origin = crate::session::Origin::new([127, 0, 0, 1].into(), "");
+    Session::new(UserId::random(), origin, NOW, 30 * DAY)
+}
+
+/// A token with claims of our choice, signed with the mint's own key.
+fn signed(mint: &TokenMint, claims: &Value) -> String {
+    mint.keys.load().signing.sign(claims)
+}
+
+fn good_claims() -> Value {
+    json!({
+        "iss": "us", "aud": "them", "sub": UserId::random().to_string(),
+        "sid": SessionId::random().to_string(), "iat": NOW.seconds(),
+        "exp": NOW.seconds() + 60, "jti": TokenId::random().to_string(),
+    })
+}
+
+#[test]
+fn a_token_tells_user_and_session_until_it_expires() {
+    for mint in mints() {
+        let session = session();
+        let token = mint.issue(&session, NOW);
+        let claims = mint.recognise(token.as_str(), NOW).unwrap();
+        assert_eq!((claims.user_id, claims.session_id), (session.user_id, session.id));
+        assert_eq!(claims.token_id, session.token_id);
+        let last = Timestamp::from_millis((NOW + DAY).millis() - 1);
+        assert!(mint.recognise(token.as_str(), last).is_ok());
+        assert_eq!(mint.recognise(token.as_str(), NOW + DAY), Err(Unrecognised::Expired));
+    }
+}
+
+#[test]
+fn a_token_never_outlives_its_session() {
+    let (mint, session) = (mint(), session());
+    let late = NOW + (30 * DAY - Duration::from_secs(60));
+    let token = mint.issue(&session, late);
+    assert_eq!(mint.recognise(token.as_str(), late).unwrap().expires_at, session.expires_at);
+}
+
+#[test]
+fn a_token_from_the_future_is_refused_beyond_a_minute() {
+    let (mint, session) = (mint(), session());
+    let ahead = |seconds| mint.issue(&session, NOW + Duration::from_secs(seconds));
+    assert!(mint.recognise(ahead(60).as_str(), NOW).is_ok());
+    assert_eq!(mint.recognise(ahead(61).as_str(), NOW).ok(), None);
+}
+
+#[test]
+fn no_year_is_too_late_for_a_token() {
+    let (mint, mut session) = (mint(), session());
+    for seconds in [i64::from(i32::MAX), i64::from(u32::MAX), 253_402_300_799] {
+        let now = Timestamp::from_seconds(seconds);
+        session.expires_at = now + 30 * DAY;
+        let token = mint.issue(&session, now);
+        assert!(mint.recognise(token.as_str(), now).is_ok());
+        assert_eq!(mint.recognise(token.as_str(), now + DAY), Err(Unrecognised::Expired));
+    }
+}
+
+#[test]
+fn no_changed_character_no_prefix_and_no_extension_of_a_token_is_recognised() {
+    for mint in mints() {
+        refuses_whatever_is_nearly(&mint, mint.issue(&session(), NOW).as_str());
+    }
+}
+
+fn refuses_whatever_is_nearly(mint: &TokenMint, token: &str) {
+    const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ ";
+    for at in 0..token.len() {
+        assert_eq!(mint.recognise(&token[..at], NOW).ok(), None, "the first {at} characters");
+        // Checking a signature takes long without optimisation: three other characters at each place,
+        // and all of them in the last, whose spare bits a lax decoder would ignore.
+        let others = ALPHABET.chars().cycle().skip(at).take(3);
+        let others: Vec<_> =
+            if at + 1 == token.len() { ALPHABET.chars().collect() } else { others.collect() };
+        for other in others.into_iter().filter(|&c| !token[at..].starts_with(c)) {
+            let changed = format!("{}{other}{}", &token[..at], &token[at + 1..]);
+            assert_eq!(mint.recognise(&changed, NOW).ok(), None, "{other} at {at}");
+        }
+    }
+    for more in ALPHABET.chars() {
+        assert_eq!(mint.recognise(&format!("{token}{more}"), NOW).ok(), None);
+        assert_eq!(mint.recognise(&format!("{more}{token}"), NOW).ok(), None);
+    }
+}
+
+#[test]
+fn claims_of_a_wrong_type_or_value_are_refused_even_with_a_right_signature() {
+    for mint in mints() {
+        assert!(mint.recognise(&signed(&mint, &good_claims()), NOW).is_ok());
+        refuses_wrong_claims(&mint);
+    }
+}
+
+fn refuses_wrong_claims(mint: &TokenMint) {
+    let wrong = [
+        json!("99999999999"),
+        json!(1.5),
+        json!(true),
+        json!(null),
+        json!([]),
+        json!({}),
+        json!(-1),
+        json!(["us"]),
+        json!(u64::MAX),
+        json!(""),
+    ];
+    for claim in ["iss", "aud", "sub", "sid", "iat", "exp", "jti"] {
+        for value in &wrong {
+            // Before 1970 is long ago, and as good as yesterday.
+            if claim == "iat" && *value == json!(-1) {
+                continue;
+            }
+            let mut claims = good_claims();
+            claims[claim] = value.clone();
+            assert_eq!(mint.recognise(&signed(mint, &claims), NOW).ok(), None, "{claim} = {value}");
+        }
+        let mut claims = good_claims();
+        claims.as_object_mut().unwrap().remove(claim);
+        assert_eq!(mint.recognise(&signed(mint, &claims), NOW).ok(), None, "without {claim}");
+    }
+}
+
+#[test]
+fn a_head_that_is_not_ours_is_refused() {
+    let mint = mint();
+    let key = Arc::clone(&mint.keys.load().signing);
+    let kid = key.id().to_string();
+    let under = |head: Value| key.sign_under(&key::encoded(&head), &good_claims());
+    let heads = [
+        json!({"typ": "at+jwt", "alg": "ES256", "kid": kid}),
+        json!({"typ": "JWT", "alg": "ES256"}),
+        json!({"typ": "JWT", "alg": "ES256", "kid": kid, "crit": ["exp"]}),
+        json!({"typ": "JWT", "alg": "none", "kid": kid}),
+        json!({"typ": "JWT", "alg": ["ES256"], "kid": kid}),
+        json!({"typ": "JWT", "alg": "ES256", "kid": kid, "b64": false}),
+        json!({"typ": "JWT", "alg": "ES256", "kid": kid, "jwk": key.public()}),
+    ];
+    for head in heads {
+        assert_eq!(mint.recognise(&under(head.clone()), NOW).ok(), None, "{head}");
+    }
+}
+
+#[test]
+fn no_key_verifies_under_the_name_or_the_algorithm_of_another() {
+    let keys = Algorithm::ALL.map(key_for);
+    let set = KeySet::new(Arc::clone(&keys[0]), keys[1..].iter().cloned());
+    let mint = TokenMint::new(set, terms());
+    for signer in &keys {
+        assert!(mint.recognise(&signer.sign(&good_claims()), NOW).is_ok());
+        for (named, algorithm) in keys.iter().flat_map(|key| Algorithm::ALL.map(|a| (key, a))) {
+            if named.id() == signer.id() && algorithm == signer.algorithm() {
+                continue;
+            }
+            let head =
+                json!({"typ": "JWT", "alg": algorithm.name(), "kid": named.id().to_string()});
+            let token = signer.sign_under(&key::encoded(&head), &good_claims());
+            assert_eq!(mint.recognise(&token, NOW).ok(), None, "{head}");
+        }
+    }
+}
+
+#[test]
+fn news_are_no_token_whatever_they_say() {
+    for mint in mints() {
+        let news = News { cursor: "x".into(), complete: true, more: false, revoked: vec![] };
+        assert_eq!(mint.recognise(&mint.tell(&news, NOW), NOW).ok(), None);
+        let key = Arc::clone(&mint.keys.load().signing);
+        assert_eq!(mint.recognise(&key.sign_news(&good_claims()), NOW).ok(), None);
+        assert!(mint.recognise(&key.sign(&good_claims()), NOW).is_ok());
+    }
+}
+
+#[test]
+fn a_public_key_is_no_secret_to_sign_with() {
+    use jsonwebtoken::{EncodingKey, Header};
+    for algorithm in Algorithm::ALL {
+        let key = key_for(algorithm);
+        let mint = mint_with(&key, terms());
+        let header = Header {
+            kid: Some(key.id().to_string()),
+            ..Header::new(jsonwebtoken::Algorithm::HS256)
+        };
+        let public = serde_json::to_vec(key.public()).unwrap();
+        let secret = EncodingKey::from_secret(&public);
+        let token = jsonwebtoken::encode(&header, &good_claims(), &secret).unwrap();
+        assert_eq!(mint.recognise(&token, NOW).ok(), None);
+        // The same signature under the head that the key has.
+        let (_, rest) = token.split_once('.').unwrap();
+        assert_eq!(mint.recognise(&format!("{}.{rest}", key.head()), NOW).ok(), None);
+    }
+}
+
+#[test]
+fn tokens_of_another_key_issuer_or_audience_are_refused() {
+    let key = key();
+    let token = mint_with(&key, terms()).issue(&session(), NOW);
+    let others = [
+        mint(),
+        mint_with(&key, TokenTerms { issuer: "x".into(), ..terms() }),
+        mint_with(&key, TokenTerms { audience: "x".into(), ..terms() }),
+    ];
+    for other in others {
+        assert_eq!(other.recognise(token.as_str(), NOW).ok(), None);
+    }
+}
+
+#[test]
+fn a_token_is_recognised_for_as_long_as_its_key_is_in_the_set() {
+    let (old, new) = (key(), key());
+    let mint = mint_with(&old, terms());
+    let token = mint.issue(&session(), NOW);
+    mint.replace_keys(KeySet::new(Arc::clone(&new), [Arc::clone(&old)]));
+    assert_eq!(mint.removals(), 0);
+    assert!(mint.recognise(token.as_str(), NOW).is_ok());
+    assert!(mint.issue(&session(), NOW).as_str().starts_with(new.head()));
+    let changes = mint.key_changes();
+    mint.replace_keys(KeySet::new(Arc::clone(&new), [old]));
+    assert!(!changes.has_changed().unwrap(), "the same keys");
+    mint.replace_keys(KeySet::new(new, []));
+    assert!(changes.has_changed().unwrap());
+    assert_eq!(mint.removals(), 1);
+    assert_eq!(mint.recognise(token.as_str(), NOW), Err(Unrecognised::NotOurs));
+}
+
+#[test]
+fn only_public_halves_are_published() {
+    let keys = Algorithm::ALL.map(key_for);
+    let set = KeySet::new(Arc::clone(&keys[0]), keys[1..].iter().cloned());
+    let mint = TokenMint::new(set, terms());
+    assert_eq!(mint.algorithms(), ["ES256", "EdDSA", "RS256"]);
+    let published = serde_json::to_value(mint.public_keys()).unwrap();
+    let published = published["keys"].as_array().unwrap();
+    let members = [
+        &["alg", "crv", "kid", "kty", "use", "x", "y"][..],
+        &["alg", "crv", "kid", "kty", "use", "x"],
+        &["alg", "e", "kid", "kty", "n", "use"],
+    ];
+    for ((public, key), members) in published.iter().zip(&keys).zip(members) {
+        let mut found: Vec<_> = public.as_object().unwrap().keys().collect();
+        found.sort();
+        assert_eq!(found, members);
+        let member = |name: &str| public[name].as_str().unwrap().to_owned();
+        assert_eq!(
+            (member("alg").as_str(), member("use").as_str()),
+            (key.algorithm().name(), "sig")
+        );
+        assert_eq!(member("kid"), key.id().to_string());
+    }
+    assert_eq!(published.len(), 3);
+}
+
+#[test]
+fn a_key_survives_its_file() {
+    for key in Algorithm::ALL.map(key_for) {
+        let again = Arc::new(SigningKey::from_pem(&key.to_pem()).unwrap());
+        assert_eq!((again.id(), again.algorithm()), (key.id(), key.algorithm()));
+        let token = mint_with(&key, terms()).issue(&session(), NOW);
+        assert!(mint_with(&again, terms()).recognise(token.as_str(), NOW).is_ok());
+    }
+    for bad in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "secret"] {
+        assert_eq!(SigningKey::from_pem(bad).err(), Some(UnusableKey));
+    }
+}
+
+#[test]
+fn a_token_without_our_code_is_refused_even_with_a_right_signature() {
+    for mint in mints() {
+        let key = Arc::clone(&mint.keys.load().signing);
+        let claims = good_claims();
+        assert_eq!(
+            mint.recognise(&key.sign_parts(key.head(), &key::encoded(&claims)), NOW).ok(),
+            None
+        );
+        // The code of another key, and one that is not the last claim.
+        let another = key_for(key.algorithm()).sign(&claims);
+        let [_, theirs, _] = another.split('.').collect::<Vec<_>>()[..] else {
+            panic!("{another}")
+        };
+        assert_eq!(mint.recognise(&key.sign_parts(key.head(), theirs), NOW).ok(), None);
+        let ours = key.sign(&claims);
+        let code = BASE64_URL_SAFE_NO_PAD.decode(ours.split('.').nth(1).unwrap()).unwrap();
+        let mut moved: Value = serde_json::from_slice(&code).unwrap();
+        moved["z"] = json!(1);
+        assert_eq!(
+            mint.recognise(&key.sign_parts(key.head(), &key::encoded(&moved)), NOW).ok(),
+            None
+        );
+        assert!(mint.recognise(&ours, NOW).is_ok());
+    }
+}
+
+#[test]
+fn our_code_is_no_signature() {
+    for mint in mints() {
+        let (token, other) = (mint.issue(&session(), NOW), mint.issue(&session(), NOW));
+        let (signed, _) = token.as_str().rsplit_once('.').unwrap();
+        let (_, of_another) = other.as_str().rsplit_once('.').unwrap();
+        for signature in ["", "AAAA", of_another] {
+            let forged = format!("{signed}.{signature}");
+            assert!(mint.read(&forged, NOW).is_ok(), "the code is good");
+            assert_eq!(mint.recognise(&forged, NOW), Err(Unrecognised::NotOurs));
+        }
+    }
+}
+
+#[test]
+fn the_same_key_in_another_file_makes_the_same_code() {
+    let key = key();
+    // PKCS#8 may leave the public half out, which is the last 70 bytes. The lengths of the octet string, of the sequence in
+    // it and of the whole are then shorter by as much.
+    const PUBLIC: usize = 70;
+    let with_public = pem::parse(&*key.to_pem()).unwrap();
+    let der = with_public.contents();
+    assert_eq!(
+        (der.len(), &der[..3], &der[27..31]),
+        (138, &[0x30, 0x81, 0x87][..], &[4, 0x6d, 0x30, 0x6b][..])
+    );
+    let mut without =
+        [&[0x30, (der.len() - 3 - PUBLIC) as u8], &der[3..der.len() - PUBLIC]].concat();
+    for at in [27, 29] {
+        without[at] -= PUBLIC as u8;
+    }
+    let text = pem::encode(&pem::Pem::new("PRIVATE KEY", without));
+    let again = Arc::new(SigningKey::from_pem(&text).unwrap());
+    let token = mint_with(&key, terms()).issue(&session(), NOW);
+    assert!(mint_with(&again, terms()).recognise(token.as_str(), NOW).is_ok());
+}
