@@ -10,7 +10,10 @@ use doorward::{
     password::PasswordHash,
     reset::{ResetCode, ResetDigest},
     session::{Origin, Session, TokenId},
-    store::{Error, OldPassword, PostgresStore, PostgresUrl, SqliteStore, Store, archive::Archive},
+    store::{
+        Error, OldPassword, PostgresStore, PostgresUrl, ReusedToken, SqliteStore, Store,
+        archive::Archive,
+    },
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
 
@@ -192,6 +195,8 @@ impl Model<'_> {
             "log in",
             "log in",
             "renew",
+            "renew",
+            "reuse",
             "end",
             "end all",
             "sight",
@@ -255,6 +260,12 @@ impl Model<'_> {
                 if renewed == "true" {
                     self.world.sessions.push(Session { token_id, ..session });
                 }
+            }
+            "reuse" => {
+                let Session { id: session_id, user_id, token_id, .. } = session;
+                let reused = ReusedToken { user_id, session_id, token_id };
+                let replaced_by = now - Duration::from_millis(self.chance.number(20_000) as u64);
+                ask!(self, store => store.end_reused_session(&reused, replaced_by, now));
             }
             "end" => drop(ask!(self, store => store.end_session(user.id, session.id, now))),
             "end all" => drop(ask!(self, store => store.end_sessions(user.id, now))),

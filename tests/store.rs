@@ -12,7 +12,7 @@ use doorward::{
     session::{Origin, Session, SessionId, TokenId},
     store::{
         Error, LoginFailureStore, MAX_SESSIONS, OldPassword, PostgresStore, PostgresUrl,
-        SqliteStore, Stamp, Store,
+        ReusedToken, SqliteStore, Stamp, Store,
     },
     throttle::{AccountChange, AccountKey},
     user::{Email, EmailKey, Name, Role, User, UserId},
@@ -154,6 +154,7 @@ async fn tell(store: &dyn Store) {
     assert!(!store.renew_session(&seen, TokenId::random(), NOW).await.unwrap());
 
     verify_addresses(store, &ada).await;
+    end_reused_sessions(store, &ada, &bob).await;
     change_names_and_addresses(store, &ada, &bob).await;
     set_passwords(store, &ada).await;
     let ada = store.user_by_id(ada.id).await.unwrap().unwrap();
@@ -242,6 +243,86 @@ async fn verify_addresses(store: &dyn Store, ada: &User) {
         store.set_email_verified(ada.id, &ada.email, false, later).await.unwrap();
     }
     store.change_user(ada.id, None, Some(&ada.email), later).await.unwrap();
+}
+
+/// The token of this session, as it is used again.
+fn reused(session: &Session) -> ReusedToken {
+    ReusedToken { user_id: session.user_id, session_id: session.id, token_id: session.token_id }
+}
+
+/// A session that has been renewed at `NOW`, and as it was before.
+async fn renewed_session(store: &dyn Store, ada: &User) -> (Session, Session) {
+    let first = session(ada, 60);
+    assert!(store.add_session(ada, &first).await.unwrap());
+    let second = Session { token_id: TokenId::random(), ..first.clone() };
+    assert!(store.renew_session(&first, second.token_id, NOW).await.unwrap());
+    (first, second)
+}
+
+async fn end_reused_sessions(store: &dyn Store, ada: &User, bob: &User) {
+    let (first, second) = renewed_session(store, ada).await;
+    let before = Timestamp::from_millis(NOW.millis() - 1);
+    let end = async |reused: ReusedToken, replaced_by, now| {
+        store.end_reused_session(&reused, replaced_by, now).await.unwrap()
+    };
+    // Neither the good token, nor one that was never replaced or just now, nor one of somebody else ends it.
+    assert!(!end(reused(&second), NOW, NOW).await);
+    assert!(!end(ReusedToken { token_id: TokenId::random(), ..reused(&first) }, NOW, NOW).await);
+    assert!(!end(reused(&first), before, NOW).await);
+    assert!(!end(ReusedToken { user_id: bob.id, ..reused(&first) }, NOW, NOW).await);
+    assert!(!end(reused(&first), NOW, first.expires_at).await, "it has expired");
+    assert_eq!(store.session_with_user(first.id).await.unwrap().unwrap().0, second);
+    // The one that was replaced does, once, and everybody hears of the good one's end.
+    let stamp = store.changes().stamp(ada.id);
+    assert!(end(reused(&first), NOW, NOW).await);
+    assert!(!store.changes().is_current(stamp));
+    assert_eq!(store.session_with_user(first.id).await.unwrap(), None);
+    tells(store, [&first, &second]).await;
+    assert!(!end(reused(&first), NOW, NOW).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reuse_ends_a_session_once_whatever_happens_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    reuse_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db")).unwrap())).await;
+    if let Some(store) = postgres_store().await {
+        reuse_at_once(Arc::new(store)).await;
+    }
+}
+
+async fn reuse_at_once(store: Arc<dyn Store>) {
+    let ada = user("Ada", "ada@example.com");
+    store.add_user(&ada, None).await.unwrap();
+    for round in 0..20 {
+        let (first, second) = renewed_session(&*store, &ada).await;
+        let third = Session { token_id: TokenId::random(), ..second.clone() };
+        let reusing: Vec<_> = (0..3)
+            .map(|_| {
+                let (store, reused) = (Arc::clone(&store), reused(&first));
+                tokio::spawn(async move { store.end_reused_session(&reused, NOW, NOW).await })
+            })
+            .collect();
+        let (beside, token_id) = (Arc::clone(&store), third.token_id);
+        let (renewing, id) = (round % 2 == 0, second.id);
+        let current = second.clone();
+        let beside = tokio::spawn(async move {
+            if renewing {
+                beside.renew_session(&current, token_id, NOW).await
+            } else {
+                beside.end_session(current.user_id, id, NOW).await
+            }
+        });
+        let mut ended = 0;
+        for outcome in reusing {
+            ended += usize::from(outcome.await.unwrap().unwrap());
+        }
+        let beside = beside.await.unwrap().unwrap();
+        // A renewal saves nothing; a logout may have been first.
+        assert_eq!(ended, if renewing { 1 } else { usize::from(!beside) });
+        assert_eq!(store.session_with_user(id).await.unwrap(), None);
+        tells(&*store, if renewing && beside { vec![&second, &third] } else { vec![&second] })
+            .await;
+    }
 }
 
 async fn change_names_and_addresses(store: &dyn Store, ada: &User, bob: &User) {

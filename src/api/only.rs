@@ -50,7 +50,7 @@ fn policy_name<P>() -> &'static str {
 /// Somebody who did not show who they are.
 pub(super) struct Unknown {
     pub(super) challenge: Challenge,
-    stranger: Stranger,
+    pub(super) stranger: Stranger,
 }
 
 impl Unknown {
@@ -59,7 +59,7 @@ impl Unknown {
         Refusal::of_stranger(by, self.stranger, doorward.now())
     }
 
-    fn refused_by(self, policy: &str, doorward: &Doorward) -> Error {
+    pub(super) fn refused_by(self, policy: &str, doorward: &Doorward) -> Error {
         let decision = doorward.refuse(self.refusal(policy, doorward));
         Error::Unauthorized(self.challenge, Some(decision))
     }

@@ -132,6 +132,15 @@ pub trait Store: LoginFailureStore {
         now: Timestamp,
     ) -> Result<bool, Error>;
 
+    /// Ends a session of which a token has been used again that was replaced at `replaced_by` or before; false if the
+    /// session has ended, the token is its good one, or it was replaced later.
+    async fn end_reused_session(
+        &self,
+        reused: &ReusedToken,
+        replaced_by: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, Error>;
+
     /// Ends one session of a user; false if they have no such session.
     async fn end_session(&self, user: UserId, id: SessionId, now: Timestamp)
     -> Result<bool, Error>;
@@ -188,6 +197,17 @@ impl NotReady {
         tracing::warn!(%cause, "not ready");
         Self::CannotRead
     }
+}
+
+/// A token that is no longer the good one of its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReusedToken {
+    /// Whose session it was made for.
+    pub user_id: UserId,
+    /// The session.
+    pub session_id: SessionId,
+    /// The token.
+    pub token_id: TokenId,
 }
 
 /// Sessions that one user can have at a time.

@@ -2,7 +2,8 @@
 
 use std::{
     collections::HashSet,
-    sync::Arc,
+    io::{self, Write},
+    sync::{Arc, Mutex, Once},
     time::{Duration, Instant},
 };
 
@@ -281,6 +282,142 @@ async fn of_100_refreshes_at_once_exactly_one_yields_a_token() {
         assert_eq!(house.guard("guard", token).await.status, StatusCode::OK);
     }
     assert_eq!(house.guard("guard", &old).await.told(), REFUSED);
+}
+
+/// Refreshes, and returns the token if there is one.
+async fn refresh(house: &House, token: &str) -> Option<String> {
+    let answer = house.ask_as(token, "POST", "/api/auth/refresh", Value::Null).await;
+    if answer.status == StatusCode::OK {
+        return Some(answer.json()["token"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(answer.told(), REFUSED);
+    assert_eq!(
+        answer.header(header::WWW_AUTHENTICATE),
+        Some(r#"Bearer realm="doorward", error="invalid_token""#)
+    );
+    None
+}
+
+#[tokio::test]
+async fn refreshing_with_a_replaced_token_ends_the_session() {
+    let house = House::open().await;
+    let warnings = warnings();
+    let member = house.register("Ada", "ada@example.com").await;
+    let owned = member.token;
+    let other = house.token_of("ada@example.com", PASSWORD).await;
+    // A thief refreshes a stolen token; later the owner wants to refresh the same one.
+    let stolen = refresh(&house, &owned).await.unwrap();
+    assert_eq!(house.guard("guard", &stolen).await.status, StatusCode::OK);
+    house.let_pass(Duration::from_secs(30));
+    assert_eq!(refresh(&house, &owned).await, None);
+    assert_eq!(house.guard("guard", &stolen).await.told(), REFUSED, "at the very next request");
+    assert_eq!(refresh(&house, &stolen).await, None);
+    let told = everything(&house).await;
+    assert!(told["revoked"].as_array().unwrap().contains(&part(&stolen, 1)["jti"]));
+    assert_eq!(house.guard("guard", &other).await.status, StatusCode::OK, "another session");
+    let warned = warnings.lock().unwrap().clone();
+    let warned = String::from_utf8(warned).unwrap();
+    let of_this: Vec<_> = warned.lines().filter(|line| line.contains(&member.id)).collect();
+    let session = part(&stolen, 1)["sid"].as_str().unwrap().to_owned();
+    let [line] = of_this[..] else { panic!("{of_this:?}") };
+    assert!(line.contains("refresh token reuse") && line.contains(&session), "{line}");
+}
+
+/// Whatever any test in this process has been warned of since this was first called.
+fn warnings() -> &'static Mutex<Vec<u8>> {
+    static WARNINGS: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+    static START: Once = Once::new();
+    struct Writer;
+    impl Write for Writer {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            WARNINGS.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    START.call_once(|| {
+        let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN);
+        log.with_ansi(false).with_writer(|| Writer).init();
+    });
+    &WARNINGS
+}
+
+#[tokio::test]
+async fn a_token_that_was_replaced_just_now_may_be_a_lost_answer() {
+    let house = House::open().await;
+    let first = house.register("Ada", "ada@example.com").await.token;
+    let second = refresh(&house, &first).await.unwrap();
+    house.let_pass(Duration::from_secs(29));
+    assert_eq!(refresh(&house, &first).await, None, "one refresh of a token succeeds");
+    assert_eq!(house.guard("guard", &second).await.status, StatusCode::OK);
+    // The time counts from when this token was replaced, not from the latest refresh.
+    let third = refresh(&house, &second).await.unwrap();
+    assert_eq!(refresh(&house, &second).await, None);
+    assert_eq!(house.guard("guard", &third).await.status, StatusCode::OK);
+    house.let_pass(Duration::from_secs(1));
+    assert_eq!(refresh(&house, &first).await, None);
+    assert_eq!(house.guard("guard", &third).await.told(), REFUSED);
+}
+
+#[tokio::test]
+async fn a_replaced_token_ends_nothing_anywhere_but_at_a_refresh() {
+    let house = House::open().await;
+    let first = house.register("Ada", "ada@example.com").await.token;
+    let second = refresh(&house, &first).await.unwrap();
+    house.let_pass(Duration::from_secs(3600));
+    for (method, path, body, _) in routes() {
+        if path != "/api/auth/refresh" {
+            assert_eq!(house.ask_as(&first, method, path, body).await.told(), REFUSED, "{path}");
+        }
+    }
+    for guard in ["guard", "miles"] {
+        assert_eq!(house.guard(guard, &first).await.told(), REFUSED);
+    }
+    assert_eq!(house.guard("guard", &second).await.status, StatusCode::OK);
+    // Nor does one that somebody forged, or that has expired.
+    let (signed, _) = first.rsplit_once('.').unwrap();
+    let (_, signature) = second.rsplit_once('.').unwrap();
+    assert_eq!(refresh(&house, &format!("{signed}.{signature}")).await, None);
+    assert_eq!(house.guard("guard", &second).await.status, StatusCode::OK);
+    house.let_pass(DAY - Duration::from_secs(3600 + 10));
+    let third = refresh(&house, &second).await.unwrap();
+    house.let_pass(Duration::from_secs(10));
+    assert_eq!(refresh(&house, &first).await, None);
+    assert_eq!(house.guard("guard", &third).await.status, StatusCode::OK, "it has expired");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reuse_beside_a_refresh_or_a_logout_leaves_no_token() {
+    let house = Arc::new(House::open().await);
+    for (round, path) in
+        ["/api/auth/refresh", "/api/auth/logout"].into_iter().cycle().take(10).enumerate()
+    {
+        let first = house.register("Ada", &format!("ada{round}@example.com")).await.token;
+        let second = refresh(&house, &first).await.unwrap();
+        house.let_pass(Duration::from_secs(30));
+        let racing: Vec<_> =
+            [(&first, "/api/auth/refresh"), (&first, "/api/auth/refresh"), (&second, path)]
+                .map(|(token, path)| {
+                    let (house, token) = (Arc::clone(&house), token.clone());
+                    tokio::spawn(
+                        async move { house.ask_as(&token, "POST", path, Value::Null).await },
+                    )
+                })
+                .into();
+        let mut answers = Vec::new();
+        for answer in racing {
+            answers.push(answer.await.unwrap());
+        }
+        for reuse in &answers[..2] {
+            assert_eq!(reuse.told(), REFUSED);
+        }
+        assert_eq!(house.guard("guard", &second).await.told(), REFUSED, "{path}");
+        if path == "/api/auth/refresh" && answers[2].status == StatusCode::OK {
+            let third = answers[2].json()["token"].as_str().unwrap().to_owned();
+            assert_eq!(house.guard("guard", &third).await.told(), REFUSED);
+        }
+    }
 }
 
 #[tokio::test]

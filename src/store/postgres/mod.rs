@@ -32,7 +32,7 @@ use self::{
     statements as sql,
 };
 pub use self::{engine::PostgresOptions, url::PostgresUrl};
-use super::{Changes, Endings, Error, MAX_SESSIONS, NotReady, OldPassword, Store};
+use super::{Changes, Endings, Error, MAX_SESSIONS, NotReady, OldPassword, ReusedToken, Store};
 use crate::{
     client::Client,
     clock::Timestamp,
@@ -358,6 +358,26 @@ impl Store for PostgresStore {
             let plan = Plan::counted(|rows| rows[1] > 0)
                 .then(sql::NOTE_RENEWAL, [id.into(), old.into(), change.into(), now.into()])
                 .then(sql::RENEW_SESSION, [id.into(), old.into(), token_id.into()]);
+            Some(plan)
+        })
+        .await
+    }
+
+    async fn end_reused_session(
+        &self,
+        reused: &ReusedToken,
+        replaced_by: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let ReusedToken { user_id, session_id, token_id } = *reused;
+        self.change(user_id, false, move |change, _| {
+            let of = [session_id.into(), user_id.into(), token_id.into()];
+            let when = [replaced_by.into(), now.into()];
+            let found: Vec<Value> = of.into_iter().chain(when).collect();
+            let noted = found.iter().cloned().chain([change.into()]).collect::<Vec<_>>();
+            let plan = Plan::counted(|rows| rows[1] > 0)
+                .then(sql::NOTE_ENDING_OF_REUSED, noted)
+                .then(sql::END_REUSED_SESSION, found);
             Some(plan)
         })
         .await

@@ -29,6 +29,14 @@ macro_rules! ids {
     };
 }
 
+/// The live session of a token that was replaced at $4 or before.
+macro_rules! reused {
+    () => {
+        "id = $1 AND user_id = $2 AND token_id <> $3 AND expires_at > $5 AND EXISTS \
+         (SELECT 1 FROM endings e WHERE e.token_id = $3 AND e.ended_at <= $4)"
+    };
+}
+
 /// How many these are.
 pub(super) const IDS: usize = 16;
 /// How many columns a user has.
@@ -132,6 +140,11 @@ statements! {
         "INSERT INTO endings (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
          WHERE id = $1 AND token_id = $2 ON CONFLICT (token_id) DO NOTHING";
     RENEW_SESSION = "UPDATE sessions SET token_id = $3 WHERE id = $1 AND token_id = $2";
+    NOTE_ENDING_OF_REUSED = concat!(
+        "INSERT INTO endings (token_id, change_id, ended_at) SELECT token_id, $6, $5 FROM sessions WHERE ",
+        reused!(), " ON CONFLICT (token_id) DO NOTHING"
+    );
+    END_REUSED_SESSION = concat!("DELETE FROM sessions WHERE ", reused!());
     ENDINGS = "SELECT token_id, ended_at FROM endings ORDER BY ended_at";
     FORGET_ENDINGS =
         "DELETE FROM endings WHERE token_id IN (SELECT token_id FROM endings WHERE ended_at < $1 LIMIT $2)";

@@ -15,11 +15,15 @@ use std::{path::Path, str::FromStr, sync::Arc};
 
 use async_trait::async_trait;
 use rusqlite::{
-    Connection, Error::FromSqlConversionFailure, OptionalExtension, Row, ToSql, params, types::Type,
+    Connection, Error::FromSqlConversionFailure, OptionalExtension, Row, params, types::Type,
 };
 
-use self::{endings::end, engine::Engine, login_failures::note_network};
-use super::{Changes, Endings, Error, MAX_SESSIONS, NotReady, OldPassword, Store};
+use self::{
+    endings::{end, end_each},
+    engine::Engine,
+    login_failures::note_network,
+};
+use super::{Changes, Endings, Error, MAX_SESSIONS, NotReady, OldPassword, ReusedToken, Store};
 use crate::{
     clock::Timestamp,
     data::Reserve,
@@ -324,6 +328,20 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn end_reused_session(
+        &self,
+        reused: &ReusedToken,
+        replaced_by: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let reused = *reused;
+        self.engine
+            .write(Some(reused.user_id), move |db| {
+                endings::end_reused(db, &reused, replaced_by, now)
+            })
+            .await
+    }
+
     async fn end_session(
         &self,
         user: UserId,
@@ -506,23 +524,6 @@ fn end_sessions(
         "DELETE FROM sessions WHERE user_id = ?1 AND id <> ?2 RETURNING token_id",
         params![user.to_string(), keep],
     )
-}
-
-/// Ends the token of each session that `delete` deletes and returns. Tells how many there were.
-fn end_each(
-    db: &Connection,
-    now: Timestamp,
-    delete: &str,
-    params: &[&dyn ToSql],
-) -> rusqlite::Result<usize> {
-    let ended: Vec<TokenId> = db
-        .prepare_cached(delete)?
-        .query_map(params, |row| parsed(row, 0))?
-        .collect::<rusqlite::Result<_>>()?;
-    for token_id in &ended {
-        end(db, *token_id, now)?;
-    }
-    Ok(ended.len())
 }
 
 fn delete_reset_code(db: &Connection, user: UserId) -> rusqlite::Result<usize> {
