@@ -1,4 +1,5 @@
-//! Doorward inside an axum app of one's own: its routes, and a policy of the app's over a route of the app's.
+//! Doorward inside an axum app of one's own: its routes beside those of the app, and a policy of the app's over one of
+//! them. `doorward user list` and the other commands work while it runs.
 //!
 //! ```sh
 //! cargo run --example embed
@@ -6,10 +7,28 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use axum::{Router, extract::FromRef, routing::get};
+use axum::{
+    Router,
+    extract::{FromRef, State},
+    routing::get,
+};
 use doorward::{Authenticated, Caller, Doorward, Only, Policy, Settings, User};
 
+/// What the app's routes share. Doorward is one of these things.
+#[derive(Clone)]
+struct App {
+    doorward: Doorward,
+    greeting: &'static str,
+}
+
+impl FromRef<App> for Doorward {
+    fn from_ref(app: &App) -> Self {
+        app.doorward.clone()
+    }
+}
+
 /// Admits people of our own company. Anybody can register an address of ours, so that it counts only when it is verified.
+#[derive(Default)]
 struct Colleague;
 
 impl Policy for Colleague {
@@ -22,15 +41,9 @@ impl Policy for Colleague {
     }
 }
 
-impl FromRef<Doorward> for Colleague {
-    fn from_ref(_: &Doorward) -> Self {
-        Self
-    }
-}
-
 /// Anybody who is signed in; the action receives just the id.
-async fn hello(Only(user_id): Only<Authenticated>) -> String {
-    format!("Hello, user {user_id}.\n")
+async fn hello(State(app): State<App>, Only(user_id): Only<Authenticated>) -> String {
+    format!("{}, user {user_id}.\n", app.greeting)
 }
 
 /// Colleagues only; the action receives the whole user.
@@ -44,10 +57,12 @@ async fn main() -> anyhow::Result<()> {
     // Expired sessions are removed and keys rotated only while somebody sees to it.
     let chores = doorward.clone();
     tokio::spawn(async move { chores.sweep().await });
+    // The operator's commands reach the app while somebody carries them out.
+    tokio::spawn(doorward.serve_commands());
     let app = Router::new()
         .route("/hello", get(hello))
         .route("/reports", get(reports))
-        .with_state(doorward.clone())
+        .with_state(App { doorward: doorward.clone(), greeting: "Hello" })
         .merge(doorward.routes())
         .into_make_service_with_connect_info::<SocketAddr>();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:4000").await?;

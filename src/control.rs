@@ -2,6 +2,7 @@
 //! the command does it itself.
 
 mod account;
+mod embedded;
 mod keys;
 mod users;
 

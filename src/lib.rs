@@ -76,7 +76,7 @@ pub mod token;
 pub mod user;
 
 pub use self::{
-    api::only::Only,
+    api::only::{FromState, Only},
     caller::Caller,
     config::Settings,
     doorward::{Doorward, MissingKey, OpenError},

@@ -9,7 +9,9 @@ use crate::{
 
 /// A rule about a caller whose token has already shown who they are.
 ///
-/// Deciding is pure: whatever a policy needs to know is in the caller or in the policy itself.
+/// Deciding is pure: whatever a policy needs to know is in the caller or in the policy itself. A policy that needs nothing
+/// else derives `Default`; one with data of its own says where the data come from by
+/// [`FromState`](crate::api::only::FromState).
 pub trait Policy {
     /// What the action receives.
     type Grant;
@@ -19,7 +21,7 @@ pub trait Policy {
 }
 
 /// Admits every caller with a good token. The action learns who it is and nothing more.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Authenticated;
 
 impl Policy for Authenticated {
@@ -31,7 +33,7 @@ impl Policy for Authenticated {
 }
 
 /// Admits every caller with a good token, to what is their own: the action receives the user and the session.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SignedIn;
 
 impl Policy for SignedIn {

@@ -1,6 +1,8 @@
 //! Doorward inside somebody's own axum app, as `examples/embed.rs` does it.
 
-use std::sync::Arc;
+mod postgres;
+
+use std::{path::Path, process::Command, sync::Arc};
 
 use axum::{
     Router,
@@ -10,7 +12,12 @@ use axum::{
     routing::get,
 };
 use doorward::{
-    Authenticated, Caller, Doorward, Only, Policy, Settings, User, config::DatabaseUrl,
+    Authenticated, Caller, Designated, Doorward, FromState, Only, Policy, Settings, User,
+    clock::Timestamp,
+    config::DatabaseUrl,
+    control::{self, Order, Report},
+    store::PostgresUrl,
+    user::Role,
 };
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -28,16 +35,23 @@ impl FromRef<Shop> for Doorward {
     }
 }
 
-impl FromRef<Shop> for Authenticated {
-    fn from_ref(_: &Shop) -> Self {
-        Self
+/// Has no data of its own.
+#[derive(Default)]
+struct Customer;
+
+impl Policy for Customer {
+    type Grant = Arc<User>;
+
+    fn admit(&self, caller: &Caller) -> Option<Arc<User>> {
+        caller.user.roles.iter().all(|role| role != "banned").then(|| Arc::clone(&caller.user))
     }
 }
 
+/// Has data of its own, which come from the state.
 struct Owner(&'static str);
 
-impl FromRef<Shop> for Owner {
-    fn from_ref(shop: &Shop) -> Self {
+impl FromState<Shop> for Owner {
+    fn from_state(shop: &Shop) -> Self {
         Self(shop.owner)
     }
 }
@@ -53,6 +67,14 @@ impl Policy for Owner {
 
 async fn basket(Only(user_id): Only<Authenticated>) -> String {
     format!("the basket of {user_id}")
+}
+
+async fn counter(Only(user): Only<Customer>) -> String {
+    format!("the counter, {}", user.name.as_str())
+}
+
+async fn stage(Only(user): Only<Designated>) -> String {
+    format!("the stage, {}", user.name.as_str())
 }
 
 async fn till(Only(user): Only<Owner>) -> String {
@@ -87,6 +109,8 @@ async fn an_app_guards_its_own_routes_with_its_own_policies() {
     let shop = Shop { doorward: doorward.clone(), owner: "olga@example.com" };
     let app = Router::new()
         .route("/basket", get(basket))
+        .route("/counter", get(counter))
+        .route("/stage", get(stage))
         .route("/till", get(till))
         .with_state(shop)
         .merge(doorward.routes());
@@ -106,9 +130,83 @@ async fn an_app_guards_its_own_routes_with_its_own_policies() {
         (StatusCode::OK, "the till, Olga".to_owned())
     );
     assert_eq!(visit(&app, "/till", &pete["token"]).await.0, StatusCode::UNAUTHORIZED);
+    let counter = (StatusCode::OK, "the counter, Pete".to_owned());
+    assert_eq!(visit(&app, "/counter", &pete["token"]).await, counter);
+    assert_eq!(visit(&app, "/stage", &pete["token"]).await.0, StatusCode::UNAUTHORIZED);
+    let role = Role::parse("banned").unwrap();
+    let id = pete["id"].as_str().unwrap().parse().unwrap();
+    assert!(doorward.store().grant_role(id, &role, Timestamp::from_seconds(0)).await.unwrap());
+    assert_eq!(visit(&app, "/counter", &pete["token"]).await.0, StatusCode::UNAUTHORIZED);
     let nobody = Request::get("/basket").body(Body::empty()).unwrap();
     assert_eq!(send(&app, nobody).await.0, StatusCode::UNAUTHORIZED);
     // What is not Doorward's stays the app's: its own 404 is untouched.
     let elsewhere = Request::get("/elsewhere").body(Body::empty()).unwrap();
     assert_eq!(send(&app, elsewhere).await, (StatusCode::NOT_FOUND, String::new()));
+}
+
+/// Runs the binary as an operator does, with the database of a running app.
+async fn command(folder: &Path, arguments: &[&str]) -> (bool, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_doorward"));
+    command.env_clear().current_dir(folder).args(arguments);
+    let finished = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+    let told = [finished.stdout, finished.stderr].concat();
+    (finished.status.success(), String::from_utf8(told).unwrap())
+}
+
+#[tokio::test]
+async fn commands_reach_an_app_that_takes_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = DatabaseUrl::Sqlite(folder.path().join("doorward.db"));
+    let settings = Settings { database, ..Settings::default() };
+    let doorward = Doorward::open(settings.clone()).await.unwrap();
+    let commands = tokio::spawn(doorward.serve_commands());
+    let app = doorward.routes();
+    let olga = register(&app, "Olga", "olga@example.com").await;
+
+    let url = settings.database.to_string();
+    let (done, told) = command(folder.path(), &["user", "list", "--database-url", &url]).await;
+    assert!(done && told.contains("olga@example.com"), "{told}");
+    let logout = ["user", "logout", "olga@example.com", "--database-url", &url];
+    let (done, told) = command(folder.path(), &logout).await;
+    assert!(done, "{told}");
+    assert_eq!(visit(&app, "/api/auth/guard", &olga["token"]).await.0, StatusCode::UNAUTHORIZED);
+    let (done, told) = command(folder.path(), &["reload", "--database-url", &url]).await;
+    assert!(!done && told.contains("this app does not read its guards anew"), "{told}");
+
+    // Whoever no longer takes commands cannot be reached.
+    commands.abort();
+    assert!(commands.await.unwrap_err().is_cancelled());
+    let unheard = control::give(settings, &Order::Guards).await;
+    assert!(matches!(unheard, Err(control::Error::Unreachable { .. })), "{unheard:?}");
+}
+
+#[tokio::test]
+async fn an_app_that_can_read_its_guards_anew_is_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = DatabaseUrl::Sqlite(folder.path().join("doorward.db"));
+    let settings = Settings { database, ..Settings::default() };
+    let doorward = Doorward::open(settings.clone()).await.unwrap();
+    let read = settings.clone();
+    tokio::spawn(doorward.serve_commands_with(Arc::new(move || Ok(read.clone()))));
+    let report = control::give(settings, &Order::Reload).await.unwrap();
+    assert!(matches!(&report, Report::Guards(guards) if guards.is_empty()), "{report:?}");
+}
+
+#[tokio::test]
+async fn commands_reach_an_app_on_postgresql() {
+    let Some(url) = postgres::fresh_database() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let database = DatabaseUrl::Postgres(PostgresUrl::parse(&url).unwrap());
+    let data_folder = Some(folder.path().to_owned());
+    let settings = Settings { database, data_folder, ..Settings::default() };
+    let doorward = Doorward::open(settings.clone()).await.unwrap();
+    tokio::spawn(doorward.serve_commands());
+    register(&doorward.routes(), "Olga", "olga@example.com").await;
+    let report = control::give(settings.clone(), &Order::Reload).await.unwrap();
+    let is_told = |report: &Report| matches!(report, Report::Failed(why) if why.contains("anew"));
+    assert!(is_told(&report), "the app has answered: {report:?}");
+
+    // Without a folder in common, a command uses the database by itself.
+    let (done, told) = command(folder.path(), &["user", "list", "--database-url", &url]).await;
+    assert!(done && told.contains("olga@example.com"), "{told}");
 }

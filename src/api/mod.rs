@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::{FromRef, Request},
+    extract::Request,
     middleware::from_fn,
     routing::{any, delete, get, post},
 };
@@ -41,10 +41,7 @@ pub use self::{
     error::{Challenge, Error},
     service::Service,
 };
-use crate::{
-    Doorward,
-    policy::{Authenticated, Designated, SignedIn},
-};
+use crate::Doorward;
 
 /// The routes of the service: users and their accounts, login, what verifiers ask, and a guard for every name that
 /// is declared.
@@ -110,22 +107,4 @@ pub fn service(doorward: Doorward) -> Service {
         .with_state(doorward.clone());
     let doors = Arc::new(Doors::new(doorward.clone()));
     Service::new(routes_with(doorward, &doors).merge(elsewhere), doors)
-}
-
-impl FromRef<Doorward> for Authenticated {
-    fn from_ref(_: &Doorward) -> Self {
-        Self
-    }
-}
-
-impl FromRef<Doorward> for SignedIn {
-    fn from_ref(_: &Doorward) -> Self {
-        Self
-    }
-}
-
-impl FromRef<Doorward> for Designated {
-    fn from_ref(doorward: &Doorward) -> Self {
-        doorward.designated().clone()
-    }
 }

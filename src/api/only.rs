@@ -10,19 +10,71 @@ use crate::{
     Doorward,
     caller::{Caller, Stranger},
     guard::Refusal,
-    policy::Policy,
+    policy::{Designated, Policy},
     store,
 };
 
 /// What policy `P` grants to a caller that it admits. There is no other way to come by one, so an action that
 /// holds it has been guarded.
 ///
-/// The app's state must give a [`Doorward`] and the policy itself (`FromRef`).
+/// The app's state must give a [`Doorward`] (`FromRef`), and the policy must be `Default` or made from the state
+/// ([`FromState`]).
 pub struct Only<P: Policy>(pub P::Grant);
+
+/// How a policy is made for a request to an app whose state is `S`. Every policy that is `Default` is made so, whatever
+/// the state; a policy with data of its own takes them from the state:
+///
+/// ```
+/// # use doorward::{Caller, FromState, Policy, UserId};
+/// struct App {
+///     reviewers: Vec<UserId>,
+/// }
+///
+/// /// Admits whom the app has named as reviewers.
+/// struct Reviewer(Vec<UserId>);
+///
+/// impl FromState<App> for Reviewer {
+///     fn from_state(app: &App) -> Self {
+///         Self(app.reviewers.clone())
+///     }
+/// }
+///
+/// impl Policy for Reviewer {
+///     type Grant = UserId;
+///
+///     fn admit(&self, caller: &Caller) -> Option<UserId> {
+///         self.0.contains(&caller.user.id).then_some(caller.user.id)
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "the policy `{Self}` cannot be made from the state `{S}`",
+    note = "a policy without data of its own needs `#[derive(Default)]`",
+    note = "a policy with data of its own needs `impl FromState<{S}> for {Self}`"
+)]
+pub trait FromState<S>: Sized {
+    /// The policy, for one request.
+    fn from_state(state: &S) -> Self;
+}
+
+impl<S, P: Policy + Default> FromState<S> for P {
+    fn from_state(_: &S) -> Self {
+        Self::default()
+    }
+}
+
+impl<S> FromState<S> for Designated
+where
+    Doorward: FromRef<S>,
+{
+    fn from_state(state: &S) -> Self {
+        Doorward::from_ref(state).designated().clone()
+    }
+}
 
 impl<P, S> FromRequestParts<S> for Only<P>
 where
-    P: Policy + FromRef<S> + Send,
+    P: Policy + FromState<S> + Send,
     P::Grant: Send,
     Doorward: FromRef<S>,
     S: Send + Sync,
@@ -35,7 +87,7 @@ where
             Ok(caller) => caller,
             Err(unknown) => return Err(unknown.refused_by(policy_name::<P>(), &doorward)),
         };
-        P::from_ref(state).admit(&caller).map(Self).ok_or_else(|| {
+        P::from_state(state).admit(&caller).map(Self).ok_or_else(|| {
             let refusal = Refusal::of_caller(policy_name::<P>(), &caller, doorward.now());
             Error::Unauthorized(Challenge::InsufficientScope, Some(doorward.refuse(refusal)))
         })

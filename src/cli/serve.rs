@@ -4,6 +4,7 @@ use std::{
     io::{self, IsTerminal, Write},
     net::SocketAddr,
     process,
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,7 +18,7 @@ use crate::{
     Doorward, MissingKey, Settings, api,
     clock::Clock,
     config::{DatabaseUrl, Sources, absolute},
-    control::{self, Orders, ReadSettings},
+    control::{self, ReadSettings},
     log,
     server::{self, Limits},
 };
@@ -56,11 +57,8 @@ impl Serve {
         let doorward = Doorward::open_with(settings, missing_key, Clock::system()).await?;
         let listener = listen(wanted)
             .with_context(|| format!("cannot listen on {wanted} (choose another with --listen)"))?;
-        let orders = doorward.folder().and_then(|folder| {
-            let refused =
-                |error: &_| tracing::warn!(%error, "commands cannot reach this server: no socket");
-            Orders::listen(folder).inspect_err(refused).ok()
-        });
+        let read: Arc<ReadSettings> = Arc::new(move || Settings::load(sources.clone()));
+        let serving_commands = doorward.serve_commands_with(Arc::clone(&read));
         let address = listener.local_addr()?;
         doorward.listens_on(address);
         tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "listening");
@@ -79,23 +77,16 @@ impl Serve {
         // Nobody may be reading.
         let _ = stdout.write_all(greeting.as_bytes());
 
-        let read: Box<ReadSettings> = Box::new(move || Settings::load(sources.clone()));
         let stop = async {
             stop.await;
             doorward.feed().close();
         };
         let serving = server::serve(listener, api::service(doorward.clone()), limits, stop);
-        let taking_orders = async {
-            match &orders {
-                Some(orders) => orders.take(&doorward, &read).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             () = serving => {}
-            () = taking_orders => {}
+            () = serving_commands => {}
             () = doorward.sweep() => {}
-            () = reload_at_hangup(hangup, &doorward, &read) => {}
+            () = reload_at_hangup(hangup, &doorward, &*read) => {}
         }
         save_failures(&doorward).await;
         tracing::info!("stopped");

@@ -191,6 +191,13 @@ const FILE_SUFFIX: &str = "_FILE";
 #[error("{0}")]
 pub struct Error(String);
 
+impl Error {
+    /// What is wrong, for an app that reads its settings in a way of its own.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
 /// Where settings may come from, first the strongest.
 #[derive(Clone)]
 pub struct Sources {
