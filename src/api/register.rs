@@ -33,7 +33,8 @@ pub(super) async fn register(
         return Err(form.refuse());
     };
     let judged = password.map(|password| password.of_user(&name, &email, rules));
-    let password = judged.transpose().map_err(|fault| Error::Invalid(vec![("password", fault)]))?;
+    let password =
+        judged.transpose().map_err(|fault| Error::Invalid(vec![("password".into(), fault)]))?;
     doorward.throttle().sign_up(requester, Instant::now())?;
     // Hashed before the address is looked at: a taken one is not told by the time it takes.
     let password_hash = match password {

@@ -26,7 +26,7 @@ pub(super) async fn reset(
         return Err(refused);
     };
     let judged = password.of_user(&user.name, &user.email, rules);
-    let password = judged.map_err(|fault| Error::Invalid(vec![("password", fault)]))?;
+    let password = judged.map_err(|fault| Error::Invalid(vec![("password".into(), fault)]))?;
     let hash = doorward.hasher().hash(password, requester.network).await?;
     let (old, now) = (OldPassword::Forgotten(code), doorward.now());
     if !doorward.store().set_password(user.id, old, &hash, None, now).await? {

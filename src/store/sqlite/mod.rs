@@ -336,9 +336,7 @@ impl Store for SqliteStore {
     ) -> Result<bool, Error> {
         let reused = *reused;
         self.engine
-            .write(Some(reused.user_id), move |db| {
-                endings::end_reused(db, &reused, replaced_by, now)
-            })
+            .end(reused.user_id, move |db| endings::end_reused(db, &reused, replaced_by, now))
             .await
     }
 
