@@ -2,19 +2,18 @@
 
 use std::{
     convert::Infallible,
-    fmt,
+    future,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     panic::AssertUnwindSafe,
     pin::{Pin, pin},
-    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
 use axum::{
     extract::{ConnectInfo, FromRequestParts, MatchedPath, Request},
     http::{
-        Extensions, HeaderName, HeaderValue, Method, StatusCode,
-        header::{USER_AGENT, WWW_AUTHENTICATE},
+        Extensions, HeaderMap, HeaderName, Method, StatusCode,
+        header::{USER_AGENT, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS},
         request::Parts,
     },
     middleware::Next,
@@ -23,7 +22,13 @@ use axum::{
 use futures_util::{FutureExt, future::poll_immediate};
 use tracing::Instrument;
 
-use super::{Error, error::DECISION_ID, requester::requester};
+use super::{
+    Error, RequestId,
+    body::NOSNIFF,
+    error::DECISION_ID,
+    refusal_log::{Reason, RefusalLog, Verdict},
+    requester::requester,
+};
 use crate::{Doorward, client::Requester, session::Origin};
 
 /// Longer than any honest wait for a hash or the database.
@@ -53,7 +58,9 @@ async fn attend_in_span(
     let route = route.as_ref().map_or("-", MatchedPath::as_str);
     let span = tracing::info_span!("request", %id);
     let answer = pin!(next.run(request));
-    watch(id, method, route, answer, is_routine).instrument(span).await
+    let mut response = watch(id, method, route, answer, is_routine).instrument(span).await;
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    response
 }
 
 /// Around a request to a guard, the hot path: whoever is admitted is logged at a level that is usually off, and there
@@ -64,6 +71,12 @@ pub(super) async fn attend_guard(
     answer: Pin<&mut impl Future<Output = Response>>,
 ) -> Response {
     watch(RequestId::next(), known(method), route, answer, is_success).await
+}
+
+/// Around a request that no route may see.
+pub(super) async fn attend_malformed(method: Method) -> Response {
+    let answer = pin!(future::ready(Error::Malformed.into_response()));
+    watch(RequestId::next(), known(&method), "-", answer, |_| false).await
 }
 
 fn is_success(status: StatusCode) -> bool {
@@ -94,15 +107,50 @@ async fn watch(
     let status = response.status().as_u16();
     if is_routine(response.status()) {
         tracing::debug!(%id, method, route, status, micros = micros(), "answered");
-    } else if response.status() == StatusCode::UNAUTHORIZED {
+    } else if response.status().is_client_error() {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let (challenge, decision) = (header(WWW_AUTHENTICATE), header(DECISION_ID));
-        tracing::info!(%id, method, route, status, micros = micros(), challenge, decision, "refused");
+        let challenge = header(WWW_AUTHENTICATE);
+        if is_told(Reason { status, challenge: error_code(challenge) }, started) {
+            let decision = header(DECISION_ID);
+            tracing::info!(%id, method, route, status, micros = micros(), challenge, decision, "refused");
+        }
     } else {
         tracing::info!(%id, method, route, status, micros = micros(), "answered");
     }
-    response.headers_mut().insert(REQUEST_ID, id.header());
+    set_request_id(response.headers_mut(), id);
     response
+}
+
+/// Whether a refusal gets a line of its own. In a flood it is counted, and the counts are told a second later.
+fn is_told(reason: Reason, now: Instant) -> bool {
+    static LOG: RefusalLog = RefusalLog::new();
+    let verdict = LOG.note(reason, now);
+    if verdict == (Verdict::Count { is_first: true }) {
+        tokio::spawn(async {
+            tokio::time::sleep(RefusalLog::SECOND).await;
+            for (Reason { status, challenge }, count) in LOG.take_left_out() {
+                tracing::info!(status, challenge, count, "refused, not told one by one");
+            }
+        });
+    }
+    verdict == Verdict::Tell
+}
+
+/// The error code in a challenge, from those that we send.
+fn error_code(challenge: Option<&str>) -> &'static str {
+    let codes = ["invalid_token", "insufficient_scope"];
+    let challenge = challenge.unwrap_or_default();
+    codes.into_iter().find(|code| challenge.contains(code)).unwrap_or_default()
+}
+
+/// Sets the header that is the first in the headers of an admission: there it costs less than a look-up.
+fn set_request_id(headers: &mut HeaderMap, id: RequestId) {
+    match headers.iter_mut().next() {
+        Some((name, value)) if *name == REQUEST_ID => *value = id.header(),
+        _ => {
+            headers.insert(REQUEST_ID, id.header());
+        }
+    }
 }
 
 /// The methods that there are. A client may call its method anything, and so put anything into a log.
@@ -117,52 +165,6 @@ fn known(method: &Method) -> &'static str {
         "OPTIONS" => "OPTIONS",
         _ => "-",
     }
-}
-
-/// Names one request in its answer and in the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestId(u64);
-
-impl RequestId {
-    /// An id that no other request of this process has.
-    pub fn next() -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        // Multiplying by an odd number visits every value once; the ids do not tell how many requests there were
-        // to anybody who has not seen two of them in a row.
-        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-        Self(
-            COUNT
-                .fetch_add(1, Ordering::Relaxed)
-                .wrapping_add(process_start())
-                .wrapping_mul(SPREAD),
-        )
-    }
-
-    /// The id as the value of its header.
-    pub fn header(self) -> HeaderValue {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = [0; 16];
-        for (place, digit) in text.iter_mut().enumerate() {
-            *digit = DIGITS[(self.0 >> (60 - 4 * place) & 15) as usize];
-        }
-        HeaderValue::from_bytes(&text).expect("digits are valid in a header")
-    }
-}
-
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-/// A number of this process, so that ids differ from those of the one before.
-fn process_start() -> u64 {
-    use std::{
-        hash::{BuildHasher, RandomState},
-        sync::OnceLock,
-    };
-    static START: OnceLock<u64> = OnceLock::new();
-    *START.get_or_init(|| RandomState::new().hash_one(0))
 }
 
 /// Where a request comes from, as far as it can be told, and who that is as far as limits go: a proxy is believed only

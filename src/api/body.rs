@@ -11,6 +11,8 @@ use serde::Serialize;
 
 pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 pub(super) const AUTHORIZATION: HeaderValue = HeaderValue::from_static("Authorization");
+/// No browser takes an answer for anything but what it says it is.
+pub(super) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
@@ -20,6 +22,7 @@ pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     *response.status_mut() = status;
     *response.headers_mut() = HeaderMap::with_capacity(HEADERS);
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     response
 }
 

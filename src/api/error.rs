@@ -23,6 +23,8 @@ pub enum Error {
     UnknownClient,
     /// A form that does not name one token.
     NoTokenAsked,
+    /// The head of the request is ambiguous: it names two hosts.
+    Malformed,
     /// No such thing; also every login that is not a match.
     NotFound,
     /// The route exists, the method does not. The router adds `Allow`.
@@ -73,7 +75,7 @@ impl Error {
 
     fn status(&self) -> StatusCode {
         match self {
-            Self::Invalid(_) | Self::NoTokenAsked => StatusCode::BAD_REQUEST,
+            Self::Invalid(_) | Self::NoTokenAsked | Self::Malformed => StatusCode::BAD_REQUEST,
             Self::Unauthorized(..) | Self::UnknownClient => StatusCode::UNAUTHORIZED,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
@@ -123,7 +125,7 @@ impl Error {
                 headers.insert(header::RETRY_AFTER, whole_seconds(Self::RETRY_AFTER));
             }
             // The rest of a request that was not read to its end cannot be told from the next one.
-            Self::TooLarge | Self::TooSlow => {
+            Self::TooLarge | Self::TooSlow | Self::Malformed => {
                 headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             _ => {}

@@ -17,7 +17,9 @@ pub mod only;
 mod openapi;
 mod proof;
 mod refresh;
+mod refusal_log;
 mod register;
+mod request_id;
 mod requester;
 mod reset;
 mod revocations;
@@ -37,8 +39,8 @@ use axum::{
 use self::guard::{Door, Doors};
 pub(crate) use self::{attend::REQUEST_ID, error::plain_body, identity::names as identity_names};
 pub use self::{
-    attend::RequestId,
     error::{Challenge, Error},
+    request_id::RequestId,
     service::Service,
 };
 use crate::Doorward;

@@ -8,11 +8,15 @@ use std::{
 };
 
 use axum::{
-    Router, extract::Request, http::Method, response::Response, routing::future::RouteFuture,
+    Router,
+    extract::Request,
+    http::{HeaderMap, Method, header},
+    response::Response,
+    routing::future::RouteFuture,
 };
 use futures_util::{FutureExt, future::Either};
 
-use super::guard::Doors;
+use super::{attend::attend_malformed, guard::Doors};
 
 /// Answers every request. One that GETs exactly the path of a guard, as nearly all do, is not looked up in the table of
 /// routes, which would cost more than the guard's decision; every other way to a guard leads through the table to the
@@ -39,6 +43,10 @@ impl tower_service::Service<Request> for Service {
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
+        if names_two_hosts(request.headers()) {
+            let method = request.method().clone();
+            return Either::Left(Box::pin(attend_malformed(method).map(Ok)));
+        }
         let is_get = request.method() == Method::GET;
         match is_get.then(|| self.doors.at(request.uri().path())).flatten() {
             Some(door) => {
@@ -49,6 +57,12 @@ impl tower_service::Service<Request> for Service {
             None => Either::Right(self.routes.call(request)),
         }
     }
+}
+
+/// Whoever reads the first and whoever reads the last of two `Host` fields see different requests: RFC 9112, 3.2.
+fn names_two_hosts(headers: &HeaderMap) -> bool {
+    // The numbers tell whether any field is there twice, for less than a look-up.
+    headers.len() != headers.keys_len() && headers.get_all(header::HOST).iter().count() > 1
 }
 
 /// The answer of a guard that was asked straight away.

@@ -6,6 +6,7 @@ use axum::{
 };
 
 use doorward::config::DatabaseUrl;
+use serde_json::Value;
 
 use crate::support::{House, NOT_FOUND};
 
@@ -105,6 +106,63 @@ async fn every_answer_has_a_request_id_of_its_own() {
             assert!(seen.insert(id), "an id came twice");
         }
     }
+}
+
+#[tokio::test]
+async fn no_answer_may_be_taken_for_another_kind_of_document() {
+    let house = House::open().await;
+    let token = house.register("Miles Davis", "miles@example.com").await.token;
+    for path in [
+        "/",
+        "/api/user",
+        "/api/user/x",
+        "/api/me",
+        "/livez",
+        "/readyz",
+        "/openapi.json",
+        "/.well-known/jwks.json",
+        "/.well-known/openid-configuration",
+        "/.well-known/revocations",
+        "/api/auth/guard",
+        "/api/auth/miles",
+        "/api/auth/nobody",
+        "/api/auth/guard/x",
+    ] {
+        for (method, token) in [("GET", &*token), ("GET", "x"), ("POST", &token)] {
+            let answer = house.ask_as(token, method, path, Value::Null).await;
+            let header = answer.headers.get_all(header::X_CONTENT_TYPE_OPTIONS);
+            assert_eq!(header.iter().collect::<Vec<_>>(), ["nosniff"], "{method} {path}");
+        }
+    }
+    let logout = house.ask_as(&token, "POST", "/api/auth/logout", Value::Null).await;
+    assert_eq!(logout.status, StatusCode::NO_CONTENT);
+    assert_eq!(logout.header(header::X_CONTENT_TYPE_OPTIONS), Some("nosniff"));
+}
+
+#[tokio::test]
+async fn a_request_that_names_two_hosts_is_malformed() {
+    let house = House::open().await;
+    let token = house.register("Ada", "ada@example.com").await.token;
+    let send = async |path: &str, headers: &[(&str, &str)]| {
+        let mut request = Request::get(path).header("Authorization", format!("Bearer {token}"));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        house.send(request.body(Body::empty()).unwrap()).await
+    };
+    for path in ["/api/auth/guard", "/api/auth/guard/x", "/api/me", "/livez", "/nowhere"] {
+        for other in ["two.example", "one.example"] {
+            let answer = send(path, &[("Host", "one.example"), ("Host", other)]).await;
+            let body = r#"{"message":"The requested action could not be exercised due to malformed syntax."}"#;
+            assert_eq!(answer.told(), (400, body), "{path}");
+            assert_eq!(answer.header(header::CONNECTION), Some("close"));
+            assert_eq!(answer.header(header::CONTENT_TYPE), Some("application/json"));
+            assert_eq!(answer.header(header::X_CONTENT_TYPE_OPTIONS), Some("nosniff"));
+            assert!(answer.header("x-request-id").is_some());
+        }
+    }
+    let answer = send("/api/auth/guard", &[("Host", "one.example"), ("X", "1"), ("X", "2")]).await;
+    assert_eq!(answer.status, StatusCode::OK, "other fields may come twice");
 }
 
 #[tokio::test]
