@@ -1,22 +1,28 @@
 //! The revocation feed: tells those who verify tokens by themselves which of them have ended, as soon as they do.
 
+mod places;
+
 use std::{
+    collections::VecDeque,
     fmt,
     str::FromStr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
-use tokio::{
-    sync::{Semaphore, watch},
-    time::timeout,
-};
+use bytes::Bytes;
+use tokio::{sync::watch, time::timeout};
 use uuid::Uuid;
 
+use self::places::{Place, Places};
 use crate::{
+    client::Client,
     clock::{Clock, Timestamp},
     id::{NotAnId, parse_hyphenated},
-    store::{self, Hearing, Page, Store},
+    store::{self, Hearing, Span, Store},
     token::{News, TokenMint},
 };
 
@@ -27,9 +33,22 @@ pub struct Feed {
     mint: Arc<TokenMint>,
     store: Arc<dyn Store>,
     clock: Clock,
-    places: Semaphore,
+    waiting: Arc<Places>,
+    under_way: Arc<Places>,
     closed: watch::Sender<bool>,
-    last: Mutex<Option<Told>>,
+    pages: Mutex<VecDeque<Page>>,
+    signatures: AtomicU64,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// Nobody knows what has ended: whoever is told nothing must not take it for no news.
+    #[error(transparent)]
+    Unknown(#[from] store::Error),
+    /// Too many answers to this client's network have not been taken yet.
+    #[error("too many answers are under way")]
+    TooMany,
 }
 
 /// How far somebody has read: up to which ending, and which keys they know.
@@ -62,11 +81,25 @@ impl FromStr for Cursor {
     }
 }
 
-/// The latest answer: most of those who wait for news have read equally far, and get the same one.
-struct Told {
-    since: Option<Cursor>,
-    up_to: Cursor,
-    news: String,
+/// A signed answer, which everybody who is to be told the same shares.
+struct Page {
+    complete: bool,
+    span: Span,
+    keys: u64,
+    at: i64,
+    news: Bytes,
+}
+
+/// An answer that is under way: the page belongs to everybody, the place to one client.
+struct Answer {
+    page: Bytes,
+    _place: Place,
+}
+
+impl AsRef<[u8]> for Answer {
+    fn as_ref(&self) -> &[u8] {
+        &self.page
+    }
 }
 
 impl Feed {
@@ -76,10 +109,15 @@ impl Feed {
     const PAUSE: Duration = Duration::from_millis(500);
     /// How far the clocks of two processes may be apart, and how late one may hear of what the other did.
     const APART: Duration = Duration::from_secs(60);
-    /// Questions that wait at most; beyond it they are answered at once, news or not.
-    const PLACES: usize = 1000;
-    /// Endings in one answer: half a megabyte.
-    const PAGE: usize = 10_000;
+    /// Questions that wait at most, in all and of one network; beyond it they are answered at once, news or not.
+    const WAITING: (usize, usize) = (1000, 100);
+    /// Answers to one network that have not been written to its connections.
+    const UNDER_WAY: usize = 100;
+    /// Signed pages that are kept: two megabytes.
+    const PAGES: usize = 64;
+    /// For how many seconds a page is told that has others behind it. Whoever gets it has to ask again before they rely
+    /// on it, so that it need not be fresh.
+    const KEPT_SECONDS: i64 = 10;
 
     /// The feed of what ends in this store and of the keys of this mint.
     pub fn new(mint: Arc<TokenMint>, store: Arc<dyn Store>, clock: Clock) -> Self {
@@ -88,9 +126,11 @@ impl Feed {
             mint,
             store,
             clock,
-            places: Semaphore::new(Self::PLACES),
+            waiting: Places::new(Self::WAITING.0, Self::WAITING.1),
+            under_way: Places::new(usize::MAX, Self::UNDER_WAY),
             closed: watch::Sender::new(false),
-            last: Mutex::default(),
+            pages: Mutex::default(),
+            signatures: AtomicU64::new(0),
         }
     }
 
@@ -98,24 +138,42 @@ impl Feed {
     /// no cursor, or one that means nothing here.
     ///
     /// # Errors
-    /// While nobody knows what has ended: whoever is told nothing must not take it for no news.
-    pub async fn news(&self, since: Option<&str>) -> Result<String, store::Error> {
+    /// While nobody knows what has ended, and while too many answers to this client have not been taken.
+    pub async fn news(&self, since: Option<&str>, client: Client) -> Result<Bytes, Refused> {
         let since: Option<Cursor> = since.and_then(|text| text.parse().ok());
         match since {
-            Some(own) if own.process == self.process => self.wait_beyond(own, Self::WAIT).await,
+            Some(own) if own.process == self.process => {
+                self.wait_beyond(own, Self::WAIT, client).await;
+            }
             // Behind a load balancer every question may meet another process, and must not be asked without end.
-            Some(foreign) => self.wait_beyond(foreign, Self::PAUSE).await,
+            Some(foreign) => self.wait_beyond(foreign, Self::PAUSE, client).await,
             None => {}
         }
         match self.store.changes().hearing() {
-            Hearing::Alone | Hearing::Good => Ok(self.tell(since, self.clock.now())),
-            Hearing::Away | Hearing::Lost => Err(store::Error::Unavailable("it is away".into())),
+            Hearing::Alone | Hearing::Good => {}
+            Hearing::Away | Hearing::Lost => {
+                return Err(store::Error::Unavailable("it is away".into()).into());
+            }
         }
+        let place = self.under_way.take(client).ok_or(Refused::TooMany)?;
+        let page = self.tell(since, self.clock.now());
+        // Dropped when the last byte has been written, or the connection is gone.
+        Ok(Bytes::from_owner(Answer { page, _place: place }))
     }
 
     /// How many wait for news.
     pub fn waiting(&self) -> usize {
-        Self::PLACES - self.places.available_permits()
+        self.waiting.count()
+    }
+
+    /// How many answers have not been written to their connections.
+    pub fn under_way(&self) -> usize {
+        self.under_way.count()
+    }
+
+    /// How many pages have been signed so far.
+    pub fn signatures(&self) -> u64 {
+        self.signatures.load(Ordering::Relaxed)
     }
 
     /// Lets nobody wait any longer, because the server stops.
@@ -123,8 +181,8 @@ impl Feed {
         self.closed.send_replace(true);
     }
 
-    async fn wait_beyond(&self, cursor: Cursor, most: Duration) {
-        let Ok(_place) = self.places.try_acquire() else { return };
+    async fn wait_beyond(&self, cursor: Cursor, most: Duration, client: Client) {
+        let Some(_place) = self.waiting.take(client) else { return };
         let is_own = cursor.process == self.process;
         let (mut endings, mut keys) = (self.store.endings().count(), self.mint.key_changes());
         let mut closed = self.closed.subscribe();
@@ -139,34 +197,61 @@ impl Feed {
         let _ = timeout(most, news).await;
     }
 
-    fn tell(&self, since: Option<Cursor>, now: Timestamp) -> String {
+    fn tell(&self, since: Option<Cursor>, now: Timestamp) -> Bytes {
         // Before the keys are looked at: a change in between is told again, not left out.
         let keys = *self.mint.key_changes().borrow();
         let endings = self.store.endings();
-        let page = since.and_then(|cursor| {
+        let span = since.and_then(|cursor| {
             if cursor.process == self.process {
-                return endings.since(cursor.endings, Self::PAGE);
+                return endings.since(cursor.endings);
             }
-            let then = Timestamp::from_seconds(cursor.at) - Self::APART;
-            endings.since_time(then, Self::PAGE)
+            let then = Timestamp::from_seconds(cursor.at);
+            endings.since_time(then - Self::APART, then + Duration::from_secs(1))
         });
-        let complete = page.is_none();
-        let Page { ended, up_to, more } = page.unwrap_or_else(|| endings.from_start(Self::PAGE));
-        let at = now.seconds();
-        let up_to = Cursor { process: self.process, endings: up_to, keys, at };
-        if let Some(told) = &*self.last()
-            && (told.since, told.up_to) == (since, up_to)
-        {
-            return told.news.clone();
-        }
-        let news = News { cursor: up_to.to_string(), complete, more, revoked: ended };
-        let news = self.mint.tell(&news, now);
-        *self.last() = Some(Told { since, up_to, news: news.clone() });
-        news
+        // Locked until the page is there, so that those who wait for the same one do not each make it.
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let page = span.and_then(|span| self.page(&mut pages, false, span, keys, now));
+        page.unwrap_or_else(|| {
+            loop {
+                if let Some(all) = self.page(&mut pages, true, endings.from_start(), keys, now) {
+                    break all;
+                }
+            }
+        })
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<Told>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The page of this span, from those that are kept or newly signed; none if some of it has been forgotten.
+    fn page(
+        &self,
+        pages: &mut VecDeque<Page>,
+        complete: bool,
+        span: Span,
+        keys: u64,
+        now: Timestamp,
+    ) -> Option<Bytes> {
+        let is_good = |page: &Page| {
+            let age = now.seconds() - page.at;
+            page.keys == keys
+                && (age == 0 || page.span.more && (0..Self::KEPT_SECONDS).contains(&age))
+        };
+        pages.retain(is_good);
+        if let Some(page) = pages.iter().find(|page| (page.complete, page.span) == (complete, span))
+        {
+            return Some(page.news.clone());
+        }
+        let (revoked, latest) = self.store.endings().tokens(span)?;
+        // Whoever has not read everything and goes on with another process has to be told what ended since the last
+        // ending that they know.
+        let at = if span.more { latest.map_or(now, |latest| latest.min(now)) } else { now };
+        let cursor = Cursor { process: self.process, endings: span.end, keys, at: at.seconds() };
+        let news = News { cursor: cursor.to_string(), complete, more: span.more, revoked };
+        let news = Bytes::from(self.mint.tell(&news, now));
+        self.signatures.fetch_add(1, Ordering::Relaxed);
+        if pages.len() == Self::PAGES {
+            pages.pop_front();
+        }
+        pages.push_back(Page { complete, span, keys, at: now.seconds(), news: news.clone() });
+        Some(news)
     }
 }
 

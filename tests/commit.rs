@@ -3,6 +3,7 @@
 mod postgres;
 
 use std::{
+    net::Ipv4Addr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -13,6 +14,7 @@ use std::{
 use axum::{body::to_bytes, http::Request};
 use doorward::{
     Doorward,
+    client::Client,
     clock::Timestamp,
     config::{DatabaseUrl, Settings},
     session::{Origin, Session},
@@ -226,7 +228,8 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
     let kid = elsewhere.keys().list().await[0].id.to_string();
     assert!(elsewhere.keys().revoke(&kid, NOW).await.unwrap());
     assert!(here.caller(token).await.unwrap().is_ok(), "known callers outlast an outage");
-    assert!(here.feed().news(None).await.is_err(), "nobody knows what has ended");
+    let client = Client::at(Ipv4Addr::LOCALHOST.into());
+    assert!(here.feed().news(None, client).await.is_err(), "nobody knows what has ended");
     wire.cut.send_replace(false);
     let began = Instant::now();
     while !matches!(here.caller(token).await, Ok(Err(_))) {

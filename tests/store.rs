@@ -195,7 +195,8 @@ async fn tell(store: &dyn Store) {
 
 /// The tokens that have ended.
 fn told(store: &dyn Store) -> HashSet<TokenId> {
-    store.endings().from_start(usize::MAX).ended.into_iter().collect()
+    let endings = store.endings();
+    endings.tokens(endings.from_start()).unwrap().0.into_iter().collect()
 }
 
 /// The tokens of these sessions have ended, or will be heard to have.

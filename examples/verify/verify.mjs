@@ -48,13 +48,19 @@ export class Verifier {
   }
 
   async #follow() {
-    const feed = await this.#ask(`${this.#about.revocations_uri}?since=${this.#heard.cursor}`); // waits for news
-    await this.#keys.reload();
     const expected = { issuer: this.#about.issuer, algorithms, typ: "revocations+jwt" };
-    const { payload } = await jwtVerify(feed, this.#keys, expected);
-    const before = payload.complete ? [] : this.#heard.revoked;
-    this.#heard = { ...payload, revoked: new Set([...before, ...payload.revoked]) };
-    if (this.#heard.more) await this.#follow();
+    let { cursor } = this.#heard;
+    let news;
+    const revoked = new Set(this.#heard.revoked);
+    do {
+      const feed = await this.#ask(`${this.#about.revocations_uri}?since=${cursor}`); // waits for news
+      await this.#keys.reload();
+      news = (await jwtVerify(feed, this.#keys, expected)).payload;
+      if (news.complete) revoked.clear();
+      for (const jti of news.revoked) revoked.add(jti);
+      cursor = news.cursor;
+    } while (news.more); // a part of it must not be relied on
+    this.#heard = { ...news, revoked };
   }
 
   async #followForEver() {

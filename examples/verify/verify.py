@@ -60,13 +60,16 @@ class Verifier:
         return whole["header"]["kid"], whole["payload"]
 
     def _follow(self):
-        feed = ask(f"{self.about['revocations_uri']}?since={self.heard['cursor']}")  # waits for news
-        self.keys.get_jwk_set(refresh=True)
-        _, news = self._read(feed, "revocations+jwt")
-        before = set() if news["complete"] else self.heard["revoked"]
-        self.heard = news | {"revoked": before | set(news["revoked"])}
-        if news["more"]:
-            self._follow()
+        cursor, revoked, more = self.heard["cursor"], set(self.heard["revoked"]), True
+        while more:  # a part of it must not be relied on
+            feed = ask(f"{self.about['revocations_uri']}?since={cursor}")  # waits for news
+            self.keys.get_jwk_set(refresh=True)
+            _, news = self._read(feed, "revocations+jwt")
+            if news["complete"]:
+                revoked.clear()
+            revoked.update(news["revoked"])
+            cursor, more = news["cursor"], news["more"]
+        self.heard = news | {"revoked": revoked}
 
     def _follow_for_ever(self):
         for count in itertools.count(1):

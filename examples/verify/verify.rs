@@ -79,15 +79,23 @@ struct Heard {
 }
 
 fn follow(about: &About, before: Option<Arc<Heard>>) -> anyhow::Result<Arc<Heard>> {
-    let cursor = before.as_ref().map_or("", |heard| &heard.news.cursor);
-    let feed = ask(&format!("{}?since={cursor}", about.revocations_uri))?; // waits for news
-    let keys: JwkSet = serde_json::from_str(&ask(&about.jwks_uri)?)?;
-    let mut news: News = read(&feed, "revocations+jwt", &keys, about, None)?;
-    if let Some(before) = before.filter(|_| !news.complete) {
-        news.revoked.extend(before.news.revoked.iter().cloned());
+    let before = before.map(|heard| (heard.news.cursor.clone(), heard.news.revoked.clone()));
+    let (mut cursor, mut revoked) = before.unwrap_or_default();
+    loop {
+        let feed = ask(&format!("{}?since={cursor}", about.revocations_uri))?; // waits for news
+        let keys: JwkSet = serde_json::from_str(&ask(&about.jwks_uri)?)?;
+        let mut news: News = read(&feed, "revocations+jwt", &keys, about, None)?;
+        if news.complete {
+            revoked.clear();
+        }
+        revoked.extend(news.revoked.drain());
+        // A part of it must not be relied on.
+        if !news.more {
+            news.revoked = revoked;
+            return Ok(Arc::new(Heard { keys, news }));
+        }
+        cursor = news.cursor;
     }
-    let heard = Arc::new(Heard { keys, news });
-    if heard.news.more { follow(about, Some(heard)) } else { Ok(heard) }
 }
 
 /// Until nobody is left to verify for.

@@ -40,7 +40,7 @@ pub struct Limits {
     pub head: Duration,
     /// Between two requests.
     pub idle: Duration,
-    /// For a client to take what is sent to it.
+    /// For a client to take what is sent to it: so long without taking anything, or less than 1,000 bytes a second.
     pub write: Duration,
     /// For requests under way to finish when the server stops.
     pub drain: Duration,

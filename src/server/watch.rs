@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -28,6 +28,9 @@ pub(super) enum Phase {
     Idle,
 }
 
+/// How often the watch looks round, in milliseconds.
+const ROUND_MILLIS: i64 = 500;
+
 /// All connections of a server.
 pub(super) struct Connections {
     limits: Limits,
@@ -43,13 +46,13 @@ pub(super) struct Connections {
 
 impl Connections {
     /// How often the watch looks round: the grain of all timeouts.
-    const ROUND: Duration = Duration::from_millis(500);
+    const ROUND: Duration = Duration::from_millis(ROUND_MILLIS as u64);
 
     pub(super) fn new(limits: Limits) -> Arc<Self> {
         Arc::new(Self {
             limits,
             started: Instant::now(),
-            clock: Arc::default(),
+            clock: Arc::new(Rounds::new(limits.write)),
             open: Mutex::default(),
             last_id: AtomicU64::new(0),
             leaving: AtomicUsize::new(0),
@@ -95,13 +98,16 @@ impl Connections {
     pub(super) async fn watch(&self) {
         loop {
             tokio::time::sleep(Self::ROUND).await;
-            self.begin_round();
-            for connection in self.open().values() {
-                if self.time_is_up(connection) {
-                    connection.leave.notify_one();
-                }
-            }
+            self.look_round();
         }
+    }
+
+    /// Sends those away whose time is up; how many that are.
+    pub(super) fn look_round(&self) -> usize {
+        self.begin_round();
+        let open = self.open();
+        let late = open.values().filter(|connection| self.time_is_up(connection));
+        late.map(|connection| connection.leave.notify_one()).count()
     }
 
     fn begin_round(&self) {
@@ -113,7 +119,7 @@ impl Connections {
     fn time_is_up(&self, connection: &Connection) -> bool {
         let allowed = match connection.phase() {
             Phase::Head => self.limits.head,
-            Phase::Writing => self.limits.write,
+            Phase::Writing => connection.write_time(),
             Phase::Idle => self.limits.idle,
             Phase::Body | Phase::Answering => return false,
         };
@@ -184,13 +190,19 @@ impl Drop for Seat {
 
 /// The time in rounds of the watch, and who fell silent before whom. Reading a real clock four times a request would cost
 /// as much as routing it.
-#[derive(Default)]
 struct Rounds {
     round: AtomicU64,
     turns: AtomicU64,
+    /// How many milliseconds a client may keep an answer waiting.
+    write_millis: i64,
 }
 
 impl Rounds {
+    fn new(write: Duration) -> Self {
+        let write_millis = i64::try_from(write.as_millis()).unwrap_or(i64::MAX);
+        Self { round: AtomicU64::new(0), turns: AtomicU64::new(0), write_millis }
+    }
+
     fn now(&self) -> u64 {
         self.round.load(Ordering::Relaxed)
     }
@@ -207,6 +219,8 @@ pub(super) struct Connection {
     doing: AtomicU64,
     /// Larger than that of whoever has been silent for longer.
     turn: AtomicU64,
+    /// For how many milliseconds more the client may keep an answer waiting; below zero when it has done so for longer.
+    write_millis: AtomicI64,
     leave: Notify,
     /// Whether it has been asked to make room; nobody is asked twice.
     leaving: AtomicBool,
@@ -215,8 +229,12 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// The slowest that a client may take an answer: each byte that it takes gives it a millisecond more.
+    const MILLIS_PER_BYTE: i64 = 1;
+
     fn new(clock: Arc<Rounds>) -> Self {
         let connection = Self {
+            write_millis: AtomicI64::new(clock.write_millis),
             clock,
             doing: AtomicU64::new(0),
             turn: AtomicU64::new(0),
@@ -233,6 +251,27 @@ impl Connection {
         if phase != Phase::Answering {
             self.turn.store(self.clock.next_turn(), Ordering::Relaxed);
         }
+    }
+
+    /// Notes that the client has taken some bytes of an answer that it kept waiting. The time that it waited is gone, and
+    /// the bytes give some of it back: a client that takes a byte now and then runs out of it.
+    pub(super) fn written(&self, bytes: usize) {
+        let rounds = self.clock.now().saturating_sub(self.since());
+        let waited = i64::try_from(rounds).unwrap_or(i64::MAX).saturating_mul(ROUND_MILLIS);
+        let earned = i64::try_from(bytes).unwrap_or(i64::MAX).saturating_mul(Self::MILLIS_PER_BYTE);
+        let left = self.write_millis.load(Ordering::Relaxed).saturating_sub(waited);
+        let left = left.saturating_add(earned).min(self.clock.write_millis);
+        self.write_millis.store(left, Ordering::Relaxed);
+    }
+
+    /// Notes that the client has taken a whole answer at once.
+    pub(super) fn keeps_up(&self) {
+        self.write_millis.store(self.clock.write_millis, Ordering::Relaxed);
+    }
+
+    fn write_time(&self) -> Duration {
+        let millis = self.write_millis.load(Ordering::Relaxed);
+        Duration::from_millis(u64::try_from(millis).unwrap_or(0))
     }
 
     pub(super) fn phase(&self) -> Phase {
@@ -341,6 +380,50 @@ mod tests {
         }
         assert_eq!(time_in(Phase::Answering).await, None);
         assert_eq!(time_in(Phase::Body).await, None);
+    }
+
+    /// How long a client may take an answer that it reads at this rate, in pieces of a second.
+    async fn time_reading(bytes_a_second: usize) -> Option<Duration> {
+        let connections = connections(10);
+        connections.begin_round();
+        let seat = connections.seat();
+        let began = Instant::now();
+        seat.connection.enter(Phase::Writing);
+        while began.elapsed() < Duration::from_secs(600) {
+            for _ in 0..2 {
+                tokio::time::advance(Connections::ROUND).await;
+                connections.begin_round();
+                if connections.time_is_up(&seat.connection) {
+                    return Some(began.elapsed());
+                }
+            }
+            seat.connection.written(bytes_a_second);
+            seat.connection.enter(Phase::Idle);
+            seat.connection.enter(Phase::Writing);
+        }
+        None
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_takes_an_answer_too_slowly_is_sent_away_and_a_slow_phone_is_not() {
+        let seconds = async |rate| time_reading(rate).await.map(|time| time.as_secs());
+        assert_eq!(seconds(1).await, Some(11));
+        assert_eq!(seconds(512).await, Some(21));
+        assert_eq!(seconds(4096).await, None);
+        assert_eq!(seconds(1000).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_the_next_answer_at_once_has_all_its_time_again() {
+        let connections = connections(10);
+        let seat = connections.seat();
+        seat.connection.enter(Phase::Writing);
+        tokio::time::advance(Duration::from_secs(9)).await;
+        connections.begin_round();
+        seat.connection.written(100);
+        assert_eq!(seat.connection.write_time(), Duration::from_millis(1100));
+        seat.connection.keeps_up();
+        assert_eq!(seat.connection.write_time(), Limits::default().write);
     }
 
     #[tokio::test]

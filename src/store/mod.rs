@@ -11,7 +11,7 @@ use async_trait::async_trait;
 
 pub use self::{
     changes::{Changes, Hearing, Stamp},
-    endings::{Endings, Page},
+    endings::{Endings, Span},
     login_failures::{LoginFailureStore, MAX_ACCOUNTS},
     postgres::{PostgresOptions, PostgresStore, PostgresUrl},
     sqlite::SqliteStore,

@@ -1,15 +1,21 @@
 //! The revocation feed: what it tells, to whom at once, and whom it keeps waiting.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::http::{Request, StatusCode, header};
+use axum::{
+    body::Body,
+    extract::ConnectInfo,
+    http::{Request, StatusCode, header},
+};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use doorward::{
     Settings,
+    client::Client,
     control::{Order, Report},
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tower::ServiceExt;
 
 use crate::support::{Answer, House, REFUSED};
 
@@ -199,14 +205,13 @@ async fn an_ending_is_told_for_as_long_as_its_token_would_have_lived() {
     assert_eq!(everything(&house).await["revoked"], json!([]), "gone from the database as well");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn more_endings_than_an_answer_holds_are_told_in_several() {
-    const SESSIONS: usize = 128;
+/// Has 1,280 tokens end, and returns their ids.
+async fn many_endings(house: &Arc<House>) -> HashSet<String> {
+    const SESSIONS: usize = 16;
     const REFRESHES: usize = 80;
-    let house = Arc::new(House::open().await);
     let refreshing: Vec<_> = (0..SESSIONS)
         .map(|number| {
-            let house = Arc::clone(&house);
+            let house = Arc::clone(house);
             tokio::spawn(async move {
                 let member = json!({"name": "Ada", "email": format!("ada{number}@example.com")});
                 let mut token = house.register_with(member).await.token;
@@ -225,9 +230,16 @@ async fn more_endings_than_an_answer_holds_are_told_in_several() {
     for refreshing in refreshing {
         ended.extend(refreshing.await.unwrap());
     }
+    ended
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_endings_than_an_answer_holds_are_told_in_several() {
+    let house = Arc::new(House::open().await);
+    let ended = many_endings(&house).await;
     let mut told = HashSet::new();
     let mut news = everything(&house).await;
-    for (complete, more, count) in [(true, true, 10_000), (false, false, 240)] {
+    for (complete, more, count) in [(true, true, 512), (false, true, 512), (false, false, 256)] {
         assert_eq!((&news["complete"], &news["more"]), (&json!(complete), &json!(more)));
         let revoked = news["revoked"].as_array().unwrap();
         assert_eq!(revoked.len(), count);
@@ -237,6 +249,120 @@ async fn more_endings_than_an_answer_holds_are_told_in_several() {
         }
     }
     assert_eq!(told, ended);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_goes_on_with_another_process_before_the_end_misses_nothing() {
+    let house = Arc::new(House::open().await);
+    let ended = many_endings(&house).await;
+    house.let_pass(Duration::from_secs(3600));
+    let first = everything(&house).await;
+    assert_eq!(first["more"], true);
+    let Ok(house) = Arc::try_unwrap(house) else { panic!("others use it") };
+    let house = House::reopen(house.close(), |_| {}).await;
+    house.let_pass(Duration::from_secs(3600));
+    let mut told = HashSet::new();
+    let mut news = first;
+    loop {
+        let revoked = news["revoked"].as_array().unwrap();
+        told.extend(revoked.iter().map(|id| id.as_str().unwrap().to_owned()));
+        if news["more"] == false {
+            break;
+        }
+        news = since(&house, &news).await;
+    }
+    assert_eq!(told, ended);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn however_many_cursors_are_tried_few_answers_are_signed() {
+    let house = Arc::new(House::open().await);
+    many_endings(&house).await;
+    let now = everything(&house).await["iat"].as_i64().unwrap();
+    let cursor = everything(&house).await["cursor"].as_str().unwrap().to_owned();
+    let (process, _) = cursor.split_once('.').unwrap();
+    let before = house.doorward.feed().signatures();
+    let own = (0..1280).map(|number| format!("{process}.{number}.0.{}", now - number));
+    let foreign =
+        (0..200).map(|number| format!("{}.{number}.0.{}", uuid::Uuid::new_v4(), now - number));
+    let nonsense = (0..200).map(|number| format!("x{number}"));
+    let asking: Vec<_> = own
+        .chain(foreign)
+        .chain(nonsense)
+        .map(|cursor| {
+            let house = Arc::clone(&house);
+            tokio::spawn(async move { house.get(&format!("{FEED}?since={cursor}")).await.status })
+        })
+        .collect();
+    for asking in asking {
+        assert_eq!(asking.await.unwrap(), StatusCode::OK);
+    }
+    let signed = house.doorward.feed().signatures() - before;
+    assert!(signed < 100, "{signed} signatures for 1,680 requests");
+}
+
+/// A request for the feed from this address.
+fn from(address: [u8; 4], cursor: &str) -> Request<Body> {
+    let mut request = Request::get(format!("{FEED}?since={cursor}")).body(Body::empty()).unwrap();
+    request.extensions_mut().insert(ConnectInfo(SocketAddr::from((address, 9))));
+    request
+}
+
+#[tokio::test]
+async fn a_hundred_of_one_network_may_wait_and_others_still_can() {
+    let house = Arc::new(House::open().await);
+    let first = everything(&house).await;
+    let cursor = first["cursor"].as_str().unwrap();
+    tokio::time::pause();
+    let wait = |address| {
+        let (house, request) = (Arc::clone(&house), from(address, cursor));
+        tokio::spawn(async move { house.send(request).await.status })
+    };
+    let waiting: Vec<_> = (0..100).map(|_| wait([192, 0, 2, 1])).collect();
+    while waiters(&house) < 100 {
+        tokio::task::yield_now().await;
+    }
+    let started = Instant::now();
+    assert_eq!(wait([192, 0, 2, 1]).await.unwrap(), StatusCode::OK);
+    assert!(started.elapsed() < Duration::from_secs(1), "answered without waiting");
+    let other = wait([192, 0, 2, 2]);
+    while waiters(&house) < 101 {
+        tokio::task::yield_now().await;
+    }
+    house.doorward.feed().close();
+    for waiting in waiting.into_iter().chain([other]) {
+        assert_eq!(waiting.await.unwrap(), StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn a_network_that_does_not_take_its_answers_gets_no_more_of_them() {
+    let house = House::open().await;
+    let ask = async |address| house.app.clone().oneshot(from(address, "")).await.unwrap();
+    let mut untaken = Vec::new();
+    for _ in 0..100 {
+        untaken.push(ask([192, 0, 2, 1]).await);
+    }
+    assert!(untaken.iter().all(|answer| answer.status() == StatusCode::OK));
+    assert_eq!(house.doorward.feed().under_way(), 100);
+    let refused = ask([192, 0, 2, 1]).await;
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.headers()[header::RETRY_AFTER], "1");
+    assert_eq!(ask([192, 0, 2, 2]).await.status(), StatusCode::OK);
+    untaken.pop();
+    assert_eq!(ask([192, 0, 2, 1]).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn those_who_are_told_the_same_share_one_answer_in_memory() {
+    let house = House::open().await;
+    let news = async || {
+        let client = Client::at([127, 0, 0, 1].into());
+        house.doorward.feed().news(None, client).await.unwrap()
+    };
+    let (one, other) = (news().await, news().await);
+    assert_eq!(one.as_ptr(), other.as_ptr());
+    assert_eq!(house.doorward.feed().signatures(), 1);
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ pub fn malformed(error: &str) -> String {
 
 pub struct House {
     pub doorward: Doorward,
-    app: Service,
+    pub app: Service,
     seconds: Arc<AtomicI64>,
     folder: TempDir,
 }

@@ -146,6 +146,8 @@ fn a_malformed_request_is_told_so() {
         b"GET / HTTP/9.9\r\nHost: here\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: here\r\nno colon\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: here\r\nSpace before : colon\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: here\r\nHost: there\r\n\r\n",
+        b"GET /api/auth/guard HTTP/1.1\r\nHost: here\r\nHost: here\r\n\r\n",
         b"POST /api/user HTTP/1.1\r\nHost: here\r\nContent-Length: many\r\n\r\n",
         b"POST /api/user HTTP/1.1\r\nHost: here\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         b"\0\x01\x02\r\n\r\n",

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     instances::{WITHIN, homes, order, start},
-    support::{Client, Home, claims_of, must_take_less_than},
+    support::{Client, Home, Server, claims_of, eventually, must_take_less_than},
 };
 
 const FEED: &str = "/.well-known/revocations";
@@ -81,4 +81,46 @@ fn an_end_on_one_instance_is_told_by_the_others_within_a_second() {
         assert!(!heard["kids"].as_array().unwrap().contains(&json!(kid)), "{heard}");
         ended.elapsed()
     });
+}
+
+/// Has many tokens end.
+fn end_tokens(server: &Server, users: usize, of_each: usize) {
+    thread::scope(|scope| {
+        for number in 0..users {
+            let client = server.client.clone();
+            scope.spawn(move || {
+                let mut token = client.register_quickly(&format!("user{number}@example.com")).token;
+                for _ in 0..of_each {
+                    let answer = client.request("POST", "/api/auth/refresh", &token, &json!({}));
+                    assert_eq!(answer.status, 200, "{answer:?}");
+                    token = answer.field("token");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn an_answer_that_many_do_not_read_is_in_memory_once() {
+    const CONNECTIONS: usize = 300;
+    let home = Home::new();
+    let server = home.start();
+    end_tokens(&server, 12, 100);
+    let ask = |number: usize| {
+        let mut line = server.connect();
+        line.send(format!("GET {FEED}?since={number} HTTP/1.1\r\nHost: here\r\n\r\n"));
+        line
+    };
+    // What the first ones need is there for all others.
+    let mut lines: Vec<_> = (0..30).map(ask).collect();
+    assert!(lines.iter_mut().all(|line| line.answer().unwrap().status == 200));
+    let before = server.memory();
+    let mut unread: Vec<_> = (0..CONNECTIONS).map(ask).collect();
+    // Its answer comes after those that were asked for before, or nearly all of them.
+    assert_eq!(ask(0).answer().unwrap().status, 200);
+    eventually("the last one has been answered", || unread.last().unwrap().has_more());
+    let each = server.memory().saturating_sub(before) / CONNECTIONS as u64;
+    assert!(each < 32, "{each} KiB for each connection");
+    let answer = unread.pop().unwrap().answer().unwrap();
+    assert!(answer.body.len() > 20_000 && answer.body.len() < 32_000, "{}", answer.body.len());
 }

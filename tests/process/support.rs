@@ -133,11 +133,18 @@ struct Process {
 }
 
 impl Process {
-    fn spawn(mut command: Command, on_line: impl FnMut(&str) + Send + 'static) -> Self {
+    fn spawn(command: Command, on_line: impl FnMut(&str) + Send + 'static) -> Self {
+        let mut process = Self::spawn_unread(command, on_line);
+        process.stderr.begin();
+        process
+    }
+
+    /// A process whose stderr nobody reads yet.
+    fn spawn_unread(mut command: Command, on_line: impl FnMut(&str) + Send + 'static) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdout = Tape::record(child.stdout.take().unwrap(), on_line);
-        let stderr = Tape::record(child.stderr.take().unwrap(), |_| {});
+        let stderr = Tape::unread(child.stderr.take().unwrap());
         Self { child, stdout, stderr }
     }
 
@@ -167,9 +174,21 @@ impl Drop for Process {
 struct Tape {
     text: Arc<Mutex<String>>,
     recorder: Option<JoinHandle<()>>,
+    unread: Option<Box<dyn Read + Send>>,
 }
 
 impl Tape {
+    fn unread(pipe: impl Read + Send + 'static) -> Self {
+        Self { text: Arc::default(), recorder: None, unread: Some(Box::new(pipe)) }
+    }
+
+    /// Begins to record what nobody has read so far.
+    fn begin(&mut self) {
+        if let Some(pipe) = self.unread.take() {
+            *self = Self::record(pipe, |_| {});
+        }
+    }
+
     fn record(
         pipe: impl Read + Send + 'static,
         mut on_line: impl FnMut(&str) + Send + 'static,
@@ -186,7 +205,7 @@ impl Tape {
                 line.clear();
             }
         });
-        Self { text, recorder: Some(recorder) }
+        Self { text, recorder: Some(recorder), unread: None }
     }
 
     /// The whole of it. The process at the other end must have ended.
@@ -217,13 +236,29 @@ impl Server {
     }
 
     pub fn try_start(command: Command) -> Result<Self, Finished> {
+        Self::try_start_through(command, true)
+    }
+
+    /// Starts one whose log nobody reads until [`Self::read_log`].
+    pub fn start_unread(command: Command) -> Self {
+        Self::try_start_through(command, false).unwrap_or_else(|_| panic!("did not start"))
+    }
+
+    pub fn read_log(&mut self) {
+        self.process.stderr.begin();
+    }
+
+    fn try_start_through(command: Command, is_read: bool) -> Result<Self, Finished> {
         let started = Instant::now();
         let (found, address) = mpsc::channel();
-        let mut process = Process::spawn(command, move |line| {
+        let mut process = Process::spawn_unread(command, move |line| {
             if let Some((_, address)) = line.trim_end().split_once("listens on http://") {
                 let _ = found.send(address.parse::<SocketAddr>().unwrap());
             }
         });
+        if is_read {
+            process.stderr.begin();
+        }
         match address.recv_timeout(PATIENCE) {
             Ok(address) => {
                 let client = Client::of(address);
@@ -234,6 +269,7 @@ impl Server {
                 panic!("neither serves nor ends: {:?}", process.stderr.so_far())
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => {
+                process.stderr.begin();
                 let status = process.wait();
                 let (stdout, stderr) = process.said();
                 Err(Finished { status, stdout, stderr })
@@ -243,6 +279,13 @@ impl Server {
 
     pub fn pid(&self) -> u32 {
         self.process.child.id()
+    }
+
+    /// Resident memory in KiB.
+    pub fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -316,6 +359,7 @@ impl Answer {
         assert_eq!(self.status, status, "{self:?}");
         assert!(!self.field("message").is_empty(), "{self:?}");
         assert_eq!(self.header("content-type"), Some("application/json"), "{self:?}");
+        assert_eq!(self.header("x-content-type-options"), Some("nosniff"), "{self:?}");
         assert!(self.header("x-request-id").is_some_and(|id| !id.is_empty()), "{self:?}");
     }
 
@@ -526,6 +570,14 @@ impl Line {
     pub fn is_closed(&mut self) -> bool {
         while self.read_more() {}
         self.unread.is_empty()
+    }
+
+    /// Whether something can be read already.
+    pub fn has_more(&self) -> bool {
+        self.stream.set_nonblocking(true).unwrap();
+        let has_more = self.stream.peek(&mut [0]).is_ok();
+        self.stream.set_nonblocking(false).unwrap();
+        has_more
     }
 
     /// Whether the server has closed the connection already.
