@@ -37,7 +37,7 @@ impl Ceiling {
         let database = self.database.as_deref().unwrap_or(&file);
         let database = DatabaseUrl::parse(database).context("not the URL of a database")?;
         let settings = Settings { database, ..Settings::default() };
-        log::start(&settings);
+        log::start(&settings)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(self.serve(settings))
     }

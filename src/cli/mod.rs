@@ -31,6 +31,7 @@ use crate::{
     config::{CONFIG_VARIABLE, KEYS, Settings, Sources},
     control::{self, Order, Report},
     guard::{Explanation, Step},
+    log,
 };
 
 /// Sign-up, login and guarded routes for any app, in one small binary.
@@ -95,7 +96,9 @@ pub fn main() -> ExitCode {
             Command::Config(config) => config.run(&settings),
         }
     };
-    match run() {
+    let outcome = run();
+    log::flush();
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("doorward: {error:#}");

@@ -32,7 +32,7 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) fn run(self, settings: Settings, sources: Sources) -> anyhow::Result<()> {
-        log::start(&settings);
+        log::start(&settings)?;
         forbid_core_dumps();
         let limits =
             Limits { connections: allow_connections(settings.connections), ..Limits::default() };
@@ -128,6 +128,7 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
         tracing::info!("stopping: finishing what runs; a second signal stops at once");
         tokio::spawn(async move {
             next().await;
+            log::flush();
             process::exit(1);
         });
     })

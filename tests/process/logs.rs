@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Server};
+use crate::support::{Home, Server, eventually};
 
 const PASSWORD: &str = "canarypassword-7f3a";
 const WRONG: &str = "canarywrong-91bc";
@@ -148,4 +148,81 @@ fn a_method_that_nobody_knows_is_not_logged() {
     }
     let logged = server.stop().stderr;
     assert!(!logged.contains(GARBAGE), "{logged}");
+}
+
+#[test]
+fn a_log_that_nobody_reads_does_not_stop_the_service() {
+    // More lines than are kept.
+    const BATCHES: usize = 44;
+    const BATCH: usize = 500;
+    let home = Home::new();
+    let mut command = home.command();
+    command.args(["--log", "debug"]);
+    let mut server = Server::start_unread(command);
+    let ada = server.client.register_quickly("ada@example.com");
+    let ask = format!(
+        "GET /api/auth/guard HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {}\r\n\r\n",
+        ada.token
+    );
+    let mut line = server.connect();
+    for _ in 0..BATCHES {
+        line.send(ask.repeat(BATCH));
+        let answers = (0..BATCH).map(|_| line.answer().expect("an answer").status);
+        assert!(answers.into_iter().all(|status| status == 200));
+    }
+    assert_eq!(server.client.get("/livez").status, 200);
+    assert_eq!(server.client.guard("x"), 401);
+
+    server.read_log();
+    eventually("the log tells how many lines were dropped", || {
+        server.said().1.contains("log lines were dropped")
+    });
+    let logged = server.stop().stderr;
+    let lines: Vec<Value> =
+        logged.lines().map(|line| serde_json::from_str(line).expect("whole lines")).collect();
+    let dropped = lines.iter().filter_map(|line| line["dropped"].as_u64()).sum::<u64>();
+    assert!(dropped > 0, "{dropped}");
+    assert_eq!(lines.last().unwrap()["message"], "stopped", "what comes afterwards is there");
+}
+
+#[test]
+fn a_flood_of_refusals_is_counted_and_not_told_one_by_one() {
+    const REQUESTS: usize = 2000;
+    let home = Home::new();
+    let server = home.start();
+    let mut line = server.connect();
+    let begun = std::time::Instant::now();
+    for _ in 0..REQUESTS {
+        line.send("GET /api/auth/guard HTTP/1.1\r\nHost: here\r\n\r\n");
+        assert_eq!(line.answer().expect("an answer").status, 401);
+    }
+    let seconds = begun.elapsed().as_secs() as usize + 1;
+    let refused = |logged: &str| {
+        let lines = logged.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let (mut told, mut counted) = (0, 0);
+        for line in lines.filter(|line| line["status"] == 401) {
+            match line["count"].as_u64() {
+                Some(count) => counted += count as usize,
+                None => told += 1,
+            }
+        }
+        (told, counted)
+    };
+    eventually("every refusal is told or counted", || {
+        let logged = server.said().1;
+        let (told, counted) = refused(&logged);
+        told + counted == REQUESTS
+    });
+    let (told, _) = refused(&server.stop().stderr);
+    assert!(told <= 100 * (seconds + 1), "{told} lines in {seconds} seconds");
+}
+
+#[test]
+fn a_line_before_the_end_is_not_lost() {
+    let home = Home::new();
+    let server = home.start();
+    server.signal(crate::support::Signal::TERM);
+    let finished = server.end();
+    let last = finished.stderr.lines().last().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(last).unwrap()["message"], "stopped");
 }

@@ -1,0 +1,255 @@
+//! Writes log lines from a thread of its own, so that nobody waits for whoever reads them.
+
+use std::{
+    io::{self, Write},
+    mem,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tracing::{Level, Metadata};
+use tracing_subscriber::fmt::MakeWriter;
+
+/// A bounded queue of log lines. Lines beyond its bound are dropped and counted.
+#[derive(Clone)]
+pub(super) struct Queue {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Lines are there for the writing thread.
+    filled: Condvar,
+    /// Everything has been written.
+    emptied: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    lines: Vec<u8>,
+    /// Bytes that the writing thread has taken and not yet written.
+    in_flight: usize,
+    /// The writing thread waits for lines.
+    idle: bool,
+    dropped: Dropped,
+}
+
+#[derive(Default)]
+struct Dropped {
+    total: u64,
+    /// How many of them have been told.
+    told: u64,
+}
+
+impl State {
+    fn length(&self) -> usize {
+        self.lines.len() + self.in_flight
+    }
+}
+
+impl Queue {
+    /// Room for a burst of 20,000 lines while nobody reads.
+    const MOST_BYTES: usize = 4 << 20;
+    /// Kept for warnings and errors.
+    const RESERVE_BYTES: usize = 1 << 20;
+    /// What is written at a time: whoever reads slowly makes room in such steps.
+    const PIECE_BYTES: usize = 64 << 10;
+
+    /// A queue whose lines a new thread writes to `sink`.
+    pub(super) fn to(sink: impl Write + Send + 'static) -> io::Result<Self> {
+        let queue = Self { shared: Arc::default() };
+        let writing = queue.clone();
+        thread::Builder::new().name("log".into()).spawn(move || writing.write_to(sink))?;
+        Ok(queue)
+    }
+
+    /// Waits until everything is written, but not longer than this; whether it is.
+    pub(super) fn flush(&self, most: Duration) -> bool {
+        let given_up = Instant::now() + most;
+        let mut state = self.state();
+        while state.length() > 0 {
+            let left = given_up.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.shared.emptied.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// How many lines have been dropped so far.
+    pub(super) fn dropped(&self) -> u64 {
+        self.state().dropped.total
+    }
+
+    fn add(&self, line: &[u8], most: usize) {
+        let mut state = self.state();
+        if state.length() + line.len() > most {
+            state.dropped.total += 1;
+            return;
+        }
+        state.lines.extend_from_slice(line);
+        if mem::take(&mut state.idle) {
+            self.shared.filled.notify_one();
+        }
+    }
+
+    fn write_to(&self, mut sink: impl Write) {
+        loop {
+            let lines = self.next();
+            for piece in lines.chunks(Self::PIECE_BYTES) {
+                // Nobody can be told that the log cannot be written.
+                let lost = write_all(&mut sink, piece).is_err();
+                let mut state = self.state();
+                state.in_flight -= piece.len();
+                if lost {
+                    let ends = piece.iter().filter(|byte| **byte == b'\n').count() as u64;
+                    state.dropped.total += ends;
+                    // Nor would it be written.
+                    state.dropped.told += ends;
+                }
+            }
+            self.tell_dropped();
+        }
+    }
+
+    /// Waits for lines and takes all that there are.
+    fn next(&self) -> Vec<u8> {
+        let mut state = self.state();
+        while state.lines.is_empty() {
+            self.shared.emptied.notify_all();
+            state.idle = true;
+            state = self.shared.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let lines = mem::take(&mut state.lines);
+        state.in_flight = lines.len();
+        lines
+    }
+
+    fn tell_dropped(&self) {
+        let mut state = self.state();
+        let dropped = state.dropped.total - state.dropped.told;
+        state.dropped.told = state.dropped.total;
+        drop(state);
+        if dropped > 0 {
+            tracing::warn!(dropped, "log lines were dropped: nobody read them fast enough");
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes everything, also to a pipe that its other users have made non-blocking.
+fn write_all(sink: &mut impl Write, mut piece: &[u8]) -> io::Result<()> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    while !piece.is_empty() {
+        match sink.write(piece) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => piece = &piece[written..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::sleep(PAUSE),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    sink.flush()
+}
+
+impl<'a> MakeWriter<'a> for Queue {
+    type Writer = Line<'a>;
+
+    fn make_writer(&'a self) -> Line<'a> {
+        Line { queue: self, most: Self::MOST_BYTES }
+    }
+
+    fn make_writer_for(&'a self, event: &Metadata<'_>) -> Line<'a> {
+        let reserve = if *event.level() <= Level::WARN { 0 } else { Self::RESERVE_BYTES };
+        Line { queue: self, most: Self::MOST_BYTES - reserve }
+    }
+}
+
+/// Takes one line, which comes in one piece.
+pub(super) struct Line<'a> {
+    queue: &'a Queue,
+    most: usize,
+}
+
+impl Write for Line<'_> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.queue.add(line, self.most);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    /// A sink that shows what is written to it, and takes it only when it is told to.
+    struct Gate {
+        written: Sender<Vec<u8>>,
+        open: Receiver<()>,
+    }
+
+    impl Write for Gate {
+        fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+            // Once nobody holds it closed any more, it stays open.
+            let _ = self.open.recv();
+            let _ = self.written.send(piece.to_vec());
+            Ok(piece.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn gated() -> (Queue, Sender<()>, Receiver<Vec<u8>>) {
+        let ((written, read), (opener, open)) = (channel(), channel());
+        (Queue::to(Gate { written, open }).unwrap(), opener, read)
+    }
+
+    #[test]
+    fn a_burst_of_ten_thousand_lines_is_written_whole_and_in_order() {
+        let (queue, opener, read) = gated();
+        let line = |number: usize| format!("{number:0>200}\n").into_bytes();
+        for number in 0..10_000 {
+            queue.make_writer().write_all(&line(number)).unwrap();
+        }
+        assert_eq!(queue.dropped(), 0);
+        drop(opener);
+        assert!(queue.flush(PATIENCE));
+        let written: Vec<u8> = read.try_iter().flatten().collect();
+        assert!(written == (0..10_000).flat_map(line).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn while_nobody_reads_lines_are_dropped_and_nobody_waits() {
+        let (queue, opener, read) = gated();
+        let line = [b'x'; 1024];
+        for _ in 0..5000 {
+            queue.make_writer().write_all(&line).unwrap();
+        }
+        let kept = Queue::MOST_BYTES / line.len();
+        assert_eq!(queue.dropped(), 5000 - kept as u64);
+        assert!(!queue.flush(Duration::ZERO));
+        drop(opener);
+        assert!(queue.flush(PATIENCE));
+        assert_eq!(read.try_iter().map(|piece| piece.len()).sum::<usize>(), kept * line.len());
+        queue.make_writer().write_all(&line).unwrap();
+        assert!(queue.flush(PATIENCE));
+        assert_eq!(read.try_iter().map(|piece| piece.len()).sum::<usize>(), line.len());
+    }
+}
