@@ -10,18 +10,18 @@ use axum::{
 };
 
 use super::{Error, attend::Peer, body::NO_STORE};
-use crate::{Doorward, client::Client, feed::Refused};
+use crate::{Doorward, feed::Refused};
 
 const JWT: HeaderValue = HeaderValue::from_static("application/jwt");
 
 pub(super) async fn revocations(
     State(doorward): State<Doorward>,
-    Peer(origin): Peer,
+    Peer(_, requester): Peer,
     RawQuery(query): RawQuery,
 ) -> Result<impl IntoResponse, Error> {
     let query = query.unwrap_or_default();
     let since = query.split('&').find_map(|field| field.strip_prefix("since="));
-    let news = doorward.feed().news(since, Client::at(origin.address)).await?;
+    let news = doorward.feed().news(since, requester.network).await?;
     Ok(([(header::CONTENT_TYPE, JWT), (header::CACHE_CONTROL, NO_STORE)], news))
 }
 
