@@ -273,11 +273,12 @@ fn print(users: &[UserReport], output: &Output) -> anyhow::Result<()> {
 }
 
 fn print_whole(user: &UserReport) {
-    let UserReport { id, name, email, roles, has_password, disabled, .. } = user;
+    let UserReport { id, name, email, email_verified, roles, has_password, disabled, .. } = user;
     let roles = if roles.is_empty() { "none".into() } else { roles.join(" ") };
     let sessions = user.sessions.as_deref().unwrap_or_default();
     say!("id          {id}");
     say!("address     {email}");
+    say!("verified    {}", if *email_verified { "yes" } else { "no" });
     say!("name        {name}");
     say!("roles       {roles}");
     say!("password    {}", if *has_password { "set" } else { "none" });
