@@ -182,6 +182,6 @@ fn an_installation_is_moved_to_postgres_and_back_and_nobody_has_to_log_in_again(
     }
     assert_eq!(server.client.guard(&gone.token), 401);
     assert!(told(&back, &["user", "show", "user1@example.com"]).contains("roles       staff\n"));
-    assert!(told(&back, &["user", "show", "user2@example.com"]).contains("(verified)"));
+    assert!(told(&back, &["user", "show", "user2@example.com"]).contains("verified    yes\n"));
     server.stop();
 }
