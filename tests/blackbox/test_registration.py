@@ -155,7 +155,9 @@ def test_a_field_of_the_wrong_type_is_named_with_the_type_received(api, field, k
 
 def test_field_names_are_matched_in_their_exact_spelling(api):
     answer = api.post(USER, {"Name": "Ada Lovelace", "EMAIL": fresh_email(), " name": "Ada Lovelace"})
-    assert_answer(answer, 400, invalid(name="Required", email="Required"))
+    meant = {" name": "name", "EMAIL": "email", "Name": "name"}
+    misspelled = {key: f"Unrecognized key, did you mean {field}?" for key, field in meant.items()}
+    assert_answer(answer, 400, invalid(name="Required", email="Required", **misspelled))
 
 
 def test_a_refused_sign_up_leaves_no_user_behind(api):
