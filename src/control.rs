@@ -4,6 +4,7 @@
 mod account;
 mod embedded;
 mod keys;
+mod refused;
 mod users;
 
 use std::{
@@ -27,6 +28,7 @@ use self::account::NotDone;
 pub use self::{
     account::Secret,
     keys::KeyReport,
+    refused::{RefusedAction, RefusedLately, RefusedUser},
     users::{SessionReport, UserFilter},
 };
 use crate::{
@@ -34,7 +36,7 @@ use crate::{
     clock::Timestamp,
     config,
     data::{self, DataFolder, SocketPath},
-    guard::{Explanation, Guard, MadeUpRequest, Mode, Refusal},
+    guard::{Explanation, Guard, MAX_ROLES, MadeUpRequest, Mode, Refusal},
     session::{Origin, Session},
     store,
     user::{EmailKey, Role, User},
@@ -97,6 +99,8 @@ pub enum Order {
     },
     /// Why a decision was made.
     Why(String),
+    /// What was refused to a user lately.
+    WhyUser(Who),
     /// The keys that tokens are signed with.
     Keys,
     /// Publishes a new key, to sign in place of the old one.
@@ -159,6 +163,8 @@ pub enum Report {
     },
     /// A refusal and its reason.
     Refusal(Box<Refusal>),
+    /// What was refused to a user lately.
+    RefusedUser(RefusedUser),
     /// The keys as they are then.
     Keys(Vec<KeyReport>),
     /// There is no such key.
@@ -270,6 +276,9 @@ pub enum Error {
     /// The order is for a running server, and none runs.
     #[error("no doorward is running on this database: the guards are read when it starts")]
     NotRunning,
+    /// The order asks what a running server remembers, and none runs.
+    #[error("no doorward is running on this database: refusals are remembered only while it runs")]
+    NothingRemembered,
     /// The order is for a running server, and nobody knows where one is.
     #[error(
         "a server on PostgreSQL is found by its data folder: set data_folder for it and for this command, or send \
@@ -293,12 +302,14 @@ pub enum Error {
 pub async fn give(settings: Settings, order: &Order) -> Result<Report, Error> {
     settings.database.find()?;
     let folder = settings.folder().map(Path::to_owned);
-    if folder.is_none() && matches!(order, Order::Reload | Order::Why(_)) {
+    let asks_memory = matches!(order, Order::Why(_) | Order::WhyUser(_));
+    if folder.is_none() && (asks_memory || matches!(order, Order::Reload)) {
         return Err(Error::NoFolder);
     }
     let again = settings.clone();
     match (Doorward::open_for_command(settings).await, folder) {
         (Ok(_), _) if matches!(order, Order::Reload) => Err(Error::NotRunning),
+        (Ok(_), _) if asks_memory => Err(Error::NothingRemembered),
         (Ok(doorward), _) => Ok(carry_out(&doorward, &move || Ok(again.clone()), order).await),
         (Err(OpenError::Data(data::Error::InUse { .. })), Some(folder)) => {
             send(&folder, order).await.map_err(|error| Error::Unreachable { folder, error })
@@ -380,6 +391,7 @@ async fn try_to(
             Some(refusal) => Report::Refusal(Box::new(refusal)),
             None => Report::NoSuchRefusal,
         },
+        Order::WhyUser(who) => refused::to_user(doorward, who).await?,
         Order::Keys | Order::RotateKeys | Order::RevokeKey(_) => {
             keys::carry_out(doorward, order).await?
         }
@@ -409,6 +421,13 @@ async fn with_user(doorward: &Doorward, user: User, order: &Order) -> Result<Rep
                 )));
             };
             let granted = matches!(order, Order::GrantRole(..));
+            let has_room = user.roles.iter().any(|held| held == role.as_str())
+                || user.roles.iter().count() < MAX_ROLES;
+            if granted && !has_room {
+                return Ok(Report::Failed(format!(
+                    "a user has at most {MAX_ROLES} roles: conditions do not see more"
+                )));
+            }
             let changed = if granted {
                 store.grant_role(user.id, &role, now).await?
             } else {

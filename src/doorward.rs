@@ -10,12 +10,13 @@ use arc_swap::{ArcSwap, Guard as Borrowed};
 
 use crate::{
     caller::{Caller, Callers, Stranger, WorkDone},
-    client::ProxyWarnings,
+    client::{Client, ProxyWarnings},
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, Settings, folder_of},
     data::{self, DataFolder},
+    failed_login::{FailedLogins, LoginRefusal},
     feed::Feed,
-    guard::{DecisionId, GuardSet, Refusal, Refusals},
+    guard::{DecisionId, GuardSet, Refusal, Refusals, Refused},
     keys::{self, KeyFile, Keys},
     migrate::Place,
     password::{Hasher, HasherError},
@@ -45,6 +46,7 @@ struct Inner {
     designated: Designated,
     guards: ArcSwap<GuardSet>,
     refusals: Refusals,
+    failed_logins: FailedLogins,
     clock: Clock,
     /// Where it really listens, once it does.
     address: OnceLock<SocketAddr>,
@@ -183,6 +185,7 @@ impl Doorward {
             designated: Designated::new(&settings.designated_name),
             guards: ArcSwap::new(Arc::clone(&settings.guards)),
             refusals: Refusals::default(),
+            failed_logins: FailedLogins::default(),
             settings,
             store,
             keys,
@@ -227,8 +230,29 @@ impl Doorward {
     }
 
     /// Keeps a refusal and names it.
-    pub(crate) fn refuse(&self, refusal: Refusal) -> DecisionId {
-        self.inner.refusals.keep(refusal)
+    pub(crate) fn refuse(&self, refused: Refused) -> DecisionId {
+        self.inner.refusals.keep(refused)
+    }
+
+    /// The latest refusals by guards and policies.
+    pub(crate) fn refusals(&self) -> &Refusals {
+        &self.inner.refusals
+    }
+
+    /// Logs a failed login and keeps it for `doorward why --user`.
+    pub(crate) fn note_failed_login(
+        &self,
+        reason: LoginRefusal,
+        user: Option<UserId>,
+        email: &EmailKey,
+        client: Client,
+    ) {
+        self.inner.failed_logins.note(reason, user, email, client, self.now());
+    }
+
+    /// The latest failed logins.
+    pub(crate) fn failed_logins(&self) -> &FailedLogins {
+        &self.inner.failed_logins
     }
 
     /// The database.

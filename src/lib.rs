@@ -36,6 +36,7 @@
 //! | [`session`], [`user`], [`id`], [`fault`] | the things themselves, what makes them valid and the words when they are not |
 //! | [`oauth_client`] | other programs that may ask about tokens |
 //! | [`throttle`], [`client`] | how often somebody may try, and who counts as one |
+//! | [`failed_login`] | logins that failed lately, and why |
 //! | [`store`] | the only floor that knows SQL |
 //! | [`migrate`] | moving everything from one database to another |
 //! | [`data`] | the data folder: its lock, its keys, its reserve |
@@ -54,6 +55,7 @@ pub mod config;
 pub mod control;
 pub mod data;
 mod doorward;
+pub mod failed_login;
 pub mod fault;
 pub mod feed;
 pub mod guard;

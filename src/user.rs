@@ -85,6 +85,8 @@ pub struct Name(String);
 impl Name {
     const MIN_CHARACTERS: usize = 2;
     const MAX_CHARACTERS: usize = 200;
+    /// In UTF-8.
+    pub(crate) const MAX_BYTES: usize = 4 * Self::MAX_CHARACTERS;
 
     /// Judges what somebody sent as their name.
     pub fn parse(sent: String) -> Result<Self, Fault> {
@@ -125,7 +127,7 @@ impl Name {
 pub struct Email(String);
 
 impl Email {
-    const MAX_BYTES: usize = 254;
+    pub(crate) const MAX_BYTES: usize = 254;
     const MAX_LOCAL_BYTES: usize = 64;
 
     /// Judges what somebody sent as their address by zod's grammar and the bounds of RFC 5321.

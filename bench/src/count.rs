@@ -1,6 +1,7 @@
 //! Operations whose instructions `bench/count` counts, each a thousand times and with everything warm.
 
 use std::{
+    hint::black_box,
     net::SocketAddr,
     num::NonZeroUsize,
     path::{Path, PathBuf},
@@ -18,13 +19,15 @@ use doorward::{
     api::{self, Service},
     clock::{Clock, Timestamp},
     config::DatabaseUrl,
-    guard::{Declaration, Guard, RequestFacts},
+    guard::{CallerFacts, Declaration, Guard, RequestFacts},
     password::{Cost, Password, PasswordRules},
     user::{Email, Name},
 };
 use futures_util::FutureExt;
 use tokio::runtime::Runtime;
 use tower_service::Service as _;
+
+use crate::condition;
 
 /// Runs one operation, for callgrind to count; prints all names without one
 #[derive(clap::Args)]
@@ -36,8 +39,10 @@ pub(crate) struct Count {
 }
 
 const TIMES: u32 = 1000;
-const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
-const CONDITION: &str = r#"request.method in ["GET", "HEAD"] && user.domain == "example.com""#;
+pub(crate) const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+const ADMITS: &str = r#"request.method in ["GET", "HEAD"] && user.domain == "example.com""#;
+/// The last part decides, so that all of it is evaluated.
+const REFUSES: &str = r#"request.method in ["GET", "HEAD"] && user.domain == "example.org""#;
 const REGISTRATION: &str =
     r#"{"name":"Miles Davis","email":"miles@example.com","password":"correct horse"}"#;
 
@@ -50,6 +55,9 @@ impl Count {
             house.operations()?.iter().for_each(|(name, _)| println!("{name}"));
             return Ok(());
         };
+        if let Some(text) = wanted.strip_prefix("condition: ") {
+            return counted(&mut house.condition(&runtime, text)?);
+        }
         for (name, mut operation) in house.operations()? {
             if name == wanted {
                 operation()?;
@@ -79,12 +87,14 @@ struct House {
 
 impl House {
     fn open(runtime: &Runtime, folder: &Path) -> anyhow::Result<Self> {
-        let guard = || {
-            let (name, allow) = ("reading".into(), CONDITION.into());
+        let guard = |name: &str, allow: &str| {
+            let (name, allow) = (name.into(), allow.into());
             Guard::declare(Declaration { name, allow, ..Declaration::default() })
         };
-        let (Ok(ours), Ok(routed)) = (guard(), guard()) else {
-            bail!("the condition is not valid")
+        let (Ok(ours), Ok(reading), Ok(writing)) =
+            (guard("reading", ADMITS), guard("reading", ADMITS), guard("writing", REFUSES))
+        else {
+            bail!("the conditions are not valid")
         };
         let mut settings = Settings {
             database: DatabaseUrl::Sqlite(folder.join("doorward.db")),
@@ -93,7 +103,8 @@ impl House {
             ..Settings::default()
         };
         let mut guards = doorward::guard::GuardSet::default();
-        guards.add(routed);
+        guards.add(reading);
+        guards.add(writing);
         settings.guards = guards.into();
         let opening = Doorward::open_with(settings, MissingKey::Refuse, Clock::new(|| NOW));
         let doorward = runtime.block_on(opening)?;
@@ -145,9 +156,10 @@ impl House {
                     register(r#"{"name":"M","email":"miles","password":"short"}"#.into())
                 }),
             ),
-            ("guard", self.guarded("guard")),
-            ("guard, name", self.guarded("miles")),
-            ("guard, condition", self.guarded("reading")),
+            ("guard", self.guarded("guard", StatusCode::OK)),
+            ("guard, name", self.guarded("miles", StatusCode::OK)),
+            ("guard, condition", self.guarded("reading", StatusCode::OK)),
+            ("guard, condition refused", self.guarded("writing", StatusCode::UNAUTHORIZED)),
             ("guard, no token", self.request(StatusCode::UNAUTHORIZED, |_| asking("guard", None))),
             (
                 "guard, forged token",
@@ -158,6 +170,19 @@ impl House {
         ])
     }
 
+    /// Evaluates a condition on the largest facts that there can be, whatever it comes to.
+    fn condition(&self, runtime: &Runtime, text: &str) -> anyhow::Result<Operation<'static>> {
+        let guard = condition::guard(text)?;
+        let caller = condition::largest_caller(runtime, &self.doorward, &mut self.app.clone())?;
+        let (facts, request) = (CallerFacts::of(&caller), condition::largest_request());
+        let operation = move || {
+            black_box(guard.condition.holds(&facts, &request).is_ok());
+            Ok(())
+        };
+        operation()?;
+        Ok(Box::new(operation))
+    }
+
     fn operation<'a>(
         &self,
         mut worked: impl FnMut() -> anyhow::Result<bool> + 'a,
@@ -165,8 +190,8 @@ impl House {
         Box::new(move || if worked()? { Ok(()) } else { bail!("it did not work") })
     }
 
-    fn guarded(&self, guard: &'static str) -> Operation<'_> {
-        self.request(StatusCode::OK, move |_| asking(guard, Some(&self.token)))
+    fn guarded(&self, guard: &'static str, expected: StatusCode) -> Operation<'_> {
+        self.request(expected, move |_| asking(guard, Some(&self.token)))
     }
 
     /// A token as we make them, with another id: nothing but what a key makes of it can tell that it is forged.
@@ -208,7 +233,7 @@ fn asking(guard: &str, token: Option<&str>) -> anyhow::Result<Request<Body>> {
     Ok(request)
 }
 
-fn register(body: String) -> anyhow::Result<Request<Body>> {
+pub(crate) fn register(body: String) -> anyhow::Result<Request<Body>> {
     let request = Request::post("/api/user").header("content-type", "application/json");
     Ok(request.body(body.into())?)
 }

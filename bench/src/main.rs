@@ -2,6 +2,7 @@
 //! themselves, a database of many users, starts, and operations whose instructions are counted.
 
 mod ceiling;
+mod condition;
 mod count;
 mod fill;
 mod hash;
@@ -14,6 +15,7 @@ use clap::Parser;
 #[derive(Parser)]
 enum Tool {
     Ceiling(ceiling::Ceiling),
+    Conditions(condition::Conditions),
     Count(count::Count),
     Fill(fill::Fill),
     Hash(hash::Hash),
@@ -25,6 +27,7 @@ enum Tool {
 fn main() -> anyhow::Result<()> {
     match Tool::parse() {
         Tool::Ceiling(ceiling) => ceiling.run(),
+        Tool::Conditions(conditions) => conditions.run(),
         Tool::Count(count) => count.run(),
         Tool::Fill(fill) => fill.run(),
         Tool::Hash(hash) => hash.run(),

@@ -14,6 +14,9 @@ use crate::{
     guard::{ProxyStyle, RequestFacts, host_of, path_of},
 };
 
+/// A name, a final dot and a port: a longer host is no name, and is not even read.
+const MAX_HOST_BYTES: usize = 262;
+
 /// A request to a guard.
 pub(super) struct Asked<'a> {
     pub(super) parts: &'a Parts,
@@ -41,7 +44,9 @@ impl<'a> Asked<'a> {
         };
         RequestFacts {
             method: source("method", |account| &account.method).map(Cow::Borrowed),
-            host: source("host", |account| &account.host).map(host_of),
+            host: source("host", |account| &account.host)
+                .filter(|host| host.len() <= MAX_HOST_BYTES)
+                .map(host_of),
             path: source("path", |account| &account.target).and_then(path_of),
             scheme: source("scheme", |account| &account.scheme).map(Cow::Borrowed),
             address: match style {

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     Doorward,
     caller::Caller,
-    guard::{Grant, Guard, Mode, Refusal},
+    guard::{By, Grant, Guard, Mode, Refused},
     policy::{Authenticated, Designated},
     user::User,
 };
@@ -162,20 +162,26 @@ impl Welcome {
     }
 }
 
-async fn declared(doorward: &Doorward, guard: &Guard, parts: &Parts) -> Result<Response, Error> {
+async fn declared(
+    doorward: &Doorward,
+    guard: &Arc<Guard>,
+    parts: &Parts,
+) -> Result<Response, Error> {
     let asked = Asked { parts };
     let trusted = &doorward.settings().trusted_proxies;
     if guard.preflight && asked.is_preflight(guard.proxy, trusted, doorward.now()) {
         return Ok(pass(doorward, guard, None));
     }
-    let (challenge, refusal, caller) = match identify(doorward, &parts.headers).await? {
+    let (challenge, refused, caller) = match identify(doorward, &parts.headers).await? {
         Ok(caller) => match judge(doorward, guard, &caller, &asked) {
             None => return Ok(pass(doorward, guard, Some(&caller))),
-            Some(refusal) => (Challenge::InsufficientScope, refusal, Some(caller)),
+            Some(refused) => (Challenge::InsufficientScope, refused, Some(caller)),
         },
-        Err(unknown) => (unknown.challenge, unknown.refusal(&guard.name, doorward), None),
+        Err(unknown) => {
+            (unknown.challenge, unknown.refused(By::Guard(Arc::clone(guard)), doorward), None)
+        }
     };
-    let decision = doorward.refuse(refusal.by(guard));
+    let decision = doorward.refuse(refused);
     match guard.mode {
         Mode::Enforce => Err(Error::Unauthorized(challenge, Some(decision))),
         Mode::Report => {
@@ -185,22 +191,20 @@ async fn declared(doorward: &Doorward, guard: &Guard, parts: &Parts) -> Result<R
     }
 }
 
-/// The refusal of a caller whom the guard does not admit.
+/// The refusal of a caller whom the guard does not admit. Its reason is worked out when somebody asks for it.
 fn judge(
     doorward: &Doorward,
-    guard: &Guard,
+    guard: &Arc<Guard>,
     caller: &Caller,
     asked: &Asked<'_>,
-) -> Option<Refusal> {
+) -> Option<Refused> {
     if guard.is_known_to_admit(caller) {
         return None;
     }
     let (trusted, now) = (&doorward.settings().trusted_proxies, doorward.now());
     let request = asked.facts(guard.proxy, trusted, guard.condition.request_fields(), now);
     guard.decide(caller, &request).err()?;
-    let refusal = Refusal::of_caller(&guard.name, caller, now);
-    let explanation = guard.condition.explain(caller.facts(), &request);
-    Some(refusal.explained(guard.condition.text(), explanation))
+    Some(Refused::by_condition(guard, caller, &request))
 }
 
 fn pass(doorward: &Doorward, guard: &Guard, caller: Option<&Caller>) -> Response {

@@ -4,7 +4,9 @@ use axum::{extract::State, http::StatusCode};
 use serde::Serialize;
 
 use super::{Error, attend::Peer, body::Private, form::Form, proof::user_by_password};
-use crate::{Doorward, password::Password, token::Token, user::EmailKey};
+use crate::{
+    Doorward, failed_login::LoginRefusal, password::Password, token::Token, user::EmailKey,
+};
 
 #[derive(Serialize)]
 pub(super) struct LoggedIn {
@@ -22,11 +24,11 @@ pub(super) async fn login(
         return Err(form.refuse());
     };
     let Some(user) = user_by_password(&doorward, &email, password, requester).await? else {
-        tracing::info!(client = %requester.network, "failed login");
         return Err(Error::NotFound);
     };
     let session = doorward.new_session(user.id, origin);
     if !doorward.store().add_session(&user, &session).await? {
+        doorward.note_failed_login(LoginRefusal::Gone, Some(user.id), &email, requester.network);
         return Err(Error::NotFound);
     }
     tracing::info!(user = %user.id, session = %session.id, "logged in");

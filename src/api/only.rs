@@ -9,7 +9,7 @@ use super::{Challenge, Error};
 use crate::{
     Doorward,
     caller::{Caller, Stranger},
-    guard::Refusal,
+    guard::{By, Refused},
     policy::{Designated, Policy},
     store,
 };
@@ -88,8 +88,9 @@ where
             Err(unknown) => return Err(unknown.refused_by(policy_name::<P>(), &doorward)),
         };
         P::from_state(state).admit(&caller).map(Self).ok_or_else(|| {
-            let refusal = Refusal::of_caller(policy_name::<P>(), &caller, doorward.now());
-            Error::Unauthorized(Challenge::InsufficientScope, Some(doorward.refuse(refusal)))
+            let by = By::Policy(policy_name::<P>());
+            let refused = Refused::caller(by, &caller, doorward.now());
+            Error::Unauthorized(Challenge::InsufficientScope, Some(doorward.refuse(refused)))
         })
     }
 }
@@ -107,12 +108,12 @@ pub(super) struct Unknown {
 
 impl Unknown {
     /// What is kept of the refusal.
-    pub(super) fn refusal(&self, by: &str, doorward: &Doorward) -> Refusal {
-        Refusal::of_stranger(by, self.stranger, doorward.now())
+    pub(super) fn refused(&self, by: By, doorward: &Doorward) -> Refused {
+        Refused::stranger(by, self.stranger, doorward.now())
     }
 
-    pub(super) fn refused_by(self, policy: &str, doorward: &Doorward) -> Error {
-        let decision = doorward.refuse(self.refusal(policy, doorward));
+    pub(super) fn refused_by(self, policy: &'static str, doorward: &Doorward) -> Error {
+        let decision = doorward.refuse(self.refused(By::Policy(policy), doorward));
         Error::Unauthorized(self.challenge, Some(decision))
     }
 }

@@ -9,9 +9,10 @@ use super::{
 use crate::{
     Doorward,
     client::{Client, Requester},
+    failed_login::LoginRefusal,
     password::{Password, Verdict},
-    throttle::Try,
-    user::{EmailKey, User},
+    throttle::{Throttled, Try},
+    user::{EmailKey, User, UserId},
 };
 
 /// The user with this address, if the password is theirs and they are not disabled.
@@ -25,11 +26,17 @@ pub(super) async fn user_by_password(
     let matched = match_user(doorward, email, password, requester.network).await;
     // Only a wrong password is a failure of the caller's: a full queue or a lost database is ours.
     match &matched {
-        Ok(Some(_)) => paid.succeeded(),
-        Ok(None) => drop(paid),
+        Ok(Ok(_)) => paid.succeeded(),
+        Ok(Err(_)) => drop(paid),
         Err(_) => paid.withdraw(),
     }
-    matched
+    Ok(match matched? {
+        Ok(user) => Some(user),
+        Err((reason, user_id)) => {
+            doorward.note_failed_login(reason, user_id, email, requester.network);
+            None
+        }
+    })
 }
 
 /// Pays for a try. Where the budget of the account is spent, a network that the owner has used keeps one of its own;
@@ -47,9 +54,22 @@ async fn pay<'a>(
     if throttle.may_be_known(&refused, requester, now)
         && doorward.store().known_networks(email).await?.contains(requester.network)
     {
-        return Ok(throttle.login_from_known_network(email, requester, now)?);
+        return throttle
+            .login_from_known_network(email, requester, now)
+            .map_err(|refused| throttled(doorward, refused, email, requester));
     }
-    Err(refused.into())
+    Err(throttled(doorward, refused, email, requester))
+}
+
+/// The user is not looked up: that would be work that others wait for.
+fn throttled(
+    doorward: &Doorward,
+    refused: Throttled,
+    email: &EmailKey,
+    requester: Requester,
+) -> Error {
+    doorward.note_failed_login(refused.into(), None, email, requester.network);
+    refused.into()
 }
 
 /// The field with the password that a user has; a user without one need not send any.
@@ -84,23 +104,30 @@ pub(super) async fn confirm(
     confirmed.filter(|confirmed| confirmed.id == user.id).ok_or(refused)
 }
 
-/// Found or not, the same is done up to the verdict.
+/// Found or not, the same is done up to the verdict, and one line is logged after it.
 async fn match_user(
     doorward: &Doorward,
     email: &EmailKey,
     password: Password,
     client: Client,
-) -> Result<Option<User>, Error> {
-    let user = doorward.store().user_by_email(email).await?.filter(|user| !user.disabled);
-    let stored = user.as_ref().and_then(|user| user.password_hash.as_ref());
-    match doorward.hasher().verify(password, stored, client).await? {
-        Verdict::Wrong => Ok(None),
-        Verdict::Right { rehashed: None } => Ok(user),
-        Verdict::Right { rehashed: Some(new) } => {
-            if let (Some(user), Some(old)) = (&user, stored) {
+) -> Result<Result<User, (LoginRefusal, Option<UserId>)>, Error> {
+    let found = doorward.store().user_by_email(email).await?;
+    let user = found.as_ref().filter(|user| !user.disabled);
+    let stored = user.and_then(|user| user.password_hash.as_ref());
+    let verdict = doorward.hasher().verify(password, stored, client).await?;
+    let reason = match &found {
+        None => LoginRefusal::UnknownAddress,
+        Some(user) if user.disabled => LoginRefusal::Disabled,
+        Some(user) if user.password_hash.is_none() => LoginRefusal::NoPassword,
+        Some(_) => LoginRefusal::WrongPassword,
+    };
+    match (verdict, found) {
+        (Verdict::Right { rehashed }, Some(user)) if reason == LoginRefusal::WrongPassword => {
+            if let (Some(new), Some(old)) = (rehashed, &user.password_hash) {
                 doorward.store().replace_password_hash(user.id, old, &new).await?;
             }
-            Ok(user)
+            Ok(Ok(user))
         }
+        (_, found) => Ok(Err((reason, found.map(|user| user.id)))),
     }
 }

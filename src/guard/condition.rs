@@ -1,32 +1,47 @@
 //! A condition in CEL: checked when it is read, decided per caller, explained when it refuses. Nobody else names CEL.
 
 mod check;
+mod cost;
+mod evaluate;
 mod explain;
+mod pattern;
+mod prepare;
 mod scene;
 mod trust;
 
-use std::sync::{Arc, LazyLock};
-
-use cel::{
-    Context, Env, Program, Value,
-    common::types::CelString,
-    extensions,
-    parser::{Expression, ParseErrors},
+use std::{
+    sync::{Arc, LazyLock},
+    thread,
 };
 
-use self::scene::Scene;
+use cel::{
+    Env, Program,
+    common::types::{CelBool, CelString},
+    extensions,
+    parser::ParseErrors,
+};
+
+use self::{
+    check::Checked,
+    evaluate::Case,
+    pattern::{Pattern, matches},
+    prepare::Prepared,
+    scene::Scene,
+};
 pub use self::{
+    cost::MAX_COST,
     explain::{Explanation, Step},
-    scene::{CallerFacts, RequestFacts, host_of, path_of},
+    scene::{CallerFacts, MAX_ROLES, RequestFacts, host_of, path_of},
 };
 
 /// An expression over `user`, `session` and `request` that is true or false.
 pub struct Condition {
     text: String,
-    program: Program,
-    /// The fields of `request` that it looks at: only these are made ready for it.
+    prepared: Prepared,
+    /// The fields of `request` that it looks at: only these are found out for it.
     request_fields: Vec<&'static str>,
     trusts_unverified_email: bool,
+    cost: u64,
 }
 
 /// What is wrong with a condition, and where.
@@ -43,20 +58,26 @@ pub struct Flaw {
 pub enum Untrue {
     /// It is false.
     False,
-    /// It could not be worked out: a missing field, an overflow. Whoever asks is refused.
-    Error(String),
+    /// It could not be worked out: a missing field, an overflow. [`Condition::explain`] tells what.
+    Error,
 }
 
 impl Condition {
+    const MAX_BYTES: usize = 8 << 10;
+
     /// Reads and checks a condition.
     ///
     /// # Errors
     /// For the first thing that is wrong with it.
     pub fn parse(text: &str) -> Result<Self, Flaw> {
-        let program = LANGUAGE.compile(text).map_err(|errors| syntax_flaw(text, &errors))?;
-        let request_fields = check::check(&program, text)?;
+        if text.len() > Self::MAX_BYTES {
+            let message = format!("longer than {} bytes", Self::MAX_BYTES);
+            return Err(Flaw { at: 0, message });
+        }
+        let program = compile(text).map_err(|errors| syntax_flaw(text, &errors))?;
+        let Checked { prepared, request_fields, cost } = check::check(&program, text)?;
         let trusts_unverified_email = trust::trusts_unverified_email(program.expression());
-        Ok(Self { text: text.to_owned(), program, request_fields, trusts_unverified_email })
+        Ok(Self { text: text.to_owned(), prepared, request_fields, cost, trusts_unverified_email })
     }
 
     /// The condition as it was written.
@@ -79,39 +100,43 @@ impl Condition {
         &self.request_fields
     }
 
+    /// What deciding costs at most, in instructions: never more than [`MAX_COST`].
+    pub fn cost(&self) -> u64 {
+        self.cost
+    }
+
     /// Decides.
     ///
     /// # Errors
     /// If it is not true.
     pub fn holds(&self, caller: &CallerFacts, request: &RequestFacts<'_>) -> Result<(), Untrue> {
-        let scene = self.scene(caller, request);
-        match evaluate(self.program.expression(), &scene) {
-            Ok(Value::Bool(true)) => Ok(()),
-            Ok(Value::Bool(false)) => Err(Untrue::False),
-            Ok(other) => {
-                Err(Untrue::Error(format!("gives {}, not true or false", other.type_of())))
-            }
-            Err(error) => Err(Untrue::Error(error)),
+        match self.case(caller, request).truth(&self.prepared.expression) {
+            Ok(Some(true)) => Ok(()),
+            Ok(Some(false)) => Err(Untrue::False),
+            Ok(None) | Err(_) => Err(Untrue::Error),
         }
     }
 
     /// Shows every part of the condition with the value that it has, and which one made it untrue.
     pub fn explain(&self, caller: &CallerFacts, request: &RequestFacts<'_>) -> Explanation {
-        explain::explain(self.program.expression(), &self.scene(caller, request))
+        explain::explain(&self.case(caller, request))
     }
 
-    fn scene<'a>(&self, caller: &'a CallerFacts, request: &'a RequestFacts<'_>) -> Scene<'a> {
-        Scene::new(caller, request, &self.request_fields)
+    fn case<'a>(&'a self, caller: &'a CallerFacts, request: &'a RequestFacts<'a>) -> Case<'a> {
+        Case::new(&self.prepared, Scene::new(caller, request))
     }
 }
 
-/// CEL's standard functions, those for strings and lists, and `lower()`.
+/// CEL's standard functions, those for strings and lists, `lower()`, and `matches()` of a compiled pattern.
 static LANGUAGE: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut language = Env::stdlib();
     let extended = language
         .add_extension(extensions::strings)
         .and_then(|()| language.add_extension(extensions::lists))
-        .and_then(|()| cel::add_member_overload!(language, fn lower: (CelString) -> CelString));
+        .and_then(|()| cel::add_member_overload!(language, fn lower: (CelString) -> CelString))
+        .and_then(|()| {
+            cel::add_member_overload!(language, fn matches: (CelString, Pattern) -> Result<CelBool>)
+        });
     extended.expect("none of these is declared twice");
     Arc::new(language)
 });
@@ -121,14 +146,15 @@ fn lower(this: &CelString<'_>) -> CelString<'static> {
     this.inner().to_lowercase().into()
 }
 
-fn evaluate(expression: &Expression, scene: &Scene<'_>) -> Result<Value, String> {
-    resolve(expression, scene).map_err(|error| error.to_string())
-}
-
-fn resolve(expression: &Expression, scene: &Scene<'_>) -> cel::ResolveResult {
-    let mut context = Context::with_env(Arc::clone(&LANGUAGE));
-    context.set_variable_resolver(scene);
-    context.resolve(expression)
+/// The parser stops at 96 levels, for which the stack of a thread that serves requests is too small.
+fn compile(text: &str) -> Result<Program, ParseErrors> {
+    const STACK_BYTES: usize = 16 << 20;
+    thread::scope(|scope| {
+        let parser = thread::Builder::new().stack_size(STACK_BYTES);
+        let parsing = parser.spawn_scoped(scope, || LANGUAGE.compile(text));
+        let parsed = parsing.expect("a thread can be started").join();
+        parsed.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn syntax_flaw(text: &str, errors: &ParseErrors) -> Flaw {
@@ -189,7 +215,7 @@ mod tests {
             r#"int(user.name) > 1"#,
             r#"timestamp(user.name) < request.time"#,
         ] {
-            assert!(matches!(holds(failing), Err(Untrue::Error(_))), "{failing}");
+            assert_eq!(holds(failing), Err(Untrue::Error), "{failing}");
         }
     }
 

@@ -17,10 +17,11 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 pub use self::{
     condition::{
-        CallerFacts, Condition, Explanation, Flaw, RequestFacts, Step, Untrue, host_of, path_of,
+        CallerFacts, Condition, Explanation, Flaw, MAX_COST, MAX_ROLES, RequestFacts, Step, Untrue,
+        host_of, path_of,
     },
     expectation::{Expectation, Expected, MadeUpRequest, MadeUpUser, Unmet},
-    refusals::{DecisionId, Refusal, Refusals},
+    refusals::{By, DecisionId, Refusal, Refusals, Refused},
 };
 use crate::caller::Caller;
 
@@ -264,6 +265,11 @@ pub struct Memo {
 impl Memo {
     pub(crate) fn facts(&self, caller: &Caller) -> &CallerFacts {
         self.facts.get_or_init(|| CallerFacts::of(caller))
+    }
+
+    /// The facts, if anybody has asked for them.
+    fn known_facts(&self) -> Option<&CallerFacts> {
+        self.facts.get()
     }
 
     fn is_admitted_by(&self, serial: u64) -> bool {

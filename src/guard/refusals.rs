@@ -3,16 +3,17 @@
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Explanation, Guard};
+use super::{Explanation, Guard, Memo, Mode, RequestFacts};
 use crate::{
     caller::{Caller, Stranger},
     clock::Timestamp,
+    user::UserId,
 };
 
 /// Names one refusal, on its answer and for `doorward why`. Tells nothing by itself.
@@ -25,7 +26,7 @@ impl fmt::Display for DecisionId {
     }
 }
 
-/// One refusal and its reason.
+/// A refusal and its reason, as it is told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Refusal {
     /// The decision's id.
@@ -48,76 +49,130 @@ pub struct Refusal {
     pub explanation: Option<Explanation>,
 }
 
-impl Refusal {
+/// A refusal as it is kept: what a reason is made from once somebody asks for it.
+pub struct Refused {
+    time: Timestamp,
+    by: By,
+    who: Result<UserId, Stranger>,
+    evidence: Option<Evidence>,
+}
+
+/// Who refuses.
+#[derive(Clone)]
+pub enum By {
+    /// A policy with this name.
+    Policy(&'static str),
+    /// A declared guard.
+    Guard(Arc<Guard>),
+}
+
+/// What the condition was decided on: what it can see of the caller, which holds no secret, and the fields of the
+/// request that it reads.
+struct Evidence {
+    caller: Arc<Memo>,
+    request: RequestFacts<'static>,
+}
+
+impl Refused {
     /// Somebody whose token did not show who they are.
-    pub fn of_stranger(guard: &str, stranger: Stranger, time: Timestamp) -> Self {
-        Self {
-            id: String::new(),
-            time: time.millis(),
-            guard: guard.to_owned(),
-            version: None,
-            only_reported: false,
-            token: stranger.to_string(),
-            user: None,
-            condition: None,
-            explanation: None,
-        }
+    pub fn stranger(by: By, stranger: Stranger, time: Timestamp) -> Self {
+        Self { time, by, who: Err(stranger), evidence: None }
     }
 
     /// A known caller whom a policy refused.
-    pub fn of_caller(guard: &str, caller: &Caller, time: Timestamp) -> Self {
-        Self {
-            token: "good".to_owned(),
-            user: Some(caller.user.id.to_string()),
-            ..Self::of_stranger(guard, Stranger::NoToken, time)
+    pub fn caller(by: By, caller: &Caller, time: Timestamp) -> Self {
+        Self { time, by, who: Ok(caller.user.id), evidence: None }
+    }
+
+    /// A known caller for whom the condition of a guard does not hold.
+    pub fn by_condition(guard: &Arc<Guard>, caller: &Caller, request: &RequestFacts<'_>) -> Self {
+        let evidence = Evidence {
+            caller: Arc::clone(&caller.memo),
+            request: request.kept(guard.condition.request_fields()),
+        };
+        let by = By::Guard(Arc::clone(guard));
+        Self { time: request.time, by, who: Ok(caller.user.id), evidence: Some(evidence) }
+    }
+
+    fn told(&self, id: DecisionId, with_reason: bool) -> Refusal {
+        let guard = match &self.by {
+            By::Guard(guard) => Some(guard),
+            By::Policy(_) => None,
+        };
+        let evidence = self.evidence.as_ref().filter(|_| with_reason);
+        let explanation = evidence.zip(guard).and_then(|(evidence, guard)| {
+            let facts = evidence.caller.known_facts()?;
+            Some(guard.condition.explain(facts, &evidence.request))
+        });
+        Refusal {
+            id: id.to_string(),
+            time: self.time.millis(),
+            guard: match &self.by {
+                By::Policy(name) => (*name).to_owned(),
+                By::Guard(guard) => guard.name.clone(),
+            },
+            version: guard.map(|guard| guard.version.clone()),
+            only_reported: guard.is_some_and(|guard| guard.mode == Mode::Report),
+            token: self.who.map_or_else(|stranger| stranger.to_string(), |_| "good".to_owned()),
+            user: self.who.ok().map(|user| user.to_string()),
+            condition: guard
+                .filter(|_| explanation.is_some())
+                .map(|guard| guard.condition.text().to_owned()),
+            explanation,
         }
-    }
-
-    /// The same, by a declared guard.
-    pub fn by(mut self, guard: &Guard) -> Self {
-        self.version = Some(guard.version.clone());
-        self.only_reported = guard.mode == super::Mode::Report;
-        self
-    }
-
-    /// The same, with the condition and its values.
-    pub fn explained(mut self, condition: &str, explanation: Explanation) -> Self {
-        self.condition = Some(condition.to_owned());
-        self.explanation = Some(explanation);
-        self
     }
 }
 
 /// The latest refusals. Those of known callers are kept apart, so that a flood of strangers does not wash them away.
 #[derive(Default)]
 pub struct Refusals {
-    strangers: Mutex<VecDeque<(DecisionId, Refusal)>>,
-    callers: Mutex<VecDeque<(DecisionId, Refusal)>>,
+    strangers: Mutex<VecDeque<(DecisionId, Arc<Refused>)>>,
+    callers: Mutex<VecDeque<(DecisionId, Arc<Refused>)>>,
 }
 
 impl Refusals {
     const KEPT_OF_EACH: usize = 1000;
 
     /// Keeps a refusal and names it.
-    pub fn keep(&self, mut refusal: Refusal) -> DecisionId {
+    pub fn keep(&self, refused: Refused) -> DecisionId {
         let id = DecisionId(Uuid::new_v4());
-        refusal.id = id.to_string();
-        let kept = if refusal.user.is_some() { &self.callers } else { &self.strangers };
+        let kept = if refused.who.is_ok() { &self.callers } else { &self.strangers };
+        let refused = Arc::new(refused);
         let mut kept = lock(kept);
-        if kept.len() == Self::KEPT_OF_EACH {
-            kept.pop_front();
-        }
-        kept.push_back((id, refusal));
+        let forgotten = if kept.len() == Self::KEPT_OF_EACH { kept.pop_front() } else { None };
+        kept.push_back((id, refused));
+        // Others need not wait until it is gone.
+        drop(kept);
+        drop(forgotten);
         id
     }
 
-    /// The refusal with this id, if it is among the latest.
+    /// The refusal with this id, if it is among the latest. Its condition is evaluated again, with what was known then.
     pub fn by_id(&self, id: &str) -> Option<Refusal> {
         let id = DecisionId(Uuid::try_parse(id).ok()?);
-        [&self.callers, &self.strangers].into_iter().find_map(|kept| {
-            lock(kept).iter().find(|(other, _)| *other == id).map(|(_, refusal)| refusal.clone())
-        })
+        let refused = [&self.callers, &self.strangers].into_iter().find_map(|kept| {
+            lock(kept)
+                .iter()
+                .find(|(other, _)| *other == id)
+                .map(|(_, refused)| Arc::clone(refused))
+        });
+        refused.map(|refused| refused.told(id, true))
     }
+
+    /// The latest refusals of this user, the newest first, without their reasons.
+    pub fn of_user(&self, user: UserId) -> Vec<Refusal> {
+        let of_user: Vec<_> = lock(&self.callers)
+            .iter()
+            .rev()
+            .filter(|(_, refused)| refused.who == Ok(user))
+            .take(Self::TOLD)
+            .cloned()
+            .collect();
+        of_user.into_iter().map(|(id, refused)| refused.told(id, false)).collect()
+    }
+
+    /// More than anybody reads.
+    const TOLD: usize = 50;
 }
 
 fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -127,19 +182,58 @@ fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::made_up;
+    use crate::guard::{Declaration, Untrue, made_up};
+
+    const STAFF: By = By::Policy("staff");
 
     #[test]
     fn a_flood_of_strangers_leaves_the_refusals_of_callers() {
         let refusals = Refusals::default();
         let now = made_up::NOW;
-        let kept = refusals.keep(Refusal::of_caller("staff", &made_up::caller(), now));
-        let first = refusals.keep(Refusal::of_stranger("staff", Stranger::NoToken, now));
+        let caller = made_up::caller();
+        let kept = refusals.keep(Refused::caller(STAFF, &caller, now));
+        let first = refusals.keep(Refused::stranger(STAFF, Stranger::NoToken, now));
         for _ in 0..Refusals::KEPT_OF_EACH {
-            refusals.keep(Refusal::of_stranger("staff", Stranger::NotOurs, now));
+            refusals.keep(Refused::stranger(STAFF, Stranger::NotOurs, now));
         }
         assert!(refusals.by_id(&kept.to_string()).is_some());
         assert!(refusals.by_id(&first.to_string()).is_none());
         assert!(refusals.by_id("nonsense").is_none());
+        let of_user = refusals.of_user(caller.user.id);
+        assert_eq!(
+            of_user.iter().map(|refusal| &*refusal.id).collect::<Vec<_>>(),
+            [kept.to_string()]
+        );
+        assert!(refusals.of_user(made_up::caller().user.id).is_empty());
+    }
+
+    #[test]
+    fn a_reason_shows_the_values_of_the_time_of_the_refusal() {
+        let allow = r#""boss" in user.roles && request.path == "/""#.to_owned();
+        let declaration = Declaration { name: "boss".into(), allow, ..Declaration::default() };
+        let guard = Arc::new(Guard::declare(declaration).unwrap_or_else(|_| panic!("is valid")));
+        let refusals = Refusals::default();
+        let caller = made_up::caller();
+        let id = {
+            let path = "/then".to_owned();
+            let request = RequestFacts { path: Some((&*path).into()), ..made_up::request() };
+            assert_eq!(guard.decide(&caller, &request), Err(Untrue::False));
+            refusals.keep(Refused::by_condition(&guard, &caller, &request))
+        };
+        drop(caller);
+        let told = refusals.by_id(&id.to_string()).unwrap();
+        let explanation = told.explanation.unwrap();
+        let values: Vec<_> = explanation.steps.iter().map(|step| &*step.value).collect();
+        assert!(values.contains(&r#"["admin", "staff"]"#), "{values:?}");
+        assert!(values.contains(&r#""/then""#), "{values:?}");
+        assert_eq!(told.condition.as_deref(), Some(guard.condition.text()));
+    }
+
+    #[test]
+    fn a_refusal_keeps_only_what_its_condition_reads() {
+        let request = RequestFacts { host: Some("h".repeat(60_000).into()), ..made_up::request() };
+        let kept = request.kept(&["host", "method"]);
+        assert_eq!((kept.host, kept.method.as_deref()), (None, Some("GET")), "too long to be seen");
+        assert_eq!((kept.path, kept.scheme, kept.address), (None, None, None));
     }
 }

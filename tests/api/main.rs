@@ -13,6 +13,7 @@ mod misspelled;
 mod oauth;
 mod openapi;
 mod operator;
+mod refused;
 mod register;
 mod reset;
 mod revocations;

@@ -246,3 +246,65 @@ fn a_guard_that_trusts_an_unverified_address_is_warned_about_wherever_it_is_read
     assert_eq!(ask(&server, "ours", &ada).status, 401);
     assert!(refused(&home, &["user", "verify", "nobody@example.com"]).contains("no such user"));
 }
+
+#[test]
+fn what_was_refused_to_a_user_is_listed_and_logged_without_an_address() {
+    let home = Home::new();
+    write_settings(&home, STAFF);
+    let server = home.start();
+    let ada = server.client.register_quickly("canary-ada@example.com");
+    assert_eq!(server.client.login(&ada.email, "wrong horse").status, 404);
+    assert_eq!(server.client.login("canary-nobody@example.com", "wrong horse").status, 404);
+    let refusal = ask(&server, "staff", &ada);
+    let decision = refusal.header("x-decision-id").expect("a decision id");
+
+    for who in [&ada.email, &ada.id] {
+        let listed = told(&home, &["why", "--user", who]);
+        let lines: Vec<_> = listed.lines().collect();
+        let [user, guard, login] = lines.as_slice() else { panic!("{listed}") };
+        assert_eq!(*user, format!("user  {}", ada.id));
+        assert!(guard.ends_with(&format!("guard  staff: doorward why {decision}")), "{listed}");
+        assert!(login.ends_with("UTC  login  wrong password, from 127.0.0.1"), "{listed}");
+    }
+    let nobody = told(&home, &["why", "--user", "canary-nobody@example.com"]);
+    assert!(nobody.starts_with("user  none has this address\n"), "{nobody}");
+    assert!(nobody.contains("login  unknown address, from 127.0.0.1"), "{nobody}");
+    assert!(refused(&home, &["why", "--user", "canary-nobody"]).contains("no such user"));
+
+    let logged = server.stop().stderr;
+    let failed: Vec<_> = logged.lines().filter(|line| line.contains("failed login")).collect();
+    let [wrong, unknown] = failed.as_slice() else { panic!("{logged}") };
+    assert!(wrong.contains("wrong password") && wrong.contains(&ada.id), "{wrong}");
+    assert!(unknown.contains("unknown address"), "{unknown}");
+    assert!(!logged.contains("canary"), "{logged}");
+    for arguments in [["why", "--user", &ada.email].as_slice(), &["why", decision]] {
+        let without_server = refused(&home, arguments);
+        assert!(without_server.contains("no doorward is running"), "{without_server}");
+    }
+}
+
+#[test]
+fn a_condition_that_costs_too_much_is_refused_with_its_place() {
+    let home = Home::new();
+    for (allow, place, message) in [
+        (
+            r#"request.path.split("").exists(a, request.path.split("").exists(b, a == b))"#,
+            "doorward.toml:2:28: guards.dear.allow:",
+            "may cost",
+        ),
+        (
+            "user.name.matches(user.email)",
+            "doorward.toml:2:27: guards.dear.allow:",
+            "the pattern must be one text in quotes",
+        ),
+        (
+            r#"user.name.matches("(a{1000}){1000}")"#,
+            "doorward.toml:2:28: guards.dear.allow:",
+            "takes more than 1 MiB",
+        ),
+    ] {
+        write_settings(&home, &format!("[guards.dear]\nallow = '{allow}'\n"));
+        let said = refused(&home, &["serve"]);
+        assert!(said.contains(place) && said.contains(message), "{allow}: {said}");
+    }
+}

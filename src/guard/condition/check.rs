@@ -6,20 +6,80 @@ use cel::{
 };
 
 use super::{
-    Flaw, resolve,
+    Flaw,
+    cost::cost,
+    evaluate::Case,
+    prepare::Prepared,
     scene::{REQUEST, REQUEST_FIELDS, Scene, VARIABLES},
 };
 use crate::{guard::made_up, nearest::nearest};
 
-/// Checks a condition and lists the fields of `request` that it looks at.
-pub(super) fn check(program: &Program, text: &str) -> Result<Vec<&'static str>, Flaw> {
+/// A condition that has been checked.
+pub(super) struct Checked {
+    pub(super) prepared: Prepared,
+    /// The fields of `request` that it looks at.
+    pub(super) request_fields: Vec<&'static str>,
+    /// What it costs at most.
+    pub(super) cost: u64,
+}
+
+/// Checks a condition and prepares it.
+pub(super) fn check(program: &Program, text: &str) -> Result<Checked, Flaw> {
+    check_depth(program, text)?;
     let mut words = Words { program, text, bound: Vec::new(), request_fields: Vec::new() };
     words.check(program.expression())?;
     let mut request_fields = words.request_fields;
     request_fields.sort_unstable();
     request_fields.dedup();
-    try_out(program, text, &request_fields)?;
-    Ok(request_fields)
+    let flaw = |at: &IdedExpr, message| Flaw { at: place(program, text, at), message };
+    let prepared = Prepared::new(program.expression())
+        .map_err(|unprepared| flaw(unprepared.at, unprepared.message))?;
+    let cost = cost(&prepared).map_err(|(at, message)| flaw(at, message))?;
+    try_out(&prepared, program, text)?;
+    Ok(Checked { prepared, request_fields, cost })
+}
+
+/// Whatever goes through a condition calls itself for each level, on the stack of a thread that serves requests.
+fn check_depth(program: &Program, text: &str) -> Result<(), Flaw> {
+    const MAX_DEPTH: usize = 48;
+    let mut parts = vec![(program.expression(), 1)];
+    while let Some((part, depth)) = parts.pop() {
+        if depth > MAX_DEPTH {
+            let message = format!("nested more than {MAX_DEPTH} levels deep");
+            return Err(Flaw { at: place(program, text, part), message });
+        }
+        parts.extend(children_of(part).into_iter().map(|child| (child, depth + 1)));
+    }
+    Ok(())
+}
+
+fn children_of(expression: &IdedExpr) -> Vec<&IdedExpr> {
+    match &expression.expr {
+        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+        Expr::Select(select) => vec![&select.operand],
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Map(map) => {
+            map.entries.iter().flat_map(|entry| entry_children(&entry.expr)).collect()
+        }
+        Expr::Struct(message) => {
+            message.entries.iter().flat_map(|entry| entry_children(&entry.expr)).collect()
+        }
+        Expr::Comprehension(macro_call) => vec![
+            &macro_call.iter_range,
+            &macro_call.accu_init,
+            &macro_call.loop_cond,
+            &macro_call.loop_step,
+            &macro_call.result,
+        ],
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => Vec::new(),
+    }
+}
+
+fn entry_children(entry: &EntryExpr) -> Vec<&IdedExpr> {
+    match entry {
+        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
+        EntryExpr::StructField(field) => vec![&field.value],
+    }
 }
 
 /// Every function that a condition may call by name; operators and macros aside.
@@ -179,13 +239,17 @@ impl<'p> Words<'p> {
 }
 
 /// Runs every part of the condition on a made-up caller: a wrong type shows even where a real call rarely comes.
-fn try_out(program: &Program, text: &str, request_fields: &[&'static str]) -> Result<(), Flaw> {
+fn try_out(prepared: &Prepared, program: &Program, text: &str) -> Result<(), Flaw> {
     let (caller, request) = (made_up::caller_facts(), made_up::request());
-    let scene = Scene::new(&caller, &request, request_fields);
-    let whole = program.expression();
+    let case = Case::new(prepared, Scene::new(&caller, &request));
+    let whole = &prepared.expression;
     let mut parts = vec![whole];
     while let Some(part) = parts.pop() {
-        let outcome = resolve(part, &scene);
+        // A pattern is no value by itself.
+        if matches!(&part.expr, Expr::Ident(name) if prepared.is_pattern(name)) {
+            continue;
+        }
+        let outcome = case.resolve(part);
         if let Err(error) = &outcome
             && is_about_types(error)
         {
@@ -198,21 +262,9 @@ fn try_out(program: &Program, text: &str, request_fields: &[&'static str]) -> Re
             let message = format!("gives {}, not true or false", value.type_of());
             return Err(Flaw { at: place(program, text, part), message });
         }
-        parts.extend(parts_of(part));
+        parts.extend(prepared.parts_of(part));
     }
     Ok(())
-}
-
-/// The parts of an expression that can be worked out by themselves, in the order in which they are written. Inside a
-/// macro nothing can: its variable has no value outside of it.
-pub(super) fn parts_of(expression: &IdedExpr) -> Vec<&IdedExpr> {
-    match &expression.expr {
-        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
-        Expr::Select(select) => vec![&select.operand],
-        Expr::List(list) => list.elements.iter().collect(),
-        Expr::Comprehension(macro_call) => vec![&macro_call.iter_range],
-        _ => Vec::new(),
-    }
 }
 
 /// Errors that a condition has whoever calls, as opposed to those that depend on a value.
@@ -249,12 +301,13 @@ mod tests {
     #[test]
     fn every_listed_function_exists_in_the_language() {
         let (caller, request) = (made_up::caller_facts(), made_up::request());
-        let scene = Scene::new(&caller, &request, &[]);
-        for name in FUNCTIONS {
+        for name in FUNCTIONS.iter().filter(|name| **name != "matches") {
             let known = [format!("{name}(user)"), format!("user.{name}()")].iter().any(|call| {
                 let program = super::super::LANGUAGE.compile(call).unwrap();
+                let Ok(prepared) = Prepared::new(program.expression()) else { return false };
+                let case = Case::new(&prepared, Scene::new(&caller, &request));
                 !matches!(
-                    resolve(program.expression(), &scene),
+                    case.resolve(&prepared.expression),
                     Err(ExecutionError::UndeclaredReference(_))
                 )
             });

@@ -4,11 +4,14 @@ use std::fmt::Write;
 
 use cel::{
     Value,
-    common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, operators},
+    common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators},
 };
 use serde::{Deserialize, Serialize};
 
-use super::{check::parts_of, evaluate, scene::Scene};
+use super::{
+    evaluate::Case,
+    prepare::{Kind, Loop, Part, Prepared},
+};
 
 /// A condition with its values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,42 +37,47 @@ pub struct Step {
 const MAX_STEPS: usize = 64;
 const MAX_CHARACTERS: usize = 200;
 
-pub(super) fn explain(whole: &IdedExpr, scene: &Scene<'_>) -> Explanation {
+pub(super) fn explain(case: &Case<'_>) -> Explanation {
     let mut steps = Vec::new();
-    describe(whole, 0, scene, &mut steps);
-    Explanation { steps, culprit: step(culprit(whole, scene), 0, scene) }
+    let whole = &case.prepared.expression;
+    describe(whole, 0, case, &mut steps);
+    Explanation { steps, culprit: step(culprit(whole, case), 0, case) }
 }
 
-fn describe(expression: &IdedExpr, depth: usize, scene: &Scene<'_>, steps: &mut Vec<Step>) {
-    let says_nothing = matches!(expression.expr, Expr::Literal(_) | Expr::Ident(_));
+fn describe(expression: &IdedExpr, depth: usize, case: &Case<'_>, steps: &mut Vec<Step>) {
+    let says_nothing = match &expression.expr {
+        Expr::Literal(_) => true,
+        Expr::Ident(name) => !matches!(case.prepared.part(name), Some(Part::Loop(_))),
+        _ => false,
+    };
     if says_nothing || steps.len() == MAX_STEPS {
         return;
     }
-    steps.push(step(expression, depth, scene));
-    for part in parts_of(expression) {
-        describe(part, depth + 1, scene, steps);
+    steps.push(step(expression, depth, case));
+    for part in case.prepared.parts_of(expression) {
+        describe(part, depth + 1, case, steps);
     }
 }
 
-fn step(expression: &IdedExpr, depth: usize, scene: &Scene<'_>) -> Step {
-    let value = match evaluate(expression, scene) {
+fn step(expression: &IdedExpr, depth: usize, case: &Case<'_>) -> Step {
+    let value = match case.resolve(expression) {
         Ok(value) => show(&value),
         Err(error) => format!("error: {error}"),
     };
-    Step { depth, text: shorten(write(expression)), value: shorten(value) }
+    Step { depth, text: shorten(Writer(case.prepared).write(expression)), value: shorten(value) }
 }
 
 /// The smallest part that explains why the whole is not true.
-fn culprit<'e>(expression: &'e IdedExpr, scene: &Scene<'_>) -> &'e IdedExpr {
-    let is_true = |part: &IdedExpr| matches!(evaluate(part, scene), Ok(Value::Bool(true)));
+fn culprit<'e>(expression: &'e IdedExpr, case: &Case<'_>) -> &'e IdedExpr {
+    let is_true = |part: &IdedExpr| matches!(case.truth(part), Ok(Some(true)));
     let Expr::Call(call) = &expression.expr else { return expression };
     match (call.func_name.as_str(), call.args.as_slice()) {
         (operators::LOGICAL_AND, sides) => match sides.iter().find(|side| !is_true(side)) {
-            Some(untrue) => culprit(untrue, scene),
+            Some(untrue) => culprit(untrue, case),
             None => expression,
         },
         (operators::CONDITIONAL, [condition, then, otherwise]) => {
-            culprit(if is_true(condition) { then } else { otherwise }, scene)
+            culprit(if is_true(condition) { then } else { otherwise }, case)
         }
         _ => expression,
     }
@@ -101,24 +109,83 @@ fn show(value: &Value) -> String {
 }
 
 /// Writes an expression as CEL again.
-fn write(expression: &IdedExpr) -> String {
-    match &expression.expr {
-        Expr::Ident(name) => name.clone(),
-        Expr::Literal(literal) => write_literal(literal),
-        Expr::Select(select) if select.test => {
-            format!("has({}.{})", write(&select.operand), select.field)
-        }
-        Expr::Select(select) => format!("{}.{}", write(&select.operand), select.field),
-        Expr::List(list) => format!("[{}]", write_all(&list.elements)),
-        Expr::Call(call) => write_call(call),
-        Expr::Comprehension(macro_call) => write_macro(macro_call),
-        Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => "{…}".into(),
-    }
-}
+struct Writer<'p>(&'p Prepared);
 
-fn write_all(expressions: &[IdedExpr]) -> String {
-    let written: Vec<_> = expressions.iter().map(write).collect();
-    written.join(", ")
+impl Writer<'_> {
+    fn write(&self, expression: &IdedExpr) -> String {
+        match &expression.expr {
+            Expr::Ident(name) => match self.0.part(name) {
+                Some(Part::Pattern(pattern)) => format!("{:?}", pattern.text()),
+                Some(Part::List(_, elements)) => format!("[{}]", self.write_all(elements)),
+                Some(Part::Loop(a_loop)) => self.write_loop(a_loop),
+                None => name.clone(),
+            },
+            Expr::Literal(literal) => write_literal(literal),
+            Expr::Select(select) if select.test => {
+                format!("has({}.{})", self.write(&select.operand), select.field)
+            }
+            Expr::Select(select) => format!("{}.{}", self.write(&select.operand), select.field),
+            Expr::List(list) => format!("[{}]", self.write_all(&list.elements)),
+            Expr::Call(call) => self.write_call(call),
+            Expr::Comprehension(_) | Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => {
+                "{…}".into()
+            }
+        }
+    }
+
+    fn write_all(&self, expressions: &[IdedExpr]) -> String {
+        let written: Vec<_> = expressions.iter().map(|expression| self.write(expression)).collect();
+        written.join(", ")
+    }
+
+    fn write_call(&self, call: &CallExpr) -> String {
+        let name = call.func_name.as_str();
+        let nested = |expression| self.nested(expression);
+        match (name, call.args.as_slice()) {
+            (operators::CONDITIONAL, [condition, then, otherwise]) => {
+                format!("{} ? {} : {}", nested(condition), nested(then), nested(otherwise))
+            }
+            (operators::LOGICAL_NOT, [operand]) => format!("!{}", nested(operand)),
+            (operators::NEGATE, [operand]) => format!("-{}", nested(operand)),
+            (operators::INDEX, [operand, index]) => {
+                format!("{}[{}]", nested(operand), self.write(index))
+            }
+            (operators::IN, [element, list]) => format!("{} in {}", nested(element), nested(list)),
+            (_, sides) if name.starts_with('_') && name.ends_with('_') => {
+                let sides: Vec<_> = sides.iter().map(nested).collect();
+                sides.join(&format!(" {} ", name.trim_matches('_')))
+            }
+            (_, arguments) => {
+                let mut written = String::new();
+                if let Some(target) = &call.target {
+                    let _ = write!(written, "{}.", nested(target));
+                }
+                let _ = write!(written, "{name}({})", self.write_all(arguments));
+                written
+            }
+        }
+    }
+
+    /// In parentheses if it is made of sides: they cannot do harm.
+    fn nested(&self, expression: &IdedExpr) -> String {
+        let has_sides = matches!(&expression.expr, Expr::Call(call)
+            if call.func_name.starts_with('_') && call.func_name != operators::INDEX
+                || call.func_name == operators::IN);
+        let written = self.write(expression);
+        if has_sides { format!("({written})") } else { written }
+    }
+
+    fn write_loop(&self, a_loop: &Loop) -> String {
+        let name = match a_loop.kind {
+            Kind::All => "all",
+            Kind::Exists => "exists",
+            Kind::ExistsOne => "exists_one",
+            Kind::Filter => "filter",
+            Kind::Map => "map",
+            Kind::Bind => return format!("{}.sortBy(…)", self.nested(&a_loop.range)),
+        };
+        format!("{}.{name}({}, …)", self.nested(&a_loop.range), a_loop.variable)
+    }
 }
 
 fn write_literal(literal: &LiteralValue) -> String {
@@ -131,50 +198,6 @@ fn write_literal(literal: &LiteralValue) -> String {
         LiteralValue::Null => "null".into(),
         LiteralValue::Bytes(_) => "b\"…\"".into(),
     }
-}
-
-fn write_call(call: &CallExpr) -> String {
-    let name = call.func_name.as_str();
-    match (name, call.args.as_slice()) {
-        (operators::CONDITIONAL, [condition, then, otherwise]) => {
-            format!("{} ? {} : {}", nested(condition), nested(then), nested(otherwise))
-        }
-        (operators::LOGICAL_NOT, [operand]) => format!("!{}", nested(operand)),
-        (operators::NEGATE, [operand]) => format!("-{}", nested(operand)),
-        (operators::INDEX, [operand, index]) => format!("{}[{}]", nested(operand), write(index)),
-        (operators::IN, [element, list]) => format!("{} in {}", nested(element), nested(list)),
-        (_, sides) if name.starts_with('_') && name.ends_with('_') => {
-            let sides: Vec<_> = sides.iter().map(nested).collect();
-            sides.join(&format!(" {} ", name.trim_matches('_')))
-        }
-        (_, arguments) => {
-            let mut written = String::new();
-            if let Some(target) = &call.target {
-                let _ = write!(written, "{}.", nested(target));
-            }
-            let _ = write!(written, "{name}({})", write_all(arguments));
-            written
-        }
-    }
-}
-
-/// In parentheses if it is made of sides: they cannot do harm.
-fn nested(expression: &IdedExpr) -> String {
-    let has_sides = matches!(&expression.expr, Expr::Call(call)
-        if call.func_name.starts_with('_') && call.func_name != operators::INDEX
-            || call.func_name == operators::IN);
-    if has_sides { format!("({})", write(expression)) } else { write(expression) }
-}
-
-/// A macro is known only by what it was expanded to.
-fn write_macro(macro_call: &ComprehensionExpr) -> String {
-    let name = match &macro_call.accu_init.expr {
-        Expr::Literal(LiteralValue::Boolean(starts)) if *starts.inner() => "all",
-        Expr::Literal(LiteralValue::Boolean(_)) => "exists",
-        Expr::Literal(LiteralValue::Int(_)) => "exists_one",
-        _ => "filter or map",
-    };
-    format!("{}.{name}({}, …)", nested(&macro_call.iter_range), macro_call.iter_var)
 }
 
 #[cfg(test)]

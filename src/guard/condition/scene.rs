@@ -2,17 +2,20 @@
 
 use std::{borrow::Cow, collections::HashMap, net::IpAddr};
 
-use cel::{
-    common::{
-        types::{CelBool, CelList, CelMap, CelMapKey, CelNull, CelString, CelTimestamp},
-        value::{CowVal, Val},
-    },
-    context::VariableResolver,
+use cel::common::{
+    types::{CelBool, CelList, CelMap, CelMapKey, CelNull, CelString, CelTimestamp},
+    value::{CowVal, Val},
 };
 use chrono::DateTime;
 use percent_encoding::percent_decode_str;
 
-use crate::{caller::Caller, clock::Timestamp, session::Session, user::User};
+use super::cost::Size;
+use crate::{
+    caller::Caller,
+    clock::Timestamp,
+    session::Session,
+    user::{Email, Name, User},
+};
 
 /// The fields of each variable.
 pub(super) const VARIABLES: [(&str, &[&str]); 3] =
@@ -35,16 +38,56 @@ pub(super) const REQUEST: &str = "request";
 pub(super) const REQUEST_FIELDS: [&str; 6] =
     ["method", "host", "path", "scheme", "address", "time"];
 
+/// A user with more has no `roles` in conditions.
+pub const MAX_ROLES: usize = 64;
+const MAX_ROLE_BYTES: usize = 64;
+/// A longer path, or one of more segments, is no `path` in conditions.
+pub(super) const MAX_PATH_BYTES: usize = 1024;
+pub(super) const MAX_SEGMENTS: usize = 32;
+/// A name in the DNS has no more.
+const MAX_HOST_BYTES: usize = 255;
+/// Of a method or a scheme.
+const MAX_WORD_BYTES: usize = 32;
+/// An IPv6 address in full, with its IPv4 address in decimals.
+const MAX_ADDRESS_BYTES: usize = 45;
+
+/// The largest that a field of a variable can be; that of the whole variable without one.
+pub(super) fn size_of(variable: &str, field: Option<&str>) -> Size {
+    let text = Size::text;
+    let size = |field: &str| match (variable, field) {
+        ("user", "id") => text(36),
+        ("user", "name") => text(Name::MAX_BYTES),
+        ("user", "email" | "domain") => text(Email::MAX_BYTES),
+        ("user", "roles") => Size::list(MAX_ROLES as u64, text(MAX_ROLE_BYTES)),
+        (REQUEST, "path") => Size { slashes: Some(MAX_SEGMENTS as u64), ..text(MAX_PATH_BYTES) },
+        (REQUEST, "host") => text(MAX_HOST_BYTES),
+        (REQUEST, "method" | "scheme") => text(MAX_WORD_BYTES),
+        (_, "address") => text(MAX_ADDRESS_BYTES),
+        _ => Size::default(),
+    };
+    match field {
+        Some(field) => size(field),
+        None => {
+            let fields = VARIABLES.iter().find(|(known, _)| *known == variable);
+            let fields = fields.map_or(&[][..], |(_, fields)| fields);
+            let all = fields.iter().fold(Size::default(), |all, field| all.or(&size(field)));
+            Size::list(fields.len() as u64, all)
+        }
+    }
+}
+
 /// What conditions see of a caller, made once for as long as nothing about them changes.
 pub struct CallerFacts {
-    user: Box<dyn Val>,
-    session: Box<dyn Val>,
+    user: Vec<Field>,
+    session: Vec<Field>,
 }
+
+type Field = (&'static str, Box<dyn Val>);
 
 impl CallerFacts {
     /// The facts about a caller.
     pub fn of(caller: &Caller) -> Self {
-        Self { user: user_value(&caller.user), session: session_value(&caller.session) }
+        Self { user: user_fields(&caller.user), session: session_fields(&caller.session) }
     }
 }
 
@@ -68,13 +111,34 @@ pub struct RequestFacts<'a> {
 impl RequestFacts<'_> {
     fn field(&self, name: &str) -> Option<Box<dyn Val + '_>> {
         match name {
-            "method" => self.method.as_deref().map(text),
-            "host" => self.host.as_deref().map(text),
-            "path" => self.path.as_deref().map(text),
-            "scheme" => self.scheme.as_deref().map(text),
+            "method" => text(self.method.as_deref()?, MAX_WORD_BYTES),
+            "host" => text(self.host.as_deref()?, MAX_HOST_BYTES),
+            "path" => text(self.path.as_deref()?, MAX_PATH_BYTES),
+            "scheme" => text(self.scheme.as_deref()?, MAX_WORD_BYTES),
             "address" => self.address.map(|address| own_text(&address.to_string())),
-            _ => Some(timestamp(self.time)),
+            "time" => Some(timestamp(self.time)),
+            _ => None,
         }
+    }
+
+    /// What a condition that reads these fields can see of them, to be evaluated again later.
+    pub fn kept(&self, fields: &[&str]) -> RequestFacts<'static> {
+        let text = |name: &str, value: &Option<Cow<'_, str>>, max_bytes| {
+            let seen = value.as_deref().filter(|value| value.len() <= max_bytes);
+            seen.filter(|_| fields.contains(&name)).map(|value| Cow::Owned(value.to_owned()))
+        };
+        RequestFacts {
+            method: text("method", &self.method, MAX_WORD_BYTES),
+            host: text("host", &self.host, MAX_HOST_BYTES),
+            path: text("path", &self.path, MAX_PATH_BYTES),
+            scheme: text("scheme", &self.scheme, MAX_WORD_BYTES),
+            address: self.address.filter(|_| fields.contains(&"address")),
+            time: self.time,
+        }
+    }
+
+    fn value(&self) -> Box<dyn Val + '_> {
+        Box::new(map(REQUEST_FIELDS.iter().filter_map(|name| Some((*name, self.field(name)?)))))
     }
 }
 
@@ -91,10 +155,14 @@ pub fn host_of(host: &str) -> Cow<'_, str> {
 }
 
 /// The path of a target, decoded. None where proxy and app may not agree which path it is: dot segments, empty ones,
-/// parameters, fragments, encoded slashes, backslashes, control characters, what is not UTF-8.
+/// parameters, fragments, encoded slashes, backslashes, control characters, what is not UTF-8. None also if it is longer
+/// or has more segments than conditions may be asked about.
 pub fn path_of(target: &str) -> Option<Cow<'_, str>> {
     let path = target.split('?').next().unwrap_or_default();
     let path = if path.is_empty() { "/" } else { path };
+    if path.len() > "%00".len() * MAX_PATH_BYTES {
+        return None;
+    }
     let encoded = path.to_ascii_lowercase();
     let decoded = percent_decode_str(path).decode_utf8().ok()?;
     let ambiguous = encoded.contains("%2f")
@@ -103,42 +171,57 @@ pub fn path_of(target: &str) -> Option<Cow<'_, str>> {
         || decoded.contains(['\\', ';', '#'])
         || decoded.contains(char::is_control)
         || decoded.split('/').any(|segment| segment == "." || segment == "..");
-    (decoded.starts_with('/') && !ambiguous).then_some(decoded)
+    let too_long = decoded.len() > MAX_PATH_BYTES || decoded.matches('/').count() > MAX_SEGMENTS;
+    (decoded.starts_with('/') && !ambiguous && !too_long).then_some(decoded)
 }
 
-/// One caller and one request, as far as a condition looks at it.
+/// One caller and one request, as a condition sees them.
 pub(super) struct Scene<'a> {
     caller: &'a CallerFacts,
-    request: Option<Box<dyn Val + 'a>>,
+    request: &'a RequestFacts<'a>,
 }
 
 impl<'a> Scene<'a> {
-    pub(super) fn new(
-        caller: &'a CallerFacts,
-        request: &'a RequestFacts<'_>,
-        request_fields: &[&'static str],
-    ) -> Self {
-        let fields = request_fields.iter().filter_map(|&name| Some((name, request.field(name)?)));
-        Self { caller, request: (!request_fields.is_empty()).then(|| map(fields)) }
+    pub(super) fn new(caller: &'a CallerFacts, request: &'a RequestFacts<'a>) -> Self {
+        Self { caller, request }
     }
-}
 
-impl VariableResolver for Scene<'_> {
-    fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
-        match variable {
-            "user" => Some(CowVal::Borrowed(&*self.caller.user)),
-            "session" => Some(CowVal::Borrowed(&*self.caller.session)),
-            REQUEST => self.request.as_deref().map(CowVal::Borrowed),
-            _ => None,
+    /// A variable, or a field of one: `user.name` is asked for as one name first, and as a field of `user` if there is
+    /// none of this name.
+    pub(super) fn variable(&self, name: &str) -> Option<CowVal<'_, '_>> {
+        let (variable, field) = match name.split_once('.') {
+            Some((variable, field)) => (variable, Some(field)),
+            None => (name, None),
+        };
+        let facts = match variable {
+            "user" => &self.caller.user,
+            "session" => &self.caller.session,
+            REQUEST => {
+                return match field {
+                    Some(field) => self.request.field(field).map(CowVal::Owned),
+                    None => Some(CowVal::Owned(self.request.value())),
+                };
+            }
+            _ => return None,
+        };
+        match field {
+            Some(field) => {
+                let known = facts.iter().find(|(name, _)| *name == field);
+                known.map(|(_, value)| CowVal::Borrowed(&**value))
+            }
+            None => {
+                let copies = facts.iter().map(|(name, value)| (*name, value.clone_as_boxed()));
+                Some(CowVal::Owned(Box::new(map(copies))))
+            }
         }
     }
 }
 
-fn user_value(user: &User) -> Box<dyn Val> {
+fn user_fields(user: &User) -> Vec<Field> {
     let email = user.email.as_str();
     let domain = email.rsplit_once('@').map_or("", |(_, domain)| domain).to_ascii_lowercase();
     let roles: Vec<Box<dyn Val>> = user.roles.iter().map(own_text).collect();
-    map([
+    let mut fields: Vec<Field> = vec![
         ("id", own_text(&user.id.to_string())),
         ("name", own_text(user.name.as_str())),
         ("email", own_text(email)),
@@ -149,26 +232,29 @@ fn user_value(user: &User) -> Box<dyn Val> {
         ("createdAt", timestamp(user.created_at)),
         ("updatedAt", timestamp(user.updated_at)),
         ("lastLoginAt", user.last_login_at.map_or(Box::new(CelNull), timestamp)),
-    ])
+    ];
+    // Leaving out some of them would let a condition hold that refuses a role.
+    if user.roles.iter().count() > MAX_ROLES {
+        fields.retain(|(name, _)| *name != "roles");
+    }
+    fields
 }
 
-fn session_value(session: &Session) -> Box<dyn Val> {
-    map([
+fn session_fields(session: &Session) -> Vec<Field> {
+    vec![
         ("createdAt", timestamp(session.created_at)),
         ("address", own_text(&session.origin.address.to_string())),
-    ])
+    ]
 }
 
-fn map<'v>(
-    fields: impl IntoIterator<Item = (&'static str, Box<dyn Val + 'v>)>,
-) -> Box<dyn Val + 'v> {
+fn map<'v>(fields: impl IntoIterator<Item = (&'static str, Box<dyn Val + 'v>)>) -> CelMap<'v> {
     let fields: HashMap<_, _> =
         fields.into_iter().map(|(name, value)| (CelMapKey::String(name.into()), value)).collect();
-    Box::new(CelMap::from(fields))
+    CelMap::from(fields)
 }
 
-fn text(text: &str) -> Box<dyn Val + '_> {
-    Box::new(CelString::from(text))
+fn text(text: &str, max_bytes: usize) -> Option<Box<dyn Val + '_>> {
+    (text.len() <= max_bytes).then(|| Box::new(CelString::from(text)) as _)
 }
 
 fn own_text(text: &str) -> Box<dyn Val> {

@@ -1,0 +1,273 @@
+//! A condition made ready to be evaluated many times: patterns are compiled, constant lists are built, and loops are run
+//! by us instead of the interpreter, which copies every element and every intermediate result.
+
+use cel::common::{
+    ast::{
+        CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, ListExpr,
+        LiteralValue, MapEntryExpr, MapExpr, SelectExpr, operators,
+    },
+    types::{CelBool, CelDouble, CelInt, CelList, CelNull, CelString, CelUInt},
+    value::Val,
+};
+
+use super::pattern::Pattern;
+
+/// An expression in which patterns, constant lists and loops are variables. Their names cannot be written in CEL.
+pub(super) struct Prepared {
+    pub(super) expression: IdedExpr,
+    parts: Vec<Part>,
+}
+
+/// What a variable of a prepared expression stands for.
+pub(super) enum Part {
+    Pattern(Pattern),
+    /// A list of literals, and how it was written.
+    List(CelList<'static>, Vec<IdedExpr>),
+    Loop(Box<Loop>),
+}
+
+/// A macro over the elements of a list.
+pub(super) struct Loop {
+    pub(super) kind: Kind,
+    pub(super) range: IdedExpr,
+    /// What an element is called in `condition` and `body`.
+    pub(super) variable: String,
+    /// Which elements `map` takes, if it says so.
+    pub(super) condition: Option<IdedExpr>,
+    pub(super) body: IdedExpr,
+}
+
+/// Which macro it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    All,
+    Exists,
+    ExistsOne,
+    Filter,
+    Map,
+    /// `sortBy` gives its list a name.
+    Bind,
+}
+
+/// What cannot be prepared, and where.
+pub(super) struct Unprepared<'e> {
+    pub(super) at: &'e IdedExpr,
+    pub(super) message: String,
+}
+
+impl Prepared {
+    /// Prepares an expression. Every part of it keeps its id.
+    ///
+    /// # Errors
+    /// For the first pattern that cannot be compiled.
+    pub(super) fn new(expression: &IdedExpr) -> Result<Self, Unprepared<'_>> {
+        let mut parts = Vec::new();
+        let expression = prepare(expression, &mut parts)?;
+        Ok(Self { expression, parts })
+    }
+
+    /// What a variable stands for, if we made it.
+    pub(super) fn part(&self, variable: &str) -> Option<&Part> {
+        self.parts.get(variable.strip_prefix('@')?.parse::<usize>().ok()?)
+    }
+
+    pub(super) fn is_pattern(&self, variable: &str) -> bool {
+        matches!(self.part(variable), Some(Part::Pattern(_)))
+    }
+
+    /// The parts of an expression that can be worked out by themselves, in the order in which they are written. Inside a
+    /// macro nothing can: its variable has no value outside of it.
+    pub(super) fn parts_of<'a>(&'a self, expression: &'a IdedExpr) -> Vec<&'a IdedExpr> {
+        match &expression.expr {
+            Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+            Expr::Select(select) => vec![&select.operand],
+            Expr::List(list) => list.elements.iter().collect(),
+            Expr::Ident(name) => match self.part(name) {
+                Some(Part::Loop(a_loop)) => vec![&a_loop.range],
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A condition is a tree of the interpreter's; this one is the same but for the parts that we evaluate ourselves.
+fn prepare<'e>(
+    expression: &'e IdedExpr,
+    parts: &mut Vec<Part>,
+) -> Result<IdedExpr, Unprepared<'e>> {
+    let prepared = match &expression.expr {
+        Expr::Call(call) => Expr::Call(CallExpr {
+            func_name: call.func_name.clone(),
+            target: match &call.target {
+                Some(target) => Some(Box::new(prepare(target, parts)?)),
+                None => None,
+            },
+            args: match call.args.as_slice() {
+                arguments if call.func_name == "matches" => {
+                    vec![pattern(expression, call.target.is_some(), arguments, parts)?]
+                }
+                [element, list] if call.func_name == operators::IN => {
+                    vec![prepare(element, parts)?, prepare_list(list, parts)?]
+                }
+                arguments => prepare_all(arguments, parts)?,
+            },
+        }),
+        Expr::Select(select) => Expr::Select(SelectExpr {
+            operand: Box::new(prepare(&select.operand, parts)?),
+            field: select.field.clone(),
+            test: select.test,
+        }),
+        Expr::List(list) => Expr::List(ListExpr {
+            elements: prepare_all(&list.elements, parts)?,
+            optional_indices: list.optional_indices.clone(),
+        }),
+        Expr::Map(map) => Expr::Map(MapExpr { entries: prepare_entries(&map.entries, parts)? }),
+        Expr::Comprehension(comprehension) => {
+            let a_loop = prepare_loop(expression, comprehension, parts)?;
+            add(parts, Part::Loop(Box::new(a_loop)))
+        }
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => {
+            expression.expr.clone()
+        }
+    };
+    Ok(IdedExpr { id: expression.id, expr: prepared })
+}
+
+fn prepare_all<'e>(
+    expressions: &'e [IdedExpr],
+    parts: &mut Vec<Part>,
+) -> Result<Vec<IdedExpr>, Unprepared<'e>> {
+    expressions.iter().map(|expression| prepare(expression, parts)).collect()
+}
+
+fn prepare_entries<'e>(
+    entries: &'e [IdedEntryExpr],
+    parts: &mut Vec<Part>,
+) -> Result<Vec<IdedEntryExpr>, Unprepared<'e>> {
+    let mut prepared = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let expr = match &entry.expr {
+            EntryExpr::MapEntry(map_entry) => EntryExpr::MapEntry(MapEntryExpr {
+                key: prepare(&map_entry.key, parts)?,
+                value: prepare(&map_entry.value, parts)?,
+                optional: map_entry.optional,
+            }),
+            EntryExpr::StructField(_) => entry.expr.clone(),
+        };
+        prepared.push(IdedEntryExpr { id: entry.id, expr });
+    }
+    Ok(prepared)
+}
+
+/// The pattern of a call of `matches`.
+fn pattern<'e>(
+    call: &'e IdedExpr,
+    has_target: bool,
+    arguments: &'e [IdedExpr],
+    parts: &mut Vec<Part>,
+) -> Result<IdedExpr, Unprepared<'e>> {
+    let [IdedExpr { id, expr: Expr::Literal(LiteralValue::String(text)) }] = arguments else {
+        let message = "matches(): the pattern must be one text in quotes, because it is compiled when the condition is read";
+        return Err(Unprepared { at: call, message: message.into() });
+    };
+    if !has_target {
+        return Err(Unprepared { at: call, message: "write text.matches(pattern)".into() });
+    }
+    let pattern = Pattern::compile(text.inner())
+        .map_err(|message| Unprepared { at: &arguments[0], message })?;
+    Ok(IdedExpr { id: *id, expr: add(parts, Part::Pattern(pattern)) })
+}
+
+/// A list that is only looked at: if it is constant, it is built once.
+fn prepare_list<'e>(
+    expression: &'e IdedExpr,
+    parts: &mut Vec<Part>,
+) -> Result<IdedExpr, Unprepared<'e>> {
+    if let Expr::List(list) = &expression.expr
+        && list.optional_indices.is_empty()
+        && let Some(values) = list.elements.iter().map(constant).collect::<Option<Vec<_>>>()
+    {
+        let part = Part::List(CelList::from(values), list.elements.clone());
+        return Ok(IdedExpr { id: expression.id, expr: add(parts, part) });
+    }
+    prepare(expression, parts)
+}
+
+fn constant(expression: &IdedExpr) -> Option<Box<dyn Val>> {
+    let Expr::Literal(literal) = &expression.expr else { return None };
+    Some(match literal {
+        LiteralValue::Boolean(truth) => Box::new(CelBool::from(*truth.inner())),
+        LiteralValue::Double(number) => Box::new(CelDouble::from(*number.inner())),
+        LiteralValue::Int(number) => Box::new(CelInt::from(*number.inner())),
+        LiteralValue::UInt(number) => Box::new(CelUInt::from(*number.inner())),
+        LiteralValue::String(text) => Box::new(CelString::from(text.inner().to_owned())),
+        LiteralValue::Null => Box::new(CelNull),
+        LiteralValue::Bytes(_) => return None,
+    })
+}
+
+/// A macro is known only by what the parser expanded it to.
+fn prepare_loop<'e>(
+    whole: &'e IdedExpr,
+    comprehension: &'e ComprehensionExpr,
+    parts: &mut Vec<Part>,
+) -> Result<Loop, Unprepared<'e>> {
+    let ComprehensionExpr { accu_init, loop_step, result, iter_range, iter_var, accu_var, .. } =
+        comprehension;
+    let (kind, condition, body) = match (&accu_init.expr, &loop_step.expr) {
+        (_, Expr::Ident(bound)) if bound == accu_var => {
+            return Ok(Loop {
+                kind: Kind::Bind,
+                range: prepare(accu_init, parts)?,
+                variable: accu_var.clone(),
+                condition: None,
+                body: prepare(result, parts)?,
+            });
+        }
+        (Expr::Literal(LiteralValue::Boolean(starts)), Expr::Call(step)) => {
+            let kind = if *starts.inner() { Kind::All } else { Kind::Exists };
+            (kind, None, step.args.get(1))
+        }
+        (Expr::Literal(LiteralValue::Int(_)), Expr::Call(step)) => {
+            (Kind::ExistsOne, None, step.args.first())
+        }
+        (Expr::List(_), Expr::Call(step)) if step.func_name == operators::CONDITIONAL => {
+            let taken = step.args.get(1).and_then(appended);
+            match taken.map(|taken| &taken.expr) {
+                Some(Expr::Ident(taken)) if taken == iter_var => {
+                    (Kind::Filter, None, step.args.first())
+                }
+                _ => (Kind::Map, step.args.first(), taken),
+            }
+        }
+        (Expr::List(_), Expr::Call(_)) => (Kind::Map, None, appended(loop_step)),
+        _ => (Kind::Map, None, None),
+    };
+    let Some(body) = body else {
+        return Err(Unprepared { at: whole, message: "unknown macro".into() });
+    };
+    Ok(Loop {
+        kind,
+        range: prepare_list(iter_range, parts)?,
+        variable: iter_var.clone(),
+        condition: condition.map(|condition| prepare(condition, parts)).transpose()?,
+        body: prepare(body, parts)?,
+    })
+}
+
+/// The `x` of `@result + [x]`.
+fn appended(step: &IdedExpr) -> Option<&IdedExpr> {
+    let Expr::Call(call) = &step.expr else { return None };
+    match call.args.as_slice() {
+        [_, IdedExpr { expr: Expr::List(list), .. }] if call.func_name == operators::ADD => {
+            list.elements.first()
+        }
+        _ => None,
+    }
+}
+
+fn add(parts: &mut Vec<Part>, part: Part) -> Expr {
+    parts.push(part);
+    Expr::Ident(format!("@{}", parts.len() - 1))
+}
