@@ -2,10 +2,14 @@
 //! without addresses.
 
 use std::{
+    cmp::Reverse,
     collections::VecDeque,
     fmt,
     hash::{BuildHasher, RandomState},
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use crate::{
@@ -70,6 +74,8 @@ pub struct FailedLogin {
     user: Option<UserId>,
     /// A keyed hash of the address, so that whoever types the address again finds it.
     address: u64,
+    /// In the order in which they failed: the time of several may be the same.
+    number: u64,
 }
 
 /// The latest failed logins. Those on accounts that were found are kept apart, so that a flood of made-up addresses does
@@ -79,6 +85,7 @@ pub struct FailedLogins {
     of_users: Mutex<VecDeque<FailedLogin>>,
     of_others: Mutex<VecDeque<FailedLogin>>,
     keyed: RandomState,
+    count: AtomicU64,
 }
 
 impl FailedLogins {
@@ -97,7 +104,8 @@ impl FailedLogins {
     ) {
         tracing::info!(%client, %reason, user = user.map(tracing::field::display), "failed login");
         let address = self.keyed.hash_one(email.as_str());
-        let failed = FailedLogin { time, reason, client, user, address };
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let failed = FailedLogin { time, reason, client, user, address, number };
         let kept = if user.is_some() { &self.of_users } else { &self.of_others };
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() == Self::KEPT_OF_EACH {
@@ -119,7 +127,7 @@ impl FailedLogins {
                 kept.iter().rev().filter(is_theirs).take(Self::TOLD).copied().collect::<Vec<_>>()
             })
             .collect();
-        found.sort_by_key(|failed| std::cmp::Reverse(failed.time));
+        found.sort_by_key(|failed| Reverse(failed.number));
         found.truncate(Self::TOLD);
         found
     }

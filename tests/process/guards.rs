@@ -252,7 +252,7 @@ fn what_was_refused_to_a_user_is_listed_and_logged_without_an_address() {
     let home = Home::new();
     write_settings(&home, STAFF);
     let server = home.start();
-    let ada = server.client.register_quickly("canary-ada@example.com");
+    let ada = server.client.register("canary-ada@example.com");
     assert_eq!(server.client.login(&ada.email, "wrong horse").status, 404);
     assert_eq!(server.client.login("canary-nobody@example.com", "wrong horse").status, 404);
     let refusal = ask(&server, "staff", &ada);
