@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use self::places::{Place, Places};
 use crate::{
-    client::Client,
+    client::Requester,
     clock::{Clock, Timestamp},
     id::{NotAnId, parse_hyphenated},
     store::{self, Hearing, Span, Store},
@@ -138,15 +138,15 @@ impl Feed {
     /// no cursor, or one that means nothing here.
     ///
     /// # Errors
-    /// While nobody knows what has ended, and while too many answers to this client have not been taken.
-    pub async fn news(&self, since: Option<&str>, client: Client) -> Result<Bytes, Refused> {
+    /// While nobody knows what has ended, and while too many answers to the requester's network have not been taken.
+    pub async fn news(&self, since: Option<&str>, requester: Requester) -> Result<Bytes, Refused> {
         let since: Option<Cursor> = since.and_then(|text| text.parse().ok());
         match since {
             Some(own) if own.process == self.process => {
-                self.wait_beyond(own, Self::WAIT, client).await;
+                self.wait_beyond(own, Self::WAIT, requester).await;
             }
             // Behind a load balancer every question may meet another process, and must not be asked without end.
-            Some(foreign) => self.wait_beyond(foreign, Self::PAUSE, client).await,
+            Some(foreign) => self.wait_beyond(foreign, Self::PAUSE, requester).await,
             None => {}
         }
         match self.store.changes().hearing() {
@@ -155,7 +155,7 @@ impl Feed {
                 return Err(store::Error::Unavailable("it is away".into()).into());
             }
         }
-        let place = self.under_way.take(client).ok_or(Refused::TooMany)?;
+        let place = self.under_way.take(requester).ok_or(Refused::TooMany)?;
         let page = self.tell(since, self.clock.now());
         // Dropped when the last byte has been written, or the connection is gone.
         Ok(Bytes::from_owner(Answer { page, _place: place }))
@@ -181,8 +181,8 @@ impl Feed {
         self.closed.send_replace(true);
     }
 
-    async fn wait_beyond(&self, cursor: Cursor, most: Duration, client: Client) {
-        let Some(_place) = self.waiting.take(client) else { return };
+    async fn wait_beyond(&self, cursor: Cursor, most: Duration, requester: Requester) {
+        let Some(_place) = self.waiting.take(requester) else { return };
         let is_own = cursor.process == self.process;
         let (mut endings, mut keys) = (self.store.endings().count(), self.mint.key_changes());
         let mut closed = self.closed.subscribe();

@@ -3,7 +3,6 @@
 mod postgres;
 
 use std::{
-    net::Ipv4Addr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -14,7 +13,7 @@ use std::{
 use axum::{body::to_bytes, http::Request};
 use doorward::{
     Doorward,
-    client::Client,
+    client::{Client, Requester},
     clock::Timestamp,
     config::{DatabaseUrl, Settings},
     session::{Origin, Session},
@@ -228,8 +227,8 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
     let kid = elsewhere.keys().list().await[0].id.to_string();
     assert!(elsewhere.keys().revoke(&kid, NOW).await.unwrap());
     assert!(here.caller(token).await.unwrap().is_ok(), "known callers outlast an outage");
-    let client = Client::at(Ipv4Addr::LOCALHOST.into());
-    assert!(here.feed().news(None, client).await.is_err(), "nobody knows what has ended");
+    let here_asking = Requester { network: Client::LOOPBACK, is_local_development: true };
+    assert!(here.feed().news(None, here_asking).await.is_err(), "nobody knows what has ended");
     wire.cut.send_replace(false);
     let began = Instant::now();
     while !matches!(here.caller(token).await, Ok(Err(_))) {

@@ -21,7 +21,7 @@ pub(super) async fn revocations(
 ) -> Result<impl IntoResponse, Error> {
     let query = query.unwrap_or_default();
     let since = query.split('&').find_map(|field| field.strip_prefix("since="));
-    let news = doorward.feed().news(since, requester.network).await?;
+    let news = doorward.feed().news(since, requester).await?;
     Ok(([(header::CONTENT_TYPE, JWT), (header::CACHE_CONTROL, NO_STORE)], news))
 }
 

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::client::Client;
+use crate::client::{Client, Requester};
 
 /// Hands out places until none is left, for everybody or for one network.
 pub(super) struct Places {
@@ -28,13 +28,13 @@ impl Places {
         Arc::new(Self { most, most_each, taken: Mutex::default() })
     }
 
-    /// A place for this client, if there is one.
-    pub(super) fn take(self: &Arc<Self>, client: Client) -> Option<Place> {
-        let network = client.within(Self::SUBSCRIBER);
+    /// A place for whoever asks, if there is one.
+    pub(super) fn take(self: &Arc<Self>, requester: Requester) -> Option<Place> {
+        let network = requester.network.within(Self::SUBSCRIBER);
         let mut taken = self.taken();
         let own = taken.by_network.get(&network).copied().unwrap_or(0);
-        // A local client may be a proxy that stands for everybody.
-        if taken.total >= self.most || (own >= self.most_each && !client.is_local()) {
+        let most_each = requester.limited_network().map_or(usize::MAX, |_| self.most_each);
+        if taken.total >= self.most || own >= most_each {
             return None;
         }
         taken.total += 1;
@@ -75,8 +75,9 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    fn client(address: &str) -> Client {
-        Client::at(address.parse().unwrap())
+    fn client(address: &str) -> Requester {
+        let network = Client::at(address.parse().unwrap());
+        Requester { network, is_local_development: network.is_local() }
     }
 
     #[test]
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_client_is_bound_by_the_total_alone() {
+    fn local_development_is_bound_by_the_total_alone() {
         let places = Places::new(3, 1);
         let taken: Vec<_> = (0..4).map(|_| places.take(client("127.0.0.1"))).collect();
         assert_eq!(taken.iter().flatten().count(), 3);

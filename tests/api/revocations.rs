@@ -10,7 +10,7 @@ use axum::{
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use doorward::{
     Settings,
-    client::Client,
+    client::{Client, Requester},
     control::{Order, Report},
 };
 use serde_json::{Value, json};
@@ -357,8 +357,8 @@ async fn a_network_that_does_not_take_its_answers_gets_no_more_of_them() {
 async fn those_who_are_told_the_same_share_one_answer_in_memory() {
     let house = House::open().await;
     let news = async || {
-        let client = Client::at([127, 0, 0, 1].into());
-        house.doorward.feed().news(None, client).await.unwrap()
+        let requester = Requester { network: Client::LOOPBACK, is_local_development: true };
+        house.doorward.feed().news(None, requester).await.unwrap()
     };
     let (one, other) = (news().await, news().await);
     assert_eq!(one.as_ptr(), other.as_ptr());
