@@ -407,9 +407,10 @@ fn an_address_that_is_taken_is_refused_in_one_line_with_what_to_do() {
 fn sources(folder: &Path) -> String {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries
-        .map(|path| match path.is_dir() {
-            true => sources(&path),
-            false => fs::read_to_string(path).unwrap(),
+        .map(|path| match path.extension() {
+            _ if path.is_dir() => sources(&path),
+            Some(extension) if extension == "rs" => fs::read_to_string(path).unwrap(),
+            _ => String::new(),
         })
         .collect()
 }
