@@ -349,7 +349,7 @@ fn call_cost(name: &str, sizes: &[Size], literals: &[Option<&LiteralValue>]) -> 
         }
         "replace" => {
             let sought = text_literal(1).map_or(0, |text| text.len() as u64);
-            let times = if sought == 0 { this.bytes + 1 } else { this.bytes / sought };
+            let times = this.bytes.checked_div(sought).unwrap_or(this.bytes + 1);
             let bytes = this.bytes.saturating_add(times.saturating_mul(size(2).bytes));
             let work = (40 * this.bytes).saturating_add(times.saturating_mul(150));
             (call(work.saturating_add(bytes / 4)), Size { bytes, ..Size::SCALAR })
