@@ -21,12 +21,10 @@ pub(crate) struct Conditions;
 const DEAREST: &[&str] = &[
     r#"user.roles.exists(r, r.startsWith("team:"))"#,
     r#"user.roles.exists(r, r in ["a", "b", "c", "d", "e", "f", "g", "h"])"#,
-    r#"user.roles.exists(r, r == user.name || r == user.email)"#,
-    "user.roles.all(r, r.size() == 64)",
-    "user.roles.exists_one(r, r.size() == 1)",
+    "user.roles.exists(r, r == user.name)",
+    r#"user.roles.all(r, r != "x")"#,
+    r#"user.roles.exists_one(r, r == "x")"#,
     r#"user.roles.filter(r, r != "x").size() == 1"#,
-    r#"user.roles.map(r, r + "x").size() == 1"#,
-    r#"["a", "b", "c", "d"].exists(x, user.roles.exists(r, r == x))"#,
     r#"["a", "b", "c", "d", "e", "f", "g", "h"].exists(x, x in user.roles)"#,
     r#"request.path.split("/").exists(s, s == "admin")"#,
     r#"request.path.split("/").exists(s, s.startsWith("admin"))"#,
@@ -35,7 +33,8 @@ const DEAREST: &[&str] = &[
     r#"request.path.matches("(a|b)*c(a|b){5}") || request.path.matches("[x-z]{1,40}$")"#,
     r#"request.path.matches("\\w+@\\w+")"#,
     r#"request.path.lower().contains("admin") || user.name.lower().contains("admin")"#,
-    r#"request.path.replace("a", "bb").contains("x")"#,
+    r#"request.path.replace("a", "bb") == "x""#,
+    "user.roles.map(r, r).size() == 1",
     r#"request.path.indexOf("aab") == 1"#,
     r#"request.path.reverse().startsWith("x")"#,
     r#"request.path.substring(1).lowerAscii().trim() == "x""#,
@@ -46,22 +45,24 @@ const DEAREST: &[&str] = &[
     "user.roles.distinct().size() == 1",
     "user.roles.slice(0, 32).reverse().size() == 1",
     r#""%s %s".format([user.name, request.host]) == "x""#,
-    "[user, request, session].size() == 4",
     r#"has(request.path) && has(user.email) && "name" in user"#,
     r#"request.time - user.createdAt > duration("1h") && request.time.getHours("Europe/Berlin") == 3"#,
     r#"timestamp("2027-01-01T00:00:00Z") < request.time && double(request.address) > 1.0"#,
     r#"request.method == "A" || request.method == "B" || request.method == "C" || request.method == "D" ||
        request.host == "a" || request.host == "b" || !(request.scheme == "http") || user.id < user.name"#,
-    "user.roles + 1 == 1",
-    "user.roles[1.5] == 1",
 ];
 
 impl Conditions {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         println!("{MAX_COST}");
+        let mut refused = Vec::new();
         for text in DEAREST {
-            println!("{}\t{}", guard(text)?.condition.cost(), text.replace('\n', " "));
+            match guard(text) {
+                Ok(guard) => println!("{}\t{}", guard.condition.cost(), text.replace('\n', " ")),
+                Err(flaw) => refused.push(flaw.to_string()),
+            }
         }
+        ensure!(refused.is_empty(), "{}", refused.join("\n"));
         Ok(())
     }
 }

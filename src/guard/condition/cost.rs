@@ -335,7 +335,7 @@ fn call_cost(name: &str, sizes: &[Size], literals: &[Option<&LiteralValue>]) -> 
         "size" => (call(2 * this.bytes), Size::SCALAR),
         "startsWith" | "endsWith" => (call(this.bytes.min(other.bytes) / 4), Size::SCALAR),
         "contains" => (call(8 * (this.bytes + other.bytes)), Size::SCALAR),
-        "matches" => (call(10 * this.bytes), Size::SCALAR),
+        "matches" => (call(16 * this.bytes), Size::SCALAR),
         "lower" => {
             (call(60 * this.bytes), Size { bytes: this.bytes.saturating_mul(2), ..this.clone() })
         }
