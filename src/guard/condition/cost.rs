@@ -26,11 +26,13 @@ pub(super) struct Size {
     pub(super) items: u64,
     /// Each of its elements, keys or values.
     pub(super) item: Option<Rc<Size>>,
+    /// What copying it costs, where its elements are known to differ in size.
+    pub(super) copied: Option<u64>,
 }
 
 impl Size {
     /// Numbers, times, truth values.
-    const SCALAR: Self = Self { bytes: 0, slashes: None, items: 0, item: None };
+    const SCALAR: Self = Self { bytes: 0, slashes: None, items: 0, item: None, copied: None };
 
     pub(super) fn text(bytes: usize) -> Self {
         Self { bytes: bytes as u64, ..Self::SCALAR }
@@ -40,8 +42,19 @@ impl Size {
         Self { items, item: Some(Rc::new(item)), ..Self::SCALAR }
     }
 
+    /// A variable with these fields.
+    pub(super) fn variable(fields: impl Iterator<Item = Self>) -> Self {
+        let (mut all, mut count, mut copied) = (Self::SCALAR, 0, price::COPY);
+        for field in fields {
+            count += 1;
+            copied += price::ENTRY + field.copy();
+            all = all.or(&field);
+        }
+        Self { copied: Some(copied), ..Self::list(count, all) }
+    }
+
     /// The smallest that is no smaller than both.
-    pub(super) fn or(self, other: &Self) -> Self {
+    fn or(self, other: &Self) -> Self {
         Self {
             bytes: self.bytes.max(other.bytes),
             slashes: self.slashes.zip(other.slashes).map(|(one, two)| one.max(two)),
@@ -50,6 +63,7 @@ impl Size {
                 (Some(one), Some(two)) => Some(Rc::new(Self::clone(&one).or(two))),
                 (one, two) => one.or_else(|| two.clone()),
             },
+            copied: None,
         }
     }
 
@@ -75,6 +89,9 @@ impl Size {
     }
 
     fn copy(&self) -> u64 {
+        if let Some(copied) = self.copied {
+            return copied;
+        }
         let items = self.items.saturating_mul(self.item.as_ref().map_or(0, |item| item.copy()));
         (price::COPY + self.bytes / 4).saturating_add(items)
     }

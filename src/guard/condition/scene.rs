@@ -70,8 +70,7 @@ pub(super) fn size_of(variable: &str, field: Option<&str>) -> Size {
         None => {
             let fields = VARIABLES.iter().find(|(known, _)| *known == variable);
             let fields = fields.map_or(&[][..], |(_, fields)| fields);
-            let all = fields.iter().fold(Size::default(), |all, field| all.or(&size(field)));
-            Size::list(fields.len() as u64, all)
+            Size::variable(fields.iter().map(|field| size(field)))
         }
     }
 }
