@@ -42,7 +42,7 @@ const DEAREST: &[&str] = &[
     r#"(user.roles + user.roles).size() == 1"#,
     r#"user.roles.join(",").contains("x")"#,
     "user.roles.sort()[0] == user.roles[63]",
-    "user.roles.distinct().size() == 1",
+    r#"request.path.split("/", 8).distinct().size() == 1"#,
     "user.roles.slice(0, 32).reverse().size() == 1",
     r#""%s %s".format([user.name, request.host]) == "x""#,
     r#"has(request.path) && has(user.email) && "name" in user"#,

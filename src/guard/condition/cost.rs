@@ -115,15 +115,13 @@ mod price {
     /// For each loop between a variable and where it is looked for.
     pub(super) const SCOPE: u64 = 60;
     pub(super) const FIELD: u64 = 900;
-    /// A variable with all its fields.
-    pub(super) const WHOLE_VARIABLE: u64 = 5_000;
     pub(super) const OPERATOR: u64 = 300;
     pub(super) const ORDER: u64 = 1_600;
     pub(super) const NOT: u64 = 1_200;
     pub(super) const CALL: u64 = 2_200;
     pub(super) const LIST: u64 = 600;
     pub(super) const ENTRY: u64 = 800;
-    pub(super) const COPY: u64 = 400;
+    pub(super) const COPY: u64 = 700;
     pub(super) const COMPARE: u64 = 60;
     /// Reading or writing a time or a number.
     pub(super) const CONVERSION: u64 = 6_000;
@@ -232,7 +230,10 @@ impl<'p> Estimate<'p> {
             }
             None => match self.bound.iter().rev().find(|(bound, _)| *bound == name) {
                 Some((_, size)) => (scopes, size.clone()),
-                None => (price::WHOLE_VARIABLE + scopes, scene::size_of(name, None)),
+                None => {
+                    let size = scene::size_of(name, None);
+                    (scopes + size.copy(), size)
+                }
             },
         })
     }
@@ -330,7 +331,7 @@ fn call_cost(name: &str, sizes: &[Size], literals: &[Option<&LiteralValue>]) -> 
                 slashes: this.slashes.zip(other.slashes).map(|(one, two)| one.saturating_add(two)),
                 ..this.clone().or(other)
             };
-            (price::OPERATOR.saturating_add(copies().saturating_mul(2)), sum)
+            (price::OPERATOR.saturating_add(copies()), sum)
         }
         operators::SUBSTRACT | operators::MULTIPLY | operators::DIVIDE | operators::MODULO => {
             (price::OPERATOR.saturating_add(copies()), Size::SCALAR)
@@ -347,7 +348,8 @@ fn call_cost(name: &str, sizes: &[Size], literals: &[Option<&LiteralValue>]) -> 
             );
             let told = if is_usual { 0 } else { copies() };
             let hashed = 4 * other.bytes;
-            (price::FIELD + hashed + told.saturating_add(this.item().copy()), this.item())
+            let taken = if name == operators::INDEX { 0 } else { this.item().copy() };
+            (price::FIELD + hashed + told.saturating_add(taken), this.item())
         }
         "size" => (call(2 * this.bytes), Size::SCALAR),
         "startsWith" | "endsWith" => (call(this.bytes.min(other.bytes) / 4), Size::SCALAR),
@@ -410,7 +412,7 @@ fn call_cost(name: &str, sizes: &[Size], literals: &[Option<&LiteralValue>]) -> 
         }
         "distinct" => {
             let pairs = this.items.saturating_mul(this.items) / 2;
-            let compared = pairs.saturating_mul(this.item().compare(&this.item()));
+            let compared = pairs.saturating_mul(this.item().compare(&this.item()) + 30);
             (call(compared.saturating_add(this.copy())), this.clone())
         }
         "slice" => (call(this.copy()), this.clone()),

@@ -1,6 +1,6 @@
 //! What a condition can see: the variables and their fields, and how they come to have values.
 
-use std::{borrow::Cow, collections::HashMap, net::IpAddr};
+use std::{borrow::Cow, collections::HashMap, net::IpAddr, sync::OnceLock};
 
 use cel::common::{
     types::{CelBool, CelList, CelMap, CelMapKey, CelNull, CelString, CelTimestamp},
@@ -77,16 +77,40 @@ pub(super) fn size_of(variable: &str, field: Option<&str>) -> Size {
 
 /// What conditions see of a caller, made once for as long as nothing about them changes.
 pub struct CallerFacts {
-    user: Vec<Field>,
-    session: Vec<Field>,
+    user: Variable,
+    session: Variable,
 }
 
 type Field = (&'static str, Box<dyn Val>);
 
+/// The fields of a variable. Few conditions ask for it as a whole.
+struct Variable {
+    fields: Vec<Field>,
+    whole: OnceLock<CelMap<'static>>,
+}
+
+impl Variable {
+    fn new(fields: Vec<Field>) -> Self {
+        Self { fields, whole: OnceLock::new() }
+    }
+
+    fn field(&self, name: &str) -> Option<&dyn Val> {
+        self.fields.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value)
+    }
+
+    fn whole(&self) -> &CelMap<'static> {
+        let copies = || self.fields.iter().map(|(name, value)| (*name, value.clone()));
+        self.whole.get_or_init(|| map(copies()))
+    }
+}
+
 impl CallerFacts {
     /// The facts about a caller.
     pub fn of(caller: &Caller) -> Self {
-        Self { user: user_fields(&caller.user), session: session_fields(&caller.session) }
+        Self {
+            user: Variable::new(user_fields(&caller.user)),
+            session: Variable::new(session_fields(&caller.session)),
+        }
     }
 }
 
@@ -204,14 +228,8 @@ impl<'a> Scene<'a> {
             _ => return None,
         };
         match field {
-            Some(field) => {
-                let known = facts.iter().find(|(name, _)| *name == field);
-                known.map(|(_, value)| CowVal::Borrowed(&**value))
-            }
-            None => {
-                let copies = facts.iter().map(|(name, value)| (*name, value.clone_as_boxed()));
-                Some(CowVal::Owned(Box::new(map(copies))))
-            }
+            Some(field) => facts.field(field).map(CowVal::Borrowed),
+            None => Some(CowVal::Borrowed(facts.whole())),
         }
     }
 }
