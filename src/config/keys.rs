@@ -302,7 +302,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "password.threads",
-        help: "Threads that hash passwords; one a core unless set",
+        help: "Passwords hashed at a time; one a core unless set",
         allowed: "a number from 1 to 256",
         secret: false,
         set: |s, text| {
