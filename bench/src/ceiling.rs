@@ -78,7 +78,7 @@ fn admission_headers() -> &'static HeaderMap {
         ("content-type", "application/json"),
         ("content-length", "24"),
         ("cache-control", "no-store"),
-        ("vary", "Authorization"),
+        ("x-content-type-options", "nosniff"),
         ("x-auth-user-id", "00000000-0000-4000-8000-000000000000"),
         ("x-auth-policy", "guard"),
         ("x-auth-user-name", ""),
