@@ -63,7 +63,7 @@ pub struct Settings {
     pub password_rules: PasswordRules,
     /// What a password hash costs.
     pub password_cost: Cost,
-    /// Threads that hash passwords.
+    /// Passwords that are hashed at a time.
     pub password_threads: NonZeroUsize,
     /// How often somebody may try.
     pub throttle: ThrottleSettings,

@@ -21,7 +21,7 @@ const KEEP_MEMORY: Duration = Duration::from_secs(60);
 
 /// How hashing competes for the CPU. While it gets the CPU anyway it runs at low priority, so that a guard that is asked
 /// while everybody logs in never waits for a hash. When something else takes the CPU it runs at normal priority, so that
-/// logins keep half of their rate while guards are asked without pause. A thread cannot raise its own priority, so there
+/// logins keep about half of their rate while guards are asked without pause. A thread cannot raise its own priority, so there
 /// is a set of threads for each. `lab/login-floor` measures both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Priority {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_jobs_run_at_a_time_than_there_are_to_be_whatever_their_priority() {
+    fn both_sets_of_threads_together_run_no_more_jobs_at_a_time_than_the_limit() {
         let lane = Lane::new(NonZeroUsize::new(2).unwrap(), 64);
         let (running, done) = (Arc::new(AtomicUsize::new(0)), mpsc::channel());
         for number in 0..60 {
