@@ -46,42 +46,87 @@
 
 #![warn(clippy::unwrap_used)]
 
-pub mod api;
-pub mod caller;
-pub mod cli;
-pub mod client;
-pub mod clock;
-pub mod config;
-pub mod control;
-pub mod data;
+mod access;
+mod cli;
+mod clock;
+mod config;
+mod control;
+mod credential;
+mod data_folder;
 mod doorward;
-pub mod failed_login;
-pub mod fault;
-pub mod feed;
-pub mod guard;
-pub mod id;
-pub mod keys;
-pub mod log;
-pub mod migrate;
+mod fault;
+mod http;
+mod id;
+mod log;
 mod nearest;
-pub mod oauth_client;
-pub mod password;
-pub mod policy;
+mod network;
 mod private_file;
-pub mod reset;
-pub mod server;
-pub mod session;
-pub mod sighting;
-pub mod store;
-pub mod throttle;
-pub mod token;
-pub mod user;
+mod session;
+mod store;
+mod throttle;
+mod token;
+mod user;
 
+#[doc(hidden)]
+pub use self::cli::main;
 pub use self::{
-    api::only::{FromState, Only},
-    caller::Caller,
+    access::{
+        caller::Caller,
+        policy::{Authenticated, Designated, Policy, SignedIn},
+    },
     config::Settings,
     doorward::{Doorward, MissingKey, OpenError},
-    policy::{Authenticated, Designated, Policy, SignedIn},
+    http::only::{FromState, Only},
     user::{User, UserId},
 };
+
+/// The rooms of the crate, for Doorward's own tests and benchmarks. Nothing in here is stable.
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals {
+    pub mod access {
+        pub use crate::access::*;
+    }
+    pub mod clock {
+        pub use crate::clock::*;
+    }
+    pub mod config {
+        pub use crate::config::*;
+    }
+    pub mod control {
+        pub use crate::control::*;
+    }
+    pub mod credential {
+        pub use crate::credential::*;
+    }
+    pub mod data_folder {
+        pub use crate::data_folder::*;
+    }
+    pub mod http {
+        pub use crate::http::*;
+    }
+    pub mod id {
+        pub use crate::id::*;
+    }
+    pub mod log {
+        pub use crate::log::*;
+    }
+    pub mod network {
+        pub use crate::network::*;
+    }
+    pub mod session {
+        pub use crate::session::*;
+    }
+    pub mod store {
+        pub use crate::store::*;
+    }
+    pub mod throttle {
+        pub use crate::throttle::*;
+    }
+    pub mod token {
+        pub use crate::token::*;
+    }
+    pub mod user {
+        pub use crate::user::*;
+    }
+}

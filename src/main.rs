@@ -1,5 +1,5 @@
 //! The `doorward` binary: hand the command line over.
 
 fn main() -> std::process::ExitCode {
-    doorward::cli::main()
+    doorward::main()
 }

@@ -13,12 +13,14 @@ use std::{
 use axum::{body::to_bytes, http::Request};
 use doorward::{
     Doorward,
-    client::{Client, Requester},
-    clock::Timestamp,
-    config::{DatabaseUrl, Settings},
-    session::{Origin, Session},
-    store::{Error, Hearing, PostgresStore, PostgresUrl, Store},
-    user::{Email, Name, Role, User},
+    internals::{
+        clock::Timestamp,
+        config::{DatabaseUrl, Settings},
+        network::{Network, Requester},
+        session::{Origin, Session},
+        store::{Error, Hearing, PostgresStore, PostgresUrl, Store},
+        user::{Email, Name, Role, User},
+    },
 };
 use futures_util::future::{join_all, poll_immediate};
 use serde_json::Value;
@@ -227,7 +229,7 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
     let kid = elsewhere.keys().list().await[0].id.to_string();
     assert!(elsewhere.keys().revoke(&kid, NOW).await.unwrap());
     assert!(here.caller(token).await.unwrap().is_ok(), "known callers outlast an outage");
-    let here_asking = Requester { network: Client::LOOPBACK, is_local_development: true };
+    let here_asking = Requester { network: Network::LOOPBACK, is_local_development: true };
     assert!(here.feed().news(None, here_asking).await.is_err(), "nobody knows what has ended");
     wire.cut.send_replace(false);
     let began = Instant::now();

@@ -13,11 +13,13 @@ use axum::{
 };
 use doorward::{
     Authenticated, Caller, Designated, Doorward, FromState, Only, Policy, Settings, User,
-    clock::Timestamp,
-    config::DatabaseUrl,
-    control::{self, Order, Report},
-    store::PostgresUrl,
-    user::Role,
+    internals::{
+        clock::Timestamp,
+        config::DatabaseUrl,
+        control::{self, Order, Report},
+        store::PostgresUrl,
+        user::Role,
+    },
 };
 use serde_json::{Value, json};
 use tower::ServiceExt;

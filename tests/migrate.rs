@@ -4,22 +4,26 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use doorward::{
     Doorward, OpenError, Settings,
-    clock::Timestamp,
-    config::DatabaseUrl,
-    data::DataFolder,
-    migrate::{Error, Place, Progress, migrate},
-    session::{Origin, Session},
-    store::{SqliteStore, Store},
-    token::{Algorithm, SigningKey},
-    user::{Email, Name, User},
+    internals::{
+        clock::Timestamp,
+        config::DatabaseUrl,
+        data_folder::DataFolder,
+        session::{Origin, Session},
+        store::{
+            SqliteStore, Store,
+            transfer::{Error, Place, Progress, migrate},
+        },
+        token::{Algorithm, SigningKey},
+        user::{Email, Name, User},
+    },
 };
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
 fn place(folder: &Path) -> (Place, Arc<SqliteStore>) {
-    let shelf = Arc::new(DataFolder::claim(folder).unwrap());
-    let store = Arc::new(SqliteStore::open(&folder.join("doorward.db")).unwrap());
-    (Place { archive: Arc::clone(&store) as _, shelf }, store)
+    let key_store = Arc::new(DataFolder::claim(folder).unwrap());
+    let store = Arc::new(SqliteStore::open(&folder.join("doorward.db"), None).unwrap());
+    (Place { archive: Arc::clone(&store) as _, key_store }, store)
 }
 
 async fn add_users(store: &SqliteStore, count: usize) {
@@ -39,12 +43,13 @@ async fn add_users(store: &SqliteStore, count: usize) {
 async fn a_move_that_was_cut_short_goes_on_and_nobody_serves_from_it_before() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (old, store) = place(here.path());
-    old.shelf.keep_first(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
+    old.key_store.keep_first(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
     add_users(&store, 1200).await;
 
     let cut = {
         let (new, _) = place(there.path());
-        let old = Place { archive: Arc::clone(&old.archive), shelf: Arc::clone(&old.shelf) };
+        let old =
+            Place { archive: Arc::clone(&old.archive), key_store: Arc::clone(&old.key_store) };
         tokio::spawn(async move {
             let mut cut_short = |progress: Progress| assert!(progress.done < 1000, "cut");
             migrate(&old, &new, NOW, &mut cut_short).await.map(drop)
@@ -74,7 +79,7 @@ async fn a_move_that_was_cut_short_goes_on_and_nobody_serves_from_it_before() {
 async fn what_changes_under_a_move_is_noticed() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (old, store) = place(here.path());
-    old.shelf.keep_first(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
+    old.key_store.keep_first(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
     add_users(&store, 3).await;
     let (new, moved) = place(there.path());
     let id = store.users(None, 1).await.unwrap()[0].id;
@@ -93,7 +98,7 @@ async fn what_changes_under_a_move_is_noticed() {
 async fn an_address_that_is_verified_in_one_place_alone_is_noticed() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (old, store) = place(here.path());
-    old.shelf.keep_first(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
+    old.key_store.keep_first(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
     add_users(&store, 3).await;
     let (new, moved) = place(there.path());
     let user = store.users(None, 1).await.unwrap().remove(0);

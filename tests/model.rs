@@ -4,11 +4,13 @@ mod postgres;
 
 use std::{fmt::Debug, time::Duration};
 
-use doorward::{
+use doorward::internals::{
     clock::Timestamp,
     config::Settings,
-    password::PasswordHash,
-    reset::{ResetCode, ResetDigest},
+    credential::{
+        password::PasswordHash,
+        reset_code::{ResetCode, ResetDigest},
+    },
     session::{Origin, Session, TokenId},
     store::{
         Error, OldPassword, PostgresStore, PostgresUrl, ReusedToken, SqliteStore, Store,
@@ -332,7 +334,7 @@ async fn both_stores_answer_alike() {
     let url = PostgresUrl::parse(&url).unwrap();
     let postgres = PostgresStore::open(&url, Settings::default().postgres).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let sqlite = SqliteStore::open(&folder.path().join("doorward.db")).unwrap();
+    let sqlite = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
     for seed in 1..=sequences() {
         run(&[&sqlite, &postgres], seed, 60).await;
     }
@@ -341,7 +343,7 @@ async fn both_stores_answer_alike() {
 #[tokio::test]
 async fn nobody_has_an_address_with_a_null_character() {
     let folder = tempfile::tempdir().unwrap();
-    let sqlite = SqliteStore::open(&folder.path().join("doorward.db")).unwrap();
+    let sqlite = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
     let key = EmailKey::of("a\0@example.com");
     assert_eq!(sqlite.user_by_email(&key).await.unwrap(), None);
     let Some(url) = postgres::fresh_database() else { return };

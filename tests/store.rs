@@ -4,11 +4,10 @@ mod postgres;
 
 use std::{collections::HashSet, iter, sync::Arc, time::Duration};
 
-use doorward::{
+use doorward::internals::{
     clock::Timestamp,
     config::Settings,
-    password::PasswordHash,
-    reset::ResetCode,
+    credential::{password::PasswordHash, reset_code::ResetCode},
     session::{Origin, Session, SessionId, TokenId},
     store::{
         Error, LoginFailureStore, MAX_SESSIONS, OldPassword, PostgresStore, PostgresUrl,
@@ -196,7 +195,7 @@ async fn tell(store: &dyn Store) {
 /// The tokens that have ended.
 fn told(store: &dyn Store) -> HashSet<TokenId> {
     let endings = store.endings();
-    endings.tokens(endings.from_start()).unwrap().0.into_iter().collect()
+    endings.tokens(endings.since_start()).unwrap().0.into_iter().collect()
 }
 
 /// The tokens of these sessions have ended, or will be heard to have.
@@ -285,7 +284,8 @@ async fn end_reused_sessions(store: &dyn Store, ada: &User, bob: &User) {
 #[tokio::test(flavor = "multi_thread")]
 async fn reuse_ends_a_session_once_whatever_happens_beside_it() {
     let folder = tempfile::tempdir().unwrap();
-    reuse_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db")).unwrap())).await;
+    reuse_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()))
+        .await;
     if let Some(store) = postgres_store().await {
         reuse_at_once(Arc::new(store)).await;
     }
@@ -484,7 +484,7 @@ async fn tell_of_failures(store: &dyn Store) {
 #[tokio::test]
 async fn failed_logins_and_known_networks_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&folder.path().join("doorward.db")).unwrap();
+    let store = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
     tell_of_failures(&store).await;
     let five_days = NOW + Duration::from_secs(5 * 24 * 60 * 60);
     assert_eq!(store.forget_failures(NOW, 10).await.unwrap(), 0);
@@ -519,11 +519,11 @@ async fn failed_logins_and_known_networks_on_postgres() {
 async fn the_story_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("doorward.db");
-    let store = SqliteStore::open(&file).unwrap();
+    let store = SqliteStore::open(&file, None).unwrap();
     tell(&store).await;
     let ended = told(&store);
     drop(store);
-    let reopened = SqliteStore::open(&file).unwrap();
+    let reopened = SqliteStore::open(&file, None).unwrap();
     assert_eq!(told(&reopened), ended);
     assert_eq!(reopened.users(None, 10).await.unwrap().len(), 2);
 }
@@ -597,8 +597,10 @@ async fn conflicts(url: &str) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_registrations_of_one_address_exactly_one_succeeds() {
     let folder = tempfile::tempdir().unwrap();
-    register_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db")).unwrap()))
-        .await;
+    register_at_once(Arc::new(
+        SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap(),
+    ))
+    .await;
     if let Some(store) = postgres_store().await {
         register_at_once(Arc::new(store)).await;
     }
@@ -628,7 +630,7 @@ async fn register_at_once(store: Arc<dyn Store>) {
 #[tokio::test]
 async fn who_reads_together_gets_what_each_asked_for() {
     let folder = tempfile::tempdir().unwrap();
-    read_at_once(&SqliteStore::open(&folder.path().join("doorward.db")).unwrap()).await;
+    read_at_once(&SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()).await;
     if let Some(store) = postgres_store().await {
         read_at_once(&store).await;
     }

@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use doorward::{
+use doorward::internals::{
     config::Settings,
     store::{Error, PostgresStore, PostgresUrl, Store},
 };

@@ -11,10 +11,15 @@ use axum::{
     routing::get,
 };
 use doorward::{
-    Doorward, Settings, api,
-    config::DatabaseUrl,
-    log,
-    server::{self, Limits},
+    Doorward, Settings,
+    internals::{
+        config::DatabaseUrl,
+        http::{
+            self,
+            server::{self, Limits},
+        },
+        log,
+    },
 };
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -56,7 +61,7 @@ impl Ceiling {
         let end = async {
             let _ = input.await;
         };
-        server::serve(guarded, api::service(doorward), Limits::default(), end).await;
+        server::serve(guarded, http::service(doorward), Limits::default(), end).await;
         Ok(())
     }
 }

@@ -4,9 +4,11 @@ use anyhow::{Context, bail, ensure};
 use axum::body::to_bytes;
 use doorward::{
     Caller, Doorward,
-    api::Service,
-    guard::{Declaration, Guard, MAX_COST, MAX_ROLES, RequestFacts},
-    user::Role,
+    internals::{
+        access::guard::{Declaration, Guard, MAX_ROLES, RequestFacts, condition::cost::MAX_COST},
+        http::Service,
+        user::Role,
+    },
 };
 use tokio::runtime::Runtime;
 use tower_service::Service as _;

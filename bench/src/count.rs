@@ -16,12 +16,14 @@ use axum::{
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use doorward::{
     Authenticated, Caller, Designated, Doorward, MissingKey, Policy, Settings,
-    api::{self, Service},
-    clock::{Clock, Timestamp},
-    config::DatabaseUrl,
-    guard::{CallerFacts, Declaration, Guard, RequestFacts},
-    password::{Cost, Password, PasswordRules},
-    user::{Email, Name},
+    internals::{
+        access::guard::{CallerFacts, Declaration, Guard, RequestFacts},
+        clock::{Clock, Timestamp},
+        config::DatabaseUrl,
+        credential::password::{Cost, Password, PasswordRules},
+        http::{self, Service},
+        user::{Email, Name},
+    },
 };
 use futures_util::FutureExt;
 use tokio::runtime::Runtime;
@@ -102,13 +104,13 @@ impl House {
             password_threads: NonZeroUsize::MIN,
             ..Settings::default()
         };
-        let mut guards = doorward::guard::GuardSet::default();
+        let mut guards = doorward::internals::access::guard::GuardSet::default();
         guards.add(reading);
         guards.add(writing);
         settings.guards = guards.into();
         let opening = Doorward::open_with(settings, MissingKey::Refuse, Clock::new(|| NOW));
         let doorward = runtime.block_on(opening)?;
-        let app = api::service(doorward.clone());
+        let app = http::service(doorward.clone());
         let registered = runtime.block_on(app.clone().call(register(REGISTRATION.into())?))?;
         let body = runtime.block_on(to_bytes(registered.into_body(), usize::MAX))?;
         let body: serde_json::Value = serde_json::from_slice(&body)?;

@@ -4,7 +4,7 @@ use anyhow::bail;
 
 use crate::{
     Settings,
-    oauth_client::{ClientSecret, OAuthClient},
+    credential::oauth_client::{ClientSecret, OAuthClient},
 };
 
 #[derive(clap::Subcommand)]

@@ -6,7 +6,7 @@ use super::{Output, block_on, give};
 use crate::{
     Settings,
     control::{KeyReport, Order, Report},
-    keys::Stage,
+    token::signing_keys::Stage,
 };
 
 #[derive(clap::Subcommand)]

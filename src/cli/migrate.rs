@@ -10,7 +10,7 @@ use crate::{
     clock::Clock,
     config::DatabaseUrl,
     doorward::open_database,
-    migrate::{self, Progress},
+    store::transfer::{self, Progress},
 };
 
 #[derive(clap::Args)]
@@ -36,7 +36,7 @@ impl Migrate {
             let old = open_database(&settings).await?;
             let new = open_database(&new_settings).await?;
             let signs_at = Clock::system().now() + settings.token.publish_before_signing;
-            let moved = migrate::migrate(&old.place, &new.place, signs_at, &mut draw).await;
+            let moved = transfer::migrate(&old.place, &new.place, signs_at, &mut draw).await;
             if io::stderr().is_terminal() {
                 eprintln!();
             }

@@ -28,9 +28,9 @@ use anyhow::bail;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
+    access::guard::{Explanation, Step},
     config::{CONFIG_VARIABLE, KEYS, Settings, Sources},
     control::{self, Order, Report},
-    guard::{Explanation, Step},
     log,
 };
 

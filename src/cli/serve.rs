@@ -15,12 +15,15 @@ use tokio::{
 };
 
 use crate::{
-    Doorward, MissingKey, Settings, api,
+    Doorward, MissingKey, Settings,
     clock::Clock,
     config::{DatabaseUrl, Sources, absolute},
     control::{self, ReadSettings},
+    http::{
+        self,
+        server::{self, Limits},
+    },
     log,
-    server::{self, Limits},
 };
 
 #[derive(clap::Args)]
@@ -81,7 +84,7 @@ impl Serve {
             stop.await;
             doorward.feed().close();
         };
-        let serving = server::serve(listener, api::service(doorward.clone()), limits, stop);
+        let serving = server::serve(listener, http::service(doorward.clone()), limits, stop);
         tokio::select! {
             () = serving => {}
             () = serving_commands => {}

@@ -6,8 +6,8 @@ use chrono::DateTime;
 use super::{block_on, give, print_explanation};
 use crate::{
     Settings,
+    access::refusals::Refusal,
     control::{Order, RefusedAction, RefusedLately, RefusedUser, Report, Who},
-    guard::Refusal,
 };
 
 #[derive(clap::Args)]

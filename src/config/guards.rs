@@ -7,7 +7,7 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use super::{Error, file::SettingsFile};
 use crate::{
-    guard::{
+    access::guard::{
         Declaration, Expectation, Expected, Grant, Guard, GuardSet, MadeUpRequest, MadeUpUser,
         Mode, ProxyStyle, Unusable,
     },

@@ -6,9 +6,9 @@ use ipnet::IpNet;
 
 use super::{DatabaseUrl, IdentityHeaders, LogFormat, PublicUrl, Settings, log_filter};
 use crate::{
-    guard::RESERVED_NAMES,
+    access::guard::RESERVED_NAMES,
+    credential::oauth_client::{OAuthClient, OAuthClients},
     nearest::nearest,
-    oauth_client::{OAuthClient, OAuthClients},
     token::Algorithm,
     user::Name,
 };

@@ -27,10 +27,12 @@ pub use self::{
     keys::{KEYS, Key},
 };
 use crate::{
-    guard::GuardSet,
+    access::guard::GuardSet,
+    credential::{
+        oauth_client::OAuthClients,
+        password::{Cost, PasswordRules},
+    },
     nearest::nearest,
-    oauth_client::OAuthClients,
-    password::{Cost, PasswordRules},
     store::PostgresOptions,
     throttle::ThrottleSettings,
     token::{Algorithm, TokenTerms},

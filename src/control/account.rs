@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Doorward,
-    client::Client,
+    credential::{
+        password::{Busy, Password, PasswordHash},
+        reset_code::ResetCode,
+    },
     fault::Fault,
-    keys,
-    password::{Busy, Password, PasswordHash},
-    reset::ResetCode,
+    network::Network,
     store::{self, OldPassword},
+    token::signing_keys,
     user::{Email, Name, User},
 };
 
@@ -36,7 +38,7 @@ pub(super) enum NotDone {
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error(transparent)]
-    Keys(#[from] keys::Error),
+    Keys(#[from] signing_keys::Error),
 }
 
 /// Adds a user, who is not signed in anywhere.
@@ -90,7 +92,7 @@ async fn hash(
     let password = Password::parse(password.0.clone(), rules)
         .and_then(|password| password.of_user(name, email, rules))
         .map_err(invalid("password"))?;
-    Ok(doorward.hasher().hash(password, Client::at(Ipv4Addr::LOCALHOST.into())).await?)
+    Ok(doorward.hasher().hash(password, Network::at(Ipv4Addr::LOCALHOST.into())).await?)
 }
 
 fn invalid(field: &'static str) -> impl Fn(Fault) -> NotDone {

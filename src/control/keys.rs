@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Order, Report};
 use crate::{
     Doorward,
-    keys::{self, Stage, Standing},
+    token::signing_keys::{self, Stage, Standing},
 };
 
 /// A key and what it is for.
@@ -30,7 +30,10 @@ impl From<Standing> for KeyReport {
 }
 
 /// Carries out an order about keys, and reports them as they are then.
-pub(super) async fn carry_out(doorward: &Doorward, order: &Order) -> Result<Report, keys::Error> {
+pub(super) async fn carry_out(
+    doorward: &Doorward,
+    order: &Order,
+) -> Result<Report, signing_keys::Error> {
     let (keys, now) = (doorward.keys(), doorward.now());
     match order {
         Order::RotateKeys => keys.rotate(now).await?,

@@ -52,7 +52,7 @@ impl State {
 impl Queue {
     /// Room for a burst of 20,000 lines while nobody reads.
     const MOST_BYTES: usize = 4 << 20;
-    /// Kept for warnings and errors.
+    /// StoredKeys for warnings and errors.
     const RESERVE_BYTES: usize = 1 << 20;
     /// What is written at a time: whoever reads slowly makes room in such steps.
     const PIECE_BYTES: usize = 64 << 10;
@@ -81,7 +81,8 @@ impl Queue {
     }
 
     /// How many lines have been dropped so far.
-    pub(super) fn dropped(&self) -> u64 {
+    #[cfg(test)]
+    fn dropped(&self) -> u64 {
         self.state().dropped.total
     }
 

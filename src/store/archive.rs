@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::Error;
 use crate::{
     clock::Timestamp,
-    reset::ResetDigest,
+    credential::reset_code::ResetDigest,
     session::{Session, SessionId, TokenId},
     throttle::KnownNetworks,
     user::{EmailKey, User},

@@ -98,7 +98,7 @@ impl Endings {
     }
 
     /// The first endings that are kept.
-    pub fn from_start(&self) -> Span {
+    pub fn since_start(&self) -> Span {
         let log = self.log();
         let end = log.count().min(log.forgotten - log.forgotten % Span::MOST + Span::MOST);
         Span { start: log.forgotten, end, more: end < log.count() }
@@ -170,8 +170,8 @@ mod tests {
         let all = [at(1), at(2), at(3)];
         endings.add(all);
         let [one, two, three] = all.map(|(id, _)| id);
-        assert_eq!(endings.from_start(), span(0, 3, false));
-        assert_eq!(tokens(&endings, endings.from_start()), [one, two, three]);
+        assert_eq!(endings.since_start(), span(0, 3, false));
+        assert_eq!(tokens(&endings, endings.since_start()), [one, two, three]);
         assert_eq!(endings.since(2), Some(span(2, 3, false)));
         assert_eq!(tokens(&endings, span(2, 3, false)), [three]);
         assert_eq!(endings.since(3), Some(span(3, 3, false)));
@@ -183,15 +183,15 @@ mod tests {
     fn whoever_missed_a_forgotten_ending_is_told_from_the_start() {
         let endings = Endings::new();
         endings.add([at(1), at(2), at(3)]);
-        let all = endings.from_start();
+        let all = endings.since_start();
         endings.forget(Timestamp::from_seconds(3));
         assert_eq!(endings.tokens(all), None);
         assert_eq!(endings.since(1), None);
         assert_eq!(endings.since(2), Some(span(2, 3, false)));
-        assert_eq!(endings.from_start(), span(2, 3, false));
+        assert_eq!(endings.since_start(), span(2, 3, false));
         endings.forget(Timestamp::from_seconds(9));
-        assert_eq!(endings.from_start(), span(3, 3, false));
-        assert_eq!(endings.since(3), Some(endings.from_start()));
+        assert_eq!(endings.since_start(), span(3, 3, false));
+        assert_eq!(endings.since(3), Some(endings.since_start()));
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
         let since = |second| since_second(&endings, second).unwrap().start;
         assert_eq!([since(1), since(2), since(6), since(10)], [0, 1, 1, 3]);
         endings.forget(Timestamp::from_seconds(6));
-        assert_eq!(endings.from_start(), span(1, 4, false));
+        assert_eq!(endings.since_start(), span(1, 4, false));
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
         let all: Vec<_> = (0..5_000).map(at).collect();
         endings.add(all.iter().copied());
         endings.forget(Timestamp::from_seconds(700));
-        let (mut span, mut told) = (endings.from_start(), Vec::new());
+        let (mut span, mut told) = (endings.since_start(), Vec::new());
         loop {
             told.truncate((span.start - 700) as usize);
             told.extend(tokens(&endings, span));

@@ -6,6 +6,7 @@ mod endings;
 mod login_failures;
 mod postgres;
 mod sqlite;
+pub mod transfer;
 
 use async_trait::async_trait;
 
@@ -18,8 +19,7 @@ pub use self::{
 };
 use crate::{
     clock::Timestamp,
-    password::PasswordHash,
-    reset::ResetDigest,
+    credential::{password::PasswordHash, reset_code::ResetDigest},
     session::{Session, SessionId, TokenId},
     user::{Email, EmailKey, Name, PasswordVersion, Role, User, UserId},
 };

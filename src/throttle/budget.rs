@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::client::{Client, Prefix};
+use crate::network::{Network, Prefix};
 
 /// Token buckets, one for each key. A key without a bucket has its full budget.
 pub(super) struct Budgets<K> {
@@ -107,7 +107,7 @@ impl<K: Eq + Hash + Copy> NetworkBudgets<K> {
     }
 
     /// Pays from the budgets of all networks that the client lies in, or from none of them.
-    pub(super) fn pay(&self, key: K, client: Client, now: Instant) -> Result<(), Duration> {
+    pub(super) fn pay(&self, key: K, client: Network, now: Instant) -> Result<(), Duration> {
         let networks = client.networks();
         for (paid, (network, size)) in networks.iter().enumerate() {
             if let Err(wait) = self.0.pay_from((key, *network), *size, now) {
@@ -118,11 +118,11 @@ impl<K: Eq + Hash + Copy> NetworkBudgets<K> {
         Ok(())
     }
 
-    pub(super) fn pay_back(&self, key: K, client: Client) {
+    pub(super) fn pay_back(&self, key: K, client: Network) {
         client.networks().iter().for_each(|(network, _)| self.0.pay_back((key, *network)));
     }
 
-    pub(super) fn clear(&self, key: K, client: Client) {
+    pub(super) fn clear(&self, key: K, client: Network) {
         client.networks().iter().for_each(|(network, _)| self.0.clear((key, *network)));
     }
 }
@@ -131,8 +131,8 @@ impl<K: Eq + Hash + Copy> NetworkBudgets<K> {
 mod tests {
     use super::*;
 
-    fn client(address: &str) -> Client {
-        Client::at(address.parse().unwrap())
+    fn client(address: &str) -> Network {
+        Network::at(address.parse().unwrap())
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::{client::Client, clock::Timestamp};
+use crate::{clock::Timestamp, network::Network};
 
 /// The networks from which a user has signed in lately, each with the time, the latest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KnownNetworks(Vec<(Client, Timestamp)>);
+pub struct KnownNetworks(Vec<(Network, Timestamp)>);
 
 impl KnownNetworks {
     /// Networks kept at most: beyond it the one that was not used for the longest time is dropped.
@@ -16,7 +16,7 @@ impl KnownNetworks {
 
     /// Notes a sign-in; false if there is nothing new to write. Loopback is no network of a user: behind a proxy that
     /// tells no address, everybody comes from there.
-    pub fn note(&mut self, network: Client, now: Timestamp) -> bool {
+    pub fn note(&mut self, network: Network, now: Timestamp) -> bool {
         let noted = self.0.iter().position(|(known, _)| *known == network);
         if network.is_local() || noted.is_some_and(|at| now < self.0[at].1 + Self::COARSENESS) {
             return false;
@@ -30,12 +30,12 @@ impl KnownNetworks {
     }
 
     /// Whether the user has signed in from this network.
-    pub fn contains(&self, network: Client) -> bool {
+    pub fn contains(&self, network: Network) -> bool {
         self.0.iter().any(|(known, _)| *known == network)
     }
 
     /// The networks with the time of the latest sign-in that was noted, the latest first.
-    pub fn iter(&self) -> impl Iterator<Item = (Client, Timestamp)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Network, Timestamp)> {
         self.0.iter().copied()
     }
 
@@ -50,7 +50,7 @@ impl KnownNetworks {
         let network = |word: &str| {
             let (address, millis) = word.split_once('=')?;
             let at = Timestamp::from_millis(millis.parse().ok()?);
-            Some((Client::at(address.parse().ok()?), at))
+            Some((Network::at(address.parse().ok()?), at))
         };
         Self(text.split(' ').filter_map(network).collect())
     }
@@ -62,8 +62,8 @@ mod tests {
 
     const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
-    fn client(address: &str) -> Client {
-        Client::at(address.parse().unwrap())
+    fn client(address: &str) -> Network {
+        Network::at(address.parse().unwrap())
     }
 
     #[test]

@@ -65,7 +65,7 @@ fn a_token_tells_user_and_session_until_it_expires() {
         assert_eq!(claims.token_id, session.token_id);
         let last = Timestamp::from_millis((NOW + DAY).millis() - 1);
         assert!(mint.recognise(token.as_str(), last).is_ok());
-        assert_eq!(mint.recognise(token.as_str(), NOW + DAY), Err(Unrecognised::Expired));
+        assert_eq!(mint.recognise(token.as_str(), NOW + DAY), Err(InvalidToken::Expired));
     }
 }
 
@@ -93,7 +93,7 @@ fn no_year_is_too_late_for_a_token() {
         session.expires_at = now + 30 * DAY;
         let token = mint.issue(&session, now);
         assert!(mint.recognise(token.as_str(), now).is_ok());
-        assert_eq!(mint.recognise(token.as_str(), now + DAY), Err(Unrecognised::Expired));
+        assert_eq!(mint.recognise(token.as_str(), now + DAY), Err(InvalidToken::Expired));
     }
 }
 
@@ -260,7 +260,7 @@ fn a_token_is_recognised_for_as_long_as_its_key_is_in_the_set() {
     mint.replace_keys(KeySet::new(new, []));
     assert!(changes.has_changed().unwrap());
     assert_eq!(mint.removals(), 1);
-    assert_eq!(mint.recognise(token.as_str(), NOW), Err(Unrecognised::NotOurs));
+    assert_eq!(mint.recognise(token.as_str(), NOW), Err(InvalidToken::NotOurs));
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn our_code_is_no_signature() {
         for signature in ["", "AAAA", of_another] {
             let forged = format!("{signed}.{signature}");
             assert!(mint.read(&forged, NOW).is_ok(), "the code is good");
-            assert_eq!(mint.recognise(&forged, NOW), Err(Unrecognised::NotOurs));
+            assert_eq!(mint.recognise(&forged, NOW), Err(InvalidToken::NotOurs));
         }
     }
 }

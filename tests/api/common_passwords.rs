@@ -1,6 +1,6 @@
 //! `password.refuse_common`, wherever a new password is set.
 
-use doorward::control::{Order, Report, Secret, Who};
+use doorward::internals::control::{Order, Report, Secret, Who};
 use serde_json::json;
 
 use crate::support::{House, malformed};

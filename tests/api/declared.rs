@@ -5,7 +5,7 @@ use axum::{
     extract::ConnectInfo,
     http::{Method, Request, StatusCode, header},
 };
-use doorward::{Settings, config::IdentityHeaders};
+use doorward::{Settings, internals::config::IdentityHeaders};
 
 use crate::support::{Answer, House, NOW, UNAUTHORIZED};
 
@@ -23,8 +23,8 @@ fn settings(file: &str) -> Settings {
 }
 
 async fn give_role(house: &House, id: &str, role: &str) {
-    let role = doorward::user::Role::parse(role).unwrap();
-    let now = doorward::clock::Timestamp::from_seconds(1_800_000_001);
+    let role = doorward::internals::user::Role::parse(role).unwrap();
+    let now = doorward::internals::clock::Timestamp::from_seconds(1_800_000_001);
     assert!(house.doorward.store().grant_role(id.parse().unwrap(), &role, now).await.unwrap());
 }
 

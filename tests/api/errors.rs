@@ -4,8 +4,7 @@ use axum::{
     body::Body,
     http::{Method, Request, StatusCode, header},
 };
-
-use doorward::config::DatabaseUrl;
+use doorward::internals::config::DatabaseUrl;
 use serde_json::Value;
 
 use crate::support::{House, NOT_FOUND};

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use doorward::{
     Settings,
-    control::{KeyReport, Order, Report},
-    keys::Stage,
-    token::{Algorithm, SigningKey},
+    internals::{
+        control::{KeyReport, Order, Report},
+        token::{Algorithm, SigningKey, signing_keys::Stage},
+    },
 };
-
 use serde_json::Value;
 use tempfile::TempDir;
 

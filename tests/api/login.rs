@@ -1,5 +1,5 @@
 use axum::http::{HeaderMap, StatusCode};
-use doorward::password::Cost;
+use doorward::internals::credential::password::Cost;
 use serde_json::json;
 
 use crate::support::{Answer, House, NOT_FOUND, malformed};

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use axum::http::{StatusCode, header};
-use doorward::password::Cost;
+use doorward::internals::credential::password::Cost;
 use serde_json::{Value, json};
 
 use crate::support::{House, REFUSED, malformed};

@@ -7,9 +7,9 @@ use axum::{
     http::{Request, header},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
-use doorward::{
+use doorward::internals::{
     control::{Order, Report, Who},
-    oauth_client::{ClientSecret, OAuthClient},
+    credential::oauth_client::{ClientSecret, OAuthClient},
 };
 use serde_json::json;
 

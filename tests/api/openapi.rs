@@ -102,7 +102,7 @@ async fn every_route_is_documented() {
     let house = House::open().await;
     let operations = operations(&house).await;
     // As the table of routes has them.
-    let table = include_str!("../../src/api/mod.rs");
+    let table = include_str!("../../src/http/mod.rs");
     let routes = table.split(".route(\"").skip(1).map(|rest| rest.split('"').next().unwrap());
     for route in routes {
         assert!(operations.iter().any(|(path, ..)| path == route), "{route}");

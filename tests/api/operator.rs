@@ -1,7 +1,7 @@
 //! What the operator's orders do to users, as their callers see it.
 
 use axum::http::StatusCode;
-use doorward::control::{Order, Report, Secret, UserReport, Who};
+use doorward::internals::control::{Order, Report, Secret, UserReport, Who};
 
 use crate::support::{House, NOT_FOUND};
 

@@ -1,7 +1,7 @@
 //! What an operator learns of logins and guards that were refused to a user.
 
 use axum::http::StatusCode;
-use doorward::control::{Order, RefusedAction, RefusedUser, Report, Who};
+use doorward::internals::control::{Order, RefusedAction, RefusedUser, Report, Who};
 use serde_json::json;
 
 use crate::support::{House, NOW};

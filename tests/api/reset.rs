@@ -4,7 +4,7 @@ use axum::{
     extract::ConnectInfo,
     http::{Request, StatusCode, header},
 };
-use doorward::control::{Order, Report, Who};
+use doorward::internals::control::{Order, Report, Who};
 use serde_json::json;
 
 use crate::support::{Answer, House, REFUSED, malformed};

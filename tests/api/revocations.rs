@@ -10,8 +10,10 @@ use axum::{
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use doorward::{
     Settings,
-    client::{Client, Requester},
-    control::{Order, Report},
+    internals::{
+        control::{Order, Report},
+        network::{Network, Requester},
+    },
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -357,7 +359,7 @@ async fn a_network_that_does_not_take_its_answers_gets_no_more_of_them() {
 async fn those_who_are_told_the_same_share_one_answer_in_memory() {
     let house = House::open().await;
     let news = async || {
-        let requester = Requester { network: Client::LOOPBACK, is_local_development: true };
+        let requester = Requester { network: Network::LOOPBACK, is_local_development: true };
         house.doorward.feed().news(None, requester).await.unwrap()
     };
     let (one, other) = (news().await, news().await);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use axum::http::{Method, StatusCode, header};
-use doorward::{
+use doorward::internals::{
     control::{Order, Report, Secret, Who},
     store::MAX_SESSIONS,
 };

@@ -17,11 +17,13 @@ use axum::{
 };
 use doorward::{
     Doorward, MissingKey, Settings,
-    api::{self, Service},
-    clock::{Clock, Timestamp},
-    config::{DatabaseUrl, Sources},
-    control::{Order, Report, carry_out},
-    password::Cost,
+    internals::{
+        clock::{Clock, Timestamp},
+        config::{DatabaseUrl, Sources},
+        control::{Order, Report, carry_out},
+        credential::password::Cost,
+        http::{self, Service},
+    },
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -100,7 +102,7 @@ impl House {
         let hand = Arc::clone(&seconds);
         let clock = Clock::new(move || Timestamp::from_seconds(hand.load(Ordering::Relaxed)));
         let doorward = Doorward::open_with(settings, MissingKey::Refuse, clock).await.unwrap();
-        Self { app: api::service(doorward.clone()), doorward, seconds, folder }
+        Self { app: http::service(doorward.clone()), doorward, seconds, folder }
     }
 
     /// Settings from the text of a file, or the one line that says what is wrong with it.

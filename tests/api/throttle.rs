@@ -6,8 +6,10 @@ use axum::{
 };
 use doorward::{
     Settings,
-    control::{Order, Secret, Who},
-    password::Cost,
+    internals::{
+        control::{Order, Secret, Who},
+        credential::password::Cost,
+    },
 };
 use serde_json::{Value, json};
 

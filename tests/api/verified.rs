@@ -1,7 +1,7 @@
 //! Verified e-mail addresses: who says so, what a condition makes of it, and what the guarded side is told.
 
 use axum::http::StatusCode;
-use doorward::control::{Order, Report, Who};
+use doorward::internals::control::{Order, Report, Who};
 use serde_json::{Value, json};
 
 use crate::support::{House, REFUSED};

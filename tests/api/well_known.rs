@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use doorward::{Settings, control::Order};
+use doorward::{Settings, internals::control::Order};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, House};

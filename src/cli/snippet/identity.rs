@@ -1,7 +1,7 @@
 //! The identity headers in the files of `deploy/`: those that Doorward sends are copied to the app, and the client's are
 //! always removed, whatever their set.
 
-use crate::{api::identity_names as names, config::IdentityHeaders};
+use crate::{config::IdentityHeaders, http::identity_names as names};
 
 /// Has the headers of these sets copied beside those that are always sent, which the files of `deploy/` name.
 pub(super) fn fill_in(contents: &str, sets: &[IdentityHeaders]) -> String {

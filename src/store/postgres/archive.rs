@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    reset::ResetDigest,
+    credential::reset_code::ResetDigest,
     session::{Session, SessionId, TokenId},
     store::{
         Error,

@@ -1,4 +1,4 @@
-//! The keys, on a shelf that all instances share.
+//! The keys, in a store that all instances share.
 
 use std::time::Duration;
 
@@ -11,18 +11,20 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    keys::{self, Kept, KeyShelf},
     store::Error,
-    token::{KeyId, SigningKey},
+    token::{
+        KeyId, SigningKey,
+        signing_keys::{self, KeyStore, StoredKeys},
+    },
 };
 
 const SIGNING: &str = "signing";
 const NEXT: &str = "next";
 
 #[async_trait]
-impl KeyShelf for PostgresStore {
-    async fn kept(&self) -> Result<Kept, keys::Error> {
-        let mut kept = Kept::default();
+impl KeyStore for PostgresStore {
+    async fn kept(&self) -> Result<StoredKeys, signing_keys::Error> {
+        let mut kept = StoredKeys::default();
         for row in &self.engine.read(sql::KEYS, []).await? {
             let (place, kid): (String, String) = (column(row, 0)?, column(row, 1)?);
             let pem: String = column(row, 2)?;
@@ -41,17 +43,25 @@ impl KeyShelf for PostgresStore {
         Ok(kept)
     }
 
-    async fn keep_first(&self, key: &SigningKey) -> Result<(), keys::Error> {
+    async fn keep_first(&self, key: &SigningKey) -> Result<(), signing_keys::Error> {
         self.keep(SIGNING, key, None).await?;
         tracing::info!("made a signing key, kept in the database");
         Ok(())
     }
 
-    async fn keep_next(&self, key: &SigningKey, signs_at: Timestamp) -> Result<(), keys::Error> {
+    async fn keep_next(
+        &self,
+        key: &SigningKey,
+        signs_at: Timestamp,
+    ) -> Result<(), signing_keys::Error> {
         Ok(self.keep(NEXT, key, Some(signs_at)).await?)
     }
 
-    async fn keep_retired(&self, key: &SigningKey, until: Timestamp) -> Result<(), keys::Error> {
+    async fn keep_retired(
+        &self,
+        key: &SigningKey,
+        until: Timestamp,
+    ) -> Result<(), signing_keys::Error> {
         Ok(self.keep(&retired(key.id()), key, Some(until)).await?)
     }
 
@@ -60,7 +70,7 @@ impl KeyShelf for PostgresStore {
         next: &KeyId,
         signing: &SigningKey,
         until: Option<Timestamp>,
-    ) -> Result<(), keys::Error> {
+    ) -> Result<(), signing_keys::Error> {
         let (next, old) = (next.to_string(), signing.id().to_string());
         let place = retired(signing.id());
         let decide = move |_, _: Option<&_>| {
@@ -79,7 +89,11 @@ impl KeyShelf for PostgresStore {
         Ok(self.engine.write(About::Keys, decide).await?)
     }
 
-    async fn retire(&self, signing: &SigningKey, until: Timestamp) -> Result<(), keys::Error> {
+    async fn retire(
+        &self,
+        signing: &SigningKey,
+        until: Timestamp,
+    ) -> Result<(), signing_keys::Error> {
         let id = signing.id().to_string();
         let decide = move |_, _: Option<&_>| {
             let place = format!("retired {id}");
@@ -89,7 +103,7 @@ impl KeyShelf for PostgresStore {
         Ok(self.engine.write(About::Keys, decide).await?)
     }
 
-    async fn discard(&self, id: &KeyId) -> Result<(), keys::Error> {
+    async fn discard(&self, id: &KeyId) -> Result<(), signing_keys::Error> {
         let id = id.to_string();
         let decide =
             move |_, _: Option<&_>| Plan::new(()).then(sql::DISCARD_KEY, [id.clone().into()]);

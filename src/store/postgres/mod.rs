@@ -34,10 +34,9 @@ use self::{
 pub use self::{engine::PostgresOptions, url::PostgresUrl};
 use super::{Changes, Endings, Error, MAX_SESSIONS, NotReady, OldPassword, ReusedToken, Store};
 use crate::{
-    client::Client,
     clock::Timestamp,
-    password::PasswordHash,
-    reset::ResetDigest,
+    credential::{password::PasswordHash, reset_code::ResetDigest},
+    network::Network,
     session::{Origin, Session, SessionId, TokenId},
     throttle::KnownNetworks,
     user::{Email, EmailKey, Name, PasswordVersion, Role, Roles, User, UserId},
@@ -495,7 +494,7 @@ fn note_network<T: Send + 'static>(
     session: &Session,
 ) -> Plan<T> {
     let mut known = known.clone();
-    if known.note(Client::at(session.origin.address), session.created_at) {
+    if known.note(Network::at(session.origin.address), session.created_at) {
         plan.then(sql::SET_KNOWN_NETWORKS, [session.user_id.into(), known.to_text().into()])
     } else {
         plan

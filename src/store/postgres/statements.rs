@@ -155,7 +155,7 @@ statements! {
     ACCOUNT_SECRET = "SELECT secret FROM account_secrets WHERE id = 1";
     KEEP_ACCOUNT_SECRET =
         "INSERT INTO account_secrets (id, secret) VALUES (1, $1) ON CONFLICT (id) DO NOTHING";
-    /// Kept for a while, so that other instances hear of it.
+    /// StoredKeys for a while, so that other instances hear of it.
     CLEAR_FAILURES =
         "UPDATE login_failures SET recovered_at = $2, changed_at = CURRENT_TIMESTAMP WHERE account = $1";
     ADD_FAILURES =

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    reset::ResetDigest,
+    credential::reset_code::ResetDigest,
     session::{Session, SessionId, TokenId},
     store::{
         Error,

@@ -17,7 +17,7 @@ use super::{
     Error, endings, migrations,
     trouble::{Trouble, describe},
 };
-use crate::{clock::Timestamp, data::Reserve, private_file, session::TokenId};
+use crate::{clock::Timestamp, data_folder::Reserve, private_file, session::TokenId};
 
 pub(super) const READERS: usize = 2;
 /// Pages that a connection keeps at most.

@@ -18,7 +18,7 @@ use super::{
     trouble::Trouble,
     writer::{Write, Writer},
 };
-use crate::{data::Reserve, store::NotReady, user::UserId};
+use crate::{data_folder::Reserve, store::NotReady, user::UserId};
 
 /// Reads or writes waiting at most; beyond it the database is too slow for what is asked of it.
 const QUEUE: usize = 1024;

@@ -7,8 +7,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{SqliteStore, limit_of, timestamp};
 use crate::{
-    client::Client,
     clock::Timestamp,
+    network::Network,
     session::Session,
     store::{Error, LoginFailureStore, MAX_ACCOUNTS},
     throttle::{AccountChange, AccountKey, AccountSecret, KnownNetworks, StoredFailures},
@@ -118,7 +118,7 @@ pub(super) fn note_network(db: &Connection, session: &Session) -> rusqlite::Resu
         .query_row([session.user_id.to_string()], |row| row.get(0))
         .optional()?;
     let mut known = KnownNetworks::from_store(&stored.unwrap_or_default());
-    if known.note(Client::at(session.origin.address), session.created_at) {
+    if known.note(Network::at(session.origin.address), session.created_at) {
         set_known_networks(db, session.user_id, &known)?;
     }
     Ok(())

@@ -26,9 +26,8 @@ use self::{
 use super::{Changes, Endings, Error, MAX_SESSIONS, NotReady, OldPassword, ReusedToken, Store};
 use crate::{
     clock::Timestamp,
-    data::Reserve,
-    password::PasswordHash,
-    reset::ResetDigest,
+    credential::{password::PasswordHash, reset_code::ResetDigest},
+    data_folder::Reserve,
     session::{Origin, Session, SessionId, TokenId},
     user::{Email, EmailKey, Name, PasswordVersion, Role, Roles, User, UserId},
 };
@@ -39,20 +38,13 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the database file, creating and migrating it as needed.
+    /// Opens the database file, creating and migrating it as needed. With a reserve, the database can be opened and sessions can end
+    /// on a full disk.
     ///
     /// # Errors
     /// If it cannot be opened, or was written by a newer version.
-    pub fn open(file: &Path) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::start(file, None)? })
-    }
-
-    /// As [`Self::open`], with space in reserve: on a full disk the database can be opened and sessions can end.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn open_with_reserve(file: &Path, reserve: Arc<Reserve>) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::start(file, Some(reserve))? })
+    pub fn open(file: &Path, reserve: Option<Arc<Reserve>>) -> Result<Self, Error> {
+        Ok(Self { engine: Engine::start(file, reserve)? })
     }
 }
 

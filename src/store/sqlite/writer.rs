@@ -16,7 +16,7 @@ use super::{
     health::{Ailment, Health},
     trouble::{Trouble, describe},
 };
-use crate::{data::Reserve, user::UserId};
+use crate::{data_folder::Reserve, user::UserId};
 
 /// Writes committed together at most: one flush to disk for all of them.
 const GROUP: usize = 64;

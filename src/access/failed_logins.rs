@@ -1,0 +1,180 @@
+//! Logins that failed lately and the reason of each, for the log and for `doorward why --user`. StoredKeys in memory, bounded,
+//! without addresses.
+
+use std::{
+    cmp::Reverse,
+    collections::VecDeque,
+    fmt,
+    hash::{BuildHasher, RandomState},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use crate::{
+    clock::Timestamp,
+    network::Network,
+    throttle::{Budget, Throttled},
+    user::{EmailKey, UserId},
+};
+
+/// Why somebody could not log in. The answer does not tell: it is the same for all but those that are throttled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoginRefusal {
+    /// No user has this address.
+    UnknownAddress,
+    /// The user is disabled.
+    Disabled,
+    /// The user has no password.
+    NoPassword,
+    /// The password is not the user's.
+    WrongPassword,
+    /// There were too many failed logins on the account.
+    AccountThrottled,
+    /// There were too many failures from the network.
+    NetworkThrottled,
+    /// The user was deleted, disabled or changed while they logged in.
+    Gone,
+}
+
+impl fmt::Display for LoginRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UnknownAddress => "unknown address",
+            Self::Disabled => "disabled",
+            Self::NoPassword => "no password",
+            Self::WrongPassword => "wrong password",
+            Self::AccountThrottled => "throttled: too many failed logins on the account",
+            Self::NetworkThrottled => "throttled: too many failures from the network",
+            Self::Gone => "changed or deleted meanwhile",
+        })
+    }
+}
+
+impl From<Throttled> for LoginRefusal {
+    fn from(throttled: Throttled) -> Self {
+        match throttled.budget {
+            Budget::Network => Self::NetworkThrottled,
+            _ => Self::AccountThrottled,
+        }
+    }
+}
+
+/// A login that failed.
+#[derive(Clone, Copy, Debug)]
+pub struct FailedLogin {
+    /// When.
+    pub time: Timestamp,
+    /// Why.
+    pub reason: LoginRefusal,
+    /// Where it came from.
+    pub client: Network,
+    /// Whose account it was, if that was found out.
+    user: Option<UserId>,
+    /// A keyed hash of the address, so that whoever types the address again finds it.
+    address: u64,
+    /// In the order in which they failed: the time of several may be the same.
+    number: u64,
+}
+
+/// The latest failed logins. Those on accounts that were found are kept apart, so that a flood of made-up addresses does
+/// not wash them away.
+#[derive(Default)]
+pub struct FailedLogins {
+    of_users: Mutex<VecDeque<FailedLogin>>,
+    of_others: Mutex<VecDeque<FailedLogin>>,
+    keyed: RandomState,
+    count: AtomicU64,
+}
+
+impl FailedLogins {
+    const KEPT_OF_EACH: usize = 5000;
+    /// More than anybody reads.
+    const TOLD: usize = 50;
+
+    /// Keeps a failed login and logs it.
+    pub fn note(
+        &self,
+        reason: LoginRefusal,
+        user: Option<UserId>,
+        email: &EmailKey,
+        client: Network,
+        time: Timestamp,
+    ) {
+        tracing::info!(%client, %reason, user = user.map(tracing::field::display), "failed login");
+        let address = self.keyed.hash_one(email.as_str());
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let failed = FailedLogin { time, reason, client, user, address, number };
+        let kept = if user.is_some() { &self.of_users } else { &self.of_others };
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == Self::KEPT_OF_EACH {
+            kept.pop_front();
+        }
+        kept.push_back(failed);
+    }
+
+    /// The latest with this address or of this user, the newest first.
+    pub fn lately(&self, email: &EmailKey, user: Option<UserId>) -> Vec<FailedLogin> {
+        let address = self.keyed.hash_one(email.as_str());
+        let is_theirs = |failed: &&FailedLogin| {
+            failed.address == address || user.is_some() && failed.user == user
+        };
+        let mut found: Vec<_> = [&self.of_users, &self.of_others]
+            .into_iter()
+            .flat_map(|kept| {
+                let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.iter().rev().filter(is_theirs).take(Self::TOLD).copied().collect::<Vec<_>>()
+            })
+            .collect();
+        found.sort_by_key(|failed| Reverse(failed.number));
+        found.truncate(Self::TOLD);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::guard::hypothetical::NOW;
+
+    fn at(seconds: u64) -> Timestamp {
+        NOW + std::time::Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn failed_logins_are_found_by_address_and_by_user_newest_first() {
+        let (logins, ada) = (FailedLogins::default(), UserId::random());
+        let client = Network::at([192, 0, 2, 1].into());
+        let (old, new) = (EmailKey::of("Ada@example.com"), EmailKey::of("new@example.com"));
+        logins.note(LoginRefusal::WrongPassword, Some(ada), &old, client, at(1));
+        logins.note(LoginRefusal::AccountThrottled, None, &old, client, at(2));
+        logins.note(LoginRefusal::Disabled, Some(ada), &new, client, at(3));
+        logins.note(LoginRefusal::UnknownAddress, None, &EmailKey::of("x@y.z"), client, at(4));
+        let reasons = |email, user| {
+            let lately = logins.lately(&EmailKey::of(email), user);
+            lately.iter().map(|failed| failed.reason).collect::<Vec<_>>()
+        };
+        let (wrong, throttled, disabled) =
+            (LoginRefusal::WrongPassword, LoginRefusal::AccountThrottled, LoginRefusal::Disabled);
+        assert_eq!(reasons("ada@EXAMPLE.com", None), [throttled, wrong]);
+        assert_eq!(reasons("new@example.com", Some(ada)), [disabled, wrong]);
+        assert_eq!(reasons("x@y.z", None), [LoginRefusal::UnknownAddress]);
+        assert_eq!(reasons("nobody@example.com", None), []);
+    }
+
+    #[test]
+    fn a_flood_of_made_up_addresses_leaves_the_failures_of_users() {
+        let (logins, ada) = (FailedLogins::default(), UserId::random());
+        let client = Network::at([192, 0, 2, 1].into());
+        let email = EmailKey::of("ada@example.com");
+        logins.note(LoginRefusal::WrongPassword, Some(ada), &email, client, at(0));
+        for number in 0..=FailedLogins::KEPT_OF_EACH {
+            let made_up = EmailKey::of(&format!("{number}@example.com"));
+            logins.note(LoginRefusal::UnknownAddress, None, &made_up, client, at(1));
+        }
+        assert_eq!(logins.lately(&email, None).len(), 1);
+        assert_eq!(logins.lately(&EmailKey::of("0@example.com"), None).len(), 0, "forgotten");
+        assert_eq!(logins.of_others.lock().unwrap().len(), FailedLogins::KEPT_OF_EACH);
+    }
+}

@@ -1,0 +1,253 @@
+//! A decision taken apart: every part of a condition with its value, and the part that decided.
+
+use std::fmt::Write;
+
+use cel::{
+    Value,
+    common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    evaluate::Case,
+    prepare::{Kind, Loop, Part, Prepared},
+};
+
+/// A condition with its values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// Each part, the whole first.
+    pub steps: Vec<Step>,
+    /// The first part that made the whole untrue.
+    pub culprit: Step,
+}
+
+/// One part of a condition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// How deep it lies in the whole.
+    pub depth: usize,
+    /// The part.
+    pub text: String,
+    /// What it came to, or why it came to nothing.
+    pub value: String,
+}
+
+/// A condition has more parts than anybody reads long before this.
+const MAX_STEPS: usize = 64;
+const MAX_CHARACTERS: usize = 200;
+
+pub(super) fn explain(case: &Case<'_>) -> Explanation {
+    let mut steps = Vec::new();
+    let whole = &case.prepared.expression;
+    describe(whole, 0, case, &mut steps);
+    Explanation { steps, culprit: step(culprit(whole, case), 0, case) }
+}
+
+fn describe(expression: &IdedExpr, depth: usize, case: &Case<'_>, steps: &mut Vec<Step>) {
+    let says_nothing = match &expression.expr {
+        Expr::Literal(_) => true,
+        Expr::Ident(name) => !matches!(case.prepared.part(name), Some(Part::Loop(_))),
+        _ => false,
+    };
+    if says_nothing || steps.len() == MAX_STEPS {
+        return;
+    }
+    steps.push(step(expression, depth, case));
+    for part in case.prepared.parts_of(expression) {
+        describe(part, depth + 1, case, steps);
+    }
+}
+
+fn step(expression: &IdedExpr, depth: usize, case: &Case<'_>) -> Step {
+    let value = match case.resolve(expression) {
+        Ok(value) => show(&value),
+        Err(error) => format!("error: {error}"),
+    };
+    Step { depth, text: shorten(Writer(case.prepared).write(expression)), value: shorten(value) }
+}
+
+/// The smallest part that explains why the whole is not true.
+fn culprit<'e>(expression: &'e IdedExpr, case: &Case<'_>) -> &'e IdedExpr {
+    let is_true = |part: &IdedExpr| matches!(case.truth(part), Ok(Some(true)));
+    let Expr::Call(call) = &expression.expr else { return expression };
+    match (call.func_name.as_str(), call.args.as_slice()) {
+        (operators::LOGICAL_AND, sides) => match sides.iter().find(|side| !is_true(side)) {
+            Some(untrue) => culprit(untrue, case),
+            None => expression,
+        },
+        (operators::CONDITIONAL, [condition, then, otherwise]) => {
+            culprit(if is_true(condition) { then } else { otherwise }, case)
+        }
+        _ => expression,
+    }
+}
+
+fn shorten(text: String) -> String {
+    match text.char_indices().nth(MAX_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+fn show(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text:?}"),
+        Value::Bool(truth) => truth.to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::UInt(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Null => "null".into(),
+        Value::Timestamp(time) => time.to_rfc3339(),
+        Value::Duration(duration) => format!("{}s", duration.num_seconds()),
+        Value::List(elements) => {
+            let elements: Vec<_> = elements.iter().map(show).collect();
+            format!("[{}]", elements.join(", "))
+        }
+        other => other.type_of().to_string(),
+    }
+}
+
+/// Writes an expression as CEL again.
+struct Writer<'p>(&'p Prepared);
+
+impl Writer<'_> {
+    fn write(&self, expression: &IdedExpr) -> String {
+        match &expression.expr {
+            Expr::Ident(name) => match self.0.part(name) {
+                Some(Part::Pattern(pattern)) => format!("{:?}", pattern.text()),
+                Some(Part::List(_, elements)) => format!("[{}]", self.write_all(elements)),
+                Some(Part::Loop(a_loop)) => self.write_loop(a_loop),
+                None => name.clone(),
+            },
+            Expr::Literal(literal) => write_literal(literal),
+            Expr::Select(select) if select.test => {
+                format!("has({}.{})", self.write(&select.operand), select.field)
+            }
+            Expr::Select(select) => format!("{}.{}", self.write(&select.operand), select.field),
+            Expr::List(list) => format!("[{}]", self.write_all(&list.elements)),
+            Expr::Call(call) => self.write_call(call),
+            Expr::Comprehension(_) | Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => {
+                "{…}".into()
+            }
+        }
+    }
+
+    fn write_all(&self, expressions: &[IdedExpr]) -> String {
+        let written: Vec<_> = expressions.iter().map(|expression| self.write(expression)).collect();
+        written.join(", ")
+    }
+
+    fn write_call(&self, call: &CallExpr) -> String {
+        let name = call.func_name.as_str();
+        let nested = |expression| self.nested(expression);
+        match (name, call.args.as_slice()) {
+            (operators::CONDITIONAL, [condition, then, otherwise]) => {
+                format!("{} ? {} : {}", nested(condition), nested(then), nested(otherwise))
+            }
+            (operators::LOGICAL_NOT, [operand]) => format!("!{}", nested(operand)),
+            (operators::NEGATE, [operand]) => format!("-{}", nested(operand)),
+            (operators::INDEX, [operand, index]) => {
+                format!("{}[{}]", nested(operand), self.write(index))
+            }
+            (operators::IN, [element, list]) => format!("{} in {}", nested(element), nested(list)),
+            (_, sides) if name.starts_with('_') && name.ends_with('_') => {
+                let sides: Vec<_> = sides.iter().map(nested).collect();
+                sides.join(&format!(" {} ", name.trim_matches('_')))
+            }
+            (_, arguments) => {
+                let mut written = String::new();
+                if let Some(target) = &call.target {
+                    let _ = write!(written, "{}.", nested(target));
+                }
+                let _ = write!(written, "{name}({})", self.write_all(arguments));
+                written
+            }
+        }
+    }
+
+    /// In parentheses if it is made of sides: they cannot do harm.
+    fn nested(&self, expression: &IdedExpr) -> String {
+        let has_sides = matches!(&expression.expr, Expr::Call(call)
+            if call.func_name.starts_with('_') && call.func_name != operators::INDEX
+                || call.func_name == operators::IN);
+        let written = self.write(expression);
+        if has_sides { format!("({written})") } else { written }
+    }
+
+    fn write_loop(&self, a_loop: &Loop) -> String {
+        let name = match a_loop.kind {
+            Kind::All => "all",
+            Kind::Exists => "exists",
+            Kind::ExistsOne => "exists_one",
+            Kind::Filter => "filter",
+            Kind::Map => "map",
+            Kind::Bind => return format!("{}.sortBy(…)", self.nested(&a_loop.range)),
+        };
+        format!("{}.{name}({}, …)", self.nested(&a_loop.range), a_loop.variable)
+    }
+}
+
+fn write_literal(literal: &LiteralValue) -> String {
+    match literal {
+        LiteralValue::Boolean(truth) => truth.inner().to_string(),
+        LiteralValue::Double(number) => number.inner().to_string(),
+        LiteralValue::Int(number) => number.inner().to_string(),
+        LiteralValue::UInt(number) => format!("{}u", number.inner()),
+        LiteralValue::String(text) => format!("{:?}", text.inner()),
+        LiteralValue::Null => "null".into(),
+        LiteralValue::Bytes(_) => "b\"…\"".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Condition;
+    use crate::access::guard::hypothetical;
+
+    fn explain(text: &str) -> (Vec<String>, String) {
+        let condition = Condition::parse(text).unwrap();
+        let explanation =
+            condition.explain(&hypothetical::caller_facts(), &hypothetical::request());
+        let line = |step: &super::Step| {
+            format!("{}{} = {}", "  ".repeat(step.depth), step.text, step.value)
+        };
+        (explanation.steps.iter().map(line).collect(), line(&explanation.culprit))
+    }
+
+    #[test]
+    fn every_part_is_shown_with_its_value_and_the_first_untrue_one_is_named() {
+        let (steps, culprit) =
+            explain(r#"!user.disabled && "boss" in user.roles && user.roles[9] == """#);
+        assert_eq!(
+            steps,
+            [
+                r#"(!user.disabled && ("boss" in user.roles)) && (user.roles[9] == "") = false"#,
+                r#"  !user.disabled && ("boss" in user.roles) = false"#,
+                "    !user.disabled = true",
+                "      user.disabled = false",
+                r#"    "boss" in user.roles = false"#,
+                r#"      user.roles = ["admin", "staff"]"#,
+                r#"  user.roles[9] == "" = error: Index out of bounds: Int(9)"#,
+                "    user.roles[9] = error: Index out of bounds: Int(9)",
+                r#"      user.roles = ["admin", "staff"]"#,
+            ]
+        );
+        assert_eq!(culprit, r#""boss" in user.roles = false"#);
+    }
+
+    #[test]
+    fn conditions_are_written_as_they_were() {
+        for text in [
+            r#"user.name.lower() == "miles davis""#,
+            r#"user.roles.exists(r, …)"#,
+            r#"(user.disabled ? user.name : user.email) == "x""#,
+            r#"request.method in ["GET", "HEAD"]"#,
+            r#"has(user.email)"#,
+            r#"request.path.substring(1, 3) != "ab""#,
+        ] {
+            let source = text.replace('…', "r == \"x\"");
+            assert_eq!(explain(&source).0[0].split(" = ").next(), Some(text));
+        }
+    }
+}

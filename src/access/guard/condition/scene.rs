@@ -1,0 +1,325 @@
+//! What a condition can see: the variables and their fields, and how they come to have values.
+
+use std::{borrow::Cow, collections::HashMap, net::IpAddr, sync::OnceLock};
+
+use cel::common::{
+    types::{CelBool, CelList, CelMap, CelMapKey, CelNull, CelString, CelTimestamp},
+    value::{CowVal, Val},
+};
+use chrono::DateTime;
+use percent_encoding::percent_decode_str;
+
+use super::cost::Size;
+use crate::{
+    access::caller::Caller,
+    clock::Timestamp,
+    session::Session,
+    user::{Email, Name, User},
+};
+
+/// The fields of each variable.
+pub(super) const VARIABLES: [(&str, &[&str]); 3] =
+    [("user", &USER), ("session", &SESSION), (REQUEST, &REQUEST_FIELDS)];
+
+const USER: [&str; 10] = [
+    "id",
+    "name",
+    "email",
+    "emailVerified",
+    "domain",
+    "roles",
+    "disabled",
+    "createdAt",
+    "updatedAt",
+    "lastLoginAt",
+];
+const SESSION: [&str; 2] = ["createdAt", "address"];
+pub(super) const REQUEST: &str = "request";
+pub(super) const REQUEST_FIELDS: [&str; 6] =
+    ["method", "host", "path", "scheme", "address", "time"];
+
+/// A user with more has no `roles` in conditions.
+pub const MAX_ROLES: usize = 64;
+const MAX_ROLE_BYTES: usize = 64;
+/// A longer path, or one of more segments, is no `path` in conditions.
+pub(super) const MAX_PATH_BYTES: usize = 1024;
+pub(super) const MAX_SEGMENTS: usize = 32;
+/// A name in the DNS has no more.
+const MAX_HOST_BYTES: usize = 255;
+/// Of a method or a scheme.
+const MAX_WORD_BYTES: usize = 32;
+/// An IPv6 address in full, with its IPv4 address in decimals.
+const MAX_ADDRESS_BYTES: usize = 45;
+
+/// The largest that a field of a variable can be; that of the whole variable without one.
+pub(super) fn size_of(variable: &str, field: Option<&str>) -> Size {
+    let text = Size::text;
+    let size = |field: &str| match (variable, field) {
+        ("user", "id") => text(36),
+        ("user", "name") => text(Name::MAX_BYTES),
+        ("user", "email" | "domain") => text(Email::MAX_BYTES),
+        ("user", "roles") => Size::list(MAX_ROLES as u64, text(MAX_ROLE_BYTES)),
+        (REQUEST, "path") => Size { slashes: Some(MAX_SEGMENTS as u64), ..text(MAX_PATH_BYTES) },
+        (REQUEST, "host") => text(MAX_HOST_BYTES),
+        (REQUEST, "method" | "scheme") => text(MAX_WORD_BYTES),
+        (_, "address") => text(MAX_ADDRESS_BYTES),
+        _ => Size::default(),
+    };
+    match field {
+        Some(field) => size(field),
+        None => {
+            let fields = VARIABLES.iter().find(|(known, _)| *known == variable);
+            let fields = fields.map_or(&[][..], |(_, fields)| fields);
+            Size::variable(fields.iter().map(|field| size(field)))
+        }
+    }
+}
+
+/// What conditions see of a caller, made once for as long as nothing about them changes.
+pub struct CallerFacts {
+    user: Variable,
+    session: Variable,
+}
+
+type Field = (&'static str, Box<dyn Val>);
+
+/// The fields of a variable. Few conditions ask for it as a whole.
+struct Variable {
+    fields: Vec<Field>,
+    whole: OnceLock<CelMap<'static>>,
+}
+
+impl Variable {
+    fn new(fields: Vec<Field>) -> Self {
+        Self { fields, whole: OnceLock::new() }
+    }
+
+    fn field(&self, name: &str) -> Option<&dyn Val> {
+        self.fields.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value)
+    }
+
+    fn whole(&self) -> &CelMap<'static> {
+        let copies = || self.fields.iter().map(|(name, value)| (*name, value.clone()));
+        self.whole.get_or_init(|| map(copies()))
+    }
+}
+
+impl CallerFacts {
+    /// The facts about a caller.
+    pub fn of(caller: &Caller) -> Self {
+        Self {
+            user: Variable::new(user_fields(&caller.user)),
+            session: Variable::new(session_fields(&caller.session)),
+        }
+    }
+}
+
+/// What conditions see of a request. What is not known for sure is missing, and a condition that looks at it fails.
+#[derive(Clone, Debug)]
+pub struct RequestFacts<'a> {
+    /// The method of the guarded request.
+    pub method: Option<Cow<'a, str>>,
+    /// Its host in lower case, without the port.
+    pub host: Option<Cow<'a, str>>,
+    /// Its path, decoded, without the query.
+    pub path: Option<Cow<'a, str>>,
+    /// `http` or `https`.
+    pub scheme: Option<Cow<'a, str>>,
+    /// Where it comes from.
+    pub address: Option<IpAddr>,
+    /// When it is decided.
+    pub time: Timestamp,
+}
+
+impl RequestFacts<'_> {
+    fn field(&self, name: &str) -> Option<Box<dyn Val + '_>> {
+        match name {
+            "method" => text(self.method.as_deref()?, MAX_WORD_BYTES),
+            "host" => text(self.host.as_deref()?, MAX_HOST_BYTES),
+            "path" => text(self.path.as_deref()?, MAX_PATH_BYTES),
+            "scheme" => text(self.scheme.as_deref()?, MAX_WORD_BYTES),
+            "address" => self.address.map(|address| own_text(&address.to_string())),
+            "time" => Some(timestamp(self.time)),
+            _ => None,
+        }
+    }
+
+    /// What a condition that reads these fields can see of them, to be evaluated again later.
+    pub fn kept(&self, fields: &[&str]) -> RequestFacts<'static> {
+        let text = |name: &str, value: &Option<Cow<'_, str>>, max_bytes| {
+            let seen = value.as_deref().filter(|value| value.len() <= max_bytes);
+            seen.filter(|_| fields.contains(&name)).map(|value| Cow::Owned(value.to_owned()))
+        };
+        RequestFacts {
+            method: text("method", &self.method, MAX_WORD_BYTES),
+            host: text("host", &self.host, MAX_HOST_BYTES),
+            path: text("path", &self.path, MAX_PATH_BYTES),
+            scheme: text("scheme", &self.scheme, MAX_WORD_BYTES),
+            address: self.address.filter(|_| fields.contains(&"address")),
+            time: self.time,
+        }
+    }
+
+    fn value(&self) -> Box<dyn Val + '_> {
+        Box::new(map(REQUEST_FIELDS.iter().filter_map(|name| Some((*name, self.field(name)?)))))
+    }
+}
+
+/// The name in a host: in lower case, without port and final dot.
+pub fn host_of(host: &str) -> Cow<'_, str> {
+    let has_port = |(_, port): &(&str, &str)| port.bytes().all(|b| b.is_ascii_digit());
+    let name = host.rsplit_once(':').filter(has_port).map_or(host, |(name, _)| name);
+    let name = name.strip_suffix('.').unwrap_or(name);
+    if name.bytes().any(|b| b.is_ascii_uppercase()) {
+        name.to_ascii_lowercase().into()
+    } else {
+        name.into()
+    }
+}
+
+/// The path of a target, decoded. None where proxy and app may not agree which path it is: dot segments, empty ones,
+/// parameters, fragments, encoded slashes, backslashes, control characters, what is not UTF-8. None also if it is longer
+/// or has more segments than conditions may be asked about.
+pub fn path_of(target: &str) -> Option<Cow<'_, str>> {
+    let path = target.split('?').next().unwrap_or_default();
+    let path = if path.is_empty() { "/" } else { path };
+    if path.len() > "%00".len() * MAX_PATH_BYTES {
+        return None;
+    }
+    let encoded = path.to_ascii_lowercase();
+    let decoded = percent_decode_str(path).decode_utf8().ok()?;
+    let ambiguous = encoded.contains("%2f")
+        || encoded.contains("%25")
+        || decoded.contains("//")
+        || decoded.contains(['\\', ';', '#'])
+        || decoded.contains(char::is_control)
+        || decoded.split('/').any(|segment| segment == "." || segment == "..");
+    let too_long = decoded.len() > MAX_PATH_BYTES || decoded.matches('/').count() > MAX_SEGMENTS;
+    (decoded.starts_with('/') && !ambiguous && !too_long).then_some(decoded)
+}
+
+/// One caller and one request, as a condition sees them.
+pub(super) struct Scene<'a> {
+    caller: &'a CallerFacts,
+    request: &'a RequestFacts<'a>,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn new(caller: &'a CallerFacts, request: &'a RequestFacts<'a>) -> Self {
+        Self { caller, request }
+    }
+
+    /// A variable, or a field of one: `user.name` is asked for as one name first, and as a field of `user` if there is
+    /// none of this name.
+    pub(super) fn variable(&self, name: &str) -> Option<CowVal<'_, '_>> {
+        let (variable, field) = match name.split_once('.') {
+            Some((variable, field)) => (variable, Some(field)),
+            None => (name, None),
+        };
+        let facts = match variable {
+            "user" => &self.caller.user,
+            "session" => &self.caller.session,
+            REQUEST => {
+                return match field {
+                    Some(field) => self.request.field(field).map(CowVal::Owned),
+                    None => Some(CowVal::Owned(self.request.value())),
+                };
+            }
+            _ => return None,
+        };
+        match field {
+            Some(field) => facts.field(field).map(CowVal::Borrowed),
+            None => Some(CowVal::Borrowed(facts.whole())),
+        }
+    }
+}
+
+fn user_fields(user: &User) -> Vec<Field> {
+    let email = user.email.as_str();
+    let domain = email.rsplit_once('@').map_or("", |(_, domain)| domain).to_ascii_lowercase();
+    let roles: Vec<Box<dyn Val>> = user.roles.iter().map(own_text).collect();
+    let mut fields: Vec<Field> = vec![
+        ("id", own_text(&user.id.to_string())),
+        ("name", own_text(user.name.as_str())),
+        ("email", own_text(email)),
+        ("emailVerified", Box::new(CelBool::from(user.email_verified))),
+        ("domain", own_text(&domain)),
+        ("roles", Box::new(CelList::from(roles))),
+        ("disabled", Box::new(CelBool::from(user.disabled))),
+        ("createdAt", timestamp(user.created_at)),
+        ("updatedAt", timestamp(user.updated_at)),
+        ("lastLoginAt", user.last_login_at.map_or(Box::new(CelNull), timestamp)),
+    ];
+    // Leaving out some of them would let a condition hold that refuses a role.
+    if user.roles.iter().count() > MAX_ROLES {
+        fields.retain(|(name, _)| *name != "roles");
+    }
+    fields
+}
+
+fn session_fields(session: &Session) -> Vec<Field> {
+    vec![
+        ("createdAt", timestamp(session.created_at)),
+        ("address", own_text(&session.origin.address.to_string())),
+    ]
+}
+
+fn map<'v>(fields: impl IntoIterator<Item = (&'static str, Box<dyn Val + 'v>)>) -> CelMap<'v> {
+    let fields: HashMap<_, _> =
+        fields.into_iter().map(|(name, value)| (CelMapKey::String(name.into()), value)).collect();
+    CelMap::from(fields)
+}
+
+fn text(text: &str, max_bytes: usize) -> Option<Box<dyn Val + '_>> {
+    (text.len() <= max_bytes).then(|| Box::new(CelString::from(text)) as _)
+}
+
+fn own_text(text: &str) -> Box<dyn Val> {
+    Box::new(CelString::from(text.to_owned()))
+}
+
+fn timestamp<'v>(time: Timestamp) -> Box<dyn Val + 'v> {
+    let time = DateTime::from_timestamp_millis(time.millis()).unwrap_or(DateTime::UNIX_EPOCH);
+    Box::new(CelTimestamp::from(time.fixed_offset()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_can_be_read_in_two_ways_is_no_path() {
+        for path in [
+            "/public/../admin",
+            "/public/%2e%2e/admin",
+            "/public/..;/admin",
+            "/public/..%3b/admin",
+            "/public;x=/../admin",
+            "//admin",
+            "/public//admin",
+            "/public#/x",
+            "/a/./b",
+            "/a%2Fb",
+            "/a%5cb",
+            "/a\\b",
+            "/a%00b",
+            "/%252e%252e/admin",
+            "admin",
+            "/%ff",
+        ] {
+            assert_eq!(path_of(path), None, "{path}");
+        }
+        assert_eq!(path_of("/caf%C3%A9/x?a=/../b").as_deref(), Some("/café/x"));
+        assert_eq!(path_of("").as_deref(), Some("/"));
+    }
+
+    #[test]
+    fn a_host_is_one_name_however_it_is_written() {
+        for host in
+            ["app.example.com", "App.Example.com:443", "app.example.com.", "app.example.com.:80"]
+        {
+            assert_eq!(host_of(host), "app.example.com");
+        }
+        assert_eq!(host_of("[::1]:3000"), "[::1]");
+    }
+}

@@ -1,0 +1,110 @@
+//! Policies: pure rules from a known caller to what a guarded action may have.
+
+use std::sync::Arc;
+
+use super::caller::Caller;
+use crate::user::{User, UserId};
+
+/// A rule about a caller whose token has already shown who they are.
+///
+/// Deciding is pure: whatever a policy needs to know is in the caller or in the policy itself. A policy that needs nothing
+/// else derives `Default`; one with data of its own says where the data come from by
+/// [`FromState`](crate::http::only::FromState).
+pub trait Policy {
+    /// What the action receives.
+    type Grant;
+
+    /// Judges the caller; `None` refuses.
+    fn admit(&self, caller: &Caller) -> Option<Self::Grant>;
+}
+
+/// Admits every caller with a good token. The action learns who it is and nothing more.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Authenticated;
+
+impl Policy for Authenticated {
+    type Grant = UserId;
+
+    fn admit(&self, caller: &Caller) -> Option<UserId> {
+        Some(caller.user.id)
+    }
+}
+
+/// Admits every caller with a good token, to what is their own: the action receives the user and the session.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SignedIn;
+
+impl Policy for SignedIn {
+    type Grant = Caller;
+
+    fn admit(&self, caller: &Caller) -> Option<Caller> {
+        Some(caller.clone())
+    }
+}
+
+/// Admits only users with the designated name, whatever its letter case. The action receives the whole user.
+#[derive(Clone, Debug)]
+pub struct Designated {
+    name: Arc<str>,
+}
+
+impl Designated {
+    /// The policy for this name.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.into() }
+    }
+
+    /// The designated name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Policy for Designated {
+    type Grant = Arc<User>;
+
+    fn admit(&self, caller: &Caller) -> Option<Arc<User>> {
+        let designated = caller.user.name.matches_ignoring_case(&self.name);
+        designated.then(|| Arc::clone(&caller.user))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        clock::Timestamp,
+        session::{Origin, Session},
+        user::{Email, Name},
+    };
+
+    fn caller(name: &str) -> Caller {
+        let now = Timestamp::from_millis(0);
+        let name = Name::parse(name.into()).unwrap();
+        let email = Email::parse("someone@example.com".into()).unwrap();
+        let user = User::new(name, email, None, now);
+        let origin = Origin::new([127, 0, 0, 1].into(), "");
+        let session = Session::new(user.id, origin, now, Duration::ZERO);
+        Caller::new(Arc::new(user), Arc::new(session))
+    }
+
+    #[test]
+    fn authenticated_admits_anybody_and_grants_the_id() {
+        let caller = caller("Anybody");
+        assert_eq!(Authenticated.admit(&caller), Some(caller.user.id));
+    }
+
+    #[test]
+    fn designated_admits_one_name_in_any_letter_case_and_grants_the_user() {
+        let policy = Designated::new("Miles Davis");
+        for name in ["Miles Davis", "miles davis", "MILES DAVIS"] {
+            let caller = caller(name);
+            assert_eq!(policy.admit(&caller), Some(caller.user));
+        }
+        for name in ["Miles", "Miles  Davis", "John Coltrane", "Miles Davis II"] {
+            assert_eq!(policy.admit(&caller(name)), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The bounded queue of the hashing threads. It is fair between networks: turns go round the /48s, within each the
+//! /56s, within each the /64s, so that a client gains nothing from owning many networks. An IPv4 address is one of each.
+
+use std::{
+    collections::{HashMap, VecDeque, hash_map::Entry},
+    time::{Duration, Instant},
+};
+
+use crate::network::Network;
+
+/// A job that waited longer is dropped: its caller has given up or soon will. A full queue at half of the rate that a
+/// core computes hashes takes this long.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Prefix lengths of the nested networks, the widest first. A [`Network`] is the narrowest.
+const WIDER: [u32; 2] = [48, 56];
+
+type Path = [Network; WIDER.len() + 1];
+
+/// Jobs that wait, at most `capacity`.
+pub(super) struct Queue<J> {
+    networks: Networks<J>,
+    capacity: usize,
+}
+
+impl<J> Queue<J> {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { networks: Networks::default(), capacity }
+    }
+
+    /// Queues a job. When the queue is full, drops the last job of the network that has the most waiting, or this one
+    /// if its own network is that one.
+    pub(super) fn push(&mut self, client: Network, job: J, now: Instant) {
+        let path = path(client);
+        if self.networks.waiting == self.capacity && !self.networks.make_room_for(&path) {
+            return;
+        }
+        self.networks.push(&path, job, now);
+    }
+
+    /// The next job that has not waited too long.
+    pub(super) fn pop(&mut self, now: Instant) -> Option<J> {
+        self.networks.pop(now)
+    }
+}
+
+fn path(client: Network) -> Path {
+    [client.within(WIDER[0]), client.within(WIDER[1]), client]
+}
+
+/// Networks of one prefix length that have jobs waiting, and whose turn is next.
+struct Networks<J> {
+    jobs: HashMap<Network, Jobs<J>>,
+    /// Each of the networks once, the next to be served in front.
+    turns: VecDeque<Network>,
+    waiting: usize,
+}
+
+/// What waits in one network.
+enum Jobs<J> {
+    ByNetwork(Networks<J>),
+    /// Of a single client, the oldest in front.
+    Line(VecDeque<(Instant, J)>),
+}
+
+impl<J> Default for Networks<J> {
+    fn default() -> Self {
+        Self { jobs: HashMap::new(), turns: VecDeque::new(), waiting: 0 }
+    }
+}
+
+impl<J> Networks<J> {
+    fn push(&mut self, path: &[Network], job: J, now: Instant) {
+        let [network, narrower @ ..] = path else { return };
+        let jobs = self.jobs.entry(*network).or_insert_with(|| {
+            self.turns.push_back(*network);
+            Jobs::none(narrower)
+        });
+        self.waiting += 1;
+        match jobs {
+            Jobs::ByNetwork(networks) => networks.push(narrower, job, now),
+            Jobs::Line(line) => line.push_back((now, job)),
+        }
+    }
+
+    fn pop(&mut self, now: Instant) -> Option<J> {
+        while let Some(network) = self.turns.pop_front() {
+            let Entry::Occupied(mut jobs) = self.jobs.entry(network) else { continue };
+            let before = jobs.get().waiting();
+            let job = jobs.get_mut().pop(now);
+            let after = jobs.get().waiting();
+            self.waiting -= before - after;
+            if after == 0 {
+                jobs.remove();
+            } else {
+                self.turns.push_back(network);
+            }
+            if job.is_some() {
+                return job;
+            }
+        }
+        None
+    }
+
+    /// Drops a job of the network with the most waiting, if it has at least two more than the newcomer's. Otherwise
+    /// the newcomer's own network has to make room within itself.
+    fn make_room_for(&mut self, newcomer: &[Network]) -> bool {
+        let [network, narrower @ ..] = newcomer else { return false };
+        let own = self.jobs.get(network).map_or(0, Jobs::waiting);
+        if self.busiest().is_some_and(|(_, most)| most > own + 1) {
+            self.drop_last();
+            return true;
+        }
+        let Some(Jobs::ByNetwork(networks)) = self.jobs.get_mut(network) else { return false };
+        let made = networks.make_room_for(narrower);
+        self.waiting -= usize::from(made);
+        made
+    }
+
+    /// Drops the newest job of the busiest client in the busiest network.
+    fn drop_last(&mut self) {
+        let Some((network, most)) = self.busiest() else { return };
+        match self.jobs.get_mut(&network) {
+            Some(Jobs::ByNetwork(networks)) => networks.drop_last(),
+            Some(Jobs::Line(line)) => drop(line.pop_back()),
+            None => return,
+        }
+        self.waiting -= 1;
+        if most == 1 {
+            self.jobs.remove(&network);
+            self.turns.retain(|other| *other != network);
+        }
+    }
+
+    /// The network with the most jobs; of several the one whose turn comes last.
+    fn busiest(&self) -> Option<(Network, usize)> {
+        let waiting = |network: &Network| self.jobs.get(network).map_or(0, Jobs::waiting);
+        self.turns.iter().map(|network| (*network, waiting(network))).max_by_key(|(_, jobs)| *jobs)
+    }
+}
+
+impl<J> Jobs<J> {
+    fn none(narrower: &[Network]) -> Self {
+        if narrower.is_empty() {
+            Self::Line(VecDeque::new())
+        } else {
+            Self::ByNetwork(Networks::default())
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        match self {
+            Self::ByNetwork(networks) => networks.waiting,
+            Self::Line(line) => line.len(),
+        }
+    }
+
+    fn pop(&mut self, now: Instant) -> Option<J> {
+        match self {
+            Self::ByNetwork(networks) => networks.pop(now),
+            Self::Line(line) => {
+                while let Some((since, job)) = line.pop_front() {
+                    if now.duration_since(since) <= PATIENCE {
+                        return Some(job);
+                    }
+                }
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv6Addr;
+
+    use super::*;
+
+    fn client(last: u8) -> Network {
+        Network::at([192, 0, 2, last].into())
+    }
+
+    /// The /64 with this number in a /48, or in one of its /56s if the number is below 256.
+    fn network(subscriber: u16, number: u16) -> Network {
+        Network::at(Ipv6Addr::new(0x2001, 0xdb8, subscriber, number, 0, 0, 0, 1).into())
+    }
+
+    /// The jobs in the order in which they are served.
+    fn drain<J>(mut queue: Queue<J>, now: Instant) -> Vec<J> {
+        let jobs = std::iter::from_fn(|| queue.pop(now)).collect();
+        assert_eq!(queue.networks.waiting, 0);
+        assert!(queue.networks.jobs.is_empty() && queue.networks.turns.is_empty());
+        jobs
+    }
+
+    fn served(capacity: usize, jobs: impl IntoIterator<Item = (Network, usize)>) -> Vec<usize> {
+        let (mut queue, now) = (Queue::new(capacity), Instant::now());
+        for (client, job) in jobs {
+            queue.push(client, job, now);
+        }
+        drain(queue, now)
+    }
+
+    #[test]
+    fn clients_are_served_in_turn_however_many_jobs_one_of_them_has() {
+        let greedy = (0..4).map(|number| (client(1), number));
+        let jobs = greedy.chain([(client(2), 10), (client(3), 20)]);
+        assert_eq!(served(100, jobs), [0, 10, 20, 1, 2, 3]);
+    }
+
+    #[test]
+    fn networks_of_one_48_share_its_turns() {
+        let attacker = (0..400).map(|number| (network(1, number), usize::from(number)));
+        let jobs =
+            attacker.chain([(network(2, 0), 1000), (client(1), 2000), (network(2, 1), 1001)]);
+        assert_eq!(served(1000, jobs)[..7], [0, 1000, 2000, 256, 1001, 1, 257]);
+    }
+
+    #[test]
+    fn networks_of_one_56_share_its_turns() {
+        let busy = (0..5).map(|number| (network(1, number), usize::from(number)));
+        let jobs = busy.chain([(network(1, 256), 100), (network(1, 256), 101)]);
+        assert_eq!(served(100, jobs), [0, 100, 1, 101, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_full_queue_makes_room_for_a_newcomer_at_the_cost_of_the_greediest() {
+        let greedy = (0..4).map(|number| (client(1), number));
+        let jobs = greedy.chain([(client(2), 10), (client(1), 4)]);
+        assert_eq!(served(4, jobs), [0, 10, 1, 2], "3 made room, 4 found none");
+    }
+
+    #[test]
+    fn a_full_queue_makes_room_at_the_cost_of_the_48_with_the_most_waiting() {
+        let attacker = (0..400).map(|number| (network(1, number), usize::from(number)));
+        let others = (0..26).map(|last| (client(last), 1000 + usize::from(last)));
+        let jobs = served(256, attacker.chain(others));
+        assert_eq!(jobs.len(), 256);
+        assert_eq!(jobs.iter().filter(|job| **job >= 1000).count(), 26, "nobody else is dropped");
+        let last = jobs.iter().rposition(|job| *job >= 1000);
+        assert!(last <= Some(27), "and nobody waits for the attacker's networks: {last:?}");
+    }
+
+    #[test]
+    fn within_the_48_with_the_most_waiting_the_56_with_the_most_makes_room() {
+        // Three jobs of one /56 and one of another, in the same /48; the fifth is the newcomer's.
+        let jobs =
+            [(0, 0), (1, 1), (2, 2), (256, 10)].map(|(number, job)| (network(1, number), job));
+        let jobs = served(4, jobs.into_iter().chain([(network(1, 512), 20)]));
+        assert_eq!(jobs, [0, 10, 20, 1], "2 made room");
+    }
+
+    #[test]
+    fn the_queue_is_shared_evenly_among_as_many_48s_as_ask() {
+        let rounds = (0..64).flat_map(|round| (0..8).map(move |subscriber| (subscriber, round)));
+        let jobs =
+            rounds.map(|(subscriber, round)| (network(subscriber, round), subscriber.into()));
+        let jobs = served(64, jobs);
+        for subscriber in 0..8 {
+            assert_eq!(jobs.iter().filter(|job| **job == subscriber).count(), 8);
+        }
+    }
+
+    #[test]
+    fn whoever_waited_too_long_is_not_served_any_more_and_costs_nobody_a_turn() {
+        let (mut queue, now) = (Queue::new(8), Instant::now());
+        let late = now + PATIENCE + Duration::from_millis(1);
+        queue.push(client(1), 0, now);
+        queue.push(client(2), 10, late);
+        queue.push(client(1), 1, late);
+        queue.push(client(3), 20, now);
+        assert_eq!(drain(queue, late), [1, 10]);
+    }
+
+    #[test]
+    fn the_queue_never_holds_more_than_its_capacity() {
+        let clients = (0..100).map(|number| (network(number % 3, number * 100), 0));
+        assert_eq!(served(8, clients).len(), 8);
+    }
+}

@@ -1,0 +1,32 @@
+//! `GET /livez`, `GET /readyz`: what a load balancer asks.
+
+use axum::{
+    extract::State,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+
+use crate::{Doorward, http::answer::Private};
+
+/// The process answers: there is no reason to restart it.
+pub(in crate::http) async fn live() -> Private<&'static str> {
+    Private(StatusCode::OK, "alive")
+}
+
+/// The database reads and writes as well: requests may be sent here.
+pub(in crate::http) async fn ready(State(doorward): State<Doorward>) -> Response {
+    match doorward.store().check().await {
+        Ok(()) => Private(StatusCode::OK, "ready").into_response(),
+        Err(reason) => {
+            let body = NotReady { message: reason.to_string() };
+            let answer = Private(StatusCode::SERVICE_UNAVAILABLE, body);
+            ([(header::RETRY_AFTER, HeaderValue::from_static("1"))], answer).into_response()
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct NotReady {
+    message: String,
+}

@@ -1,0 +1,41 @@
+//! `POST /api/auth/login`: a token for whoever knows the password; one and the same answer for everybody else.
+
+use axum::{extract::State, http::StatusCode};
+use serde::Serialize;
+
+use super::proof::user_by_password;
+use crate::{
+    Doorward,
+    access::failed_logins::LoginRefusal,
+    credential::password::Password,
+    http::{Error, answer::Private, client_ip::Peer, form::Form},
+    token::Token,
+    user::EmailKey,
+};
+
+#[derive(Serialize)]
+pub(in crate::http) struct LoggedIn {
+    token: Token,
+}
+
+pub(in crate::http) async fn login(
+    State(doorward): State<Doorward>,
+    Peer(origin, requester): Peer,
+    mut form: Form,
+) -> Result<Private<LoggedIn>, Error> {
+    let email = form.required("email", |typed| Ok(EmailKey::of(&typed)));
+    let password = form.required("password", |typed| Ok(Password::tried(typed)));
+    let (Ok(email), Ok(password), Ok(())) = (email, password, form.no_misspelled()) else {
+        return Err(form.refuse());
+    };
+    let Some(user) = user_by_password(&doorward, &email, password, requester).await? else {
+        return Err(Error::NotFound);
+    };
+    let session = doorward.new_session(user.id, origin);
+    if !doorward.store().add_session(&user, &session).await? {
+        doorward.note_failed_login(LoginRefusal::Gone, Some(user.id), &email, requester.network);
+        return Err(Error::NotFound);
+    }
+    tracing::info!(user = %user.id, session = %session.id, "logged in");
+    Ok(Private(StatusCode::OK, LoggedIn { token: doorward.mint().issue(&session, doorward.now()) }))
+}

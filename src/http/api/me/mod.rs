@@ -1,0 +1,50 @@
+//! `/api/me`: what users see of their own record, and what they do with it.
+
+mod change;
+mod delete;
+mod export;
+mod password;
+
+use axum::http::StatusCode;
+use serde::Serialize;
+
+pub(in crate::http) use self::{
+    change::change, delete::delete, export::export, password::change as change_password,
+};
+use crate::{
+    access::policy::SignedIn,
+    http::{answer::Private, only::Only},
+    user::User,
+};
+
+/// A user's own record, without the hash.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::http) struct Me {
+    id: String,
+    name: String,
+    email: String,
+    email_verified: bool,
+    roles: Vec<String>,
+    created_at: String,
+    updated_at: String,
+}
+
+impl From<&User> for Me {
+    fn from(user: &User) -> Self {
+        Self {
+            id: user.id.to_string(),
+            name: user.name.as_str().to_owned(),
+            email: user.email.as_str().to_owned(),
+            email_verified: user.email_verified,
+            roles: user.roles.iter().map(str::to_owned).collect(),
+            created_at: user.created_at.to_string(),
+            updated_at: user.updated_at.to_string(),
+        }
+    }
+}
+
+/// `GET /api/me`
+pub(in crate::http) async fn show(Only(caller): Only<SignedIn>) -> Private<Me> {
+    Private(StatusCode::OK, Me::from(&*caller.user))
+}

@@ -1,0 +1,75 @@
+//! `GET /api/sessions` and `DELETE /api/sessions/<id>`: where a user is signed in, and an end to it.
+
+use axum::{
+    extract::{Path, State, rejection::PathRejection},
+    http::StatusCode,
+};
+use serde::Serialize;
+
+use crate::{
+    Caller, Doorward,
+    access::policy::{Authenticated, SignedIn},
+    http::{
+        Error,
+        answer::{Done, Private},
+        only::Only,
+    },
+    session::Session,
+};
+
+/// A session as its user sees it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::http) struct Listed {
+    id: String,
+    created_at: String,
+    last_seen_at: String,
+    expires_at: String,
+    address: String,
+    user_agent: String,
+    current: bool,
+}
+
+impl Listed {
+    fn new(session: Session, current: &Session) -> Self {
+        Self {
+            current: session.id == current.id,
+            id: session.id.to_string(),
+            created_at: session.created_at.to_string(),
+            last_seen_at: session.last_seen_at.to_string(),
+            expires_at: session.expires_at.to_string(),
+            address: session.origin.address.to_string(),
+            user_agent: session.origin.user_agent,
+        }
+    }
+}
+
+pub(in crate::http) async fn list(
+    State(doorward): State<Doorward>,
+    Only(caller): Only<SignedIn>,
+) -> Result<Private<Vec<Listed>>, Error> {
+    Ok(Private(StatusCode::OK, sessions_of(&doorward, &caller).await?))
+}
+
+pub(in crate::http) async fn end(
+    State(doorward): State<Doorward>,
+    Only(user_id): Only<Authenticated>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Done, Error> {
+    // Whatever cannot be an id is nobody's.
+    let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
+    if !doorward.store().end_session(user_id, id, doorward.now()).await? {
+        return Err(Error::NotFound);
+    }
+    tracing::info!(user = %user_id, session = %id, "session ended by its user");
+    Ok(Done)
+}
+
+/// Every session of the caller, the oldest first.
+pub(in crate::http) async fn sessions_of(
+    doorward: &Doorward,
+    caller: &Caller,
+) -> Result<Vec<Listed>, Error> {
+    let sessions = doorward.store().sessions_of(caller.user.id, doorward.now()).await?;
+    Ok(sessions.into_iter().map(|session| Listed::new(session, &caller.session)).collect())
+}

@@ -1,0 +1,116 @@
+//! Who made a request, as far as limits go.
+
+use std::{
+    convert::Infallible,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    time::Instant,
+};
+
+use axum::{
+    extract::{ConnectInfo, FromRequestParts},
+    http::{Extensions, HeaderMap, header::USER_AGENT, request::Parts},
+};
+use ipnet::IpNet;
+
+use crate::{
+    Doorward,
+    network::{Network, Requester, SeenPeer},
+    session::Origin,
+};
+
+/// The address of a request behind the proxies that are trusted, and who that is as far as limits go.
+pub(super) fn requester(parts: &Parts, doorward: &Doorward) -> (IpAddr, Requester) {
+    let (headers, settings) = (&parts.headers, doorward.settings());
+    let (peer, trusted) = (peer(&parts.extensions), &settings.trusted_proxies);
+    let is_public = settings.public_url.is_some();
+    let seen = SeenPeer {
+        address: peer.to_canonical(),
+        is_trusted: is_trusted(peer, trusted),
+        names_client: headers.contains_key("x-forwarded-for"),
+    };
+    doorward.proxy_warnings().look_at(seen, is_public, Instant::now());
+    let address = client(headers, peer, trusted).unwrap_or(peer);
+    let network = Network::at(address);
+    let is_local_development = network.is_local() && !is_public && !is_forwarded(headers);
+    (address, Requester { network, is_local_development })
+}
+
+/// Whether a proxy has passed the request on.
+fn is_forwarded(headers: &HeaderMap) -> bool {
+    headers.keys().map(|name| name.as_str()).any(|name| {
+        name.starts_with("x-forwarded-") || ["forwarded", "x-real-ip", "via"].contains(&name)
+    })
+}
+
+/// Where a request comes from, as far as it can be told, and who that is as far as limits go: a proxy is believed only
+/// if it is trusted.
+pub(super) struct Peer(pub(super) Origin, pub(super) Requester);
+
+impl FromRequestParts<Doorward> for Peer {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        doorward: &Doorward,
+    ) -> Result<Self, Infallible> {
+        let user_agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+        let (address, requester) = requester(parts, doorward);
+        Ok(Self(Origin::new(address, user_agent.unwrap_or_default()), requester))
+    }
+}
+
+/// The address that a request comes from. An app that does not tell it has one client, whom nobody trusts.
+pub(super) fn peer(extensions: &Extensions) -> IpAddr {
+    let info = extensions.get::<ConnectInfo<SocketAddr>>();
+    info.map_or(Ipv4Addr::UNSPECIFIED.into(), |info| info.0.ip())
+}
+
+pub(in crate::http) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
+    let address = address.to_canonical();
+    trusted.iter().any(|network| network.contains(&address))
+}
+
+/// The last hop that is not a proxy of ours. Everything before it is hearsay, and a hop that cannot be read hides it.
+pub(in crate::http) fn client(
+    headers: &HeaderMap,
+    peer: IpAddr,
+    trusted: &[IpNet],
+) -> Option<IpAddr> {
+    let lines = headers.get_all("x-forwarded-for").iter();
+    let lines: Vec<_> = lines.map(|line| String::from_utf8_lossy(line.as_bytes())).collect();
+    let mut client = peer.to_canonical();
+    for hop in lines.iter().rev().flat_map(|line| line.rsplit(',')) {
+        if !is_trusted(client, trusted) {
+            break;
+        }
+        client = address(hop.trim())?.to_canonical();
+    }
+    Some(client)
+}
+
+/// An address as proxies write it: some add the port, some the brackets of an IPv6 address.
+fn address(hop: &str) -> Option<IpAddr> {
+    let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']')).unwrap_or(hop);
+    let with_port = || hop.parse().ok().map(|address: SocketAddr| address.ip());
+    bare.parse().ok().or_else(with_port)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    #[test]
+    fn every_header_of_a_proxy_tells_that_a_request_was_forwarded() {
+        let with = |name: &'static str| {
+            let header = (HeaderName::from_static(name), HeaderValue::from_static("x"));
+            is_forwarded(&HeaderMap::from_iter([header]))
+        };
+        for name in ["x-forwarded-for", "x-forwarded-proto", "forwarded", "x-real-ip", "via"] {
+            assert!(with(name), "{name}");
+        }
+        assert!(!with("host"));
+        assert!(!with("x-request-id"));
+    }
+}

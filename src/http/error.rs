@@ -1,0 +1,245 @@
+//! Every answer that is not a success: one enum, one place that makes responses of it.
+
+use std::{borrow::Cow, time::Duration};
+
+use axum::{
+    http::{HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+use super::answer::{AUTHORIZATION, NO_STORE, json};
+use crate::{
+    access::refusals::DecisionId, credential::password::Busy, fault::Fault, store,
+    throttle::Throttled,
+};
+
+/// What goes wrong with a request. Whatever must look alike to a caller is one variant.
+#[derive(Debug)]
+pub enum Error {
+    /// The body is missing, unreadable or has bad fields: each with its fault, in order.
+    Invalid(Vec<(Cow<'static, str>, Fault)>),
+    /// No good token, or the policy refuses. The challenge is the only difference; the decision's id leads the
+    /// operator to the reason.
+    Unauthorized(Challenge, Option<DecisionId>),
+    /// A client, in OAuth's sense, that does not show to be one.
+    UnknownClient,
+    /// A form that does not name one token.
+    NoTokenAsked,
+    /// The head of the request is ambiguous: it names two hosts.
+    Malformed,
+    /// No such thing; also every login that is not a match.
+    NotFound,
+    /// The route exists, the method does not. The router adds `Allow`.
+    MethodNotAllowed,
+    /// The client took too long to send its request.
+    TooSlow,
+    /// Somebody has registered this address.
+    EmailTaken,
+    /// The body has more bytes than allowed.
+    TooLarge,
+    /// The body is not JSON by its own account.
+    NotJson,
+    /// Too many tries; wait this long.
+    Throttled(Duration),
+    /// A bug. The cause is for the log only.
+    Internal(String),
+    /// Trouble of our own that may pass. The cause is for the log only.
+    Unavailable(String),
+}
+
+/// The header that carries the id of a refusal.
+pub(super) const DECISION_ID: HeaderName = HeaderName::from_static("x-decision-id");
+
+/// The error code of `WWW-Authenticate`, by RFC 6750.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Challenge {
+    /// There were no credentials: no code.
+    NoCredentials,
+    /// They are not good, or no longer.
+    InvalidToken,
+    /// They are good, and the policy refuses.
+    InsufficientScope,
+}
+
+impl Challenge {
+    fn header(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::NoCredentials => "Bearer realm=\"doorward\"",
+            Self::InvalidToken => "Bearer realm=\"doorward\", error=\"invalid_token\"",
+            Self::InsufficientScope => "Bearer realm=\"doorward\", error=\"insufficient_scope\"",
+        })
+    }
+}
+
+impl Error {
+    /// Whoever meets trouble of ours should try again, but not at once.
+    const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Invalid(_) | Self::NoTokenAsked | Self::Malformed => StatusCode::BAD_REQUEST,
+            Self::Unauthorized(..) | Self::UnknownClient => StatusCode::UNAUTHORIZED,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::EmailTaken => StatusCode::CONFLICT,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Throttled(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    fn detail(self) -> Option<Detail> {
+        match self {
+            Self::Invalid(faults) => Some(Detail::Fields([Faults(faults)])),
+            Self::EmailTaken => {
+                let fault = Fault::new("Already registered");
+                Some(Detail::Fields([Faults(vec![("email".into(), fault)])]))
+            }
+            Self::UnknownClient => Some(Detail::Code("invalid_client")),
+            Self::NoTokenAsked => Some(Detail::Code("invalid_request")),
+            _ => None,
+        }
+    }
+
+    fn headers(&self, response: &mut Response) {
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, NO_STORE);
+        match self {
+            Self::Unauthorized(challenge, decision) => {
+                headers.insert(header::WWW_AUTHENTICATE, challenge.header());
+                headers.insert(header::VARY, AUTHORIZATION);
+                if let Some(id) = decision.and_then(|id| HeaderValue::try_from(id.to_string()).ok())
+                {
+                    headers.insert(DECISION_ID, id);
+                }
+            }
+            Self::UnknownClient => {
+                let challenge = HeaderValue::from_static("Basic realm=\"doorward\"");
+                headers.insert(header::WWW_AUTHENTICATE, challenge);
+            }
+            Self::Throttled(wait) => {
+                headers.insert(header::RETRY_AFTER, whole_seconds(*wait));
+            }
+            Self::Unavailable(_) => {
+                headers.insert(header::RETRY_AFTER, whole_seconds(Self::RETRY_AFTER));
+            }
+            // The rest of a request that was not read to its end cannot be told from the next one.
+            Self::TooLarge | Self::TooSlow | Self::Malformed => {
+                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            _ => {}
+        }
+    }
+
+    fn log(&self) {
+        match self {
+            Self::Internal(cause) => tracing::error!(%cause, "a bug, or a damaged database"),
+            Self::Unavailable(cause) => tracing::warn!(%cause, "unavailable"),
+            _ => {}
+        }
+    }
+}
+
+/// The text that goes with a status: the document's where it has one, ours elsewhere.
+pub(crate) fn message(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        400 => "The requested action could not be exercised due to malformed syntax.",
+        401 => {
+            "The provided credentials are either invalid or has insufficient privilege to perform \
+             the requested action."
+        }
+        404 => "The requested resource could not be found.",
+        405 => "The requested resource does not support this method.",
+        408 => "The request took too long to arrive.",
+        409 => "The requested action conflicts with the current state of the resource.",
+        413 => "The request body is too large.",
+        414 => "The request target is too long.",
+        415 => "The request body must be sent as application/json.",
+        429 => "Too many attempts. Please try again later.",
+        431 => "The request header fields are too large.",
+        503 => "The service is temporarily unavailable. Please try again.",
+        _ => "Something went wrong. Please try again.",
+    }
+}
+
+#[derive(Serialize)]
+struct Body {
+    message: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Detail>,
+}
+
+/// What goes with the message.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Detail {
+    /// The fields of a form, as the document has them.
+    Fields([Faults; 1]),
+    /// A code of RFC 6749.
+    Code(&'static str),
+}
+
+/// An object with a message per field, in the order in which the fields were judged.
+struct Faults(Vec<(Cow<'static, str>, Fault)>);
+
+impl Serialize for Faults {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(Some(self.0.len()))?;
+        for (field, fault) in &self.0 {
+            object.serialize_entry(field, fault.message())?;
+        }
+        object.end()
+    }
+}
+
+/// The body of an answer with this status and no list of fields.
+pub(crate) fn plain_body(status: StatusCode) -> Vec<u8> {
+    body_of(status, None)
+}
+
+fn body_of(status: StatusCode, error: Option<Detail>) -> Vec<u8> {
+    let body = Body { message: message(status), error };
+    serde_json::to_vec(&body).expect("a body of texts is valid JSON")
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        self.log();
+        let status = self.status();
+        let mut response = json(status, Vec::new());
+        self.headers(&mut response);
+        *response.body_mut() = body_of(status, self.detail()).into();
+        response
+    }
+}
+
+/// Rounded up, so that nobody is told to come back too early.
+fn whole_seconds(wait: Duration) -> HeaderValue {
+    HeaderValue::from(wait.as_millis().div_ceil(1000).max(1) as u64)
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::EmailTaken => Self::EmailTaken,
+            store::Error::Unavailable(_) => Self::Unavailable(error.to_string()),
+            store::Error::Failed(_) => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+impl From<Busy> for Error {
+    fn from(busy: Busy) -> Self {
+        Self::Unavailable(busy.to_string())
+    }
+}
+
+impl From<Throttled> for Error {
+    fn from(throttled: Throttled) -> Self {
+        Self::Throttled(throttled.retry_after)
+    }
+}

@@ -1,0 +1,137 @@
+//! Headers that tell the guarded side who was admitted.
+//!
+//! Every header of a set is always sent, empty if need be: some proxies let a header of the client's through when the
+//! guard does not send it.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use crate::{
+    config::IdentityHeaders,
+    user::{User, UserId},
+};
+
+/// Whoever was admitted, as far as the guarded side may know.
+pub(in crate::http) struct Identity<'a> {
+    /// None for somebody unknown whom a guard admitted all the same.
+    pub(in crate::http) user_id: Option<UserId>,
+    /// None where only the id is granted.
+    pub(in crate::http) user: Option<&'a User>,
+}
+
+impl Identity<'_> {
+    /// Writes into headers that already tell of nobody.
+    pub(in crate::http) fn write(self, headers: &mut HeaderMap, others: &[IdentityHeaders]) {
+        let id = self.user_id.map_or(NOTHING, id_value);
+        if let Some(user) = self.user {
+            headers.insert(USER_NAME, value(user.name.as_str()));
+            headers.insert(USER_EMAIL, value(user.email.as_str()));
+            headers.insert(EMAIL_VERIFIED, if user.email_verified { TRUE } else { FALSE });
+        }
+        for set in others {
+            write_set(set, headers, &id, self.user);
+        }
+        headers.insert(USER_ID, id);
+    }
+}
+
+fn write_set(
+    set: &IdentityHeaders,
+    headers: &mut HeaderMap,
+    id: &HeaderValue,
+    user: Option<&User>,
+) {
+    let [id_header, name_header, email_header, groups_header] = match set {
+        IdentityHeaders::Remote => REMOTE,
+        IdentityHeaders::XAuthRequest => X_AUTH_REQUEST,
+    };
+    let groups: Vec<_> = user.iter().flat_map(|user| user.roles.iter()).collect();
+    headers.insert(id_header, id.clone());
+    headers.insert(name_header, user.map_or(NOTHING, |user| value(user.name.as_str())));
+    headers.insert(email_header, user.map_or(NOTHING, |user| value(user.email.as_str())));
+    headers.insert(groups_header, value(&groups.join(",")));
+}
+
+/// The headers that every admission has, as for somebody unknown.
+pub(in crate::http) fn write_nobody(headers: &mut HeaderMap) {
+    for name in [USER_ID, POLICY, USER_NAME, USER_EMAIL, EMAIL_VERIFIED] {
+        headers.insert(name, NOTHING);
+    }
+}
+
+const NOTHING: HeaderValue = HeaderValue::from_static("");
+const TRUE: HeaderValue = HeaderValue::from_static("true");
+const FALSE: HeaderValue = HeaderValue::from_static("false");
+
+/// The names of every set, for whoever has to remove what a client sent under them.
+pub(crate) mod names {
+    /// Sent with every admission: id, guard, name, address, whether the address is verified.
+    pub(crate) const X_AUTH: [&str; 5] = [
+        "x-auth-user-id",
+        "x-auth-policy",
+        "x-auth-user-name",
+        "x-auth-user-email",
+        "x-auth-user-email-verified",
+    ];
+    /// Id, name, address, roles. This set and the next have no header for a verified address.
+    pub(crate) const REMOTE: [&str; 4] =
+        ["remote-user", "remote-name", "remote-email", "remote-groups"];
+    /// Id, name, address, roles.
+    pub(crate) const X_AUTH_REQUEST: [&str; 4] = [
+        "x-auth-request-user",
+        "x-auth-request-preferred-username",
+        "x-auth-request-email",
+        "x-auth-request-groups",
+    ];
+}
+
+/// The guard that admitted them.
+pub(in crate::http) const POLICY: HeaderName = header(&names::X_AUTH, 1);
+const USER_ID: HeaderName = header(&names::X_AUTH, 0);
+const USER_NAME: HeaderName = header(&names::X_AUTH, 2);
+const USER_EMAIL: HeaderName = header(&names::X_AUTH, 3);
+const EMAIL_VERIFIED: HeaderName = header(&names::X_AUTH, 4);
+const REMOTE: [HeaderName; 4] = four(&names::REMOTE);
+const X_AUTH_REQUEST: [HeaderName; 4] = four(&names::X_AUTH_REQUEST);
+
+const fn four(names: &[&'static str; 4]) -> [HeaderName; 4] {
+    [header(names, 0), header(names, 1), header(names, 2), header(names, 3)]
+}
+
+const fn header(names: &[&'static str], at: usize) -> HeaderName {
+    HeaderName::from_static(names[at])
+}
+
+/// Everything beyond printable ASCII is encoded, and `%` itself, so that decoding gives back what was meant.
+const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
+
+pub(in crate::http) fn value(text: &str) -> HeaderValue {
+    if text.is_empty() {
+        return NOTHING;
+    }
+    // All bytes are looked at whatever is found, which the compiler turns into a few wide comparisons.
+    let special = |b: u8| !(b' '..=b'~').contains(&b) | (b == b'%');
+    if !text.bytes().fold(false, |found, b| found | special(b))
+        && let Ok(value) = HeaderValue::from_str(text)
+    {
+        return value;
+    }
+    let encoded = utf8_percent_encode(text, ENCODED).to_string();
+    HeaderValue::try_from(encoded).expect("what is encoded is printable ASCII")
+}
+
+fn id_value(id: UserId) -> HeaderValue {
+    HeaderValue::try_from(id.to_string()).expect("an id is letters, digits and hyphens")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_ascii_is_percent_encoded() {
+        assert_eq!(value("Miles Davis"), "Miles Davis");
+        assert_eq!(value("Zoë 100%"), "Zo%C3%AB 100%25");
+        assert_eq!(value("a\r\nb"), "a%0D%0Ab");
+    }
+}

@@ -1,0 +1,38 @@
+//! `GET /.well-known/revocations`: which tokens have ended, for those who verify them by themselves. Open to anybody: the ids
+//! in it are random, and mean something only to whoever holds the token.
+
+use std::time::Duration;
+
+use axum::{
+    extract::{RawQuery, State},
+    http::{HeaderValue, header},
+    response::IntoResponse,
+};
+
+use crate::{
+    Doorward,
+    http::{Error, answer::NO_STORE, client_ip::Peer},
+    token::feed::Refused,
+};
+
+const JWT: HeaderValue = HeaderValue::from_static("application/jwt");
+
+pub(in crate::http) async fn revocations(
+    State(doorward): State<Doorward>,
+    Peer(_, requester): Peer,
+    RawQuery(query): RawQuery,
+) -> Result<impl IntoResponse, Error> {
+    let query = query.unwrap_or_default();
+    let since = query.split('&').find_map(|field| field.strip_prefix("since="));
+    let news = doorward.feed().news(since, requester).await?;
+    Ok(([(header::CONTENT_TYPE, JWT), (header::CACHE_CONTROL, NO_STORE)], news))
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Unknown(error) => error.into(),
+            Refused::TooMany => Self::Throttled(Duration::from_secs(1)),
+        }
+    }
+}

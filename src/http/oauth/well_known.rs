@@ -1,0 +1,54 @@
+//! `GET /.well-known/…`: what whoever verifies tokens needs to know, open to anybody.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use serde::Serialize;
+
+use crate::{Doorward, http::answer::Public};
+
+/// The members of RFC 8414 and OpenID Connect Discovery that mean something without an authorisation endpoint.
+#[derive(Serialize)]
+pub(in crate::http) struct Metadata {
+    issuer: String,
+    jwks_uri: String,
+    revocations_uri: String,
+    introspection_endpoint: String,
+    introspection_endpoint_auth_methods_supported: [&'static str; 1],
+    revocation_endpoint: String,
+    revocation_endpoint_auth_methods_supported: [&'static str; 1],
+    id_token_signing_alg_values_supported: Vec<&'static str>,
+    subject_types_supported: [&'static str; 1],
+    response_types_supported: [&'static str; 0],
+    grant_types_supported: [&'static str; 0],
+}
+
+pub(in crate::http) async fn keys(State(doorward): State<Doorward>) -> Public<impl Serialize> {
+    Public(max_age(&doorward), doorward.mint().public_keys())
+}
+
+pub(in crate::http) async fn metadata(State(doorward): State<Doorward>) -> Public<Metadata> {
+    let settings = doorward.settings();
+    let base = doorward.public_base();
+    let at = |path: &str| format!("{base}{path}");
+    let metadata = Metadata {
+        issuer: settings.token.issuer.clone(),
+        jwks_uri: at("/.well-known/jwks.json"),
+        revocations_uri: at("/.well-known/revocations"),
+        introspection_endpoint: at("/oauth/introspect"),
+        introspection_endpoint_auth_methods_supported: ["client_secret_basic"],
+        revocation_endpoint: at("/oauth/revoke"),
+        revocation_endpoint_auth_methods_supported: ["client_secret_basic"],
+        id_token_signing_alg_values_supported: doorward.mint().algorithms(),
+        subject_types_supported: ["public"],
+        response_types_supported: [],
+        grant_types_supported: [],
+    };
+    Public(max_age(&doorward), metadata)
+}
+
+/// A copy of the key set is out of date before a key signs that is missing in it.
+fn max_age(doorward: &Doorward) -> Duration {
+    const AT_MOST: Duration = Duration::from_secs(60 * 60);
+    doorward.settings().token.publish_before_signing.min(AT_MOST)
+}
