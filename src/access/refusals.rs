@@ -52,8 +52,15 @@ pub struct Refusal {
 pub struct Refused {
     time: Timestamp,
     by: By,
-    who: Result<UserId, Unauthenticated>,
-    evidence: Option<Evidence>,
+    subject: Subject,
+}
+
+/// Whom a refusal is about.
+enum Subject {
+    /// A request without a valid token.
+    Unauthenticated(Unauthenticated),
+    /// A known caller, with what the condition of a guard was decided on.
+    Caller(UserId, Option<Evidence>),
 }
 
 /// Who refuses.
@@ -73,14 +80,14 @@ struct Evidence {
 }
 
 impl Refused {
-    /// Somebody whose token did not show who they are.
-    pub fn stranger(by: By, stranger: Unauthenticated, time: Timestamp) -> Self {
-        Self { time, by, who: Err(stranger), evidence: None }
+    /// A request without a valid token.
+    pub fn unauthenticated(by: By, reason: Unauthenticated, time: Timestamp) -> Self {
+        Self { time, by, subject: Subject::Unauthenticated(reason) }
     }
 
     /// A known caller whom a policy refused.
     pub fn caller(by: By, caller: &Caller, time: Timestamp) -> Self {
-        Self { time, by, who: Ok(caller.user.id), evidence: None }
+        Self { time, by, subject: Subject::Caller(caller.user.id, None) }
     }
 
     /// A known caller for whom the condition of a guard does not hold.
@@ -90,7 +97,16 @@ impl Refused {
             request: request.kept(guard.condition.request_fields()),
         };
         let by = By::Guard(Arc::clone(guard));
-        Self { time: request.time, by, who: Ok(caller.user.id), evidence: Some(evidence) }
+        let subject = Subject::Caller(caller.user.id, Some(evidence));
+        Self { time: request.time, by, subject }
+    }
+
+    /// The known caller that it is about.
+    fn user(&self) -> Option<UserId> {
+        match self.subject {
+            Subject::Unauthenticated(_) => None,
+            Subject::Caller(user, _) => Some(user),
+        }
     }
 
     fn told(&self, id: DecisionId, with_reason: bool) -> Refusal {
@@ -98,7 +114,11 @@ impl Refused {
             By::Guard(guard) => Some(guard),
             By::Policy(_) => None,
         };
-        let evidence = self.evidence.as_ref().filter(|_| with_reason);
+        let (token, evidence) = match &self.subject {
+            Subject::Unauthenticated(reason) => (reason.to_string(), None),
+            Subject::Caller(_, evidence) => ("good".to_owned(), evidence.as_ref()),
+        };
+        let evidence = evidence.filter(|_| with_reason);
         let explanation = evidence.zip(guard).and_then(|(evidence, guard)| {
             let facts = evidence.caller.known_facts()?;
             Some(guard.condition.explain(facts, &evidence.request))
@@ -112,8 +132,8 @@ impl Refused {
             },
             version: guard.map(|guard| guard.version.clone()),
             only_reported: guard.is_some_and(|guard| guard.mode == Mode::Report),
-            token: self.who.map_or_else(|stranger| stranger.to_string(), |_| "good".to_owned()),
-            user: self.who.ok().map(|user| user.to_string()),
+            token,
+            user: self.user().map(|user| user.to_string()),
             condition: guard
                 .filter(|_| explanation.is_some())
                 .map(|guard| guard.condition.text().to_owned()),
@@ -135,7 +155,7 @@ impl Refusals {
     /// Keeps a refusal and names it.
     pub fn keep(&self, refused: Refused) -> DecisionId {
         let id = DecisionId(Uuid::new_v4());
-        let kept = if refused.who.is_ok() { &self.callers } else { &self.strangers };
+        let kept = if refused.user().is_some() { &self.callers } else { &self.strangers };
         let refused = Arc::new(refused);
         let mut kept = lock(kept);
         let forgotten = if kept.len() == Self::KEPT_OF_EACH { kept.pop_front() } else { None };
@@ -163,7 +183,7 @@ impl Refusals {
         let of_user: Vec<_> = lock(&self.callers)
             .iter()
             .rev()
-            .filter(|(_, refused)| refused.who == Ok(user))
+            .filter(|(_, refused)| refused.user() == Some(user))
             .take(Self::TOLD)
             .cloned()
             .collect();
@@ -191,9 +211,9 @@ mod tests {
         let now = hypothetical::NOW;
         let caller = hypothetical::caller();
         let kept = refusals.keep(Refused::caller(STAFF, &caller, now));
-        let first = refusals.keep(Refused::stranger(STAFF, Unauthenticated::NoToken, now));
+        let first = refusals.keep(Refused::unauthenticated(STAFF, Unauthenticated::NoToken, now));
         for _ in 0..Refusals::KEPT_OF_EACH {
-            refusals.keep(Refused::stranger(STAFF, Unauthenticated::NotOurs, now));
+            refusals.keep(Refused::unauthenticated(STAFF, Unauthenticated::NotOurs, now));
         }
         assert!(refusals.by_id(&kept.to_string()).is_some());
         assert!(refusals.by_id(&first.to_string()).is_none());

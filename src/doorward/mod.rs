@@ -10,7 +10,7 @@ use arc_swap::{ArcSwap, Guard as Borrowed};
 
 use crate::{
     access::{
-        caller::{Caller, Callers, Unauthenticated, WorkDone},
+        caller::{AuthError, Caller, Callers, WorkDone},
         failed_logins::{FailedLogins, LoginRefusal},
         guard::GuardSet,
         policy::Designated,
@@ -206,14 +206,11 @@ impl Doorward {
         crate::http::routes(self.clone())
     }
 
-    /// Who holds this token.
+    /// The caller who holds this token.
     ///
     /// # Errors
-    /// The outer one if the database cannot tell, the inner one if the token is not good, or no longer.
-    pub async fn caller(
-        &self,
-        token: &str,
-    ) -> Result<Result<Caller, Unauthenticated>, store::Error> {
+    /// If the token is not valid, or the database cannot be read.
+    pub async fn caller(&self, token: &str) -> Result<Caller, AuthError> {
         self.inner.callers.by_token(token, self.now()).await
     }
 

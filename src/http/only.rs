@@ -9,11 +9,10 @@ use super::{Challenge, Error};
 use crate::{
     Doorward,
     access::{
-        caller::{Caller, Unauthenticated},
+        caller::{AuthError, Caller, Unauthenticated},
         policy::{Designated, Policy},
         refusals::{By, Refused},
     },
-    store,
 };
 
 /// What policy `P` grants to a caller that it admits. There is no other way to come by one, so an action that
@@ -85,9 +84,12 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let doorward = Doorward::from_ref(state);
-        let caller = match identify(&doorward, &parts.headers).await? {
+        let caller = match identify(&doorward, &parts.headers).await {
             Ok(caller) => caller,
-            Err(unknown) => return Err(unknown.refused_by(policy_name::<P>(), &doorward)),
+            Err(AuthError::Unauthenticated(reason)) => {
+                return Err(refuse_unauthenticated(reason, policy_name::<P>(), &doorward));
+            }
+            Err(AuthError::Store(error)) => return Err(error.into()),
         };
         P::from_state(state).admit(&caller).map(Self).ok_or_else(|| {
             let by = By::Policy(policy_name::<P>());
@@ -102,45 +104,36 @@ fn policy_name<P>() -> &'static str {
     std::any::type_name::<P>().rsplit("::").next().unwrap_or_default()
 }
 
-/// Somebody who did not show who they are.
-pub(super) struct Unknown {
-    pub(super) challenge: Challenge,
-    pub(super) stranger: Unauthenticated,
+/// Records that a policy refused an unauthenticated request, and returns its error.
+pub(super) fn refuse_unauthenticated(
+    reason: Unauthenticated,
+    policy: &'static str,
+    doorward: &Doorward,
+) -> Error {
+    let refused = Refused::unauthenticated(By::Policy(policy), reason, doorward.now());
+    Error::Unauthorized(reason.into(), Some(doorward.refuse(refused)))
 }
 
-impl Unknown {
-    /// What is kept of the refusal.
-    pub(super) fn refused(&self, by: By, doorward: &Doorward) -> Refused {
-        Refused::stranger(by, self.stranger, doorward.now())
-    }
-
-    pub(super) fn refused_by(self, policy: &'static str, doorward: &Doorward) -> Error {
-        let decision = doorward.refuse(self.refused(By::Policy(policy), doorward));
-        Error::Unauthorized(self.challenge, Some(decision))
-    }
-}
-
-impl From<Challenge> for Unknown {
-    fn from(challenge: Challenge) -> Self {
-        let stranger = match challenge {
-            Challenge::NoCredentials => Unauthenticated::NoToken,
-            Challenge::InvalidToken | Challenge::InsufficientScope => Unauthenticated::NotOurs,
-        };
-        Self { challenge, stranger }
+impl From<Unauthenticated> for Challenge {
+    fn from(reason: Unauthenticated) -> Self {
+        match reason {
+            Unauthenticated::NoToken => Self::NoCredentials,
+            _ => Self::InvalidToken,
+        }
     }
 }
 
-/// Finds out who sent a request.
+/// The caller who sent a request.
 pub(super) async fn identify(
     doorward: &Doorward,
     headers: &HeaderMap,
-) -> Result<Result<Caller, Unknown>, store::Error> {
+) -> Result<Caller, AuthError> {
     let token = match credentials("bearer", headers) {
         Ok(token) => token,
-        Err(challenge) => return Ok(Err(challenge.into())),
+        Err(Challenge::NoCredentials) => return Err(Unauthenticated::NoToken.into()),
+        Err(_) => return Err(Unauthenticated::NotOurs.into()),
     };
-    let caller = doorward.caller(token).await?;
-    Ok(caller.map_err(|stranger| Unknown { challenge: Challenge::InvalidToken, stranger }))
+    doorward.caller(token).await
 }
 
 /// What the one `Authorization` header says in this scheme.

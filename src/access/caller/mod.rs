@@ -4,7 +4,6 @@
 mod failures;
 
 use std::{
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -48,45 +47,47 @@ impl Caller {
     }
 }
 
-/// Somebody whose token does not show who they are, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a request is not authenticated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unauthenticated {
-    /// None was sent.
+    /// The request carries no token.
+    #[error("no token was sent")]
     NoToken,
-    /// Forged, damaged, or from somewhere else.
+    /// The token is forged, damaged or issued by another service.
+    #[error("not a token of this service: forged, damaged or signed with another key")]
     NotOurs,
-    /// Its time is up.
+    /// The token has expired.
+    #[error("expired")]
     Expired,
-    /// Its session has been ended.
+    /// The session of the token has ended.
+    #[error("its session has ended")]
     SessionEnded,
-    /// Its session has another token since a refresh.
+    /// A refresh has replaced the token.
+    #[error("replaced by a newer one of its session")]
     Replaced,
-    /// Its user is gone.
+    /// The user has been deleted.
+    #[error("its user has been deleted")]
     UserGone,
 }
 
-impl fmt::Display for Unauthenticated {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoToken => "no token was sent",
-            Self::NotOurs => {
-                "not a token of this service: forged, damaged or signed with another key"
-            }
-            Self::Expired => "expired",
-            Self::SessionEnded => "its session has ended",
-            Self::Replaced => "replaced by a newer one of its session",
-            Self::UserGone => "its user has been deleted",
-        })
-    }
-}
-
 impl From<InvalidToken> for Unauthenticated {
-    fn from(unrecognised: InvalidToken) -> Self {
-        match unrecognised {
+    fn from(invalid: InvalidToken) -> Self {
+        match invalid {
             InvalidToken::NotOurs => Self::NotOurs,
             InvalidToken::Expired => Self::Expired,
         }
     }
+}
+
+/// Why there is no caller for a token.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthError {
+    /// The token identifies nobody.
+    #[error("not authenticated: {0}")]
+    Unauthenticated(#[from] Unauthenticated),
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
 }
 
 /// Turns tokens into callers.
@@ -130,22 +131,18 @@ impl Callers {
         }
     }
 
-    /// Who holds this token.
+    /// The caller who holds this token.
     ///
     /// # Errors
-    /// The outer one if the store cannot tell, the inner one if the token is not good, or no longer.
-    pub async fn by_token(
-        &self,
-        token: &str,
-        now: Timestamp,
-    ) -> Result<Result<Caller, Unauthenticated>, store::Error> {
+    /// If the token is not valid, or the store cannot be read.
+    pub async fn by_token(&self, token: &str, now: Timestamp) -> Result<Caller, AuthError> {
         let removals = self.mint.removals();
         let known = self.known.get(token).filter(|known| known.removals == removals);
         if let Some(known) = &known
             && now < known.claims.expires_at
             && self.is_sure_of(known, now)
         {
-            return Ok(Ok(self.seen(known, now)));
+            return Ok(self.seen(known, now));
         }
         // A change to the user does not touch the signature.
         let claims = match &known {
@@ -156,9 +153,8 @@ impl Callers {
                 Err(InvalidToken::NotOurs)
                     if !self.is_heard() && !self.mint.knows_key_of(token) =>
                 {
-                    return Err(store::Error::Unavailable(
-                        "it cannot tell which keys there are".into(),
-                    ));
+                    let message = "it cannot tell which keys there are";
+                    return Err(store::Error::Unavailable(message.into()).into());
                 }
                 checked => checked.map_err(Unauthenticated::from),
             },
@@ -168,17 +164,19 @@ impl Callers {
             // Elsewhere, because room for it would be taken in every request, and few look anything up.
             Ok(claims) => match (Box::pin(self.look_up(token, claims, removals, now)).await, known)
             {
-                (Err(store::Error::Unavailable(_)), Some(known)) if self.may_rely_on(&known) => {
+                (Err(AuthError::Store(store::Error::Unavailable(_))), Some(known))
+                    if self.may_rely_on(&known) =>
+                {
                     Ok(self.seen(&known, now))
                 }
-                (outcome, _) => outcome?,
+                (outcome, _) => outcome,
             },
-            Err(stranger) => Err(stranger),
+            Err(reason) => Err(reason.into()),
         };
-        if was_known && caller.is_err() {
+        if was_known && matches!(caller, Err(AuthError::Unauthenticated(_))) {
             self.known.remove(token);
         }
-        Ok(caller)
+        caller
     }
 
     /// Whether what others change is heard of.
@@ -243,21 +241,20 @@ impl Callers {
         claims: Claims,
         removals: u64,
         now: Timestamp,
-    ) -> Result<Result<Caller, Unauthenticated>, store::Error> {
+    ) -> Result<Caller, AuthError> {
         self.look_ups.fetch_add(1, Ordering::Relaxed);
         let as_of = self.store.changes().stamp(claims.user_id);
         let found = self.store.session_with_user(claims.session_id).await?;
         let Some((session, user)) = found.filter(|(_, user)| user.id == claims.user_id) else {
             let user = self.store.user_by_id(claims.user_id).await?;
-            return Ok(Err(
-                user.map_or(Unauthenticated::UserGone, |_| Unauthenticated::SessionEnded)
-            ));
+            let reason = user.map_or(Unauthenticated::UserGone, |_| Unauthenticated::SessionEnded);
+            return Err(reason.into());
         };
         if session.expires_at <= now {
-            return Ok(Err(Unauthenticated::SessionEnded));
+            return Err(Unauthenticated::SessionEnded.into());
         }
         if session.token_id != claims.token_id {
-            return Ok(Err(Unauthenticated::Replaced));
+            return Err(Unauthenticated::Replaced.into());
         }
         let last_note = LastNote::new(session.last_seen_at);
         self.sightings.note(session.id, &last_note, now);
@@ -265,7 +262,7 @@ impl Callers {
         let (looked_up_at, caller_kept) = (now, caller.clone());
         let known = Known { claims, caller: caller_kept, as_of, looked_up_at, removals, last_note };
         self.known.insert(token.into(), Arc::new(known));
-        Ok(Ok(caller))
+        Ok(caller)
     }
 }
 

@@ -11,11 +11,11 @@ use serde::Serialize;
 
 use crate::{
     Doorward,
-    access::caller::Unauthenticated,
+    access::caller::{AuthError, Unauthenticated},
     http::{
         Challenge, Error,
         answer::Private,
-        only::{credentials, identify},
+        only::{credentials, identify, refuse_unauthenticated},
     },
     session::{Session, TokenId},
     store::{self, ReusedToken},
@@ -35,14 +35,15 @@ pub(in crate::http) async fn refresh(
     State(doorward): State<Doorward>,
     headers: HeaderMap,
 ) -> Result<Private<Refreshed>, Error> {
-    let caller = match identify(&doorward, &headers).await? {
+    let caller = match identify(&doorward, &headers).await {
         Ok(caller) => caller,
-        Err(unknown) => {
-            if unknown.stranger == Unauthenticated::Replaced {
+        Err(AuthError::Unauthenticated(reason)) => {
+            if reason == Unauthenticated::Replaced {
                 end_reused(&doorward, &headers).await?;
             }
-            return Err(unknown.refused_by("SignedIn", &doorward));
+            return Err(refuse_unauthenticated(reason, "SignedIn", &doorward));
         }
+        Err(AuthError::Store(error)) => return Err(error.into()),
     };
     doorward.throttle().refresh(caller.user.id, Instant::now())?;
     let (token_id, now) = (TokenId::random(), doorward.now());

@@ -32,7 +32,7 @@ use super::{
 use crate::{
     Doorward,
     access::{
-        caller::Caller,
+        caller::{AuthError, Caller},
         guard::{Grant, Guard, Mode},
         policy::{Authenticated, Designated},
         refusals::{By, Refused},
@@ -181,14 +181,16 @@ async fn declared(
     if guard.preflight && asked.is_preflight(guard.proxy, trusted, doorward.now()) {
         return Ok(pass(doorward, guard, None));
     }
-    let (challenge, refused, caller) = match identify(doorward, &parts.headers).await? {
+    let (challenge, refused, caller) = match identify(doorward, &parts.headers).await {
         Ok(caller) => match judge(doorward, guard, &caller, &asked) {
             None => return Ok(pass(doorward, guard, Some(&caller))),
             Some(refused) => (Challenge::InsufficientScope, refused, Some(caller)),
         },
-        Err(unknown) => {
-            (unknown.challenge, unknown.refused(By::Guard(Arc::clone(guard)), doorward), None)
+        Err(AuthError::Unauthenticated(reason)) => {
+            let by = By::Guard(Arc::clone(guard));
+            (reason.into(), Refused::unauthenticated(by, reason, doorward.now()), None)
         }
+        Err(AuthError::Store(error)) => return Err(error.into()),
     };
     let decision = doorward.refuse(refused);
     match guard.mode {

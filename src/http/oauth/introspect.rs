@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::{AskedToken, KnownClient};
 use crate::{
     Doorward,
+    access::caller::AuthError,
     http::{Error, answer::Private},
     token::{Claims, TokenTerms},
 };
@@ -50,7 +51,11 @@ pub(in crate::http) async fn introspect(
     _: KnownClient,
     AskedToken(token): AskedToken,
 ) -> Result<Private<Introspected>, Error> {
-    let is_good = doorward.caller(&token).await?.is_ok();
+    let is_good = match doorward.caller(&token).await {
+        Ok(_) => true,
+        Err(AuthError::Unauthenticated(_)) => false,
+        Err(AuthError::Store(error)) => return Err(error.into()),
+    };
     // A good token's signature has been checked.
     let read = is_good.then(|| doorward.mint().read(&token, doorward.now()).ok()).flatten();
     let says =

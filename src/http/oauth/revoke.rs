@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::{AskedToken, KnownClient};
 use crate::{
     Doorward,
+    access::caller::AuthError,
     http::{Error, answer::Private},
 };
 
@@ -17,9 +18,13 @@ pub(in crate::http) async fn revoke(
     KnownClient(client): KnownClient,
     AskedToken(token): AskedToken,
 ) -> Result<Private<Revoked>, Error> {
-    if let Ok(caller) = doorward.caller(&token).await? {
-        doorward.store().end_session(caller.user.id, caller.session.id, doorward.now()).await?;
-        tracing::info!(user = %caller.user.id, session = %caller.session.id, client, "session ended by a client");
+    match doorward.caller(&token).await {
+        Ok(caller) => {
+            doorward.store().end_session(caller.user.id, caller.session.id, doorward.now()).await?;
+            tracing::info!(user = %caller.user.id, session = %caller.session.id, client, "session ended by a client");
+        }
+        Err(AuthError::Unauthenticated(_)) => {}
+        Err(AuthError::Store(error)) => return Err(error.into()),
     }
     Ok(Private(StatusCode::OK, Revoked {}))
 }
