@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from support import FORK, LOGIN, Connection, Helper, get, post
+from support import FORK, LOGIN, Connection, Helper, Span, get, post
 
 PASSWORD = "correct horse battery"
 PAUSE_SECONDS = 0.02
@@ -20,6 +20,7 @@ PAUSE_SECONDS = 0.02
 LONGER_PAUSE_SECONDS = 0.1
 # Far beyond what an answer may take, so that a request that hangs is seen as such.
 HANGS_SECONDS = 15
+SLOW_SECONDS = 1
 # Logins that an audit tries: each costs a hash.
 LOGINS = 500
 
@@ -47,7 +48,8 @@ class Ledger:
     acknowledged: list = field(default_factory=list)
     answers: Counter = field(default_factory=Counter)
     wrong: list = field(default_factory=list)
-    slowest: float = 0
+    # Every answer that took longer than a second.
+    slow: list = field(default_factory=list)
 
     def __iadd__(self, other):
         self.accounts += other.accounts
@@ -55,7 +57,7 @@ class Ledger:
         self.acknowledged = sorted(self.acknowledged + other.acknowledged)
         self.answers += other.answers
         self.wrong += other.wrong
-        self.slowest = max(self.slowest, other.slowest)
+        self.slow += other.slow
         return self
 
 
@@ -154,16 +156,16 @@ class Client:
         except OSError as error:
             self._connections.pop(port, None)
             return self._note(what, f"no answer: {error or type(error).__name__}", started), None
-        status = answer.status
+        status, took = answer.status, Span(started, time.monotonic())
+        if took.seconds > SLOW_SECONDS:
+            self.ledger.slow.append(took)
         if status in good:
             self.ledger.answers[f"{what} {status}"] += 1
-            self.ledger.slowest = max(self.ledger.slowest, time.monotonic() - started)
             if write and status < 300:
                 self.ledger.acknowledged.append(time.monotonic())
             return status, json.loads(answer.body) if answer.body else None
         if status == 503 and b"\r\nretry-after: " in answer.head.lower():
             self.ledger.answers[f"{what} 503"] += 1
-            self.ledger.slowest = max(self.ledger.slowest, time.monotonic() - started)
             return 503, None
         return self._note(what, f"{status} {answer.body.decode(errors='replace')}", started), None
 

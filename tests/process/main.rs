@@ -16,5 +16,7 @@ mod postgres;
 mod secrets;
 mod start;
 mod stop;
+#[path = "../stopwatch/mod.rs"]
+mod stopwatch;
 mod support;
 mod throttle;

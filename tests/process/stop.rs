@@ -1,21 +1,25 @@
 //! Stopping: what is under way is finished, everything else is not waited for.
 
-use std::{
-    fs,
-    sync::Mutex,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fs, sync::Mutex, thread, time::Duration};
 
 use serde_json::json;
 
-use crate::support::{
-    Client, Home, Line, Member, PASSWORD, Server, Signal, claims_of, eventually, member,
-    must_take_less_than, name_for,
+use crate::{
+    stopwatch::Stopwatch,
+    support::{
+        Client, Finished, Home, Line, Member, PASSWORD, Server, Signal, claims_of, eventually,
+        member, name_for,
+    },
 };
 
-/// Well below the ten seconds that a drain may take.
-const WELL_BEFORE: Duration = Duration::from_secs(5);
+/// Half of the ten seconds that a drain may take.
+const SOON: Duration = Duration::from_secs(5);
+
+/// Asserts that no connection was waited for until the end of the drain.
+fn must_have_drained(finished: &Finished) {
+    assert_eq!(finished.status.code(), Some(0), "{finished:#?}");
+    assert!(!finished.stderr.contains("stopping with requests unanswered"), "{finished:#?}");
+}
 
 /// A login whose head has been read and whose body is half sent, and the other half.
 fn half_a_login(server: &Server, member: &Member) -> (Line, String) {
@@ -40,8 +44,7 @@ fn an_idle_connection(server: &Server) -> Line {
     line
 }
 
-/// How long a stop takes.
-fn stop_gracefully_at(signal: Signal) -> Duration {
+fn stop_gracefully_at(signal: Signal) {
     let home = Home::new();
     let server = home.start();
     let ada = server.client.register("ada@example.com");
@@ -51,7 +54,7 @@ fn stop_gracefully_at(signal: Signal) -> Duration {
     let mut half_a_head = server.connect();
     half_a_head.send("GET /api/auth/guard HTTP/1.1\r\nHost: he");
 
-    let signalled = Instant::now();
+    let signalled = Stopwatch::start();
     server.signal(signal);
     server.wait_until_it_refuses();
     // None of these waits for the login, which cannot end before the rest of it is sent.
@@ -66,24 +69,22 @@ fn stop_gracefully_at(signal: Signal) -> Duration {
     assert_eq!(answer.status, 200, "{answer:?}");
     assert!(login.is_closed());
     let finished = server.end();
-    let took = signalled.elapsed();
-    assert_eq!(finished.status.code(), Some(0), "{finished:#?}");
-    assert!(!finished.stderr.contains("stopping with requests unanswered"), "{finished:#?}");
+    signalled.must_show_less_than(SOON, "stopped");
+    must_have_drained(&finished);
     assert!(!home.data().join("doorward.sock").exists(), "the socket was left behind");
 
     let token = answer.field("token");
     assert_eq!(home.start().client.guard(&token), 200, "the session was kept");
-    took
 }
 
 #[test]
 fn sigterm_finishes_what_is_under_way_and_waits_for_nothing_else() {
-    must_take_less_than(WELL_BEFORE, "stopped", |_| stop_gracefully_at(Signal::TERM));
+    stop_gracefully_at(Signal::TERM);
 }
 
 #[test]
 fn sigint_finishes_what_is_under_way_and_waits_for_nothing_else() {
-    must_take_less_than(WELL_BEFORE, "stopped", |_| stop_gracefully_at(Signal::INT));
+    stop_gracefully_at(Signal::INT);
 }
 
 /// Whether a hashing thread of the process is at work.
@@ -112,11 +113,6 @@ fn a_password_that_is_being_hashed_when_the_signal_comes_is_answered() {
 
 #[test]
 fn those_who_wait_for_news_are_answered_when_the_server_stops() {
-    must_take_less_than(WELL_BEFORE, "stopped", |_| stop_with_those_who_wait_for_news());
-}
-
-/// How long that takes.
-fn stop_with_those_who_wait_for_news() -> Duration {
     let home = Home::new();
     let server = home.start();
     let cursor = feed_cursor(&server.client.get("/.well-known/revocations").body);
@@ -128,14 +124,14 @@ fn stop_with_those_who_wait_for_news() -> Duration {
     }
     // Answered after those before it have been read.
     an_idle_connection(&server);
-    let signalled = Instant::now();
-    server.stop();
-    let took = signalled.elapsed();
+    let signalled = Stopwatch::start();
+    let finished = server.stop();
+    signalled.must_show_less_than(SOON, "stopped");
+    must_have_drained(&finished);
     for mut line in lines {
         let answer = line.answer().expect("an answer");
         assert_eq!((answer.status, feed_cursor(&answer.body)), (200, cursor.clone()));
     }
-    took
 }
 
 fn feed_cursor(feed: &str) -> String {
@@ -146,35 +142,31 @@ fn feed_cursor(feed: &str) -> String {
 
 #[test]
 fn a_stop_with_nothing_under_way_is_over_at_once() {
-    must_take_less_than(WELL_BEFORE, "stopped with 20 idle connections", |_| {
-        let home = Home::new();
-        let server = home.start();
-        let _lines: Vec<_> = (0..20).map(|_| an_idle_connection(&server)).collect();
-        let signalled = Instant::now();
-        server.stop();
-        signalled.elapsed()
-    });
+    let home = Home::new();
+    let server = home.start();
+    let _lines: Vec<_> = (0..20).map(|_| an_idle_connection(&server)).collect();
+    let signalled = Stopwatch::start();
+    let finished = server.stop();
+    signalled.must_show_less_than(SOON, "stopped with 20 idle connections");
+    must_have_drained(&finished);
 }
 
 #[test]
 fn a_second_signal_ends_the_process_there_and_then() {
     for second in [Signal::TERM, Signal::INT] {
-        must_take_less_than(WELL_BEFORE, "ended", |_| {
-            let home = Home::new();
-            let server = home.start();
-            let ada = server.client.register("ada@example.com");
-            let (mut login, _) = half_a_login(&server, &ada);
-            server.signal(Signal::TERM);
-            server.wait_until_it_refuses();
-            let signalled = Instant::now();
-            server.signal(second);
-            let finished = server.end();
-            let took = signalled.elapsed();
-            assert!(!finished.status.success(), "requests were left unanswered: {finished:#?}");
-            assert!(login.answer().is_none());
-            home.start().client.must_know(&ada);
-            took
-        });
+        let home = Home::new();
+        let server = home.start();
+        let ada = server.client.register("ada@example.com");
+        let (mut login, _) = half_a_login(&server, &ada);
+        server.signal(Signal::TERM);
+        server.wait_until_it_refuses();
+        let signalled = Stopwatch::start();
+        server.signal(second);
+        let finished = server.end();
+        signalled.must_show_less_than(SOON, "ended");
+        assert!(!finished.status.success(), "requests were left unanswered: {finished:#?}");
+        assert!(login.answer().is_none());
+        home.start().client.must_know(&ada);
     }
 }
 

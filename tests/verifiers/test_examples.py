@@ -1,4 +1,4 @@
-"""The programs of examples/verify beside a running Doorward: they ask about no token, and know at once which have ended."""
+"""The programs of examples/verify with a running Doorward. They verify tokens offline and follow the revocation feed."""
 
 import importlib.util
 import os
@@ -15,9 +15,13 @@ import pytest
 from conftest import AUDIENCE, BINARY, NO_PROXY, REPOSITORY, START_SECONDS, STOP_SECONDS
 from test_verifiers import changed
 
+sys.path.insert(0, str(REPOSITORY / "lab"))
+from stall import StallRecorder
+
 EXAMPLES = REPOSITORY / "examples" / "verify"
 PROMISE_SECONDS = 1
 HOPELESS_SECONDS = 30
+STALLS = StallRecorder()
 
 
 def node(request):
@@ -51,13 +55,20 @@ class Verifier:
         assert told == ["refused"] or told == ["good", claims(token)["sub"]], told
         return told[0] == "good"
 
-    def comes_to(self, accept, token):
-        """How long it takes until the token is accepted, or refused."""
+    def must_soon_accept(self, token):
+        self._must_change_to(True, token)
+
+    def must_soon_refuse(self, token):
+        self._must_change_to(False, token)
+
+    def _must_change_to(self, accept, token):
+        """Waits for the answer. It may take a second, and the time for which the machine stalled."""
         started = time.monotonic()
         while self.accepts(token) != accept:
             assert time.monotonic() < started + HOPELESS_SECONDS, "never"
             time.sleep(0.01)
-        return time.monotonic() - started
+        took, stalled = time.monotonic() - started, STALLS.since(started)
+        assert took < PROMISE_SECONDS + stalled, f"{took:.2f} s, of them {stalled:.2f} s stalled"
 
     def stop(self):
         self.process.stdin.close()
@@ -83,21 +94,18 @@ def verifier(command, doorward):
     verifier.stop()
 
 
-def test_a_logout_is_known_within_a_second_and_to_whom_it_applies(doorward, verifier, token):
+def test_a_logout_is_known_within_a_second_and_ends_no_other_session(doorward, verifier, token):
     other = doorward.sign_up()
     assert verifier.accepts(token) and verifier.accepts(other)
-    times = []
     for _ in range(3):
         status, told = doorward.ask("/api/auth/refresh", b"", {"Authorization": f"Bearer {token}"})
         assert status == 200
-        times.append(verifier.comes_to(False, token))
+        verifier.must_soon_refuse(token)
         token = told["token"]
         assert verifier.accepts(token)
     doorward.end("/api/auth/logout", token)
-    times.append(verifier.comes_to(False, token))
+    verifier.must_soon_refuse(token)
     assert verifier.accepts(other)
-    # Most of them: a machine that is busy may delay some.
-    assert sorted(times)[2] < PROMISE_SECONDS, times
 
 
 def test_the_python_example_is_a_module(doorward, token):
@@ -139,20 +147,13 @@ def test_a_session_that_ended_before_the_start_is_known(doorward, command, token
 
 def test_keys_that_come_and_go_are_known_within_a_second(doorward, verifier, token):
     assert verifier.accepts(token)
-    times = []
-    # Again only if a busy machine delayed it.
-    for _ in range(3):
-        doorward.command("keys", "rotate")
-        younger = doorward.sign_up()
-        known = verifier.comes_to(True, younger)
-        assert verifier.accepts(token)
-        doorward.command("keys", "revoke", jwt.get_unverified_header(token)["kid"])
-        times.append(max(known, verifier.comes_to(False, token)))
-        assert verifier.accepts(younger)
-        if times[-1] < PROMISE_SECONDS:
-            return
-        token = younger
-    raise AssertionError(times)
+    doorward.command("keys", "rotate")
+    younger = doorward.sign_up()
+    verifier.must_soon_accept(younger)
+    assert verifier.accepts(token)
+    doorward.command("keys", "revoke", jwt.get_unverified_header(token)["kid"])
+    verifier.must_soon_refuse(token)
+    assert verifier.accepts(younger)
 
 
 def test_only_tokens_are_taken_for_tokens(doorward, verifier, token):

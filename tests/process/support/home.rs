@@ -1,0 +1,99 @@
+//! A folder in which one Doorward after the other keeps its data.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tempfile::TempDir;
+
+use super::{Finished, Server, run};
+
+/// Where one doorward after the other keeps its data.
+pub struct Home {
+    root: TempDir,
+    data: PathBuf,
+}
+
+impl Home {
+    pub fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let data = root.path().join("data");
+        Self { root, data }
+    }
+
+    /// A home whose data lies in a folder below it.
+    pub fn with_data_in(folder: &str) -> Self {
+        let mut home = Self::new();
+        home.data = home.root.path().join(folder);
+        home
+    }
+
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.data.join("doorward.db")
+    }
+
+    pub fn signing_key(&self) -> PathBuf {
+        self.data.join("signing-key.pem")
+    }
+
+    /// The binary on a free port, with cheap hashes and nothing else from the environment of the test.
+    pub fn command(&self) -> Command {
+        self.command_through(Command::new(env!("CARGO_BIN_EXE_doorward")))
+    }
+
+    /// The same through another program that ends up being the binary.
+    pub fn command_through(&self, mut command: Command) -> Command {
+        command
+            .env_clear()
+            .env("DOORWARD_LISTEN", "127.0.0.1:0")
+            .env("DOORWARD_DATABASE_URL", format!("sqlite://{}", self.database().display()))
+            .env("DOORWARD_PASSWORD_MEMORY_KIB", "7168")
+            .env("DOORWARD_PASSWORD_PASSES", "1")
+            .current_dir(self.root());
+        command
+    }
+
+    pub fn start(&self) -> Server {
+        Server::start(self.command())
+    }
+
+    pub fn start_with(&self, arguments: &[&str]) -> Server {
+        let mut command = self.command();
+        command.args(arguments);
+        Server::start(command)
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, arguments: &[&str]) -> Finished {
+        let mut command = self.command();
+        command.args(arguments);
+        run(command)
+    }
+}
+
+/// A command that has to succeed.
+#[track_caller]
+pub fn told(home: &Home, arguments: &[&str]) -> String {
+    let Finished { status, stdout, stderr } = home.run(arguments);
+    assert!(status.success(), "{arguments:?}: {stderr}");
+    assert_eq!(stderr, "", "{arguments:?}");
+    stdout
+}
+
+/// A command that has to fail with one line.
+#[track_caller]
+pub fn refused(home: &Home, arguments: &[&str]) -> String {
+    let Finished { status, stdout, stderr } = home.run(arguments);
+    assert!(!status.success(), "{arguments:?}: {stdout}");
+    assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{arguments:?}: {stderr}");
+    stderr
+}
