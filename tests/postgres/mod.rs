@@ -1,6 +1,6 @@
-//! A PostgreSQL for the tests of one process: started when first asked for, gone with the process
-//! however that ends. Its programs are those in the folder that DOORWARD_TEST_POSTGRES_BIN names,
-//! else the newest where Debian puts them.
+//! A PostgreSQL for the tests of one process. It starts with the first test that needs it, and stops when the process ends,
+//! even by a signal. DOORWARD_TEST_POSTGRES_BIN names the folder of its programs; without it, the newest that Debian
+//! installed is used.
 
 use std::{
     fs,
@@ -17,11 +17,11 @@ use std::{
     },
 };
 
-/// The server trusts whoever connects. The password is there to be found where it must not be.
+/// The server accepts every password. Tests look for this one in logs and output.
 const OWNER: &str = "doorward:not-for-the-log";
 
-/// Waits for the end of a pipe whose other end the test process holds: that comes even when the
-/// process is killed. Nothing in the folder is needed after that, so flushing it would only cost time.
+/// Stops the server when the pipe to the test process closes, which happens even when that process is killed. The data is
+/// not needed afterwards, so nothing is flushed.
 const KEEPER: &str = r#"
 trap '' HUP INT PIPE TERM
 (
@@ -39,26 +39,24 @@ wait $!
 rm -rf "$FOLDER"
 "#;
 
-/// The URL of an empty database that nobody else has, or none where there is no PostgreSQL.
+/// The URL of an empty database for one test; none where there is no PostgreSQL.
 pub fn fresh_database() -> Option<String> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
-    static NUMBERS: AtomicU32 = AtomicU32::new(1);
-    let Some(server) = SERVER.get_or_init(|| programs().map(Server::start)) else {
+    let server = SERVER.get_or_init(|| programs().map(Server::start));
+    if server.is_none() {
         left_out("no PostgreSQL here");
-        return None;
-    };
-    let name = format!("test_{}", NUMBERS.fetch_add(1, Ordering::Relaxed));
-    server.create_database(&name);
-    Some(format!("postgres://{OWNER}@127.0.0.1:{}/{name}", server.port))
+    }
+    Some(server.as_ref()?.fresh_database())
 }
 
-/// Tells what a test leaves out, past the runner, which keeps what a test that passes has printed to itself.
+/// Prints what a test leaves out. The test runner hides the output of a test that passes, and cannot hide this.
 pub fn left_out(what: &str) {
     let _ = writeln!(io::stderr(), "left out: {what}");
 }
 
+/// The folder with PostgreSQL's programs.
 #[expect(clippy::disallowed_methods, reason = "which PostgreSQL to use is the tester's choice")]
-fn programs() -> Option<PathBuf> {
+pub fn programs() -> Option<PathBuf> {
     if let Some(chosen) = std::env::var_os("DOORWARD_TEST_POSTGRES_BIN") {
         return Some(chosen.into());
     }
@@ -68,7 +66,7 @@ fn programs() -> Option<PathBuf> {
     Some(whole.max_by_key(version)?.path().join("bin"))
 }
 
-struct Server {
+pub struct Server {
     programs: PathBuf,
     folder: PathBuf,
     port: u16,
@@ -77,7 +75,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(programs: PathBuf) -> Self {
+    pub fn start(programs: PathBuf) -> Self {
         let folder =
             tempfile::Builder::new().prefix("doorward-postgres-").tempdir().unwrap().keep();
         let port = free_port();
@@ -97,18 +95,21 @@ impl Server {
         Self { programs, folder, port, _keeper: keeper }
     }
 
-    fn create_database(&self, name: &str) {
+    /// The URL of an empty database.
+    pub fn fresh_database(&self) -> String {
+        static NUMBERS: AtomicU32 = AtomicU32::new(1);
+        let name = format!("test_{}", NUMBERS.fetch_add(1, Ordering::Relaxed));
         let created = Command::new(self.programs.join("createdb"))
             .arg("-h")
             .arg(&self.folder)
-            .args(["-p", &self.port.to_string(), "-U", "doorward", "-T", "template0", name])
+            .args(["-p", &self.port.to_string(), "-U", "doorward", "-T", "template0", &name])
             .status();
         assert!(created.unwrap().success(), "the database {name} could not be created");
+        format!("postgres://{OWNER}@127.0.0.1:{}/{name}", self.port)
     }
 }
 
-/// A port below those that the system hands out by itself: on a busy machine it takes seconds until PostgreSQL listens, and
-/// meanwhile any connection could be given one of those.
+/// A port below the ephemeral ones, so that no connection takes it before PostgreSQL listens.
 fn free_port() -> u16 {
     let candidates =
         iter::repeat_with(|| 20_000 + (RandomState::new().hash_one(()) % 12_000) as u16);
@@ -116,7 +117,7 @@ fn free_port() -> u16 {
     candidates.take(1000).find(is_free).expect("some port is free")
 }
 
-/// A shell that owns the folder. PostgreSQL does not run as root.
+/// A shell that runs as the owner of the folder, because PostgreSQL refuses to run as root.
 fn shell_for(folder: &Path) -> Command {
     if !rustix::process::geteuid().is_root() {
         return Command::new("sh");
@@ -135,11 +136,4 @@ fn shell_for(folder: &Path) -> Command {
 fn id(which: &str, name: &str) -> Option<u32> {
     let told = Command::new("id").args([which, name]).stderr(Stdio::null()).output().ok()?;
     String::from_utf8(told.stdout).ok()?.trim().parse().ok()
-}
-
-#[test]
-fn every_database_is_another_one() {
-    if let (Some(first), Some(second)) = (fresh_database(), fresh_database()) {
-        assert_ne!(first, second);
-    }
 }

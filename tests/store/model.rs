@@ -1,7 +1,5 @@
 //! The same random operations on every store: whatever one answers, the others must.
 
-mod postgres;
-
 use std::{fmt::Debug, time::Duration};
 
 use doorward::internals::{
@@ -18,6 +16,8 @@ use doorward::internals::{
     },
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
+
+use crate::postgres;
 
 /// Names and addresses that databases may see differently: case, accents, combining marks, other scripts, quotes,
 /// what looks like SQL, what sorts otherwise elsewhere.

@@ -1,37 +1,18 @@
 //! One story about users and sessions, told to every store.
 
-mod postgres;
-
-use std::{collections::HashSet, iter, sync::Arc, time::Duration};
+use std::{collections::HashSet, time::Duration};
 
 use doorward::internals::{
     clock::Timestamp,
-    config::Settings,
     credential::{password::PasswordHash, reset_code::ResetCode},
-    session::{Origin, Session, SessionId, TokenId},
-    store::{
-        Error, LoginFailureStore, MAX_SESSIONS, OldPassword, PostgresStore, PostgresUrl,
-        ReusedToken, SqliteStore, Stamp, Store,
-    },
-    throttle::{AccountChange, AccountKey},
+    session::{Session, SessionId, TokenId},
+    store::{Error, MAX_SESSIONS, OldPassword, ReusedToken, SqliteStore, Store},
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
-use futures_util::future::{join, join_all};
 
-const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_123);
+use crate::{NOW, open_postgres, postgres, session, user};
 
-fn user(name: &str, email: &str) -> User {
-    let hash = PasswordHash::from_store(format!("hash of {name}"));
-    let (name, email) = (Name::parse(name.into()).unwrap(), Email::parse(email.into()).unwrap());
-    User::new(name, email, Some(hash), NOW)
-}
-
-fn session(user: &User, lifetime: u64) -> Session {
-    let origin = Origin::new([192, 0, 2, 7].into(), "curl/8 \u{7f}(λ)");
-    Session::new(user.id, origin, NOW, Duration::from_secs(lifetime))
-}
-
-async fn tell(store: &dyn Store) {
+pub async fn tell(store: &dyn Store) {
     assert!(!store.has_users().await.unwrap());
 
     // Whoever registers is found by id and by any spelling of their address, to the last character.
@@ -199,14 +180,14 @@ fn told(store: &dyn Store) -> HashSet<TokenId> {
 }
 
 /// The tokens of these sessions have ended, or will be heard to have.
-async fn tells(store: &dyn Store, ended: impl IntoIterator<Item = &Session> + Clone) {
+pub async fn tells(store: &dyn Store, ended: impl IntoIterator<Item = &Session> + Clone) {
     let mut count = store.endings().count();
     let all_told = async {
         while !ended.clone().into_iter().all(|session| told(store).contains(&session.token_id)) {
             count.changed().await.unwrap();
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), all_told).await.expect("they are told");
+    tokio::time::timeout(Duration::from_secs(30), all_told).await.expect("they are told");
 }
 
 async fn verify_addresses(store: &dyn Store, ada: &User) {
@@ -246,12 +227,12 @@ async fn verify_addresses(store: &dyn Store, ada: &User) {
 }
 
 /// The token of this session, as it is used again.
-fn reused(session: &Session) -> ReusedToken {
+pub fn reused(session: &Session) -> ReusedToken {
     ReusedToken { user_id: session.user_id, session_id: session.id, token_id: session.token_id }
 }
 
 /// A session that has been renewed at `NOW`, and as it was before.
-async fn renewed_session(store: &dyn Store, ada: &User) -> (Session, Session) {
+pub async fn renewed_session(store: &dyn Store, ada: &User) -> (Session, Session) {
     let first = session(ada, 60);
     assert!(store.add_session(ada, &first).await.unwrap());
     let second = Session { token_id: TokenId::random(), ..first.clone() };
@@ -279,51 +260,6 @@ async fn end_reused_sessions(store: &dyn Store, ada: &User, bob: &User) {
     assert_eq!(store.session_with_user(first.id).await.unwrap(), None);
     tells(store, [&first, &second]).await;
     assert!(!end(reused(&first), NOW, NOW).await);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn reuse_ends_a_session_once_whatever_happens_beside_it() {
-    let folder = tempfile::tempdir().unwrap();
-    reuse_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()))
-        .await;
-    if let Some(store) = postgres_store().await {
-        reuse_at_once(Arc::new(store)).await;
-    }
-}
-
-async fn reuse_at_once(store: Arc<dyn Store>) {
-    let ada = user("Ada", "ada@example.com");
-    store.add_user(&ada, None).await.unwrap();
-    for round in 0..20 {
-        let (first, second) = renewed_session(&*store, &ada).await;
-        let third = Session { token_id: TokenId::random(), ..second.clone() };
-        let reusing: Vec<_> = (0..3)
-            .map(|_| {
-                let (store, reused) = (Arc::clone(&store), reused(&first));
-                tokio::spawn(async move { store.end_reused_session(&reused, NOW, NOW).await })
-            })
-            .collect();
-        let (beside, token_id) = (Arc::clone(&store), third.token_id);
-        let (renewing, id) = (round % 2 == 0, second.id);
-        let current = second.clone();
-        let beside = tokio::spawn(async move {
-            if renewing {
-                beside.renew_session(&current, token_id, NOW).await
-            } else {
-                beside.end_session(current.user_id, id, NOW).await
-            }
-        });
-        let mut ended = 0;
-        for outcome in reusing {
-            ended += usize::from(outcome.await.unwrap().unwrap());
-        }
-        let beside = beside.await.unwrap().unwrap();
-        // A renewal saves nothing; a logout may have been first.
-        assert_eq!(ended, if renewing { 1 } else { usize::from(!beside) });
-        assert_eq!(store.session_with_user(id).await.unwrap(), None);
-        tells(&*store, if renewing && beside { vec![&second, &third] } else { vec![&second] })
-            .await;
-    }
 }
 
 async fn change_names_and_addresses(store: &dyn Store, ada: &User, bob: &User) {
@@ -425,96 +361,6 @@ async fn disable_and_enable(store: &dyn Store, ada: &User) {
     }
 }
 
-/// Failed logins that still count at this time, as days until the account has recovered.
-async fn days(store: &dyn Store, account: AccountKey, now: Timestamp) -> i64 {
-    let stored = store.all_failures().await.unwrap();
-    let found = stored.iter().find(|stored| stored.account == account);
-    let millis = found.map_or(0, |found| found.recovered_at.millis() - now.millis());
-    assert_eq!(millis % 86_400_000, 0, "{millis}");
-    millis.max(0) / 86_400_000
-}
-
-async fn tell_of_failures(store: &dyn Store) {
-    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-    assert_eq!(store.account_secret().await.unwrap(), store.account_secret().await.unwrap());
-    let account = |number: u8| AccountKey::from_store(&[number; 16]).unwrap();
-    let change =
-        |number, cleared, failures| AccountChange { account: account(number), cleared, failures };
-    let save = async |now, changes: &[AccountChange]| {
-        store.save_failures(changes, DAY, now).await.unwrap();
-    };
-
-    // Each failure adds the time that forgives it, from now on if everything was forgiven.
-    save(NOW, &[change(1, false, 3), change(2, false, 1)]).await;
-    save(NOW + DAY, &[change(1, false, 2)]).await;
-    assert_eq!(days(store, account(1), NOW).await, 5);
-    save(NOW + DAY * 4, &[change(2, false, 2)]).await;
-    assert_eq!(days(store, account(2), NOW + DAY * 4).await, 2);
-
-    // A success forgives all failures before it, and none after it.
-    save(NOW + DAY, &[change(1, true, 0), change(2, true, 4), change(3, true, 0)]).await;
-    for (number, left) in [(1, 0), (2, 4), (3, 0)] {
-        assert_eq!(days(store, account(number), NOW + DAY).await, left, "{number}");
-    }
-
-    // The networks of a user are known from the first sign-in on, and those of a stranger never.
-    let ada = user("Ada", "failing@example.com");
-    let known = async |email: &str| {
-        let known = store.known_networks(&EmailKey::of(email)).await.unwrap();
-        known.iter().map(|(network, at)| (network.to_string(), at)).collect::<Vec<_>>()
-    };
-    store.add_user(&ada, Some(&session(&ada, 60))).await.unwrap();
-    assert_eq!(known("Failing@example.com").await, [("192.0.2.7".to_owned(), NOW)]);
-    assert_eq!(known("nobody@example.com").await, []);
-    assert_eq!(known("nobody\0@example.com").await, []);
-    let mut elsewhere = session(&ada, 60);
-    elsewhere.origin = Origin::new("2001:db8::7".parse().unwrap(), "");
-    assert!(store.add_session(&ada, &elsewhere).await.unwrap());
-    assert!(store.add_session(&ada, &session(&ada, 60)).await.unwrap());
-    let both = [("2001:db8::".to_owned(), NOW), ("192.0.2.7".to_owned(), NOW)];
-    assert_eq!(known("failing@example.com").await, both);
-    let mut later = session(&ada, 60);
-    later.created_at = NOW + DAY;
-    assert!(store.add_session(&ada, &later).await.unwrap());
-    assert_eq!(known("failing@example.com").await[0], ("192.0.2.7".to_owned(), NOW + DAY));
-    assert!(store.delete_user(ada.id, NOW).await.unwrap());
-    assert_eq!(known("failing@example.com").await, []);
-}
-
-#[tokio::test]
-async fn failed_logins_and_known_networks_on_sqlite() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
-    tell_of_failures(&store).await;
-    let five_days = NOW + Duration::from_secs(5 * 24 * 60 * 60);
-    assert_eq!(store.forget_failures(NOW, 10).await.unwrap(), 0);
-    assert_eq!(store.forget_failures(five_days, 10).await.unwrap(), 1);
-    assert_eq!(store.all_failures().await.unwrap(), []);
-}
-
-#[tokio::test]
-async fn failed_logins_and_known_networks_on_postgres() {
-    let Some(url) = postgres::fresh_database() else { return };
-    let (here, there) = (open_postgres(&url).await, open_postgres(&url).await);
-    tell_of_failures(&here).await;
-    assert_eq!(there.account_secret().await.unwrap(), here.account_secret().await.unwrap());
-    assert_eq!(there.all_failures().await.unwrap(), here.all_failures().await.unwrap());
-    let account = AccountKey::from_store(&[9; 16]).unwrap();
-    let change = AccountChange { account, cleared: false, failures: 1 };
-    let mut heard = Vec::new();
-    // A machine may be so slow that what was just written is no longer recent.
-    for _ in 0..100 {
-        there.save_failures(&[change], Duration::from_secs(60), NOW).await.unwrap();
-        heard = here.recent_failures().await.unwrap();
-        if heard.iter().any(|heard| heard.account == account) {
-            break;
-        }
-    }
-    assert!(heard.iter().any(|heard| heard.account == account), "{heard:?}");
-    // What was just written is kept, so that others can hear of it.
-    assert_eq!(here.forget_failures(NOW + Duration::from_secs(100), 10).await.unwrap(), 0);
-}
-
 #[tokio::test]
 async fn the_story_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
@@ -528,16 +374,6 @@ async fn the_story_on_sqlite() {
     assert_eq!(reopened.users(None, 10).await.unwrap().len(), 2);
 }
 
-/// A store on an empty database, unless there is no PostgreSQL here.
-async fn postgres_store() -> Option<PostgresStore> {
-    Some(open_postgres(&postgres::fresh_database()?).await)
-}
-
-async fn open_postgres(url: &str) -> PostgresStore {
-    let options = Settings::default().postgres;
-    PostgresStore::open(&PostgresUrl::parse(url).unwrap(), options).await.unwrap()
-}
-
 #[tokio::test]
 async fn the_story_on_postgres() {
     let Some(url) = postgres::fresh_database() else { return };
@@ -546,146 +382,4 @@ async fn the_story_on_postgres() {
     let reopened = open_postgres(&url).await;
     assert_eq!(told(&reopened), told(&store));
     assert_eq!(reopened.users(None, 10).await.unwrap().len(), 2);
-}
-
-/// As distributed engines have it: whoever comes second is turned away with a serialisation failure.
-#[tokio::test(flavor = "multi_thread")]
-async fn conflicts_between_transactions_are_tried_again() {
-    let Some(url) = postgres::fresh_database() else { return };
-    let (operator, connection) =
-        tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
-    tokio::spawn(connection);
-    let name = url.rsplit('/').next().unwrap();
-    let strict =
-        format!("ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'");
-    operator.batch_execute(&strict).await.unwrap();
-    tell(&open_postgres(&url).await).await;
-
-    let store = Arc::new(open_postgres(&url).await);
-    let busy = user("Busy", "busy@example.com");
-    store.add_user(&busy, None).await.unwrap();
-    assert!(conflicts(&url).await, "the database does not turn anybody away");
-    let granting: Vec<_> = (0..24)
-        .map(|number| {
-            let (store, id) = (Arc::clone(&store), busy.id);
-            let role = Role::parse(&format!("role{number}")).unwrap();
-            tokio::spawn(async move { store.grant_role(id, &role, NOW).await })
-        })
-        .collect();
-    for granted in granting {
-        assert!(granted.await.unwrap().unwrap());
-    }
-    let roles = store.user_by_id(busy.id).await.unwrap().unwrap().roles;
-    assert_eq!(roles.to_text().split(' ').count(), 24);
-}
-
-/// Whether the second of two transactions about one row is turned away.
-async fn conflicts(url: &str) -> bool {
-    let connect = async || {
-        let (client, connection) =
-            tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
-        tokio::spawn(connection);
-        client.batch_execute("BEGIN; SELECT 1 FROM users").await.unwrap();
-        client
-    };
-    let (first, second) = (connect().await, connect().await);
-    first.batch_execute("UPDATE users SET name = name; COMMIT").await.unwrap();
-    let turned_away = second.batch_execute("SELECT 1 FROM users FOR UPDATE").await.unwrap_err();
-    turned_away.code().is_some_and(|code| code.code() == "40001")
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn of_many_registrations_of_one_address_exactly_one_succeeds() {
-    let folder = tempfile::tempdir().unwrap();
-    register_at_once(Arc::new(
-        SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap(),
-    ))
-    .await;
-    if let Some(store) = postgres_store().await {
-        register_at_once(Arc::new(store)).await;
-    }
-}
-
-async fn register_at_once(store: Arc<dyn Store>) {
-    for round in 0..20 {
-        let racing: Vec<_> = (0..50)
-            .map(|_| {
-                let store = Arc::clone(&store);
-                let user = user("Somebody", &format!("round{round}@example.com"));
-                tokio::spawn(async move { store.add_user(&user, Some(&session(&user, 60))).await })
-            })
-            .collect();
-        let mut added = 0;
-        for outcome in racing {
-            match outcome.await.unwrap() {
-                Ok(()) => added += 1,
-                Err(Error::EmailTaken) => {}
-                Err(other) => panic!("{other}"),
-            }
-        }
-        assert_eq!(added, 1);
-    }
-}
-
-#[tokio::test]
-async fn who_reads_together_gets_what_each_asked_for() {
-    let folder = tempfile::tempdir().unwrap();
-    read_at_once(&SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()).await;
-    if let Some(store) = postgres_store().await {
-        read_at_once(&store).await;
-    }
-}
-
-async fn read_at_once(store: &dyn Store) {
-    let users: Vec<_> =
-        (0..40).map(|number| user("Ada", &format!("user{number}@example.com"))).collect();
-    let sessions: Vec<_> = users.iter().map(|user| session(user, 60)).collect();
-    for (user, session) in users.iter().zip(&sessions) {
-        store.add_user(user, Some(session)).await.unwrap();
-    }
-    let (nobody, none) = (UserId::random(), SessionId::random());
-    // Everybody three times, with strangers in between.
-    let everybody = users.iter().zip(&sessions).cycle().take(120);
-    join_all(everybody.map(async |(user, session)| {
-        let (found, stranger) = join(store.user_by_id(user.id), store.user_by_id(nobody)).await;
-        assert_eq!((found.unwrap().as_ref(), stranger.unwrap()), (Some(user), None));
-        let both = join(store.session_with_user(session.id), store.session_with_user(none)).await;
-        let (known, unknown) = (both.0.unwrap(), both.1.unwrap());
-        assert_eq!((known, unknown), (Some((session.clone(), user.clone())), None));
-    }))
-    .await;
-}
-
-#[tokio::test]
-async fn what_was_changed_here_is_no_news() {
-    let Some(url) = postgres::fresh_database() else { return };
-    let (here, elsewhere) = (open_postgres(&url).await, open_postgres(&url).await);
-    let ada = user("Ada", "ada@example.com");
-    // Another whose changes are counted in another place.
-    let stamp = |user: &User| here.changes().stamp(user.id);
-    let mut bobs = iter::repeat_with(|| user("Bob", "bob@example.com"));
-    let bob = bobs.find(|bob| stamp(bob) != stamp(&ada)).unwrap();
-    here.add_user(&ada, None).await.unwrap();
-    let of_bob = stamp(&bob);
-    elsewhere.add_user(&bob, None).await.unwrap();
-    until_it_has_changed(&here, of_bob).await;
-    for number in 0..5 {
-        let before = stamp(&ada);
-        let role = Role::parse(&format!("role{number}")).unwrap();
-        assert!(here.grant_role(ada.id, &role, NOW).await.unwrap());
-        assert!(!here.changes().is_current(before), "it has changed");
-        let (of_ada, of_bob) = (stamp(&ada), stamp(&bob));
-        assert!(elsewhere.grant_role(bob.id, &role, NOW).await.unwrap());
-        until_it_has_changed(&here, of_bob).await;
-        assert!(here.changes().is_current(of_ada), "and not once more when that is heard");
-    }
-}
-
-async fn until_it_has_changed(store: &PostgresStore, since: Stamp) {
-    let changed = async {
-        while store.changes().is_current(since) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), changed).await.expect("a change is heard of");
 }

@@ -1,7 +1,5 @@
 //! Encrypted connections to PostgreSQL: what a server has to show under each `sslmode`.
 
-mod postgres;
-
 use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt, chown},
@@ -13,6 +11,8 @@ use doorward::internals::{
     config::Settings,
     store::{Error, PostgresStore, PostgresUrl, Store},
 };
+
+use crate::own_postgres;
 
 fn openssl(folder: &Path, arguments: &str) {
     let output = Command::new("openssl")
@@ -72,7 +72,8 @@ async fn try_to_open(url: &str) -> Result<PostgresStore, Error> {
 
 #[tokio::test]
 async fn a_server_has_to_show_what_sslmode_asks_for() {
-    let Some(url) = postgres::fresh_database() else { return };
+    let Some(server) = own_postgres() else { return };
+    let url = server.fresh_database();
     let folder = tempfile::tempdir().unwrap();
     make_certificates(folder.path());
     encrypt(&url, folder.path()).await;

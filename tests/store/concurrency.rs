@@ -1,0 +1,200 @@
+//! Many operations at the same moment, and changes made by other processes.
+
+use std::{iter, sync::Arc, time::Duration};
+
+use doorward::internals::{
+    session::{Session, SessionId, TokenId},
+    store::{Error, PostgresStore, SqliteStore, Stamp, Store},
+    user::{Role, User, UserId},
+};
+use futures_util::future::{join, join_all};
+
+use crate::{
+    NOW, open_postgres, postgres, postgres_store, session,
+    story::{renewed_session, reused, tell, tells},
+    user,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reuse_ends_a_session_once_whatever_happens_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    reuse_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap())).await;
+    if let Some(store) = postgres_store().await {
+        reuse_at_once(Arc::new(store)).await;
+    }
+}
+
+async fn reuse_at_once(store: Arc<dyn Store>) {
+    let ada = user("Ada", "ada@example.com");
+    store.add_user(&ada, None).await.unwrap();
+    for round in 0..20 {
+        let (first, second) = renewed_session(&*store, &ada).await;
+        let third = Session { token_id: TokenId::random(), ..second.clone() };
+        let reusing: Vec<_> = (0..3)
+            .map(|_| {
+                let (store, reused) = (Arc::clone(&store), reused(&first));
+                tokio::spawn(async move { store.end_reused_session(&reused, NOW, NOW).await })
+            })
+            .collect();
+        let (beside, token_id) = (Arc::clone(&store), third.token_id);
+        let (renewing, id) = (round % 2 == 0, second.id);
+        let current = second.clone();
+        let beside = tokio::spawn(async move {
+            if renewing {
+                beside.renew_session(&current, token_id, NOW).await
+            } else {
+                beside.end_session(current.user_id, id, NOW).await
+            }
+        });
+        let mut ended = 0;
+        for outcome in reusing {
+            ended += usize::from(outcome.await.unwrap().unwrap());
+        }
+        let beside = beside.await.unwrap().unwrap();
+        // A renewal saves nothing; a logout may have been first.
+        assert_eq!(ended, if renewing { 1 } else { usize::from(!beside) });
+        assert_eq!(store.session_with_user(id).await.unwrap(), None);
+        tells(&*store, if renewing && beside { vec![&second, &third] } else { vec![&second] })
+            .await;
+    }
+}
+
+/// As distributed engines have it: whoever comes second is turned away with a serialisation failure.
+#[tokio::test(flavor = "multi_thread")]
+async fn conflicts_between_transactions_are_tried_again() {
+    let Some(url) = postgres::fresh_database() else { return };
+    let (operator, connection) =
+        tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let name = url.rsplit('/').next().unwrap();
+    let strict =
+        format!("ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'");
+    operator.batch_execute(&strict).await.unwrap();
+    tell(&open_postgres(&url).await).await;
+
+    let store = Arc::new(open_postgres(&url).await);
+    let busy = user("Busy", "busy@example.com");
+    store.add_user(&busy, None).await.unwrap();
+    assert!(conflicts(&url).await, "the database does not turn anybody away");
+    let granting: Vec<_> = (0..24)
+        .map(|number| {
+            let (store, id) = (Arc::clone(&store), busy.id);
+            let role = Role::parse(&format!("role{number}")).unwrap();
+            tokio::spawn(async move { store.grant_role(id, &role, NOW).await })
+        })
+        .collect();
+    for granted in granting {
+        assert!(granted.await.unwrap().unwrap());
+    }
+    let roles = store.user_by_id(busy.id).await.unwrap().unwrap().roles;
+    assert_eq!(roles.to_text().split(' ').count(), 24);
+}
+
+/// Whether the second of two transactions about one row is turned away.
+async fn conflicts(url: &str) -> bool {
+    let connect = async || {
+        let (client, connection) =
+            tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute("BEGIN; SELECT 1 FROM users").await.unwrap();
+        client
+    };
+    let (first, second) = (connect().await, connect().await);
+    first.batch_execute("UPDATE users SET name = name; COMMIT").await.unwrap();
+    let turned_away = second.batch_execute("SELECT 1 FROM users FOR UPDATE").await.unwrap_err();
+    turned_away.code().is_some_and(|code| code.code() == "40001")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_registrations_of_one_address_exactly_one_succeeds() {
+    let folder = tempfile::tempdir().unwrap();
+    register_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()))
+        .await;
+    if let Some(store) = postgres_store().await {
+        register_at_once(Arc::new(store)).await;
+    }
+}
+
+async fn register_at_once(store: Arc<dyn Store>) {
+    for round in 0..20 {
+        let racing: Vec<_> = (0..50)
+            .map(|_| {
+                let store = Arc::clone(&store);
+                let user = user("Somebody", &format!("round{round}@example.com"));
+                tokio::spawn(async move { store.add_user(&user, Some(&session(&user, 60))).await })
+            })
+            .collect();
+        let mut added = 0;
+        for outcome in racing {
+            match outcome.await.unwrap() {
+                Ok(()) => added += 1,
+                Err(Error::EmailTaken) => {}
+                Err(other) => panic!("{other}"),
+            }
+        }
+        assert_eq!(added, 1);
+    }
+}
+
+#[tokio::test]
+async fn who_reads_together_gets_what_each_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    read_at_once(&SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()).await;
+    if let Some(store) = postgres_store().await {
+        read_at_once(&store).await;
+    }
+}
+
+async fn read_at_once(store: &dyn Store) {
+    let users: Vec<_> =
+        (0..40).map(|number| user("Ada", &format!("user{number}@example.com"))).collect();
+    let sessions: Vec<_> = users.iter().map(|user| session(user, 60)).collect();
+    for (user, session) in users.iter().zip(&sessions) {
+        store.add_user(user, Some(session)).await.unwrap();
+    }
+    let (nobody, none) = (UserId::random(), SessionId::random());
+    // Everybody three times, with strangers in between.
+    let everybody = users.iter().zip(&sessions).cycle().take(120);
+    join_all(everybody.map(async |(user, session)| {
+        let (found, stranger) = join(store.user_by_id(user.id), store.user_by_id(nobody)).await;
+        assert_eq!((found.unwrap().as_ref(), stranger.unwrap()), (Some(user), None));
+        let both = join(store.session_with_user(session.id), store.session_with_user(none)).await;
+        let (known, unknown) = (both.0.unwrap(), both.1.unwrap());
+        assert_eq!((known, unknown), (Some((session.clone(), user.clone())), None));
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_changed_here_is_no_news() {
+    let Some(url) = postgres::fresh_database() else { return };
+    let (here, elsewhere) = (open_postgres(&url).await, open_postgres(&url).await);
+    let ada = user("Ada", "ada@example.com");
+    // Another whose changes are counted in another place.
+    let stamp = |user: &User| here.changes().stamp(user.id);
+    let mut bobs = iter::repeat_with(|| user("Bob", "bob@example.com"));
+    let bob = bobs.find(|bob| stamp(bob) != stamp(&ada)).unwrap();
+    here.add_user(&ada, None).await.unwrap();
+    let of_bob = stamp(&bob);
+    elsewhere.add_user(&bob, None).await.unwrap();
+    until_it_has_changed(&here, of_bob).await;
+    for number in 0..5 {
+        let before = stamp(&ada);
+        let role = Role::parse(&format!("role{number}")).unwrap();
+        assert!(here.grant_role(ada.id, &role, NOW).await.unwrap());
+        assert!(!here.changes().is_current(before), "it has changed");
+        let (of_ada, of_bob) = (stamp(&ada), stamp(&bob));
+        assert!(elsewhere.grant_role(bob.id, &role, NOW).await.unwrap());
+        until_it_has_changed(&here, of_bob).await;
+        assert!(here.changes().is_current(of_ada), "and not once more when that is heard");
+    }
+}
+
+async fn until_it_has_changed(store: &PostgresStore, since: Stamp) {
+    let changed = async {
+        while store.changes().is_current(since) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), changed).await.expect("a change is heard of");
+}

@@ -1,0 +1,105 @@
+//! Failed logins by account, and the networks that a user is known from.
+
+use std::time::{Duration, Instant};
+
+use doorward::internals::{
+    clock::Timestamp,
+    session::Origin,
+    store::{LoginFailureStore, SqliteStore, Store},
+    throttle::{AccountChange, AccountKey},
+    user::EmailKey,
+};
+
+use crate::{NOW, open_postgres, postgres, session, user};
+
+/// For how long the database tells others of a failure.
+const RECENT: Duration = Duration::from_secs(10);
+
+/// Failed logins that still count at this time, as days until the account has recovered.
+async fn days(store: &dyn Store, account: AccountKey, now: Timestamp) -> i64 {
+    let stored = store.all_failures().await.unwrap();
+    let found = stored.iter().find(|stored| stored.account == account);
+    let millis = found.map_or(0, |found| found.recovered_at.millis() - now.millis());
+    assert_eq!(millis % 86_400_000, 0, "{millis}");
+    millis.max(0) / 86_400_000
+}
+
+async fn tell_of_failures(store: &dyn Store) {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    assert_eq!(store.account_secret().await.unwrap(), store.account_secret().await.unwrap());
+    let account = |number: u8| AccountKey::from_store(&[number; 16]).unwrap();
+    let change =
+        |number, cleared, failures| AccountChange { account: account(number), cleared, failures };
+    let save = async |now, changes: &[AccountChange]| {
+        store.save_failures(changes, DAY, now).await.unwrap();
+    };
+
+    // Each failure adds the time that forgives it, from now on if everything was forgiven.
+    save(NOW, &[change(1, false, 3), change(2, false, 1)]).await;
+    save(NOW + DAY, &[change(1, false, 2)]).await;
+    assert_eq!(days(store, account(1), NOW).await, 5);
+    save(NOW + DAY * 4, &[change(2, false, 2)]).await;
+    assert_eq!(days(store, account(2), NOW + DAY * 4).await, 2);
+
+    // A success forgives all failures before it, and none after it.
+    save(NOW + DAY, &[change(1, true, 0), change(2, true, 4), change(3, true, 0)]).await;
+    for (number, left) in [(1, 0), (2, 4), (3, 0)] {
+        assert_eq!(days(store, account(number), NOW + DAY).await, left, "{number}");
+    }
+
+    // The networks of a user are known from the first sign-in on, and those of a stranger never.
+    let ada = user("Ada", "failing@example.com");
+    let known = async |email: &str| {
+        let known = store.known_networks(&EmailKey::of(email)).await.unwrap();
+        known.iter().map(|(network, at)| (network.to_string(), at)).collect::<Vec<_>>()
+    };
+    store.add_user(&ada, Some(&session(&ada, 60))).await.unwrap();
+    assert_eq!(known("Failing@example.com").await, [("192.0.2.7".to_owned(), NOW)]);
+    assert_eq!(known("nobody@example.com").await, []);
+    assert_eq!(known("nobody\0@example.com").await, []);
+    let mut elsewhere = session(&ada, 60);
+    elsewhere.origin = Origin::new("2001:db8::7".parse().unwrap(), "");
+    assert!(store.add_session(&ada, &elsewhere).await.unwrap());
+    assert!(store.add_session(&ada, &session(&ada, 60)).await.unwrap());
+    let both = [("2001:db8::".to_owned(), NOW), ("192.0.2.7".to_owned(), NOW)];
+    assert_eq!(known("failing@example.com").await, both);
+    let mut later = session(&ada, 60);
+    later.created_at = NOW + DAY;
+    assert!(store.add_session(&ada, &later).await.unwrap());
+    assert_eq!(known("failing@example.com").await[0], ("192.0.2.7".to_owned(), NOW + DAY));
+    assert!(store.delete_user(ada.id, NOW).await.unwrap());
+    assert_eq!(known("failing@example.com").await, []);
+}
+
+#[tokio::test]
+async fn failed_logins_and_known_networks_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
+    tell_of_failures(&store).await;
+    let five_days = NOW + Duration::from_secs(5 * 24 * 60 * 60);
+    assert_eq!(store.forget_failures(NOW, 10).await.unwrap(), 0);
+    assert_eq!(store.forget_failures(five_days, 10).await.unwrap(), 1);
+    assert_eq!(store.all_failures().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn failed_logins_and_known_networks_on_postgres() {
+    let Some(url) = postgres::fresh_database() else { return };
+    let (here, there) = (open_postgres(&url).await, open_postgres(&url).await);
+    tell_of_failures(&here).await;
+    assert_eq!(there.account_secret().await.unwrap(), here.account_secret().await.unwrap());
+    assert_eq!(there.all_failures().await.unwrap(), here.all_failures().await.unwrap());
+    let account = AccountKey::from_store(&[9; 16]).unwrap();
+    let change = AccountChange { account, cleared: false, failures: 1 };
+    loop {
+        let saved = Instant::now();
+        there.save_failures(&[change], Duration::from_secs(60), NOW).await.unwrap();
+        let heard = here.recent_failures().await.unwrap();
+        if heard.iter().any(|heard| heard.account == account) {
+            break;
+        }
+        assert!(saved.elapsed() > RECENT, "not heard of: {heard:?}");
+    }
+    // What was just written is kept, so that others can hear of it.
+    assert_eq!(here.forget_failures(NOW + Duration::from_secs(100), 10).await.unwrap(), 0);
+}

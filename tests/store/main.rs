@@ -1,0 +1,60 @@
+//! The stores: the same behaviour on SQLite and PostgreSQL, under contention, over lost connections, and when data moves from
+//! one to the other.
+
+mod commit;
+mod concurrency;
+mod failed_logins;
+mod migrate;
+mod model;
+#[path = "../postgres/mod.rs"]
+mod postgres;
+#[path = "../stopwatch/mod.rs"]
+mod stopwatch;
+mod story;
+mod tls;
+
+use std::time::Duration;
+
+use doorward::internals::{
+    clock::Timestamp,
+    config::Settings,
+    credential::password::PasswordHash,
+    session::{Origin, Session},
+    store::{PostgresStore, PostgresUrl},
+    user::{Email, Name, User},
+};
+
+const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_123);
+
+fn user(name: &str, email: &str) -> User {
+    let hash = PasswordHash::from_store(format!("hash of {name}"));
+    let (name, email) = (Name::parse(name.into()).unwrap(), Email::parse(email.into()).unwrap());
+    User::new(name, email, Some(hash), NOW)
+}
+
+fn session(user: &User, lifetime: u64) -> Session {
+    let origin = Origin::new([192, 0, 2, 7].into(), "curl/8 \u{7f}(λ)");
+    Session::new(user.id, origin, NOW, Duration::from_secs(lifetime))
+}
+
+/// A store on an empty database, unless there is no PostgreSQL here.
+async fn postgres_store() -> Option<PostgresStore> {
+    Some(open_postgres(&postgres::fresh_database()?).await)
+}
+
+async fn open_postgres(url: &str) -> PostgresStore {
+    let options = Settings::default().postgres;
+    PostgresStore::open(&PostgresUrl::parse(url).unwrap(), options).await.unwrap()
+}
+
+/// A server whose settings a test may change.
+fn own_postgres() -> Option<postgres::Server> {
+    Some(postgres::Server::start(postgres::programs()?))
+}
+
+#[test]
+fn every_database_is_another_one() {
+    if let (Some(first), Some(second)) = (postgres::fresh_database(), postgres::fresh_database()) {
+        assert_ne!(first, second);
+    }
+}
