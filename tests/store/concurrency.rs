@@ -18,7 +18,8 @@ use crate::{
 #[tokio::test(flavor = "multi_thread")]
 async fn reuse_ends_a_session_once_whatever_happens_beside_it() {
     let folder = tempfile::tempdir().unwrap();
-    reuse_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap())).await;
+    reuse_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()))
+        .await;
     if let Some(store) = postgres_store().await {
         reuse_at_once(Arc::new(store)).await;
     }
@@ -108,8 +109,10 @@ async fn conflicts(url: &str) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_registrations_of_one_address_exactly_one_succeeds() {
     let folder = tempfile::tempdir().unwrap();
-    register_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()))
-        .await;
+    register_at_once(Arc::new(
+        SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap(),
+    ))
+    .await;
     if let Some(store) = postgres_store().await {
         register_at_once(Arc::new(store)).await;
     }
