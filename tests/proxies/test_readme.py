@@ -12,7 +12,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BINARY = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
-SECTION = "Guard your app in five minutes"
+SECTION = "Guard your app"
 PORTS = 3000, 8000, 8080
 
 
