@@ -1,9 +1,8 @@
-//! A layer that lets requests through only when Doorward says yes, and a tiny axum app behind it.
+//! A layer that passes a request on only if Doorward admits it, and a minimal axum app behind it.
 //! Start: cargo add axum reqwest && cargo add tokio --features full && cp deploy/axum.rs src/main.rs && cargo run
 //!
-//! An app in Rust can also hold Doorward inside itself and ask nobody over HTTP: see `examples/embed.rs`.
-//!
-//! The app is asked as if a proxy stood before it: the headers of `IDENTITY` come from Doorward or not at all.
+//! The app sees the same headers as behind a proxy: the `IDENTITY` headers come from Doorward, never from the client.
+//! An axum app can also embed Doorward, without a second process: see `examples/embed.rs`.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -25,9 +24,9 @@ const IDENTITY: &[&str] = &[
     "x-auth-user-email",
     "x-auth-user-email-verified",
 ];
-const ASKED_WITH: [HeaderName; 3] =
+const FORWARDED_HEADERS: [HeaderName; 3] =
     [header::AUTHORIZATION, header::ORIGIN, header::ACCESS_CONTROL_REQUEST_METHOD];
-const REFUSED_WITH: [HeaderName; 5] = [
+const REFUSAL_HEADERS: [HeaderName; 5] = [
     header::CONTENT_TYPE,
     header::WWW_AUTHENTICATE,
     header::CACHE_CONTROL,
@@ -42,9 +41,9 @@ async fn doorward(
     next: Next,
 ) -> Response {
     remove_identity(request.headers_mut());
-    let question = question(&request, peer);
-    // Away, or silent for 2 s: then nobody passes.
-    let Ok(answer) = client.get(GUARD).headers(question).send().await else {
+    let headers = guard_headers(&request, peer);
+    // Refuses every request while Doorward is unreachable or does not respond within 2 s.
+    let Ok(answer) = client.get(GUARD).headers(headers).send().await else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
     match answer.status() {
@@ -62,20 +61,20 @@ async fn doorward(
 }
 
 fn remove_identity(headers: &mut HeaderMap) {
-    let says_who = |name: &str| {
+    let is_identity = |name: &str| {
         let name = name.replace('_', "-");
         name.starts_with("x-auth-") || name.starts_with("remote-")
     };
-    let forged: Vec<_> = headers.keys().filter(|name| says_who(name.as_str())).cloned().collect();
-    for name in forged {
+    let found: Vec<_> = headers.keys().filter(|name| is_identity(name.as_str())).cloned().collect();
+    for name in found {
         headers.remove(name);
     }
 }
 
-fn question(request: &Request, peer: SocketAddr) -> HeaderMap {
+fn guard_headers(request: &Request, peer: SocketAddr) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    for name in ASKED_WITH {
-        // All of them: Doorward refuses a request that brings two tokens.
+    for name in FORWARDED_HEADERS {
+        // All values: Doorward refuses a request with two tokens.
         for value in request.headers().get_all(&name) {
             headers.append(&name, value.clone());
         }
@@ -97,7 +96,7 @@ fn question(request: &Request, peer: SocketAddr) -> HeaderMap {
 
 async fn refusal(answer: reqwest::Response) -> Response {
     let mut refusal = StatusCode::UNAUTHORIZED.into_response();
-    for name in REFUSED_WITH {
+    for name in REFUSAL_HEADERS {
         if let Some(value) = answer.headers().get(&name) {
             refusal.headers_mut().insert(name, value.clone());
         }
@@ -113,7 +112,7 @@ async fn hello(headers: HeaderMap) -> String {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // A proxy named in the environment has no business with the tokens.
+    // Tokens must not pass through a proxy named in the environment.
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(2)).build()?;
     let app = Router::new()
         .route("/", get(hello))

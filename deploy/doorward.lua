@@ -1,11 +1,11 @@
--- The action lua.doorward <url> for HAProxy 2.5 and later: asks Doorward, copies the identity on a yes,
--- hands Doorward's refusal to the client, and leaves every other answer to the rule that follows it.
--- Loaded by haproxy.cfg.
+-- The action lua.doorward <url> for HAProxy 2.5 and later, loaded by haproxy.cfg. It asks Doorward about the request.
+-- On 200 it copies the identity headers to the request. On 401 it returns Doorward's response to the client.
+-- Any other response is left to the next rule in haproxy.cfg.
 
--- HAProxy asks up to four times: 2 s in all.
+-- HAProxy tries up to four times, 2 s in total.
 local TIMEOUT_MS = 500
 
-local ASKED_WITH = {
+local FORWARDED_HEADERS = {
     "authorization",
     "origin",
     "access-control-request-method",
@@ -22,7 +22,7 @@ local IDENTITY = {
     "x-auth-user-email",
     "x-auth-user-email-verified",
 }
-local REFUSED_WITH = { "content-type", "www-authenticate", "cache-control", "vary", "x-decision-id" }
+local REFUSAL_HEADERS = { "content-type", "www-authenticate", "cache-control", "vary", "x-decision-id" }
 
 -- HAProxy counts the values of a header from 0, its HTTP client from 1.
 local function values(header)
@@ -35,23 +35,23 @@ end
 
 core.register_action("doorward", { "http-req" }, function(txn, url)
     local sent = txn.http:req_get_headers()
-    local question = {}
-    for _, name in ipairs(ASKED_WITH) do
+    local headers = {}
+    for _, name in ipairs(FORWARDED_HEADERS) do
         if sent[name] then
-            question[name] = values(sent[name])
+            headers[name] = values(sent[name])
         end
     end
 
-    local answer = core.httpclient():get({ url = url, headers = question, timeout = TIMEOUT_MS })
+    local answer = core.httpclient():get({ url = url, headers = headers, timeout = TIMEOUT_MS })
 
     if answer.status == 200 then
         for _, name in ipairs(IDENTITY) do
             txn.http:req_set_header(name, answer.headers[name][0])
         end
-        txn:set_var("txn.doorward_agreed", true)
+        txn:set_var("txn.doorward_admitted", true)
     elseif answer.status == 401 then
         local refusal = txn:reply({ status = 401, body = answer.body })
-        for _, name in ipairs(REFUSED_WITH) do
+        for _, name in ipairs(REFUSAL_HEADERS) do
             if answer.headers[name] then
                 refusal:add_header(name, answer.headers[name][0])
             end

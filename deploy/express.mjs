@@ -1,8 +1,8 @@
-// Express middleware that lets requests through only when Doorward says yes, and a tiny app behind it.
+// Express middleware that passes a request on only if Doorward admits it, and a minimal app behind it.
 // Start: npm install express && node deploy/express.mjs
 //
-// The app is asked as if a proxy stood before it: the headers of IDENTITY come from Doorward or not at all.
-// `req.caller` holds the same, decoded.
+// The app sees the same headers as behind a proxy: the IDENTITY headers come from Doorward, never from the client.
+// `req.caller` has the same values, decoded.
 
 import { pathToFileURL } from 'node:url';
 import express from 'express';
@@ -15,7 +15,7 @@ const IDENTITY = [
   'x-auth-user-email',
   'x-auth-user-email-verified',
 ];
-const REFUSED_WITH = ['content-type', 'www-authenticate', 'cache-control', 'vary', 'x-decision-id'];
+const REFUSAL_HEADERS = ['content-type', 'www-authenticate', 'cache-control', 'vary', 'x-decision-id'];
 
 export async function doorward(req, res, next) {
   for (const headers of [req.headers, req.headersDistinct]) {
@@ -34,7 +34,7 @@ export async function doorward(req, res, next) {
     req.caller = { id, policy, name, email, emailVerified: verified === 'true' };
     next();
   } else if (answer?.status === 401) {
-    for (const name of REFUSED_WITH) {
+    for (const name of REFUSAL_HEADERS) {
       if (answer.headers.has(name)) res.setHeader(name, answer.headers.get(name));
     }
     res.status(401).end(refusal);
@@ -43,7 +43,7 @@ export async function doorward(req, res, next) {
   }
 }
 
-// No answer at all when Doorward is away or silent for 2 s.
+// Returns no answer if Doorward is unreachable or does not respond within 2 s.
 async function ask(req) {
   const headers = {
     'X-Forwarded-For': req.socket.remoteAddress,
@@ -52,7 +52,7 @@ async function ask(req) {
     'X-Forwarded-Method': req.method,
     'X-Forwarded-Uri': req.originalUrl,
   };
-  // Of two Authorization headers, `req.headers` would show just the first; Doorward has to see that there are two.
+  // `req.headers` has only the first of two Authorization headers. Doorward must see both to refuse them.
   for (const name of ['authorization', 'origin', 'access-control-request-method']) {
     if (req.headersDistinct[name]) headers[name] = req.headersDistinct[name].join(', ');
   }

@@ -1,10 +1,10 @@
-"""Middleware that lets requests through only when Doorward says yes, and a tiny FastAPI app behind it.
+"""Middleware that passes a request on only if Doorward admits it, and a minimal FastAPI app behind it.
 
 Start: pip install fastapi uvicorn httpx && uvicorn --app-dir deploy --no-proxy-headers --port 8080 fastapi_app:app
 
-The app is asked as if a proxy stood before it: the headers of IDENTITY come from Doorward or not at all. Routes learn
-who asks from the dependency `CallerDep`. A dependency alone would leave unknown paths, other methods and /docs open.
-uvicorn would otherwise believe the X-Forwarded-For of any client on this machine.
+The app sees the same headers as behind a proxy: the IDENTITY headers come from Doorward, never from the client. Routes
+get the caller from the dependency `CallerDep`. A dependency alone would leave unknown paths, other methods and /docs
+unguarded. Without `--no-proxy-headers`, uvicorn believes the X-Forwarded-For of any client on this machine.
 """
 
 import re
@@ -23,8 +23,8 @@ IDENTITY = (
     "X-Auth-User-Email",
     "X-Auth-User-Email-Verified",
 )
-ASKED_WITH = (b"authorization", b"origin", b"access-control-request-method")
-REFUSED_WITH = ("Content-Type", "WWW-Authenticate", "Cache-Control", "Vary", "X-Decision-Id")
+FORWARDED_HEADERS = (b"authorization", b"origin", b"access-control-request-method")
+REFUSAL_HEADERS = ("Content-Type", "WWW-Authenticate", "Cache-Control", "Vary", "X-Decision-Id")
 
 
 class Caller(NamedTuple):
@@ -38,7 +38,7 @@ class Caller(NamedTuple):
 class Doorward:
     def __init__(self, app):
         self.app = app
-        # A proxy named in the environment has no business with the tokens.
+        # Tokens must not pass through a proxy named in the environment.
         self.client = httpx.AsyncClient(timeout=2, trust_env=False)
 
     async def __call__(self, scope, receive, send):
@@ -59,19 +59,19 @@ class Doorward:
             await refusal(answer)(scope, receive, send)
 
     async def ask(self, scope, headers):
-        """Doorward's answer; None when it is away or silent for 2 s."""
+        """Returns Doorward's response, or None if it is unreachable or does not respond within 2 s."""
         query = scope["query_string"]
         sent = dict(headers)
-        question = [
+        guard_headers = [
             ("X-Forwarded-For", scope["client"][0]),
             ("X-Forwarded-Proto", scope["scheme"]),
             ("X-Forwarded-Host", sent.get(b"host", b"")),
             ("X-Forwarded-Method", scope.get("method", "GET")),
             ("X-Forwarded-Uri", scope["raw_path"] + (query and b"?" + query)),
         ]
-        question += [(name, value) for name, value in headers if name in ASKED_WITH]
+        guard_headers += [(name, value) for name, value in headers if name in FORWARDED_HEADERS]
         try:
-            return await self.client.get(GUARD, headers=question)
+            return await self.client.get(GUARD, headers=guard_headers)
         except httpx.HTTPError:
             return None
 
@@ -79,7 +79,7 @@ class Doorward:
 def refusal(answer):
     if answer is None or answer.status_code != 401:
         return JSONResponse({"message": "The request could not be authorised."}, 503)
-    headers = {name: answer.headers[name] for name in REFUSED_WITH if name in answer.headers}
+    headers = {name: answer.headers[name] for name in REFUSAL_HEADERS if name in answer.headers}
     return Response(answer.content, 401, headers)
 
 
