@@ -1,8 +1,8 @@
-// Verifies tokens of a Doorward by itself, and knows of an ended session within a second.
+// Verifies Doorward's tokens locally and notices revocations within a second.
 // As a module: npm install jose, then
 //   import { Verifier } from "./verify.mjs";
 //   const verifier = await Verifier.start("http://127.0.0.1:3000", "doorward");
-//   const { sub } = await verifier.verify(token); // throws if the token is not good
+//   const { sub } = await verifier.verify(token); // throws if the token is not valid
 // As a program: node verify.mjs http://127.0.0.1:3000 doorward < tokens
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
@@ -12,61 +12,61 @@ import { createRemoteJWKSet, jwtVerify } from "jose";
 const algorithms = ["ES256", "EdDSA", "RS256"];
 
 export class Verifier {
-  #about;
+  #metadata;
   #audience;
   #keys;
-  #heard = { cursor: "", revoked: new Set() };
-  #end = new AbortController();
+  #feed = { cursor: "", revoked: new Set() };
+  #stopped = new AbortController();
 
-  /** Resolves when everything that has ended so far is known; follows the feed until `stop()`. */
+  /** Resolves when the whole feed is loaded, then follows it until `stop()`. */
   static async start(url, audience) {
     const verifier = new Verifier();
-    verifier.#about = JSON.parse(await verifier.#ask(`${url}/.well-known/openid-configuration`));
+    verifier.#metadata = JSON.parse(await verifier.#fetch(`${url}/.well-known/openid-configuration`));
     verifier.#audience = audience;
-    verifier.#keys = createRemoteJWKSet(new URL(verifier.#about.jwks_uri));
+    verifier.#keys = createRemoteJWKSet(new URL(verifier.#metadata.jwks_uri));
     await verifier.#follow();
-    verifier.#followForEver();
+    verifier.#followUntilStopped();
     return verifier;
   }
 
-  /** The claims of a token that is good at this moment; throws for any other. */
+  /** Returns the claims of a valid token; throws for any other. */
   async verify(token) {
-    const expected = { issuer: this.#about.issuer, audience: this.#audience, algorithms, typ: "JWT" };
+    const expected = { issuer: this.#metadata.issuer, audience: this.#audience, algorithms, typ: "JWT" };
     const { payload, protectedHeader } = await jwtVerify(token, this.#keys, expected);
-    const heard = this.#heard;
-    if (!heard.kids.includes(protectedHeader.kid) || heard.revoked.has(payload.jti)) throw new Error("ended");
-    if (Date.now() / 1000 > heard.exp) throw new Error("nothing was heard for too long");
+    const feed = this.#feed;
+    if (!feed.kids.includes(protectedHeader.kid) || feed.revoked.has(payload.jti)) throw new Error("the token was revoked");
+    if (Date.now() / 1000 > feed.exp) throw new Error("the revocation feed is out of date");
     return payload;
   }
 
   stop() {
-    this.#end.abort();
+    this.#stopped.abort();
   }
 
-  async #ask(url) {
-    return (await fetch(url, { signal: this.#end.signal })).text();
+  async #fetch(url) {
+    return (await fetch(url, { signal: this.#stopped.signal })).text();
   }
 
   async #follow() {
-    const expected = { issuer: this.#about.issuer, algorithms, typ: "revocations+jwt" };
-    let { cursor } = this.#heard;
-    let news;
-    const revoked = new Set(this.#heard.revoked);
+    const expected = { issuer: this.#metadata.issuer, algorithms, typ: "revocations+jwt" };
+    let { cursor } = this.#feed;
+    let page;
+    const revoked = new Set(this.#feed.revoked);
     do {
-      const feed = await this.#ask(`${this.#about.revocations_uri}?since=${cursor}`); // waits for news
+      const text = await this.#fetch(`${this.#metadata.revocations_uri}?since=${cursor}`); // waits for changes
       await this.#keys.reload();
-      news = (await jwtVerify(feed, this.#keys, expected)).payload;
-      if (news.complete) revoked.clear();
-      for (const jti of news.revoked) revoked.add(jti);
-      cursor = news.cursor;
-    } while (news.more); // a part of it must not be relied on
-    this.#heard = { ...news, revoked };
+      page = (await jwtVerify(text, this.#keys, expected)).payload;
+      if (page.complete) revoked.clear();
+      for (const jti of page.revoked) revoked.add(jti);
+      cursor = page.cursor;
+    } while (page.more); // a partial feed must not be used
+    this.#feed = { ...page, revoked };
   }
 
-  async #followForEver() {
-    for (let count = 1; !this.#end.signal.aborted; count++) {
-      if (count % 5000 === 0) this.#heard.cursor = ""; // anew, without what has expired
-      await this.#follow().then(() => pause(100), () => this.#end.signal.aborted || pause(1000));
+  async #followUntilStopped() {
+    for (let count = 1; !this.#stopped.signal.aborted; count++) {
+      if (count % 5000 === 0) this.#feed.cursor = ""; // start over to drop expired entries
+      await this.#follow().then(() => pause(100), () => this.#stopped.signal.aborted || pause(1000));
     }
   }
 }

@@ -1,10 +1,10 @@
-"""Verifies tokens of a Doorward by itself, and knows of an ended session within a second.
+"""Verifies Doorward's tokens locally and notices revocations within a second.
 
 As a module: pip install 'PyJWT[crypto]', then
 
     from verify import Verifier
     verifier = Verifier("http://127.0.0.1:3000", "doorward")
-    claims = verifier.verify(token)  # raises jwt.PyJWTError if the token is not good
+    claims = verifier.verify(token)  # raises jwt.PyJWTError if the token is not valid
 
 As a program: python verify.py http://127.0.0.1:3000 doorward < tokens
 """
@@ -19,68 +19,68 @@ from urllib.request import urlopen
 import jwt
 
 
-def ask(url):
-    with urlopen(url, timeout=30) as answer:
-        return answer.read().decode()
+def fetch(url):
+    with urlopen(url, timeout=30) as response:
+        return response.read().decode()
 
 
 class Verifier:
-    """Knows everything that has ended when it is made, and follows the feed until `stop()`."""
+    """Loads the whole feed when it is created, then follows it until `stop()`."""
 
     def __init__(self, url, audience):
         self.audience = audience
-        self.about = json.loads(ask(f"{url}/.well-known/openid-configuration"))
-        self.keys = jwt.PyJWKClient(self.about["jwks_uri"])
-        self.heard = {"cursor": "", "revoked": set()}
-        self.end = threading.Event()
+        self.metadata = json.loads(fetch(f"{url}/.well-known/openid-configuration"))
+        self.keys = jwt.PyJWKClient(self.metadata["jwks_uri"])
+        self.feed = {"cursor": "", "revoked": set()}
+        self.stopped = threading.Event()
         self._follow()
-        threading.Thread(target=self._follow_for_ever, daemon=True).start()
+        threading.Thread(target=self._follow_until_stopped, daemon=True).start()
 
     def verify(self, token):
-        """The claims of a token that is good at this moment; raises for any other."""
+        """Returns the claims of a valid token; raises for any other."""
         kid, claims = self._read(token, "JWT", self.audience)
-        heard = self.heard
-        if kid not in heard["kids"] or claims["jti"] in heard["revoked"]:
-            raise jwt.InvalidTokenError("ended")
-        if time() > heard["exp"]:
-            raise jwt.InvalidTokenError("nothing was heard for too long")
+        feed = self.feed
+        if kid not in feed["kids"] or claims["jti"] in feed["revoked"]:
+            raise jwt.InvalidTokenError("the token was revoked")
+        if time() > feed["exp"]:
+            raise jwt.InvalidTokenError("the revocation feed is out of date")
         return claims
 
     def stop(self):
-        self.end.set()
+        self.stopped.set()
 
     def _read(self, text, typ, audience=None):
         key = self.keys.get_signing_key_from_jwt(text)
         algorithms = ["ES256", "EdDSA", "RS256"]
-        whole = jwt.decode_complete(
-            text, key, algorithms=algorithms, issuer=self.about["issuer"], audience=audience
+        decoded = jwt.decode_complete(
+            text, key, algorithms=algorithms, issuer=self.metadata["issuer"], audience=audience
         )
-        if whole["header"]["typ"] != typ:
-            raise jwt.InvalidTokenError("of another type")
-        return whole["header"]["kid"], whole["payload"]
+        if decoded["header"]["typ"] != typ:
+            raise jwt.InvalidTokenError("wrong typ")
+        return decoded["header"]["kid"], decoded["payload"]
 
     def _follow(self):
-        cursor, revoked, more = self.heard["cursor"], set(self.heard["revoked"]), True
-        while more:  # a part of it must not be relied on
-            feed = ask(f"{self.about['revocations_uri']}?since={cursor}")  # waits for news
+        cursor, revoked, more = self.feed["cursor"], set(self.feed["revoked"]), True
+        while more:  # a partial feed must not be used
+            text = fetch(f"{self.metadata['revocations_uri']}?since={cursor}")  # waits for changes
             self.keys.get_jwk_set(refresh=True)
-            _, news = self._read(feed, "revocations+jwt")
-            if news["complete"]:
+            _, page = self._read(text, "revocations+jwt")
+            if page["complete"]:
                 revoked.clear()
-            revoked.update(news["revoked"])
-            cursor, more = news["cursor"], news["more"]
-        self.heard = news | {"revoked": revoked}
+            revoked.update(page["revoked"])
+            cursor, more = page["cursor"], page["more"]
+        self.feed = page | {"revoked": revoked}
 
-    def _follow_for_ever(self):
+    def _follow_until_stopped(self):
         for count in itertools.count(1):
             if count % 5000 == 0:
-                self.heard["cursor"] = ""  # anew, without what has expired
+                self.feed["cursor"] = ""  # start over to drop expired entries
             try:
                 self._follow()
                 pause = 0.1
             except (OSError, jwt.PyJWTError):
                 pause = 1
-            if self.end.wait(pause):
+            if self.stopped.wait(pause):
                 return
 
 
