@@ -1,4 +1,4 @@
-"""Follows the README to the letter: its commands, in a folder of one's own, say what it says they do."""
+"""Runs the commands of the README in an empty folder and compares their output with the README."""
 
 import os
 import re
