@@ -36,7 +36,8 @@ impl Migrate {
             let old = open_database(&settings).await?;
             let new = open_database(&new_settings).await?;
             let signs_at = Clock::system().now() + settings.token.publish_before_signing;
-            let moved = transfer::migrate(&old.place, &new.place, signs_at, &mut draw).await;
+            let moved =
+                transfer::migrate(&old.installation, &new.installation, signs_at, &mut draw).await;
             if io::stderr().is_terminal() {
                 eprintln!();
             }

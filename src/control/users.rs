@@ -110,7 +110,7 @@ fn told(users: Vec<UserReport>, next: Option<EmailKey>) -> Report {
 
 /// A user, with the sessions that they have.
 pub(super) async fn with_sessions(doorward: &Doorward, user: User) -> Result<Report, store::Error> {
-    let sessions = doorward.store().sessions_of(user.id, doorward.now()).await?;
+    let sessions = doorward.store().sessions_by_user(user.id, doorward.now()).await?;
     let sessions = sessions.into_iter().map(SessionReport::from).collect();
     Ok(Report::User(UserReport { sessions: Some(sessions), ..user.into() }))
 }

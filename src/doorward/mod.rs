@@ -22,7 +22,7 @@ use crate::{
     data_folder::{self, DataFolder},
     network::{Network, ProxyWarnings},
     session::{Origin, Session},
-    store::{self, PostgresStore, SqliteStore, Store, transfer::Place},
+    store::{self, PostgresStore, SqliteStore, Store, transfer::Installation},
     throttle::{AccountChange, AccountSecret, Throttle},
     token::{
         TokenMint,
@@ -133,9 +133,9 @@ impl Doorward {
         missing_key: MissingKey,
         clock: Clock,
     ) -> Result<Self, OpenError> {
-        let Opened { folder, store, place } = open_database(&settings).await?;
+        let Opened { folder, store, installation } = open_database(&settings).await?;
         let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
-        if place.archive.is_unfinished().await.map_err(in_store)? {
+        if installation.archive.is_move_unfinished().await.map_err(in_store)? {
             return Err(OpenError::Unfinished(settings.database));
         }
         let tokens_exist =
@@ -143,13 +143,13 @@ impl Doorward {
         let (terms, now) = (settings.token.clone(), clock.now());
         let key_store = match &settings.key_file {
             Some(path) => {
-                let file = KeyFile::open(path, place.key_store)?;
+                let file = KeyFile::open(path, installation.key_store)?;
                 if purpose == Purpose::Serve {
                     file.take_over(terms.lifetime, now).await?;
                 }
                 Arc::new(file)
             }
-            None => place.key_store,
+            None => installation.key_store,
         };
         let keys = SigningKeys::open(key_store, tokens_exist, terms, now).await?;
         if purpose == Purpose::Serve {
@@ -454,13 +454,13 @@ impl Doorward {
         /// A verifier's clock may be behind.
         const CLOCKS_APART: Duration = Duration::from_secs(5 * 60);
         for seen in self.inner.callers.sightings().take().chunks(AT_ONCE) {
-            self.store().note_sightings(seen).await?;
+            self.store().set_last_seen(seen).await?;
         }
-        while self.store().sweep(self.now(), AT_ONCE).await? == AT_ONCE {}
+        while self.store().delete_expired(self.now(), AT_ONCE).await? == AT_ONCE {}
         let expired = self.now() - (self.settings().token.lifetime + CLOCKS_APART);
-        while self.store().forget_endings(expired, AT_ONCE).await? == AT_ONCE {}
+        while self.store().delete_endings(expired, AT_ONCE).await? == AT_ONCE {}
         let recovered = self.throttle().forgettable(Instant::now(), self.now());
-        while self.store().forget_failures(recovered, AT_ONCE).await? == AT_ONCE {}
+        while self.store().delete_failures(recovered, AT_ONCE).await? == AT_ONCE {}
         Ok(())
     }
 }
@@ -471,7 +471,7 @@ pub(crate) struct Opened {
     folder: Option<Arc<DataFolder>>,
     store: Arc<dyn Store>,
     /// The same as what can be moved.
-    pub(crate) place: Place,
+    pub(crate) installation: Installation,
 }
 
 /// Opens the database that the settings name, creating it on first use.
@@ -484,7 +484,11 @@ pub(crate) async fn open_database(settings: &Settings) -> Result<Opened, OpenErr
             let opened = SqliteStore::open(file, Some(Arc::clone(folder.reserve())));
             let store = Arc::new(opened.map_err(in_store)?);
             let (archive, key_store) = (Arc::clone(&store) as _, Arc::clone(&folder) as _);
-            Ok(Opened { folder: Some(folder), store, place: Place { archive, key_store } })
+            Ok(Opened {
+                folder: Some(folder),
+                store,
+                installation: Installation { archive, key_store },
+            })
         }
         DatabaseUrl::Postgres(url) => {
             let folder = settings.folder().map(DataFolder::claim).transpose()?.map(Arc::new);
@@ -492,7 +496,7 @@ pub(crate) async fn open_database(settings: &Settings) -> Result<Opened, OpenErr
             let opened = PostgresStore::open(url, settings.postgres.clone()).await;
             let store = Arc::new(opened.map_err(in_store)?);
             let (archive, key_store) = (Arc::clone(&store) as _, Arc::clone(&store) as _);
-            Ok(Opened { folder, store, place: Place { archive, key_store } })
+            Ok(Opened { folder, store, installation: Installation { archive, key_store } })
         }
     }
 }

@@ -70,11 +70,11 @@ pub trait Archive: Send + Sync {
     ) -> Result<Vec<(TokenId, Timestamp)>, Error>;
 
     /// Whether everything is being moved here, and is not all there yet.
-    async fn is_unfinished(&self) -> Result<bool, Error>;
+    async fn is_move_unfinished(&self) -> Result<bool, Error>;
 
     /// Notes whether everything is being moved here.
-    async fn set_unfinished(&self, unfinished: bool) -> Result<(), Error>;
+    async fn set_move_unfinished(&self, unfinished: bool) -> Result<(), Error>;
 
     /// Adds what is not there yet, by id: all of the batch or nothing of it.
-    async fn take_in(&self, batch: Batch) -> Result<(), Error>;
+    async fn import(&self, batch: Batch) -> Result<(), Error>;
 }

@@ -28,15 +28,15 @@ struct Others {
 
 /// How far what is remembered can be relied upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hearing {
+pub enum Connectivity {
     /// Nobody else changes anything.
-    Alone,
+    Embedded,
     /// What others change is heard of.
-    Good,
+    Connected,
     /// The database is away, not yet for too long.
-    Away,
+    Unreachable,
     /// Nothing has been heard for too long.
-    Lost,
+    Stale,
 }
 
 /// The state of a user at some moment.
@@ -69,15 +69,15 @@ impl Changes {
     }
 
     /// How far what is remembered can be relied upon.
-    pub fn hearing(&self) -> Hearing {
-        let Some(others) = &self.others else { return Hearing::Alone };
+    pub fn connectivity(&self) -> Connectivity {
+        let Some(others) = &self.others else { return Connectivity::Embedded };
         let heard_at = Duration::from_millis(others.heard_at.load(Ordering::Acquire));
         if others.began.elapsed().saturating_sub(heard_at) > others.grace {
-            Hearing::Lost
+            Connectivity::Stale
         } else if others.is_away.load(Ordering::Acquire) {
-            Hearing::Away
+            Connectivity::Unreachable
         } else {
-            Hearing::Good
+            Connectivity::Connected
         }
     }
 

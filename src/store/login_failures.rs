@@ -35,7 +35,7 @@ pub trait LoginFailureStore: Send + Sync {
     async fn recent_failures(&self) -> Result<Vec<StoredFailures>, Error>;
 
     /// Removes failures of up to `limit` accounts that recover until this time, and tells of how many.
-    async fn forget_failures(&self, until: Timestamp, limit: usize) -> Result<usize, Error>;
+    async fn delete_failures(&self, until: Timestamp, limit: usize) -> Result<usize, Error>;
 
     /// The networks from which the user with this address has signed in; none if there is no such user.
     async fn known_networks(&self, email: &EmailKey) -> Result<KnownNetworks, Error>;

@@ -11,7 +11,7 @@ pub mod transfer;
 use async_trait::async_trait;
 
 pub use self::{
-    changes::{Changes, Hearing, Stamp},
+    changes::{Changes, Connectivity, Stamp},
     endings::{Endings, Span},
     login_failures::{LoginFailureStore, MAX_ACCOUNTS},
     postgres::{PostgresOptions, PostgresStore, PostgresUrl},
@@ -122,7 +122,7 @@ pub trait Store: LoginFailureStore {
     async fn session_with_user(&self, id: SessionId) -> Result<Option<(Session, User)>, Error>;
 
     /// The sessions of a user that have not expired, the oldest first.
-    async fn sessions_of(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error>;
+    async fn sessions_by_user(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error>;
 
     /// Makes another token the session's good one; false if the session has ended or another was faster.
     async fn renew_session(
@@ -149,14 +149,14 @@ pub trait Store: LoginFailureStore {
     async fn end_sessions(&self, user: UserId, now: Timestamp) -> Result<usize, Error>;
 
     /// Writes down when sessions were last used. That changes nothing for their callers, so it is not marked.
-    async fn note_sightings(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error>;
+    async fn set_last_seen(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error>;
 
     /// Removes up to `limit` of each kind of thing that has expired: sessions, reset codes and whatever the store keeps for
     /// itself. Tells how many there were of the most frequent kind.
-    async fn sweep(&self, now: Timestamp, limit: usize) -> Result<usize, Error>;
+    async fn delete_expired(&self, now: Timestamp, limit: usize) -> Result<usize, Error>;
 
     /// Removes up to `limit` endings from before this time, and tells how many there were.
-    async fn forget_endings(&self, before: Timestamp, limit: usize) -> Result<usize, Error>;
+    async fn delete_endings(&self, before: Timestamp, limit: usize) -> Result<usize, Error>;
 
     /// Tells what has changed since it was last looked at.
     fn changes(&self) -> &Changes;

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// One of the two databases of a move.
-pub struct Place {
+pub struct Installation {
     /// What is kept there.
     pub archive: Arc<dyn Archive>,
     /// The keys that are kept there.
@@ -90,8 +90,8 @@ const AT_ONCE: usize = 500;
 /// # Errors
 /// If one of them refuses, `new` is in use, or they differ in the end.
 pub async fn migrate(
-    old: &Place,
-    new: &Place,
+    old: &Installation,
+    new: &Installation,
     signs_at: Timestamp,
     tell: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Inventory, Error> {
@@ -100,12 +100,12 @@ pub async fn migrate(
     if kept.signing.is_none() && !has_users {
         return Err(Error::NothingThere);
     }
-    if !new.archive.is_unfinished().await? {
+    if !new.archive.is_move_unfinished().await? {
         // Somebody may have begun to use it: what has ended there must not begin again.
         if !new.archive.user_records(None, 1).await?.is_empty() {
             return Err(Error::NotEmpty);
         }
-        new.archive.set_unfinished(true).await?;
+        new.archive.set_move_unfinished(true).await?;
     }
     // Without one, the operator brings the keys in a file.
     if let Some(signing) = &kept.signing {
@@ -118,7 +118,7 @@ pub async fn migrate(
     if found != copied {
         return Err(Error::Differs { old: found, new: copied });
     }
-    new.archive.set_unfinished(false).await?;
+    new.archive.set_move_unfinished(false).await?;
     Ok(found)
 }
 
@@ -158,8 +158,8 @@ async fn take_other_keys(
 }
 
 async fn copy(
-    old: &Place,
-    new: &Place,
+    old: &Installation,
+    new: &Installation,
     tell: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<(), Error> {
     let size = old.archive.size().await?;
@@ -167,7 +167,7 @@ async fn copy(
     let mut progress = Progress { step: "copying", total: size.users + size.sessions, done: 0 };
     while let Some(batch) = pages.next().await? {
         progress.done += (batch.users.len() + batch.sessions.len()) as u64;
-        new.archive.take_in(batch).await.map_err(|error| match error {
+        new.archive.import(batch).await.map_err(|error| match error {
             store::Error::EmailTaken => Error::NotEmpty,
             error => error.into(),
         })?;
@@ -178,14 +178,14 @@ async fn copy(
 
 /// Reads everything that is kept in a place, in an order that does not depend on the database.
 async fn take_stock(
-    place: &Place,
+    installation: &Installation,
     step: &'static str,
     tell: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Inventory, Error> {
-    let total = place.archive.size().await?;
+    let total = installation.archive.size().await?;
     let mut progress = Progress { step, total: total.users + total.sessions, done: 0 };
     let (mut size, mut checksum) = (Size::default(), Context::new(&SHA256));
-    let mut pages = Pages::of(&*place.archive);
+    let mut pages = Pages::of(&*installation.archive);
     while let Some(Batch { users, sessions, endings }) = pages.next().await? {
         users.iter().for_each(|record| checksum.update(user_line(record).as_bytes()));
         sessions.iter().for_each(|session| checksum.update(session_line(session).as_bytes()));
@@ -197,7 +197,7 @@ async fn take_stock(
         progress.done = size.users + size.sessions;
         tell(progress);
     }
-    let StoredKeys { signing, next, retired, .. } = place.key_store.kept().await?;
+    let StoredKeys { signing, next, retired, .. } = installation.key_store.kept().await?;
     let mut keys: Vec<_> = signing.iter().map(|key| (key.id().to_string(), 0)).collect();
     keys.extend(next.iter().map(|(key, _)| (key.id().to_string(), 1)));
     // The data folder keeps whole seconds.

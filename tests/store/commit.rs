@@ -17,7 +17,7 @@ use doorward::{
         config::{DatabaseUrl, Settings},
         network::{Network, Requester},
         session::{Origin, Session},
-        store::{Error, Hearing, PostgresStore, PostgresUrl, Store},
+        store::{Error, Connectivity, PostgresStore, PostgresUrl, Store},
         user::{Email, Name, Role, User},
     },
 };
@@ -168,7 +168,7 @@ async fn a_database_that_is_cut_off_is_away_at_once_and_back_as_soon() {
     let ada = user(0);
     store.add_user(&ada, None).await.unwrap();
     let before = store.changes().stamp(ada.id);
-    until("it is heard", || store.changes().hearing() == Hearing::Good).await;
+    until("it is heard", || store.changes().connectivity() == Connectivity::Connected).await;
 
     wire.cut.send_replace(true);
     let cut = Stopwatch::start();
@@ -183,14 +183,14 @@ async fn a_database_that_is_cut_off_is_away_at_once_and_back_as_soon() {
     let cut = Stopwatch::start();
     assert!(matches!(store.add_user(&user(1), None).await, Err(Error::Unavailable(_))));
     cut.must_show_less_than(TOLD_WITHIN, "writes fail");
-    until("it is away", || store.changes().hearing() == Hearing::Away).await;
+    until("it is away", || store.changes().connectivity() == Connectivity::Unreachable).await;
     assert!(store.changes().is_current(before), "an outage changes nobody");
 
     // Somebody else changes something meanwhile.
     let elsewhere = open(&url).await;
     assert!(elsewhere.grant_role(ada.id, &Role::parse("staff").unwrap(), NOW).await.unwrap());
     wire.cut.send_replace(false);
-    until("it is back", || store.changes().hearing() == Hearing::Good).await;
+    until("it is back", || store.changes().connectivity() == Connectivity::Connected).await;
     until("the change is heard of", || !store.changes().is_current(before)).await;
     for read in join_all((0..40).map(|_| store.user_by_id(ada.id))).await {
         assert_eq!(read.unwrap().unwrap().roles.to_text(), "staff");
@@ -220,7 +220,7 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
     assert!(here.caller(token).await.is_ok());
 
     wire.cut.send_replace(true);
-    let is_away = || here.store().changes().hearing() == Hearing::Away;
+    let is_away = || here.store().changes().connectivity() == Connectivity::Unreachable;
     until("it is away", is_away).await;
     let kid = elsewhere.keys().list().await[0].id.to_string();
     assert!(elsewhere.keys().revoke(&kid, NOW).await.unwrap());

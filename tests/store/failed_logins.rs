@@ -77,8 +77,8 @@ async fn failed_logins_and_known_networks_on_sqlite() {
     let store = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
     tell_of_failures(&store).await;
     let five_days = NOW + Duration::from_secs(5 * 24 * 60 * 60);
-    assert_eq!(store.forget_failures(NOW, 10).await.unwrap(), 0);
-    assert_eq!(store.forget_failures(five_days, 10).await.unwrap(), 1);
+    assert_eq!(store.delete_failures(NOW, 10).await.unwrap(), 0);
+    assert_eq!(store.delete_failures(five_days, 10).await.unwrap(), 1);
     assert_eq!(store.all_failures().await.unwrap(), []);
 }
 
@@ -101,5 +101,5 @@ async fn failed_logins_and_known_networks_on_postgres() {
         assert!(saved.elapsed() > RECENT, "not heard of: {heard:?}");
     }
     // What was just written is kept, so that others can hear of it.
-    assert_eq!(here.forget_failures(NOW + Duration::from_secs(100), 10).await.unwrap(), 0);
+    assert_eq!(here.delete_failures(NOW + Duration::from_secs(100), 10).await.unwrap(), 0);
 }

@@ -11,7 +11,7 @@ use doorward::{
         session::{Origin, Session},
         store::{
             SqliteStore, Store,
-            transfer::{Error, Place, Progress, migrate},
+            transfer::{Error, Installation, Progress, migrate},
         },
         token::{Algorithm, SigningKey},
         user::{Email, Name, User},
@@ -20,10 +20,10 @@ use doorward::{
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
-fn place(folder: &Path) -> (Place, Arc<SqliteStore>) {
+fn place(folder: &Path) -> (Installation, Arc<SqliteStore>) {
     let key_store = Arc::new(DataFolder::claim(folder).unwrap());
     let store = Arc::new(SqliteStore::open(&folder.join("doorward.db"), None).unwrap());
-    (Place { archive: Arc::clone(&store) as _, key_store }, store)
+    (Installation { archive: Arc::clone(&store) as _, key_store }, store)
 }
 
 async fn add_users(store: &SqliteStore, count: usize) {
@@ -48,8 +48,10 @@ async fn a_move_that_was_cut_short_goes_on_and_nobody_serves_from_it_before() {
 
     let cut = {
         let (new, _) = place(there.path());
-        let old =
-            Place { archive: Arc::clone(&old.archive), key_store: Arc::clone(&old.key_store) };
+        let old = Installation {
+            archive: Arc::clone(&old.archive),
+            key_store: Arc::clone(&old.key_store),
+        };
         tokio::spawn(async move {
             let mut cut_short = |progress: Progress| assert!(progress.done < 1000, "cut");
             migrate(&old, &new, NOW, &mut cut_short).await.map(drop)

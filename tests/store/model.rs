@@ -271,11 +271,11 @@ impl Model<'_> {
             }
             "end" => drop(ask!(self, store => store.end_session(user.id, session.id, now))),
             "end all" => drop(ask!(self, store => store.end_sessions(user.id, now))),
-            "sight" => drop(ask!(self, store => store.note_sightings(&[(session.id, now)]))),
-            "sweep" => drop(ask!(self, store => store.sweep(now, 100))),
+            "sight" => drop(ask!(self, store => store.set_last_seen(&[(session.id, now)]))),
+            "sweep" => drop(ask!(self, store => store.delete_expired(now, 100))),
             "forget" => {
                 let before = Timestamp::from_millis(now.millis() - 30_000);
-                ask!(self, store => store.forget_endings(before, 100));
+                ask!(self, store => store.delete_endings(before, 100));
             }
             _ => {
                 ask!(self, store => store.user_by_id(user.id));
@@ -284,7 +284,7 @@ impl Model<'_> {
                 ask!(self, store => store.users(Some(&key), 3));
                 ask!(self, store => store.has_users());
                 ask!(self, store => store.session_with_user(session.id));
-                ask!(self, store => store.sessions_of(user.id, now));
+                ask!(self, store => store.sessions_by_user(user.id, now));
             }
         }
     }
@@ -317,8 +317,8 @@ async fn run(stores: &[&dyn Whole], seed: u64, steps: usize) {
     for user in model.world.users.clone() {
         ask!(model, store => store.delete_user(user.id, model.now));
     }
-    ask!(model, store => store.forget_endings(model.now + Duration::from_secs(1), 10_000));
-    ask!(model, store => store.sweep(model.now + Duration::from_secs(100), 10_000));
+    ask!(model, store => store.delete_endings(model.now + Duration::from_secs(1), 10_000));
+    ask!(model, store => store.delete_expired(model.now + Duration::from_secs(100), 10_000));
     model.compare().await;
 }
 

@@ -75,9 +75,9 @@ pub async fn tell(store: &dyn Store) {
     assert!(store.add_session(&ada, &second).await.unwrap());
     let (_, owner) = store.session_with_user(second.id).await.unwrap().unwrap();
     assert_eq!(owner.last_login_at, Some(second.created_at));
-    assert_eq!(store.sweep(NOW + Duration::from_secs(59), 10).await.unwrap(), 0);
-    assert_eq!(store.sweep(NOW + Duration::from_secs(60), 1).await.unwrap(), 1);
-    assert_eq!(store.sweep(NOW + Duration::from_secs(60), 10).await.unwrap(), 1);
+    assert_eq!(store.delete_expired(NOW + Duration::from_secs(59), 10).await.unwrap(), 0);
+    assert_eq!(store.delete_expired(NOW + Duration::from_secs(60), 1).await.unwrap(), 1);
+    assert_eq!(store.delete_expired(NOW + Duration::from_secs(60), 10).await.unwrap(), 1);
     assert_eq!(store.session_with_user(first.id).await.unwrap(), None);
     let before = store.changes().stamp(ada.id);
     assert!(store.changes().is_current(before));
@@ -99,7 +99,7 @@ pub async fn tell(store: &dyn Store) {
         latest.push(at(second));
         assert!(store.add_session(&many, latest.last().unwrap()).await.unwrap());
     }
-    assert_eq!(store.sessions_of(many.id, NOW).await.unwrap(), latest[5..]);
+    assert_eq!(store.sessions_by_user(many.id, NOW).await.unwrap(), latest[5..]);
     tells(store, latest[..5].iter().chain([&oldest])).await;
     assert!(store.delete_user(many.id, NOW).await.unwrap());
     tells(store, &latest).await;
@@ -118,11 +118,11 @@ pub async fn tell(store: &dyn Store) {
     // Its last use is written down without being a change.
     let seen_at = NOW + Duration::from_secs(30);
     let before = store.changes().stamp(ada.id);
-    store.note_sightings(&[(third.id, seen_at), (SessionId::random(), seen_at)]).await.unwrap();
+    store.set_last_seen(&[(third.id, seen_at), (SessionId::random(), seen_at)]).await.unwrap();
     assert!(store.changes().is_current(before));
     let seen = Session { last_seen_at: seen_at, ..renewed };
-    assert_eq!(store.sessions_of(ada.id, seen_at).await.unwrap(), std::slice::from_ref(&seen));
-    assert_eq!(store.sessions_of(ada.id, seen.expires_at).await.unwrap(), []);
+    assert_eq!(store.sessions_by_user(ada.id, seen_at).await.unwrap(), std::slice::from_ref(&seen));
+    assert_eq!(store.sessions_by_user(ada.id, seen.expires_at).await.unwrap(), []);
 
     // A session is ended by its owner alone.
     assert!(!store.end_session(bob.id, third.id, NOW).await.unwrap());
@@ -159,7 +159,7 @@ pub async fn tell(store: &dyn Store) {
     // Endings are forgotten when they are old, some at a time.
     assert!(!told(store).contains(&first.token_id), "sessions that expire are no endings");
     let kept = told(store);
-    assert_eq!(store.forget_endings(NOW, 10).await.unwrap(), 0);
+    assert_eq!(store.delete_endings(NOW, 10).await.unwrap(), 0);
     assert_eq!(told(store), kept);
     let waiting = store.endings().count();
     let late_one = session(&again, 60);
@@ -169,7 +169,7 @@ pub async fn tell(store: &dyn Store) {
     assert_eq!(store.end_sessions(again.id, late).await.unwrap(), 1);
     tells(store, [&late_one]).await;
     assert!(waiting.has_changed().unwrap());
-    while store.forget_endings(late, 10).await.unwrap() > 0 {}
+    while store.delete_endings(late, 10).await.unwrap() > 0 {}
     assert_eq!(told(store), HashSet::from([late_one.token_id]));
 }
 
@@ -303,7 +303,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     assert!(!store.changes().is_current(before));
     let changed = store.user_by_id(ada.id).await.unwrap().unwrap();
     assert_eq!((&changed.password_hash, changed.updated_at), (&Some(hash("newer")), later));
-    assert_eq!(store.sessions_of(ada.id, NOW).await.unwrap(), std::slice::from_ref(&kept));
+    assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), std::slice::from_ref(&kept));
     tells(store, [&other]).await;
     assert_eq!(store.user_by_reset_code(&code, later).await.unwrap(), None);
 
@@ -327,7 +327,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     assert!(!reset(end).await);
     assert!(reset(later).await);
     assert!(!reset(later).await);
-    assert_eq!(store.sessions_of(ada.id, NOW).await.unwrap(), []);
+    assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
 
     // The operator needs neither.
     let overrule = async |id| {
@@ -347,13 +347,13 @@ async fn disable_and_enable(store: &dyn Store, ada: &User) {
     assert!(store.disable_user(ada.id, NOW).await.unwrap());
     tells(store, [&disabled]).await;
     assert!(!store.changes().is_current(before));
-    assert_eq!(store.sessions_of(ada.id, NOW).await.unwrap(), []);
+    assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
     assert!(!store.add_session(ada, &session(ada, 60)).await.unwrap());
     assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);
     assert!(store.enable_user(ada.id).await.unwrap());
     assert!(store.add_session(ada, &session(ada, 60)).await.unwrap());
     assert!(store.user_by_reset_code(&code, NOW).await.unwrap().is_some());
-    store.sweep(NOW + ResetCode::LIFETIME, 10).await.unwrap();
+    store.delete_expired(NOW + ResetCode::LIFETIME, 10).await.unwrap();
     assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);
     for unknown in [store.disable_user(UserId::random(), NOW), store.enable_user(UserId::random())]
     {

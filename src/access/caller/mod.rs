@@ -21,7 +21,7 @@ use crate::{
         Session,
         last_seen::{LastNote, Sightings},
     },
-    store::{self, Hearing, Stamp, Store},
+    store::{self, Connectivity, Stamp, Store},
     token::{Claims, InvalidToken, TokenMint},
     user::User,
 };
@@ -181,24 +181,27 @@ impl Callers {
 
     /// Whether what others change is heard of.
     fn is_heard(&self) -> bool {
-        matches!(self.store.changes().hearing(), Hearing::Alone | Hearing::Good)
+        matches!(
+            self.store.changes().connectivity(),
+            Connectivity::Embedded | Connectivity::Connected
+        )
     }
 
     /// Whether what is known need not be looked up.
     fn is_sure_of(&self, known: &Known, now: Timestamp) -> bool {
         let changes = self.store.changes();
         changes.is_current(known.as_of)
-            && match changes.hearing() {
-                Hearing::Alone | Hearing::Away => true,
-                Hearing::Good => now < known.looked_up_at + Self::CONFIRM_EVERY,
-                Hearing::Lost => false,
+            && match changes.connectivity() {
+                Connectivity::Embedded | Connectivity::Unreachable => true,
+                Connectivity::Connected => now < known.looked_up_at + Self::CONFIRM_EVERY,
+                Connectivity::Stale => false,
             }
     }
 
     /// Whether what is known will do when it cannot be looked up.
     fn may_rely_on(&self, known: &Known) -> bool {
         let changes = self.store.changes();
-        changes.is_current(known.as_of) && changes.hearing() != Hearing::Lost
+        changes.is_current(known.as_of) && changes.connectivity() != Connectivity::Stale
     }
 
     fn seen(&self, known: &Known, now: Timestamp) -> Caller {

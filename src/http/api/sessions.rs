@@ -48,7 +48,7 @@ pub(in crate::http) async fn list(
     State(doorward): State<Doorward>,
     Only(caller): Only<SignedIn>,
 ) -> Result<Private<Vec<Listed>>, Error> {
-    Ok(Private(StatusCode::OK, sessions_of(&doorward, &caller).await?))
+    Ok(Private(StatusCode::OK, sessions_by_user(&doorward, &caller).await?))
 }
 
 pub(in crate::http) async fn end(
@@ -66,10 +66,10 @@ pub(in crate::http) async fn end(
 }
 
 /// Every session of the caller, the oldest first.
-pub(in crate::http) async fn sessions_of(
+pub(in crate::http) async fn sessions_by_user(
     doorward: &Doorward,
     caller: &Caller,
 ) -> Result<Vec<Listed>, Error> {
-    let sessions = doorward.store().sessions_of(caller.user.id, doorward.now()).await?;
+    let sessions = doorward.store().sessions_by_user(caller.user.id, doorward.now()).await?;
     Ok(sessions.into_iter().map(|session| Listed::new(session, &caller.session)).collect())
 }

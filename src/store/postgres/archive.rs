@@ -61,17 +61,17 @@ impl Archive for PostgresStore {
         rows.iter().map(|row| ending(row, 0)).collect()
     }
 
-    async fn is_unfinished(&self) -> Result<bool, Error> {
+    async fn is_move_unfinished(&self) -> Result<bool, Error> {
         Ok(!self.engine.read(sql::MOVES, []).await?.is_empty())
     }
 
-    async fn set_unfinished(&self, unfinished: bool) -> Result<(), Error> {
+    async fn set_move_unfinished(&self, unfinished: bool) -> Result<(), Error> {
         let statement = if unfinished { sql::BEGIN_MOVE } else { sql::END_MOVE };
         let decide = move |_, _: Option<&_>| Plan::new(()).then(statement, []);
         self.engine.write(About::Housekeeping, decide).await
     }
 
-    async fn take_in(&self, batch: Batch) -> Result<(), Error> {
+    async fn import(&self, batch: Batch) -> Result<(), Error> {
         let decide = move |_, _: Option<&_>| {
             let mut plan = Plan::new(());
             for UserRecord { user, reset_code, known_networks } in &batch.users {

@@ -66,7 +66,7 @@ impl LoginFailureStore for PostgresStore {
         stored_failures(&self.engine.read(sql::RECENT_FAILURES, []).await?)
     }
 
-    async fn forget_failures(&self, until: Timestamp, limit: usize) -> Result<usize, Error> {
+    async fn delete_failures(&self, until: Timestamp, limit: usize) -> Result<usize, Error> {
         let decide = move |_, _: Option<&_>| {
             Plan::counted(|rows| usize::try_from(rows[0]).unwrap_or(usize::MAX))
                 .then(sql::FORGET_FAILURES, [until.into(), limit_of(limit)])

@@ -341,7 +341,7 @@ impl Store for PostgresStore {
         self.sessions.get(&self.engine, id.uuid()).await
     }
 
-    async fn sessions_of(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error> {
+    async fn sessions_by_user(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error> {
         let rows = self.engine.read(sql::SESSIONS_OF, [user.into(), now.into()]).await?;
         rows.iter().map(session).collect()
     }
@@ -405,7 +405,7 @@ impl Store for PostgresStore {
         .await
     }
 
-    async fn note_sightings(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error> {
+    async fn set_last_seen(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error> {
         let mut seen = seen.to_vec();
         // In one order everywhere, so that two instances do not wait for each other.
         seen.sort_unstable();
@@ -418,7 +418,7 @@ impl Store for PostgresStore {
         self.engine.write(About::Housekeeping, decide).await
     }
 
-    async fn sweep(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
+    async fn delete_expired(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
         let decide = move |_, _: Option<&_>| {
             Plan::counted(most)
                 .then(sql::SWEEP_SESSIONS, [now.into(), limit_of(limit)])
@@ -428,7 +428,7 @@ impl Store for PostgresStore {
         self.engine.write(About::Housekeeping, decide).await
     }
 
-    async fn forget_endings(&self, before: Timestamp, limit: usize) -> Result<usize, Error> {
+    async fn delete_endings(&self, before: Timestamp, limit: usize) -> Result<usize, Error> {
         let decide = move |_, _: Option<&_>| {
             Plan::counted(|rows| usize::try_from(rows[0]).unwrap_or(usize::MAX))
                 .then(sql::FORGET_ENDINGS, [before.into(), limit_of(limit)])

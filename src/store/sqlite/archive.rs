@@ -94,11 +94,11 @@ impl Archive for SqliteStore {
             .await
     }
 
-    async fn is_unfinished(&self) -> Result<bool, Error> {
+    async fn is_move_unfinished(&self) -> Result<bool, Error> {
         self.engine.read(|db| db.prepare_cached("SELECT id FROM moves")?.exists([])).await
     }
 
-    async fn set_unfinished(&self, unfinished: bool) -> Result<(), Error> {
+    async fn set_move_unfinished(&self, unfinished: bool) -> Result<(), Error> {
         let statement = if unfinished {
             "INSERT INTO moves (id) VALUES (1) ON CONFLICT (id) DO NOTHING"
         } else {
@@ -107,7 +107,7 @@ impl Archive for SqliteStore {
         self.engine.write(None, move |db| db.execute(statement, []).map(|_| ())).await
     }
 
-    async fn take_in(&self, batch: Batch) -> Result<(), Error> {
+    async fn import(&self, batch: Batch) -> Result<(), Error> {
         self.engine
             .write(None, move |db| {
                 for record in &batch.users {

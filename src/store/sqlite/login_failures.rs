@@ -85,7 +85,7 @@ impl LoginFailureStore for SqliteStore {
         Ok(Vec::new())
     }
 
-    async fn forget_failures(&self, until: Timestamp, limit: usize) -> Result<usize, Error> {
+    async fn delete_failures(&self, until: Timestamp, limit: usize) -> Result<usize, Error> {
         self.engine
             .write(None, move |db| {
                 db.prepare_cached(

@@ -285,7 +285,7 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn sessions_of(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error> {
+    async fn sessions_by_user(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error> {
         self.engine
             .read(move |db| {
                 db.prepare_cached(&format!(
@@ -355,7 +355,7 @@ impl Store for SqliteStore {
         self.engine.end(user, move |db| end_sessions(db, user, None, now)).await
     }
 
-    async fn note_sightings(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error> {
+    async fn set_last_seen(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error> {
         let seen = seen.to_vec();
         self.engine
             .write(None, move |db| {
@@ -369,7 +369,7 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn sweep(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
+    async fn delete_expired(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
         self.engine
             .write(None, move |db| {
                 let codes = db
@@ -389,7 +389,7 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn forget_endings(&self, before: Timestamp, limit: usize) -> Result<usize, Error> {
+    async fn delete_endings(&self, before: Timestamp, limit: usize) -> Result<usize, Error> {
         let gone = self.engine.write(None, move |db| endings::forget(db, before, limit)).await?;
         self.endings().forget(before);
         Ok(gone)

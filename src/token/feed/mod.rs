@@ -23,7 +23,7 @@ use crate::{
     clock::{Clock, Timestamp},
     id::{NotAnId, parse_hyphenated},
     network::Requester,
-    store::{self, Hearing, Span, Store},
+    store::{self, Connectivity, Span, Store},
 };
 
 /// What has ended, for anybody who asks.
@@ -149,9 +149,9 @@ impl Feed {
             Some(foreign) => self.wait_beyond(foreign, Self::PAUSE, requester).await,
             None => {}
         }
-        match self.store.changes().hearing() {
-            Hearing::Alone | Hearing::Good => {}
-            Hearing::Away | Hearing::Lost => {
+        match self.store.changes().connectivity() {
+            Connectivity::Embedded | Connectivity::Connected => {}
+            Connectivity::Unreachable | Connectivity::Stale => {
                 return Err(store::Error::Unavailable("it is away".into()).into());
             }
         }

@@ -10,7 +10,7 @@ use crate::{
     http::{
         Error,
         answer::Private,
-        api::sessions::{Listed, sessions_of},
+        api::sessions::{Listed, sessions_by_user},
         only::Only,
     },
 };
@@ -50,7 +50,7 @@ pub(in crate::http) async fn export(
         has_password: caller.user.password_hash.is_some(),
         last_login_at: caller.user.last_login_at.map(|at| at.to_string()),
     };
-    let sessions = sessions_of(&doorward, &caller).await?;
+    let sessions = sessions_by_user(&doorward, &caller).await?;
     let known = doorward.store().known_networks(&caller.user.email.key()).await?;
     let known_networks = known.iter().map(|(network, at)| KnownNetwork {
         address: network.to_string(),
