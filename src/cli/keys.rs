@@ -6,7 +6,7 @@ use super::{Output, block_on, give};
 use crate::{
     Settings,
     control::{KeyReport, Order, Report},
-    token::signing_keys::Stage,
+    token::signing_keys::KeyStatus,
 };
 
 #[derive(clap::Subcommand)]
@@ -45,10 +45,10 @@ impl Keys {
             say!(
                 "{kid}  {algorithm}  {}",
                 match stage {
-                    Stage::Signing => "signs".to_owned(),
-                    Stage::Next => format!("next, signs from {until}"),
-                    Stage::Verifying => "verifies".to_owned(),
-                    Stage::Retired => format!("retired, verifies until {until}"),
+                    KeyStatus::Signing => "signs".to_owned(),
+                    KeyStatus::Next => format!("next, signs from {until}"),
+                    KeyStatus::Verifying => "verifies".to_owned(),
+                    KeyStatus::Retired => format!("retired, verifies until {until}"),
                 }
             );
         }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Order, Report};
 use crate::{
     Doorward,
-    token::signing_keys::{self, Stage, Standing},
+    token::signing_keys::{self, KeyInfo, KeyStatus},
 };
 
 /// A key and what it is for.
@@ -16,16 +16,16 @@ pub struct KeyReport {
     /// How its tokens are signed.
     pub algorithm: String,
     /// What it is for.
-    pub stage: Stage,
+    pub stage: KeyStatus,
     /// When that ends by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
 
-impl From<Standing> for KeyReport {
-    fn from(Standing { id, algorithm, stage, until }: Standing) -> Self {
+impl From<KeyInfo> for KeyReport {
+    fn from(KeyInfo { id, algorithm, status, until }: KeyInfo) -> Self {
         let until = until.map(|until| until.to_string());
-        Self { kid: id.to_string(), algorithm: algorithm.name().into(), stage, until }
+        Self { kid: id.to_string(), algorithm: algorithm.name().into(), stage: status, until }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The key files: one signs, one may be next, and retired ones carry in their names until when they verify.
+//! The data folder as a key store: one file per key. The name of a retired key says until when it verifies.
 
 use std::{
     fs, io,
@@ -14,7 +14,7 @@ use crate::{
     private_file,
     token::{
         KeyId, SigningKey, UnusableKey,
-        signing_keys::{self, KeyStore, StoredKeys},
+        key_store::{KeyStore, KeyStoreError, StoredKeys},
     },
 };
 
@@ -25,24 +25,24 @@ const PEM: &str = ".pem";
 
 #[async_trait]
 impl KeyStore for DataFolder {
-    async fn kept(&self) -> Result<StoredKeys, signing_keys::Error> {
+    async fn stored_keys(&self) -> Result<StoredKeys, KeyStoreError> {
         let signing = read(&self.signing_key_path())?;
         let next = read(&self.next_key_path())?.map(|key| (key, None));
         let mut retired = self.retired_keys()?;
-        // A copy of the key that signs is left over from a step that was cut short.
+        // A crash during a promotion leaves a copy of the signing key.
         retired.retain(|(key, _)| signing.as_ref().is_none_or(|signing| signing.id() != key.id()));
         Ok(StoredKeys { signing, next, retired, ..StoredKeys::default() })
     }
 
-    async fn keep_first(&self, key: &SigningKey) -> Result<(), signing_keys::Error> {
+    async fn add_first_key(&self, key: &SigningKey) -> Result<(), KeyStoreError> {
         let path = self.signing_key_path();
         self.write_key(&path, key)?;
-        tracing::info!(path = %path.display(), "made a signing key: back this file up");
+        tracing::info!(path = %path.display(), "created a signing key: back this file up");
         Ok(())
     }
 
-    /// Its time is not on record: nobody can see a key while the one process that uses the folder is not running.
-    async fn keep_next(&self, key: &SigningKey, _: Timestamp) -> Result<(), signing_keys::Error> {
+    /// The time is not stored: verifiers cannot fetch a key while the only process that uses the folder is down.
+    async fn add_next_key(&self, key: &SigningKey, _: Timestamp) -> Result<(), KeyStoreError> {
         let path = self.next_key_path();
         if !path.exists() {
             self.write_key(&path, key)?;
@@ -50,63 +50,69 @@ impl KeyStore for DataFolder {
         Ok(())
     }
 
-    async fn keep_retired(
+    async fn add_retired_key(
         &self,
         key: &SigningKey,
         until: Timestamp,
-    ) -> Result<(), signing_keys::Error> {
+    ) -> Result<(), KeyStoreError> {
         Ok(self.retire_key(key, until)?)
     }
 
-    async fn promote(
+    async fn promote_next_key(
         &self,
         _: &KeyId,
         signing: &SigningKey,
         until: Option<Timestamp>,
-    ) -> Result<(), signing_keys::Error> {
+    ) -> Result<(), KeyStoreError> {
         if let Some(until) = until {
             self.retire_key(signing, until)?;
         }
         let path = self.next_key_path();
         fs::rename(&path, self.signing_key_path()).map_err(|error| io_error(&path, error))?;
-        self.sync_after_step();
+        self.sync_or_log();
         Ok(())
     }
 
-    async fn retire(
+    async fn retire_signing_key(
         &self,
         signing: &SigningKey,
         until: Timestamp,
-    ) -> Result<(), signing_keys::Error> {
+    ) -> Result<(), KeyStoreError> {
         self.retire_key(signing, until)?;
         let path = self.signing_key_path();
         fs::remove_file(&path).map_err(|error| io_error(&path, error))?;
-        self.sync_after_step();
+        self.sync_or_log();
         Ok(())
     }
 
-    async fn discard(&self, id: &KeyId) -> Result<(), signing_keys::Error> {
+    async fn remove_key(&self, id: &KeyId) -> Result<(), KeyStoreError> {
         self.remove_retired_key(id)?;
         let path = self.next_key_path();
         if read(&path)?.is_some_and(|next| next.id() == id) {
             fs::remove_file(&path).map_err(|error| io_error(&path, error))?;
-            self.sync_after_step();
+            self.sync_or_log();
         }
         Ok(())
     }
 
-    /// Nobody else uses a data folder.
-    fn reaches_all_within(&self) -> Duration {
+    /// Only this process uses the folder.
+    fn propagation_time(&self) -> Duration {
         Duration::ZERO
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         self.signing_key_path().display().to_string()
     }
 }
 
+impl From<Error> for KeyStoreError {
+    fn from(error: Error) -> Self {
+        Self::new(error)
+    }
+}
+
 impl DataFolder {
-    /// Where the key for signing tokens is kept.
+    /// The path of the signing key.
     pub fn signing_key_path(&self) -> PathBuf {
         self.path.join(SIGNING)
     }
@@ -127,27 +133,27 @@ impl DataFolder {
         Ok(keys)
     }
 
-    /// Keeps a copy of a key that is about to stop signing.
+    /// Writes a copy of a key that is about to stop signing.
     fn retire_key(&self, key: &SigningKey, until: Timestamp) -> Result<(), Error> {
-        // Left over if retiring it was cut short before another key signed.
+        // A crash during an earlier attempt leaves a copy with another time.
         self.remove_retired_key(key.id())?;
         let name = format!("{RETIRED}{}-{}{PEM}", until.seconds(), key.id());
         self.write_key(&self.path.join(name), key)
     }
 
-    /// Removes a retired key, if it is there.
+    /// Deletes the file of a retired key, if it exists.
     fn remove_retired_key(&self, id: &KeyId) -> Result<(), Error> {
         for file in self.retired_files()?.into_iter().filter(|file| *id == *file.id) {
             fs::remove_file(&file.path).map_err(|error| io_error(&file.path, error))?;
-            self.sync_after_step();
+            self.sync_or_log();
         }
         Ok(())
     }
 
-    /// Whatever the flush says, the files are what they are now, and the keys in use have to follow them.
-    fn sync_after_step(&self) {
+    /// A failed flush is only logged: the files have changed, and the keys in use must match them.
+    fn sync_or_log(&self) {
         if let Err(error) = self.sync() {
-            tracing::error!(%error, "a change to the keys is not flushed: it may not outlast a power cut");
+            tracing::error!(%error, "cannot flush a change to the keys: a power failure may undo it");
         }
     }
 
@@ -155,20 +161,20 @@ impl DataFolder {
         let in_folder = |error| io_error(&self.path, error);
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(in_folder)? {
-            files.extend(RetiredFile::at(entry.map_err(in_folder)?.path()));
+            files.extend(RetiredFile::from_path(entry.map_err(in_folder)?.path()));
         }
         files.sort_by_key(|file| file.until);
         Ok(files)
     }
 
     fn write_key(&self, path: &Path, key: &SigningKey) -> Result<(), Error> {
-        self.write_whole(path, key.to_pem().as_bytes()).map_err(|error| io_error(path, error))
+        self.write_atomically(path, key.to_pem().as_bytes()).map_err(|error| io_error(path, error))
     }
 }
 
 /// Whether a file of this name holds a key.
 pub(super) fn is_key_file(name: &str) -> bool {
-    [SIGNING, NEXT].contains(&name) || RetiredFile::at(PathBuf::from(name)).is_some()
+    [SIGNING, NEXT].contains(&name) || RetiredFile::from_path(PathBuf::from(name)).is_some()
 }
 
 struct RetiredFile {
@@ -178,8 +184,8 @@ struct RetiredFile {
 }
 
 impl RetiredFile {
-    /// None for a file of another kind.
-    fn at(path: PathBuf) -> Option<Self> {
+    /// None if the name is not that of a retired key.
+    fn from_path(path: PathBuf) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_prefix(RETIRED)?.strip_suffix(PEM)?;
         let (until, id) = name.split_once('-')?;
         let until = Timestamp::from_seconds(until.parse().ok()?);
@@ -201,10 +207,10 @@ fn read(path: &Path) -> Result<Option<SigningKey>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs::Permissions, os::unix::fs::PermissionsExt};
+    use std::{fs::Permissions, os::unix::fs::PermissionsExt, sync::Arc};
 
     use super::*;
-    use crate::token::Algorithm;
+    use crate::token::{Algorithm, TokenTerms, signing_keys::SigningKeys};
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -212,82 +218,155 @@ mod tests {
 
     async fn first_key(folder: &DataFolder) -> SigningKey {
         let key = SigningKey::generate(Algorithm::Es256);
-        folder.keep_first(&key).await.unwrap();
+        folder.add_first_key(&key).await.unwrap();
         key
     }
 
     #[tokio::test]
-    async fn the_signing_key_is_private_and_kept_only_once() {
+    async fn the_signing_key_is_private_and_never_replaced() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = DataFolder::claim(parent.path()).unwrap();
-        assert!(folder.kept().await.unwrap().signing.is_none());
+        let folder = DataFolder::open(parent.path()).unwrap();
+        assert!(folder.stored_keys().await.unwrap().signing.is_none());
         let key = first_key(&folder).await;
         assert_eq!(mode(&folder.signing_key_path()), 0o600);
         assert!(
-            folder.keep_first(&SigningKey::generate(Algorithm::Es256)).await.is_err(),
+            folder.add_first_key(&SigningKey::generate(Algorithm::Es256)).await.is_err(),
             "a key was replaced"
         );
-        assert_eq!(folder.kept().await.unwrap().signing.unwrap().to_pem(), key.to_pem());
+        assert_eq!(folder.stored_keys().await.unwrap().signing.unwrap().to_pem(), key.to_pem());
     }
 
     #[tokio::test]
     async fn a_key_that_others_could_read_is_made_private() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = DataFolder::claim(parent.path()).unwrap();
+        let folder = DataFolder::open(parent.path()).unwrap();
         first_key(&folder).await;
         fs::set_permissions(folder.signing_key_path(), Permissions::from_mode(0o644)).unwrap();
-        folder.kept().await.unwrap();
+        folder.stored_keys().await.unwrap();
         assert_eq!(mode(&folder.signing_key_path()), 0o600);
     }
 
     #[tokio::test]
     async fn a_damaged_key_is_refused() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = DataFolder::claim(parent.path()).unwrap();
+        let folder = DataFolder::open(parent.path()).unwrap();
         fs::write(folder.signing_key_path(), "not a key").unwrap();
-        let kept = folder.kept().await;
-        assert!(matches!(kept, Err(signing_keys::Error::Data(Error::KeyUnusable(_)))));
+        let Err(error) = folder.stored_keys().await else { panic!("was accepted") };
+        let path = folder.signing_key_path().display().to_string();
+        let message = error.to_string();
+        assert!(message.starts_with(&path) && message.contains("backup"), "{message}");
     }
 
     #[tokio::test]
-    async fn the_next_key_takes_the_place_of_the_signing_key() {
+    async fn the_next_key_replaces_the_signing_key() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = DataFolder::claim(parent.path()).unwrap();
+        let folder = DataFolder::open(parent.path()).unwrap();
         let (first, next) = (first_key(&folder).await, SigningKey::generate(Algorithm::Es256));
         let now = Timestamp::from_seconds(0);
-        folder.keep_next(&next, now).await.unwrap();
-        folder.keep_next(&SigningKey::generate(Algorithm::Es256), now).await.unwrap();
-        let (published, _) = folder.kept().await.unwrap().next.unwrap();
-        assert_eq!(published.id(), next.id(), "a key that may be published was replaced");
-        folder.promote(next.id(), &first, None).await.unwrap();
-        let kept = folder.kept().await.unwrap();
-        assert_eq!(kept.signing.unwrap().id(), next.id());
-        assert!(kept.next.is_none() && kept.retired.is_empty());
+        folder.add_next_key(&next, now).await.unwrap();
+        folder.add_next_key(&SigningKey::generate(Algorithm::Es256), now).await.unwrap();
+        let (published, _) = folder.stored_keys().await.unwrap().next.unwrap();
+        assert_eq!(published.id(), next.id(), "a key that may have been published was replaced");
+        folder.promote_next_key(next.id(), &first, None).await.unwrap();
+        let stored = folder.stored_keys().await.unwrap();
+        assert_eq!(stored.signing.unwrap().id(), next.id());
+        assert!(stored.next.is_none() && stored.retired.is_empty());
     }
 
     #[test]
-    fn retired_keys_are_private_and_know_until_when_they_verify() {
+    fn a_retired_key_is_private_and_its_name_says_until_when_it_verifies() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = DataFolder::claim(parent.path()).unwrap();
+        let folder = DataFolder::open(parent.path()).unwrap();
         let (one, other) =
             (SigningKey::generate(Algorithm::Es256), SigningKey::generate(Algorithm::Es256));
         let moment = Timestamp::from_seconds;
         folder.retire_key(&one, moment(2_000_000_000)).unwrap();
         folder.retire_key(&other, moment(1_900_000_000)).unwrap();
         folder.retire_key(&other, moment(1_900_000_001)).unwrap();
-        let kept = || -> Vec<_> {
+        let stored = || -> Vec<_> {
             let keys = folder.retired_keys().unwrap().into_iter();
             keys.map(|(key, until)| (key.id().clone(), until.seconds())).collect()
         };
-        let (one_kept, other_kept) =
+        let (one_stored, other_stored) =
             ((one.id().clone(), 2_000_000_000), (other.id().clone(), 1_900_000_001));
-        assert_eq!(kept(), [other_kept, one_kept.clone()], "the last word on each counts");
+        assert_eq!(stored(), [other_stored, one_stored.clone()], "the last time counts");
         folder.remove_retired_key(other.id()).unwrap();
-        assert_eq!(kept(), [one_kept]);
+        assert_eq!(stored(), [one_stored]);
 
         let file = folder.retired_files().unwrap().remove(0).path;
         assert_eq!(mode(&file), 0o600);
         fs::write(&file, other.to_pem().as_bytes()).unwrap();
-        assert!(matches!(folder.retired_keys(), Err(Error::KeyUnusable(_))), "another key's name");
+        assert!(
+            matches!(folder.retired_keys(), Err(Error::KeyUnusable(_))),
+            "the name of another key"
+        );
+    }
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+
+    async fn open_keys(path: &Path) -> SigningKeys {
+        let terms = TokenTerms {
+            issuer: "us".into(),
+            audience: "them".into(),
+            lifetime: Duration::from_secs(60 * 60),
+            publish_before_signing: Duration::ZERO,
+            algorithm: Algorithm::Es256,
+        };
+        let folder = Arc::new(DataFolder::open(path).unwrap());
+        SigningKeys::open(folder, false, terms, NOW).await.unwrap()
+    }
+
+    fn published(keys: &SigningKeys) -> usize {
+        let set = serde_json::to_value(keys.mint().public_keys()).unwrap();
+        set["keys"].as_array().unwrap().len()
+    }
+
+    #[tokio::test]
+    async fn a_step_that_cannot_be_stored_does_not_take_effect() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = open_keys(folder.path()).await;
+        let before = keys.list().await;
+
+        // Keys are first written under this name.
+        let in_the_way = folder.path().join("unfinished");
+        fs::create_dir(&in_the_way).unwrap();
+        assert!(keys.rotate(NOW).await.is_err());
+        assert!(keys.revoke(&before[0].id.to_string(), NOW).await.is_err());
+        assert_eq!((keys.list().await, published(&keys)), (before.clone(), 1));
+        fs::remove_dir(&in_the_way).unwrap();
+
+        let signing_key = folder.path().join("signing-key.pem");
+        let set_aside = folder.path().join("set-aside.pem");
+        fs::rename(&signing_key, &set_aside).unwrap();
+        fs::create_dir(&signing_key).unwrap();
+        for _ in 0..2 {
+            assert!(keys.rotate(NOW).await.is_err());
+            assert_eq!(
+                (&keys.list().await[0], published(&keys)),
+                (&before[0], 1),
+                "the keys changed"
+            );
+        }
+        fs::remove_dir(&signing_key).unwrap();
+        fs::rename(&set_aside, &signing_key).unwrap();
+
+        keys.rotate(NOW).await.unwrap();
+        let after = keys.list().await;
+        assert_eq!((after.len(), &after[1].id), (2, &before[0].id));
+        drop(keys);
+        assert_eq!(open_keys(folder.path()).await.list().await, after);
+    }
+
+    #[tokio::test]
+    async fn a_retired_key_verifies_for_the_lifetime_of_a_token() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = open_keys(folder.path()).await;
+        keys.rotate(NOW).await.unwrap();
+        let until = keys.list().await[1].until.unwrap();
+        assert_eq!(until, NOW + Duration::from_secs(60 * 60) + Duration::from_secs(60));
+        keys.apply_due_changes(Timestamp::from_millis(until.millis() - 1)).await.unwrap();
+        assert_eq!(published(&keys), 2);
+        keys.apply_due_changes(until).await.unwrap();
+        assert_eq!(published(&keys), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! The data folder: who may use it, and what lies in it beside the database.
+//! The data folder: its lock, its permissions, and the files in it other than the database.
 
 mod key_files;
 mod reserve;
@@ -15,46 +15,46 @@ use std::{
 pub use self::reserve::Reserve;
 use crate::{private_file, token::UnusableKey};
 
-/// What a file is called until it is whole.
+/// The name of a file until it is written completely.
 const UNFINISHED: &str = "unfinished";
 
-/// A folder that belongs to this process for as long as the value lives.
+/// A data folder, locked for this process until it is dropped.
 pub struct DataFolder {
     path: PathBuf,
     reserve: Arc<Reserve>,
     _lock: File,
 }
 
-/// Why the data folder, or something in it, cannot be used. Says what to do.
+/// Why the data folder or a file in it cannot be used. The message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Another process has claimed it.
-    #[error("{} is in use by another doorward ({holder}): stop that one first, or choose another database", .folder.display())]
+    /// Another process has locked it.
+    #[error("{} is in use by another doorward ({holder}): stop it first, or choose another database", .folder.display())]
     InUse {
         /// The folder.
         folder: PathBuf,
-        /// The other process, in words.
+        /// A description of the other process.
         holder: String,
     },
-    /// The key file holds something else.
-    #[error("{}: {UnusableKey}: put the right file back from your backup", .0.display())]
+    /// A key file holds no usable key.
+    #[error("{}: {UnusableKey}: restore the file from your backup", .0.display())]
     KeyUnusable(PathBuf),
-    /// The file system said no.
+    /// The file system refused an operation.
     #[error("{}: {error}", .path.display())]
     Io {
-        /// What was being used.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         error: io::Error,
     },
 }
 
 impl DataFolder {
-    /// Creates the folder if need be and claims it for this process.
+    /// Locks the folder for this process, and creates it if it does not exist.
     ///
     /// # Errors
-    /// If another process has claimed it, or the file system refuses.
-    pub fn claim(path: &Path) -> Result<Self, Error> {
+    /// If another process has locked it, or the file system refuses.
+    pub fn open(path: &Path) -> Result<Self, Error> {
         let created = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
         created.map_err(|error| io_error(path, error))?;
         let lock_path = path.join("doorward.lock");
@@ -71,49 +71,49 @@ impl DataFolder {
             }
             Err(TryLockError::Error(error)) => return Err(io_error(&lock_path, error)),
         }
-        // On a full disk the name of the holder is lost; the lock itself holds all the same.
+        // On a full disk the file stays empty. The lock is held regardless.
         let _ = lock.set_len(0);
         let _ = writeln!(lock, "process {}", std::process::id());
         let reserve = Arc::new(Reserve::in_folder(path));
         Ok(Self { path: path.to_owned(), reserve, _lock: lock })
     }
 
-    /// Makes sure that nobody else can use the folder and what Doorward keeps in it: a file that was restored from a
-    /// backup may be readable by everybody. A folder that holds other files as well keeps its mode.
-    pub fn make_private(&self, database: Option<&Path>) {
+    /// Removes the permissions of other users on the folder and on Doorward's files in it: a file that was restored from
+    /// a backup may be readable by everybody. A folder that also holds other files keeps its mode.
+    pub fn restrict_permissions(&self, database: Option<&Path>) {
         let database = database.and_then(Path::file_name);
-        let mut is_ours_alone = true;
+        let mut holds_only_ours = true;
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             if is_ours(&entry.file_name(), database) {
                 private_file::tighten(&entry.path(), 0o600);
             } else {
-                is_ours_alone = false;
+                holds_only_ours = false;
             }
         }
-        if is_ours_alone {
+        if holds_only_ours {
             private_file::tighten(&self.path, 0o700);
         } else if private_file::others_can_write(&self.path) {
             let path = self.path.display();
-            tracing::warn!(%path, "others can replace files in this folder, which holds other files too: keep the database in a folder of its own");
+            tracing::warn!(%path, "other users can replace files in this folder, which also holds files of other programs: keep the database in a folder of its own");
         }
     }
 
-    /// Where the folder is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where a running server can be spoken to.
+    /// The path of the control socket of a running server.
     ///
     /// # Errors
-    /// If the folder has a long name and cannot be opened.
+    /// If the path is too long for a socket and the folder cannot be opened.
     pub fn socket(folder: &Path) -> io::Result<SocketPath> {
         SocketPath::new(folder.join("doorward.sock"))
     }
 
-    /// Puts a new file in place so that after a crash it is either absent or whole.
-    fn write_whole(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
-        // Always the same, so that whatever a crash leaves behind is gone with the next file.
+    /// Writes a new file that is either absent or complete after a crash. Never replaces a file.
+    fn write_atomically(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
+        // Always the same name, so that the next write removes what a crash left behind.
         let unfinished = self.path.join(UNFINISHED);
         if let Err(error) = fs::remove_file(&unfinished)
             && error.kind() != io::ErrorKind::NotFound
@@ -124,28 +124,28 @@ impl DataFolder {
         private_file::adopt(&file, &unfinished);
         file.write_all(contents)?;
         file.sync_all()?;
-        // Unlike a rename, a link never replaces a file that is there.
+        // Unlike a rename, a link never replaces an existing file.
         fs::hard_link(&unfinished, path)?;
-        // A file that may not stay is taken back, so that the next try finds its place free.
-        let kept = fs::remove_file(&unfinished).and_then(|()| self.sync());
-        kept.inspect_err(|_| drop(fs::remove_file(path)))
+        // A file that may not be durable is removed, so that another attempt can succeed.
+        let durable = fs::remove_file(&unfinished).and_then(|()| self.sync());
+        durable.inspect_err(|_| drop(fs::remove_file(path)))
     }
 
-    /// Makes sure that what was added, renamed or removed in the folder stays so.
+    /// Flushes the names in the folder to disk.
     fn sync(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
     }
 
-    /// Space that is kept for the day the disk is full.
+    /// Disk space that is reserved for when the disk is full.
     pub fn reserve(&self) -> &Arc<Reserve> {
         &self.reserve
     }
 }
 
-/// The path of a socket, made short enough for one: the system allows 107 bytes.
+/// The path of a socket, at most 107 bytes long, as the system demands.
 pub struct SocketPath {
     path: PathBuf,
-    /// StoredKeys open while the path leads through it.
+    /// Kept open while the path leads through its descriptor.
     _folder: Option<File>,
 }
 
@@ -171,7 +171,7 @@ impl AsRef<Path> for SocketPath {
     }
 }
 
-/// Whether Doorward makes files of this name; those of the database begin with its name.
+/// Whether Doorward creates files with this name. Database files start with the name of the database.
 fn is_ours(name: &OsStr, database: Option<&OsStr>) -> bool {
     let Some(name) = name.to_str() else { return false };
     let of_database = database.and_then(OsStr::to_str).and_then(|file| name.strip_prefix(file));
@@ -196,27 +196,27 @@ mod tests {
     }
 
     #[test]
-    fn a_claimed_folder_is_private_and_nobody_else_can_claim_it() {
+    fn an_open_folder_is_private_and_cannot_be_opened_twice() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("deep/data");
-        let folder = DataFolder::claim(&path).unwrap();
+        let folder = DataFolder::open(&path).unwrap();
         assert_eq!(mode(&path), 0o700);
-        let Err(Error::InUse { holder, .. }) = DataFolder::claim(&path) else {
-            panic!("claimed twice");
+        let Err(Error::InUse { holder, .. }) = DataFolder::open(&path) else {
+            panic!("opened twice");
         };
         assert_eq!(holder, format!("process {}", std::process::id()));
         drop(folder);
-        DataFolder::claim(&path).unwrap();
+        DataFolder::open(&path).unwrap();
     }
 
     #[test]
-    fn a_folder_of_our_own_is_made_private_and_a_shared_one_keeps_its_mode() {
+    fn a_folder_with_only_our_files_is_made_private_and_a_shared_one_keeps_its_mode() {
         let open = |path: &Path, mode| {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         };
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("data");
-        let folder = DataFolder::claim(&path).unwrap();
+        let folder = DataFolder::open(&path).unwrap();
         let ours =
             ["users.db", "users.db-wal", "doorward.reserve", "signing-key.pem", "retired-1-x.pem"];
         for name in ours {
@@ -224,7 +224,7 @@ mod tests {
             open(&path.join(name), 0o644);
         }
         open(&path, 0o755);
-        folder.make_private(Some(&path.join("users.db")));
+        folder.restrict_permissions(Some(&path.join("users.db")));
         ours.iter().for_each(|name| assert_eq!(mode(&path.join(name)), 0o600, "{name}"));
         assert_eq!(mode(&path), 0o700);
 
@@ -232,7 +232,7 @@ mod tests {
         fs::write(&theirs, "").unwrap();
         [&theirs, &path.join("users.db")].into_iter().for_each(|file| open(file, 0o644));
         open(&path, 0o755);
-        folder.make_private(Some(&path.join("users.db")));
+        folder.restrict_permissions(Some(&path.join("users.db")));
         assert_eq!((mode(&path), mode(&theirs)), (0o755, 0o644));
         assert_eq!(mode(&path.join("users.db")), 0o600);
     }

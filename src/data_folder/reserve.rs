@@ -1,4 +1,4 @@
-//! Space that is kept for the day the disk is full, so that the database can be opened and sessions can end.
+//! Disk space reserved for when the disk is full, so that the database can still be opened and sessions can still end.
 
 use std::{
     fs::{self, File},
@@ -11,41 +11,40 @@ use rustix::fs::FallocateFlags;
 
 use crate::private_file;
 
-/// A file that takes space until the space is needed.
+/// A file that occupies space until the space is needed.
 pub struct Reserve {
     path: PathBuf,
-    /// What it held when it was spent; none while it is kept.
+    /// The size of the file when it was spent, until it is restored.
     spent: Mutex<Option<u64>>,
 }
 
 impl Reserve {
     const BYTES: u64 = 8 << 20;
-    /// With less than this, next to nothing can be written.
-    const NEXT_TO_NOTHING: u64 = 1 << 20;
+    /// A disk with less space than this counts as full.
+    const FULL_BELOW: u64 = 1 << 20;
 
     pub(super) fn in_folder(folder: &Path) -> Self {
         Self { path: folder.join("doorward.reserve"), spent: Mutex::new(None) }
     }
 
-    /// Takes the space: all of it, or as much as there is. Does nothing while the reserve is spent.
-    pub fn keep(&self) {
+    /// Allocates the reserve, or as much of it as there is space for. Does nothing while the reserve is spent.
+    pub fn allocate(&self) {
         if self.spent().is_some() {
             return;
         }
         let held = self.held();
         let mut sizes = (0..8).map(|halvings| Self::BYTES >> halvings).filter(|size| *size > held);
-        if held < Self::BYTES && !sizes.any(|size| self.take(size).is_ok()) && held == 0 {
+        if held < Self::BYTES && !sizes.any(|size| self.resize(size).is_ok()) && held == 0 {
             tracing::warn!("no space for the reserve file: the disk is full");
         }
     }
 
-    /// Gives the space back to the file system; false if there was none.
+    /// Returns the space to the file system. False if there was none.
     pub fn release(&self) -> bool {
         fs::remove_file(&self.path).is_ok()
     }
 
-    /// Gives the space back for writes that must not wait, until [`Self::restore`] has taken it again; false if there
-    /// was none.
+    /// Returns the space to the file system for urgent writes, until [`Self::restore`] succeeds. False if there was none.
     pub fn spend(&self) -> bool {
         let mut spent = self.spent();
         let held = self.held();
@@ -56,26 +55,27 @@ impl Reserve {
         true
     }
 
-    /// Whether its space is in use at present.
+    /// Whether the reserve is spent.
     pub fn is_spent(&self) -> bool {
         self.spent().is_some()
     }
 
-    /// Takes the space again if there is enough for it and for other writes; true if the reserve is not spent any more.
+    /// Allocates a spent reserve again if there is enough space for it and for other writes. True if the reserve is not
+    /// spent afterwards.
     pub fn restore(&self) -> bool {
         let mut spent = self.spent();
         if let Some(held) = *spent
-            && self.available().is_some_and(|bytes| bytes >= held + Self::NEXT_TO_NOTHING)
-            && self.take(held).is_ok()
+            && self.available().is_some_and(|bytes| bytes >= held + Self::FULL_BELOW)
+            && self.resize(held).is_ok()
         {
             *spent = None;
         }
         spent.is_none()
     }
 
-    /// Whether next to nothing can be written to its disk.
+    /// Whether the disk is full, or nearly.
     pub fn is_disk_full(&self) -> bool {
-        self.available().is_some_and(|bytes| bytes < Self::NEXT_TO_NOTHING)
+        self.available().is_some_and(|bytes| bytes < Self::FULL_BELOW)
     }
 
     fn spent(&self) -> MutexGuard<'_, Option<u64>> {
@@ -91,18 +91,18 @@ impl Reserve {
         Some(disk.f_bavail.saturating_mul(disk.f_frsize))
     }
 
-    /// Makes the file this large, or leaves it as it was.
-    fn take(&self, size: u64) -> io::Result<()> {
+    /// Grows the file to this size, or leaves it as it was.
+    fn resize(&self, size: u64) -> io::Result<()> {
         let held = self.held();
         let file = private_file::open_or_create(&self.path, &mut private_file::options())?;
         let taken = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size);
         taken.map_err(|error| {
-            self.give_back(&file, held);
+            self.shrink(&file, held);
             error.into()
         })
     }
 
-    fn give_back(&self, file: &File, held: u64) {
+    fn shrink(&self, file: &File, held: u64) {
         let _ = if held == 0 { fs::remove_file(&self.path) } else { file.set_len(held) };
     }
 }
@@ -112,27 +112,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reserve_takes_space_until_it_is_released() {
+    fn the_reserve_occupies_space_until_it_is_released() {
         let folder = tempfile::tempdir().unwrap();
         let reserve = Reserve::in_folder(folder.path());
         assert!(!reserve.release());
-        reserve.keep();
-        reserve.keep();
+        reserve.allocate();
+        reserve.allocate();
         assert_eq!(reserve.held(), Reserve::BYTES);
         assert!(reserve.release());
         assert_eq!(reserve.held(), 0);
     }
 
     #[test]
-    fn a_spent_reserve_is_kept_again_only_by_being_restored() {
+    fn only_restore_allocates_a_spent_reserve_again() {
         let folder = tempfile::tempdir().unwrap();
         let reserve = Reserve::in_folder(folder.path());
         assert!(!reserve.spend(), "there is none");
         assert!(!reserve.is_spent());
-        reserve.keep();
+        reserve.allocate();
         assert!(reserve.spend());
         assert!(!reserve.spend(), "it is spent already");
-        reserve.keep();
+        reserve.allocate();
         assert!(reserve.is_spent());
         assert_eq!(reserve.held(), 0);
         assert!(reserve.restore());

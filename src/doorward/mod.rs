@@ -304,7 +304,7 @@ impl Doorward {
     /// On the disk of the embedded database.
     fn keep_reserve(&self) {
         if let (DatabaseUrl::Sqlite(_), Some(folder)) = (&self.settings().database, self.folder()) {
-            folder.reserve().keep();
+            folder.reserve().allocate();
         }
     }
 
@@ -421,7 +421,7 @@ impl Doorward {
     }
 
     async fn follow_and_tend_keys(&self) -> Result<(), signing_keys::Error> {
-        self.keys().follow(self.now()).await?;
+        self.keys().reload(self.now()).await?;
         self.tend_keys().await
     }
 
@@ -430,7 +430,7 @@ impl Doorward {
     /// # Errors
     /// If the key store refuses.
     pub async fn tend_keys(&self) -> Result<(), signing_keys::Error> {
-        self.keys().tend(self.now()).await
+        self.keys().apply_due_changes(self.now()).await
     }
 
     async fn keep_tidy(&self) {
@@ -479,8 +479,8 @@ pub(crate) async fn open_database(settings: &Settings) -> Result<Opened, OpenErr
     let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
     match &settings.database {
         DatabaseUrl::Sqlite(file) => {
-            let folder = Arc::new(DataFolder::claim(folder_of(file))?);
-            folder.make_private(Some(file));
+            let folder = Arc::new(DataFolder::open(folder_of(file))?);
+            folder.restrict_permissions(Some(file));
             let opened = SqliteStore::open(file, Some(Arc::clone(folder.reserve())));
             let store = Arc::new(opened.map_err(in_store)?);
             let (archive, key_store) = (Arc::clone(&store) as _, Arc::clone(&folder) as _);
@@ -491,8 +491,8 @@ pub(crate) async fn open_database(settings: &Settings) -> Result<Opened, OpenErr
             })
         }
         DatabaseUrl::Postgres(url) => {
-            let folder = settings.folder().map(DataFolder::claim).transpose()?.map(Arc::new);
-            folder.iter().for_each(|folder| folder.make_private(None));
+            let folder = settings.folder().map(DataFolder::open).transpose()?.map(Arc::new);
+            folder.iter().for_each(|folder| folder.restrict_permissions(None));
             let opened = PostgresStore::open(url, settings.postgres.clone()).await;
             let store = Arc::new(opened.map_err(in_store)?);
             let (archive, key_store) = (Arc::clone(&store) as _, Arc::clone(&store) as _);

@@ -14,7 +14,7 @@ use crate::{
     store,
     token::{
         SigningKey,
-        signing_keys::{self, KeyStore, StoredKeys},
+        key_store::{KeyStore, KeyStoreError, StoredKeys},
     },
 };
 
@@ -57,7 +57,7 @@ pub enum Error {
     Store(#[from] store::Error),
     /// One of the databases said no to a key.
     #[error(transparent)]
-    Keys(#[from] signing_keys::Error),
+    Keys(#[from] KeyStoreError),
     /// There is nothing to move.
     #[error("the old database has no signing key: nobody has ever started a server with it")]
     NothingThere,
@@ -95,7 +95,7 @@ pub async fn migrate(
     signs_at: Timestamp,
     tell: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Inventory, Error> {
-    let kept = old.key_store.kept().await?;
+    let kept = old.key_store.stored_keys().await?;
     let has_users = !old.archive.user_records(None, 1).await?.is_empty();
     if kept.signing.is_none() && !has_users {
         return Err(Error::NothingThere);
@@ -126,18 +126,18 @@ async fn take_signing_key(
     key_store: &Arc<dyn KeyStore>,
     signing: &SigningKey,
     signs_at: Timestamp,
-) -> Result<(), signing_keys::Error> {
-    let there = key_store.kept().await?;
+) -> Result<(), KeyStoreError> {
+    let there = key_store.stored_keys().await?;
     match &there.signing {
-        None => key_store.keep_first(signing).await?,
+        None => key_store.add_first_key(signing).await?,
         Some(key) if key.id() == signing.id() => {}
         // Made by a server that nobody has registered with.
         Some(key) => {
             if let Some((next, _)) = &there.next {
-                key_store.discard(next.id()).await?;
+                key_store.remove_key(next.id()).await?;
             }
-            key_store.keep_next(signing, signs_at).await?;
-            key_store.promote(signing.id(), key, None).await?;
+            key_store.add_next_key(signing, signs_at).await?;
+            key_store.promote_next_key(signing.id(), key, None).await?;
         }
     }
     Ok(())
@@ -147,12 +147,12 @@ async fn take_other_keys(
     key_store: &Arc<dyn KeyStore>,
     kept: &StoredKeys,
     signs_at: Timestamp,
-) -> Result<(), signing_keys::Error> {
+) -> Result<(), KeyStoreError> {
     if let Some((next, on_record)) = &kept.next {
-        key_store.keep_next(next, on_record.unwrap_or(signs_at)).await?;
+        key_store.add_next_key(next, on_record.unwrap_or(signs_at)).await?;
     }
     for (key, until) in &kept.retired {
-        key_store.keep_retired(key, *until).await?;
+        key_store.add_retired_key(key, *until).await?;
     }
     Ok(())
 }
@@ -197,7 +197,7 @@ async fn take_stock(
         progress.done = size.users + size.sessions;
         tell(progress);
     }
-    let StoredKeys { signing, next, retired, .. } = installation.key_store.kept().await?;
+    let StoredKeys { signing, next, retired, .. } = installation.key_store.stored_keys().await?;
     let mut keys: Vec<_> = signing.iter().map(|key| (key.id().to_string(), 0)).collect();
     keys.extend(next.iter().map(|(key, _)| (key.id().to_string(), 1)));
     // The data folder keeps whole seconds.

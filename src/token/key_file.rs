@@ -1,4 +1,4 @@
-//! Keys that the operator brings in a file. It decides which key signs, and is only ever read.
+//! Signing keys in a file of the operator's (`token.key_file`). Doorward reads the file and never changes it.
 
 use std::{
     fs, io,
@@ -13,113 +13,146 @@ use zeroize::Zeroizing;
 
 use super::{
     KeyId, SigningKey, UnusableKey,
-    signing_keys::{Error, KeyStore, SigningKeys, StoredKeys},
+    key_store::{KeyStore, KeyStoreError, StoredKeys},
+    signing_keys::{self, SigningKeys},
 };
 use crate::clock::Timestamp;
 
-/// A file with keys, the first of which signs, in front of the key store with the keys from before there was a file.
+/// A key file whose first key signs. Keys that signed before the file was configured stay in the fallback store and
+/// verify until they expire.
 pub struct KeyFile {
     path: PathBuf,
     pem: Zeroizing<String>,
-    before: Arc<dyn KeyStore>,
+    fallback: Arc<dyn KeyStore>,
+}
+
+/// Why a key file cannot be used or changed.
+#[derive(Debug, thiserror::Error)]
+enum KeyFileError {
+    #[error("{}: {error} (token.key_file)", .path.display())]
+    Unreadable { path: PathBuf, error: io::Error },
+    #[error(
+        "{}: {UnusableKey} (token.key_file): `openssl pkcs8 -topk8 -nocrypt` converts most other formats",
+        .0.display()
+    )]
+    Unusable(PathBuf),
+    #[error("the keys come from {} (token.key_file): change that file and restart", .0.display())]
+    ReadOnly(PathBuf),
+}
+
+impl From<KeyFileError> for KeyStoreError {
+    fn from(error: KeyFileError) -> Self {
+        Self::new(error)
+    }
 }
 
 impl KeyFile {
     /// Reads the file.
     ///
     /// # Errors
-    /// If it cannot be used.
-    pub fn open(path: &Path, before: Arc<dyn KeyStore>) -> Result<Self, Error> {
-        let in_file = |error| Error::File { path: path.to_owned(), error };
-        let pem = Zeroizing::new(fs::read_to_string(path).map_err(in_file)?);
-        let file = Self { path: path.to_owned(), pem, before };
-        file.keys()?;
-        warn_if_open_to_all(path).map_err(in_file)?;
+    /// If it cannot be read or holds anything but usable keys.
+    pub fn open(path: &Path, fallback: Arc<dyn KeyStore>) -> Result<Self, signing_keys::Error> {
+        let unreadable =
+            |error| KeyStoreError::from(KeyFileError::Unreadable { path: path.to_owned(), error });
+        let pem = Zeroizing::new(fs::read_to_string(path).map_err(unreadable)?);
+        let file = Self { path: path.to_owned(), pem, fallback };
+        file.keys().map_err(KeyStoreError::from)?;
+        warn_if_open_to_all(path).map_err(unreadable)?;
         Ok(file)
     }
 
-    /// Has the key that signed before only verify, until its last token is gone, after the lifetime of a token.
+    /// Retires the signing key of the fallback store for the lifetime of a token, and removes its next key.
     ///
     /// # Errors
-    /// If the key store refuses.
-    pub async fn take_over(&self, lifetime: Duration, now: Timestamp) -> Result<(), Error> {
-        let keys = self.keys()?;
-        let has = |key: &SigningKey| keys.iter().any(|own| own.id() == key.id());
-        let kept = self.before.kept().await?;
-        if let Some(signing) = kept.signing.filter(|key| !has(key)) {
-            self.before.retire(&signing, now + lifetime + SigningKeys::SLACK).await?;
-            tracing::info!(kid = %signing.id(), "the key from before only verifies");
+    /// If the fallback store cannot be changed.
+    pub async fn take_over(
+        &self,
+        lifetime: Duration,
+        now: Timestamp,
+    ) -> Result<(), signing_keys::Error> {
+        let keys = self.keys().map_err(KeyStoreError::from)?;
+        let is_in_file = |key: &SigningKey| keys.iter().any(|own| own.id() == key.id());
+        let stored = self.fallback.stored_keys().await?;
+        if let Some(signing) = stored.signing.filter(|key| !is_in_file(key)) {
+            let until = now + lifetime + SigningKeys::RETIREMENT_MARGIN;
+            self.fallback.retire_signing_key(&signing, until).await?;
+            tracing::info!(kid = %signing.id(), "the key file replaces this signing key, which only verifies from now on");
         }
-        if let Some((next, _)) = kept.next {
-            self.before.discard(next.id()).await?;
+        if let Some((next, _)) = stored.next {
+            self.fallback.remove_key(next.id()).await?;
         }
         Ok(())
     }
 
-    /// At least one.
-    fn keys(&self) -> Result<Vec<SigningKey>, Error> {
+    /// At least one key.
+    fn keys(&self) -> Result<Vec<SigningKey>, KeyFileError> {
         SigningKey::all_from_pem(&self.pem)
-            .map_err(|UnusableKey| Error::FileUnusable(self.path.clone()))
+            .map_err(|UnusableKey| KeyFileError::Unusable(self.path.clone()))
     }
 
-    fn decides(&self) -> Error {
-        Error::FileDecides(self.path.clone())
+    fn read_only<T>(&self) -> Result<T, KeyStoreError> {
+        Err(KeyFileError::ReadOnly(self.path.clone()).into())
     }
 }
 
 fn warn_if_open_to_all(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.permissions().mode() & 0o007 != 0 {
-        tracing::warn!(path = %path.display(), "anybody on this machine can read the key file: chmod it to 0600");
+        tracing::warn!(path = %path.display(), "every user of this machine can read the key file: chmod it to 0600");
     }
     Ok(())
 }
 
 #[async_trait]
 impl KeyStore for KeyFile {
-    async fn kept(&self) -> Result<StoredKeys, Error> {
+    async fn stored_keys(&self) -> Result<StoredKeys, KeyStoreError> {
         let mut keys = self.keys()?;
-        let mut retired = self.before.kept().await?.retired;
+        let mut retired = self.fallback.stored_keys().await?.retired;
         retired.retain(|(key, _)| keys.iter().all(|own| own.id() != key.id()));
         let signing = keys.remove(0);
         Ok(StoredKeys { signing: Some(signing), next: None, verifying: keys, retired })
     }
 
-    async fn keep_first(&self, _: &SigningKey) -> Result<(), Error> {
-        Err(self.decides())
+    async fn add_first_key(&self, _: &SigningKey) -> Result<(), KeyStoreError> {
+        self.read_only()
     }
 
-    async fn keep_next(&self, _: &SigningKey, _: Timestamp) -> Result<(), Error> {
-        Err(self.decides())
+    async fn add_next_key(&self, _: &SigningKey, _: Timestamp) -> Result<(), KeyStoreError> {
+        self.read_only()
     }
 
-    async fn keep_retired(&self, _: &SigningKey, _: Timestamp) -> Result<(), Error> {
-        Err(self.decides())
+    async fn add_retired_key(&self, _: &SigningKey, _: Timestamp) -> Result<(), KeyStoreError> {
+        self.read_only()
     }
 
-    async fn promote(&self, _: &KeyId, _: &SigningKey, _: Option<Timestamp>) -> Result<(), Error> {
-        Err(self.decides())
+    async fn promote_next_key(
+        &self,
+        _: &KeyId,
+        _: &SigningKey,
+        _: Option<Timestamp>,
+    ) -> Result<(), KeyStoreError> {
+        self.read_only()
     }
 
-    async fn retire(&self, _: &SigningKey, _: Timestamp) -> Result<(), Error> {
-        Err(self.decides())
+    async fn retire_signing_key(&self, _: &SigningKey, _: Timestamp) -> Result<(), KeyStoreError> {
+        self.read_only()
     }
 
-    async fn discard(&self, id: &KeyId) -> Result<(), Error> {
+    async fn remove_key(&self, id: &KeyId) -> Result<(), KeyStoreError> {
         if self.keys()?.iter().any(|key| key.id() == id) {
-            return Err(self.decides());
+            return self.read_only();
         }
-        self.before.discard(id).await
+        self.fallback.remove_key(id).await
     }
 
-    fn reaches_all_within(&self) -> Duration {
-        self.before.reaches_all_within()
+    fn propagation_time(&self) -> Duration {
+        self.fallback.propagation_time()
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         self.path.display().to_string()
     }
 
     async fn changed(&self) {
-        self.before.changed().await;
+        self.fallback.changed().await;
     }
 }

@@ -3,6 +3,7 @@
 pub mod feed;
 mod key;
 pub mod key_file;
+pub mod key_store;
 mod mac;
 pub mod signing_keys;
 

@@ -6,7 +6,7 @@ use doorward::{
     Settings,
     internals::{
         control::{KeyReport, Order, Report},
-        token::{Algorithm, SigningKey, signing_keys::Stage},
+        token::{Algorithm, SigningKey, signing_keys::KeyStatus},
     },
 };
 use serde_json::Value;
@@ -28,7 +28,7 @@ async fn keys(house: &House, order: Order) -> Vec<KeyReport> {
     }
 }
 
-async fn stages(house: &House) -> Vec<Stage> {
+async fn stages(house: &House) -> Vec<KeyStatus> {
     keys(house, Order::Keys).await.iter().map(|key| key.stage).collect()
 }
 
@@ -50,11 +50,11 @@ async fn is_good(house: &House, token: &str) -> bool {
 async fn a_new_key_is_published_before_it_signs() {
     let house = House::open().await;
     let first = signing(&house).await;
-    assert_eq!(stages(&house).await, [Stage::Signing]);
+    assert_eq!(stages(&house).await, [KeyStatus::Signing]);
     let after = keys(&house, Order::RotateKeys).await;
     assert_eq!(
         (&after[0].kid, after[0].stage, after[1].stage),
-        (&first, Stage::Signing, Stage::Next)
+        (&first, KeyStatus::Signing, KeyStatus::Next)
     );
     assert_eq!(after[1].until.as_deref(), Some("2027-01-15T08:01:00.000Z"));
 
@@ -67,7 +67,7 @@ async fn a_new_key_is_published_before_it_signs() {
     house.let_pass(Duration::from_secs(1));
     house.doorward.tend_keys().await.unwrap();
     assert_eq!(signing(&house).await, after[1].kid);
-    assert_eq!(stages(&house).await, [Stage::Signing, Stage::Retired]);
+    assert_eq!(stages(&house).await, [KeyStatus::Signing, KeyStatus::Retired]);
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn a_key_that_was_not_published_for_long_enough_waits_again_after_a_restar
     let house = House::reopen(house.close(), |_| {}).await;
     house.let_pass(MINUTE - Duration::from_secs(1));
     house.doorward.tend_keys().await.unwrap();
-    assert_eq!(stages(&house).await, [Stage::Signing, Stage::Next]);
+    assert_eq!(stages(&house).await, [KeyStatus::Signing, KeyStatus::Next]);
     house.let_pass(Duration::from_secs(1));
     house.doorward.tend_keys().await.unwrap();
     assert_eq!(signing(&house).await, next);
@@ -105,7 +105,7 @@ async fn tokens_of_a_retired_key_are_good_to_their_end_and_across_restarts() {
     assert!(keys(&house, Order::Keys).await.iter().all(|key| key.kid != first));
     assert!(!is_good(&house, &ada.token).await);
     let house = House::reopen(house.close(), at_once).await;
-    assert_eq!(stages(&house).await, [Stage::Signing], "its file is gone");
+    assert_eq!(stages(&house).await, [KeyStatus::Signing], "its file is gone");
     assert!(!is_good(&house, &ada.token).await);
 }
 
@@ -175,8 +175,11 @@ async fn keys_in_a_file_of_the_operators_sign_and_verify_and_are_copied_nowhere(
     let house = House::reopen(house.close(), with_file).await;
     let listed = keys(&house, Order::Keys).await;
     let listed: Vec<_> = listed.iter().map(|key| (key.kid.as_str(), key.stage)).collect();
-    let expected =
-        [(own[0].as_str(), Stage::Signing), (&own[1], Stage::Verifying), (&before, Stage::Retired)];
+    let expected = [
+        (own[0].as_str(), KeyStatus::Signing),
+        (&own[1], KeyStatus::Verifying),
+        (&before, KeyStatus::Retired),
+    ];
     assert_eq!(listed, expected, "the next key is gone");
     assert_eq!(algorithms(&house).await, ["ES256", "EdDSA"]);
     let bob = house.register("Bob", "bob@example.com").await;
@@ -204,7 +207,7 @@ async fn keys_in_a_file_of_the_operators_sign_and_verify_and_are_copied_nowhere(
     assert_eq!(stages(&house).await.len(), 3);
     house.let_pass(DAY + MINUTE);
     house.doorward.tend_keys().await.unwrap();
-    assert_eq!(stages(&house).await, [Stage::Signing, Stage::Verifying]);
+    assert_eq!(stages(&house).await, [KeyStatus::Signing, KeyStatus::Verifying]);
 }
 
 #[tokio::test]
@@ -279,7 +282,7 @@ async fn revoking_the_key_that_signs_has_another_one_sign_first() {
         }
         let first = signing(&house).await;
         let after = keys(&house, Order::RevokeKey(first)).await;
-        assert_eq!(stages(&house).await, [Stage::Signing]);
+        assert_eq!(stages(&house).await, [KeyStatus::Signing]);
         assert!(next.is_none_or(|next| next == after[0].kid));
         assert!(!is_good(&house, &ada.token).await);
         let again = house.token_of("ada@example.com", "correct horse").await;
@@ -308,11 +311,11 @@ async fn a_rotation_cut_short_by_a_crash_leaves_every_token_good() {
     let key = folder.path().join("signing-key.pem");
     std::fs::copy(&key, folder.path().join(format!("retired-1700000000-{first}.pem"))).unwrap();
     let house = House::reopen(folder, at_once).await;
-    assert_eq!(stages(&house).await, [Stage::Signing]);
+    assert_eq!(stages(&house).await, [KeyStatus::Signing]);
     house.doorward.tend_keys().await.unwrap();
     assert!(is_good(&house, &ada.token).await);
     keys(&house, Order::RotateKeys).await;
     house.doorward.tend_keys().await.unwrap();
-    assert_eq!(stages(&house).await, [Stage::Signing, Stage::Retired]);
+    assert_eq!(stages(&house).await, [KeyStatus::Signing, KeyStatus::Retired]);
     assert!(is_good(&house, &ada.token).await);
 }

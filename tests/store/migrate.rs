@@ -21,7 +21,7 @@ use doorward::{
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
 fn place(folder: &Path) -> (Installation, Arc<SqliteStore>) {
-    let key_store = Arc::new(DataFolder::claim(folder).unwrap());
+    let key_store = Arc::new(DataFolder::open(folder).unwrap());
     let store = Arc::new(SqliteStore::open(&folder.join("doorward.db"), None).unwrap());
     (Installation { archive: Arc::clone(&store) as _, key_store }, store)
 }
@@ -43,7 +43,7 @@ async fn add_users(store: &SqliteStore, count: usize) {
 async fn a_move_that_was_cut_short_goes_on_and_nobody_serves_from_it_before() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (old, store) = place(here.path());
-    old.key_store.keep_first(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
+    old.key_store.add_first_key(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
     add_users(&store, 1200).await;
 
     let cut = {
@@ -81,7 +81,7 @@ async fn a_move_that_was_cut_short_goes_on_and_nobody_serves_from_it_before() {
 async fn what_changes_under_a_move_is_noticed() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (old, store) = place(here.path());
-    old.key_store.keep_first(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
+    old.key_store.add_first_key(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
     add_users(&store, 3).await;
     let (new, moved) = place(there.path());
     let id = store.users(None, 1).await.unwrap()[0].id;
@@ -100,7 +100,7 @@ async fn what_changes_under_a_move_is_noticed() {
 async fn an_address_that_is_verified_in_one_place_alone_is_noticed() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (old, store) = place(here.path());
-    old.key_store.keep_first(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
+    old.key_store.add_first_key(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
     add_users(&store, 3).await;
     let (new, moved) = place(there.path());
     let user = store.users(None, 1).await.unwrap().remove(0);

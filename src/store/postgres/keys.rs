@@ -14,7 +14,7 @@ use crate::{
     store::Error,
     token::{
         KeyId, SigningKey,
-        signing_keys::{self, KeyStore, StoredKeys},
+        key_store::{KeyStore, KeyStoreError, StoredKeys},
     },
 };
 
@@ -23,7 +23,7 @@ const NEXT: &str = "next";
 
 #[async_trait]
 impl KeyStore for PostgresStore {
-    async fn kept(&self) -> Result<StoredKeys, signing_keys::Error> {
+    async fn stored_keys(&self) -> Result<StoredKeys, KeyStoreError> {
         let mut kept = StoredKeys::default();
         for row in &self.engine.read(sql::KEYS, []).await? {
             let (place, kid): (String, String) = (column(row, 0)?, column(row, 1)?);
@@ -43,34 +43,34 @@ impl KeyStore for PostgresStore {
         Ok(kept)
     }
 
-    async fn keep_first(&self, key: &SigningKey) -> Result<(), signing_keys::Error> {
+    async fn add_first_key(&self, key: &SigningKey) -> Result<(), KeyStoreError> {
         self.keep(SIGNING, key, None).await?;
         tracing::info!("made a signing key, kept in the database");
         Ok(())
     }
 
-    async fn keep_next(
+    async fn add_next_key(
         &self,
         key: &SigningKey,
         signs_at: Timestamp,
-    ) -> Result<(), signing_keys::Error> {
+    ) -> Result<(), KeyStoreError> {
         Ok(self.keep(NEXT, key, Some(signs_at)).await?)
     }
 
-    async fn keep_retired(
+    async fn add_retired_key(
         &self,
         key: &SigningKey,
         until: Timestamp,
-    ) -> Result<(), signing_keys::Error> {
+    ) -> Result<(), KeyStoreError> {
         Ok(self.keep(&retired(key.id()), key, Some(until)).await?)
     }
 
-    async fn promote(
+    async fn promote_next_key(
         &self,
         next: &KeyId,
         signing: &SigningKey,
         until: Option<Timestamp>,
-    ) -> Result<(), signing_keys::Error> {
+    ) -> Result<(), KeyStoreError> {
         let (next, old) = (next.to_string(), signing.id().to_string());
         let place = retired(signing.id());
         let decide = move |_, _: Option<&_>| {
@@ -89,11 +89,11 @@ impl KeyStore for PostgresStore {
         Ok(self.engine.write(About::Keys, decide).await?)
     }
 
-    async fn retire(
+    async fn retire_signing_key(
         &self,
         signing: &SigningKey,
         until: Timestamp,
-    ) -> Result<(), signing_keys::Error> {
+    ) -> Result<(), KeyStoreError> {
         let id = signing.id().to_string();
         let decide = move |_, _: Option<&_>| {
             let place = format!("retired {id}");
@@ -103,24 +103,30 @@ impl KeyStore for PostgresStore {
         Ok(self.engine.write(About::Keys, decide).await?)
     }
 
-    async fn discard(&self, id: &KeyId) -> Result<(), signing_keys::Error> {
+    async fn remove_key(&self, id: &KeyId) -> Result<(), KeyStoreError> {
         let id = id.to_string();
         let decide =
             move |_, _: Option<&_>| Plan::new(()).then(sql::DISCARD_KEY, [id.clone().into()]);
         Ok(self.engine.write(About::Keys, decide).await?)
     }
 
-    fn reaches_all_within(&self) -> Duration {
+    fn propagation_time(&self) -> Duration {
         tail::REACHES_ALL_WITHIN
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         "the signing key in the table signing_keys".into()
     }
 
     async fn changed(&self) {
         // The sender lives as long as the store.
         let _ = self.keys_changed.lock().await.changed().await;
+    }
+}
+
+impl From<Error> for KeyStoreError {
+    fn from(error: Error) -> Self {
+        Self::new(error)
     }
 }
 

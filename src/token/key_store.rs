@@ -1,0 +1,87 @@
+//! Where signing keys are stored: in the data folder of one process, or in the database that several instances share.
+
+use std::{error, time::Duration};
+
+use async_trait::async_trait;
+
+use super::{KeyId, SigningKey};
+use crate::clock::Timestamp;
+
+/// Stores signing keys. Each change is durable when its method returns.
+#[async_trait]
+pub trait KeyStore: Send + Sync {
+    /// All stored keys.
+    async fn stored_keys(&self) -> Result<StoredKeys, KeyStoreError>;
+
+    /// Stores the first signing key. Never replaces one.
+    async fn add_first_key(&self, key: &SigningKey) -> Result<(), KeyStoreError>;
+
+    /// Stores the next signing key, unless there is one.
+    async fn add_next_key(
+        &self,
+        key: &SigningKey,
+        signs_at: Timestamp,
+    ) -> Result<(), KeyStoreError>;
+
+    /// Stores a key that verifies until the given time, unless it is already stored.
+    async fn add_retired_key(
+        &self,
+        key: &SigningKey,
+        until: Timestamp,
+    ) -> Result<(), KeyStoreError>;
+
+    /// Makes the next key the signing key. The old signing key is retired until the given time, or deleted if there is
+    /// none. Does nothing if either key has been replaced in the meantime.
+    async fn promote_next_key(
+        &self,
+        next: &KeyId,
+        signing: &SigningKey,
+        until: Option<Timestamp>,
+    ) -> Result<(), KeyStoreError>;
+
+    /// Retires the signing key until the given time and leaves no key to sign.
+    async fn retire_signing_key(
+        &self,
+        signing: &SigningKey,
+        until: Timestamp,
+    ) -> Result<(), KeyStoreError>;
+
+    /// Deletes a next or retired key, if it is stored.
+    async fn remove_key(&self, id: &KeyId) -> Result<(), KeyStoreError>;
+
+    /// The longest time until every instance uses a change.
+    fn propagation_time(&self) -> Duration;
+
+    /// Where the signing key should be, for error messages.
+    fn location(&self) -> String;
+
+    /// Waits until another instance may have changed the keys. Never returns if there can be no other instance.
+    async fn changed(&self) {
+        std::future::pending().await
+    }
+}
+
+/// The contents of a key store.
+#[derive(Default)]
+pub struct StoredKeys {
+    /// The key that signs.
+    pub signing: Option<SigningKey>,
+    /// The key that signs next, and from when, if the store records that.
+    pub next: Option<(SigningKey, Option<Timestamp>)>,
+    /// Keys that verify and never sign.
+    pub verifying: Vec<SigningKey>,
+    /// Keys that no longer sign, and until when they verify.
+    pub retired: Vec<(SigningKey, Timestamp)>,
+}
+
+/// A key store could not be read or changed. Displays its cause.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct KeyStoreError(Box<dyn error::Error + Send + Sync>);
+
+impl KeyStoreError {
+    /// An error with this cause.
+    pub fn new(cause: impl error::Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(cause))
+    }
+}
