@@ -32,6 +32,8 @@ impl FromRef<App> for Doorward {
 struct Colleague;
 
 impl Policy for Colleague {
+    const NAME: &str = "colleague";
+
     type Grant = Arc<User>;
 
     fn admit(&self, caller: &Caller) -> Option<Arc<User>> {
@@ -42,12 +44,12 @@ impl Policy for Colleague {
 }
 
 /// Anybody who is signed in; the action receives just the id.
-async fn hello(State(app): State<App>, Only(user_id): Only<Authenticated>) -> String {
+async fn hello(State(app): State<App>, user_id: Only<Authenticated>) -> String {
     format!("{}, user {user_id}.\n", app.greeting)
 }
 
 /// Colleagues only; the action receives the whole user.
-async fn reports(Only(user): Only<Colleague>) -> String {
+async fn reports(user: Only<Colleague>) -> String {
     format!("Here are the reports, {}.\n", user.name.as_str())
 }
 

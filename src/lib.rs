@@ -7,7 +7,7 @@
 //! use axum::{Router, routing::get};
 //! use doorward::{Authenticated, Doorward, Only, Settings};
 //!
-//! async fn hello(Only(user_id): Only<Authenticated>) -> String {
+//! async fn hello(user_id: Only<Authenticated>) -> String {
 //!     format!("hello, user {user_id}")
 //! }
 //!

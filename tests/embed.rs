@@ -42,6 +42,8 @@ impl FromRef<Shop> for Doorward {
 struct Customer;
 
 impl Policy for Customer {
+    const NAME: &str = "customer";
+
     type Grant = Arc<User>;
 
     fn admit(&self, caller: &Caller) -> Option<Arc<User>> {
@@ -59,6 +61,8 @@ impl FromState<Shop> for Owner {
 }
 
 impl Policy for Owner {
+    const NAME: &str = "owner";
+
     type Grant = Arc<User>;
 
     fn admit(&self, caller: &Caller) -> Option<Arc<User>> {
@@ -67,19 +71,19 @@ impl Policy for Owner {
     }
 }
 
-async fn basket(Only(user_id): Only<Authenticated>) -> String {
+async fn basket(user_id: Only<Authenticated>) -> String {
     format!("the basket of {user_id}")
 }
 
-async fn counter(Only(user): Only<Customer>) -> String {
+async fn counter(user: Only<Customer>) -> String {
     format!("the counter, {}", user.name.as_str())
 }
 
-async fn stage(Only(user): Only<Designated>) -> String {
+async fn stage(user: Only<Designated>) -> String {
     format!("the stage, {}", user.name.as_str())
 }
 
-async fn till(Only(user): Only<Owner>) -> String {
+async fn till(user: Only<Owner>) -> String {
     format!("the till, {}", user.name.as_str())
 }
 

@@ -11,6 +11,9 @@ use crate::user::{User, UserId};
 /// else derives `Default`; one with data of its own says where the data come from by
 /// [`FromState`](crate::http::only::FromState).
 pub trait Policy {
+    /// The name of the policy in the list of refusals (`doorward why`).
+    const NAME: &'static str;
+
     /// What the action receives.
     type Grant;
 
@@ -23,6 +26,8 @@ pub trait Policy {
 pub struct Authenticated;
 
 impl Policy for Authenticated {
+    const NAME: &str = "Authenticated";
+
     type Grant = UserId;
 
     fn admit(&self, caller: &Caller) -> Option<UserId> {
@@ -35,6 +40,8 @@ impl Policy for Authenticated {
 pub struct SignedIn;
 
 impl Policy for SignedIn {
+    const NAME: &str = "SignedIn";
+
     type Grant = Caller;
 
     fn admit(&self, caller: &Caller) -> Option<Caller> {
@@ -61,6 +68,8 @@ impl Designated {
 }
 
 impl Policy for Designated {
+    const NAME: &str = "Designated";
+
     type Grant = Arc<User>;
 
     fn admit(&self, caller: &Caller) -> Option<Arc<User>> {

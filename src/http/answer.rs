@@ -27,18 +27,18 @@ pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
 }
 
 /// An answer that no cache may keep.
-pub(super) struct Private<T>(pub(super) StatusCode, pub(super) T);
+pub(super) struct NoStore<T>(pub(super) StatusCode, pub(super) T);
 
-impl<T: Serialize> IntoResponse for Private<T> {
+impl<T: Serialize> IntoResponse for NoStore<T> {
     fn into_response(self) -> Response {
         serialized(self.0, NO_STORE, &self.1)
     }
 }
 
 /// An answer that anybody may see and keep for this long.
-pub(super) struct Public<T>(pub(super) Duration, pub(super) T);
+pub(super) struct Cacheable<T>(pub(super) Duration, pub(super) T);
 
-impl<T: Serialize> IntoResponse for Public<T> {
+impl<T: Serialize> IntoResponse for Cacheable<T> {
     fn into_response(self) -> Response {
         serialized(StatusCode::OK, public(self.0), &self.1)
     }
@@ -58,9 +58,9 @@ fn serialized(status: StatusCode, cache: HeaderValue, body: &impl Serialize) -> 
 }
 
 /// An answer that has nothing to tell but success.
-pub(super) struct Done;
+pub(super) struct NoContent;
 
-impl IntoResponse for Done {
+impl IntoResponse for NoContent {
     fn into_response(self) -> Response {
         (StatusCode::NO_CONTENT, [(header::CACHE_CONTROL, NO_STORE)]).into_response()
     }

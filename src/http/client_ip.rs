@@ -42,11 +42,14 @@ fn is_forwarded(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Where a request comes from, as far as it can be told, and who that is as far as limits go: a proxy is believed only
-/// if it is trusted.
-pub(super) struct Peer(pub(super) Origin, pub(super) Requester);
+/// Where a request comes from: the address and user agent that a session records, and the network that the throttle
+/// counts.
+pub(super) struct RequestOrigin {
+    pub(super) origin: Origin,
+    pub(super) requester: Requester,
+}
 
-impl FromRequestParts<Doorward> for Peer {
+impl FromRequestParts<Doorward> for RequestOrigin {
     type Rejection = Infallible;
 
     async fn from_request_parts(
@@ -55,7 +58,7 @@ impl FromRequestParts<Doorward> for Peer {
     ) -> Result<Self, Infallible> {
         let user_agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
         let (address, requester) = requester(parts, doorward);
-        Ok(Self(Origin::new(address, user_agent.unwrap_or_default()), requester))
+        Ok(Self { origin: Origin::new(address, user_agent.unwrap_or_default()), requester })
     }
 }
 

@@ -10,7 +10,10 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::answer::{AUTHORIZATION, NO_STORE, json};
 use crate::{
-    access::refusals::DecisionId, credential::password::Busy, fault::Fault, store,
+    access::{caller::Unauthenticated, refusals::DecisionId},
+    credential::password::Busy,
+    fault::Fault,
+    store,
     throttle::Throttled,
 };
 
@@ -60,6 +63,15 @@ pub enum Challenge {
     InvalidToken,
     /// They are good, and the policy refuses.
     InsufficientScope,
+}
+
+impl From<Unauthenticated> for Challenge {
+    fn from(reason: Unauthenticated) -> Self {
+        match reason {
+            Unauthenticated::NoToken => Self::NoCredentials,
+            _ => Self::InvalidToken,
+        }
+    }
 }
 
 impl Challenge {

@@ -22,7 +22,7 @@ pub(super) struct Form {
 }
 
 /// Stands for a field whose fault the form has noted.
-pub(super) struct Faulty;
+pub(super) struct InvalidField;
 
 impl Form {
     /// A field that must be there.
@@ -30,7 +30,7 @@ impl Form {
         &mut self,
         field: &'static str,
         judge: impl FnOnce(String) -> Result<T, Fault>,
-    ) -> Result<T, Faulty> {
+    ) -> Result<T, InvalidField> {
         match self.optional(field, judge)? {
             Some(value) => Ok(value),
             None => self.note(field, Fault::REQUIRED),
@@ -42,7 +42,7 @@ impl Form {
         &mut self,
         field: &'static str,
         judge: impl FnOnce(String) -> Result<T, Fault>,
-    ) -> Result<Option<T>, Faulty> {
+    ) -> Result<Option<T>, InvalidField> {
         match self.fields.remove(field) {
             None => {
                 self.missing.push(field);
@@ -58,7 +58,7 @@ impl Form {
 
     /// Refuses a field that nobody asked for and that is a misspelling of a missing one. Others are ignored. To be called
     /// when all fields have been judged.
-    pub(super) fn no_misspelled(&mut self) -> Result<(), Faulty> {
+    pub(super) fn reject_misspelled(&mut self) -> Result<(), InvalidField> {
         /// Bounds what a hostile body costs, and how much of it is sent back.
         const MAX_COMPARED: usize = 64;
         const MAX_BYTES: usize = 32;
@@ -69,17 +69,17 @@ impl Form {
         });
         let known = self.faults.len();
         self.faults.extend(misspelled);
-        if self.faults.len() == known { Ok(()) } else { Err(Faulty) }
+        if self.faults.len() == known { Ok(()) } else { Err(InvalidField) }
     }
 
     /// The answer that names every fault noted.
-    pub(super) fn refuse(self) -> Error {
+    pub(super) fn into_error(self) -> Error {
         Error::Invalid(self.faults)
     }
 
-    fn note<T>(&mut self, field: &'static str, fault: Fault) -> Result<T, Faulty> {
+    fn note<T>(&mut self, field: &'static str, fault: Fault) -> Result<T, InvalidField> {
         self.faults.push((field.into(), fault));
-        Err(Faulty)
+        Err(InvalidField)
     }
 }
 

@@ -1,4 +1,6 @@
-//! The guard as an argument: an action that takes `Only<P>` runs only when policy `P` is satisfied.
+//! The guard as an argument: a handler that takes `Only<P>` runs only when policy `P` is satisfied.
+
+use std::{fmt, ops::Deref};
 
 use axum::{
     extract::{FromRef, FromRequestParts},
@@ -15,15 +17,55 @@ use crate::{
     },
 };
 
-/// What policy `P` grants to a caller that it admits. There is no other way to come by one, so an action that
-/// holds it has been guarded.
+/// What policy `P` grants to a caller that it admits.
 ///
-/// The app's state must give a [`Doorward`] (`FromRef`), and the policy must be `Default` or made from the state
-/// ([`FromState`]).
-pub struct Only<P: Policy>(pub P::Grant);
+/// Only the extractor constructs it, so a handler that has one is guarded. It dereferences to the grant;
+/// [`into_inner`](Self::into_inner) moves the grant out.
+///
+/// The app's state must provide a [`Doorward`] through `FromRef`. The policy must implement `Default` or
+/// [`FromState`].
+///
+/// ```
+/// # use doorward::{Authenticated, Designated, Only};
+/// async fn hello(user_id: Only<Authenticated>) -> String {
+///     format!("hello, user {user_id}")
+/// }
+///
+/// async fn stage(user: Only<Designated>) -> String {
+///     format!("the stage is yours, {}", user.name.as_str())
+/// }
+/// ```
+pub struct Only<P: Policy>(P::Grant);
 
-/// How a policy is made for a request to an app whose state is `S`. Every policy that is `Default` is made so, whatever
-/// the state; a policy with data of its own takes them from the state:
+impl<P: Policy> Only<P> {
+    /// The grant.
+    pub fn into_inner(self) -> P::Grant {
+        self.0
+    }
+}
+
+impl<P: Policy> Deref for Only<P> {
+    type Target = P::Grant;
+
+    fn deref(&self) -> &P::Grant {
+        &self.0
+    }
+}
+
+impl<P: Policy<Grant: fmt::Debug>> fmt::Debug for Only<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Only").field(&self.0).finish()
+    }
+}
+
+impl<P: Policy<Grant: fmt::Display>> fmt::Display for Only<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Constructs a policy from the state `S` of an app, once per request. A policy that implements `Default` is
+/// constructed that way for every state. A policy with data of its own takes the data from the state:
 ///
 /// ```
 /// # use doorward::{Caller, FromState, Policy, UserId};
@@ -31,7 +73,7 @@ pub struct Only<P: Policy>(pub P::Grant);
 ///     reviewers: Vec<UserId>,
 /// }
 ///
-/// /// Admits whom the app has named as reviewers.
+/// /// Admits the app's reviewers.
 /// struct Reviewer(Vec<UserId>);
 ///
 /// impl FromState<App> for Reviewer {
@@ -41,6 +83,8 @@ pub struct Only<P: Policy>(pub P::Grant);
 /// }
 ///
 /// impl Policy for Reviewer {
+///     const NAME: &str = "reviewer";
+///
 ///     type Grant = UserId;
 ///
 ///     fn admit(&self, caller: &Caller) -> Option<UserId> {
@@ -49,7 +93,7 @@ pub struct Only<P: Policy>(pub P::Grant);
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "the policy `{Self}` cannot be made from the state `{S}`",
+    message = "the policy `{Self}` cannot be constructed from the state `{S}`",
     note = "a policy without data of its own needs `#[derive(Default)]`",
     note = "a policy with data of its own needs `impl FromState<{S}> for {Self}`"
 )]
@@ -86,74 +130,71 @@ where
         let doorward = Doorward::from_ref(state);
         let caller = match identify(&doorward, &parts.headers).await {
             Ok(caller) => caller,
-            Err(AuthError::Unauthenticated(reason)) => {
-                return Err(refuse_unauthenticated(reason, policy_name::<P>(), &doorward));
-            }
-            Err(AuthError::Store(error)) => return Err(error.into()),
+            Err(error) => return Err(refuse(&doorward, P::NAME, error)),
         };
         P::from_state(state).admit(&caller).map(Self).ok_or_else(|| {
-            let by = By::Policy(policy_name::<P>());
-            let refused = Refused::caller(by, &caller, doorward.now());
+            let refused = Refused::caller(By::Policy(P::NAME), &caller, doorward.now());
             Error::Unauthorized(Challenge::InsufficientScope, Some(doorward.refuse(refused)))
         })
     }
 }
 
-/// What a policy is called among the refusals.
-fn policy_name<P>() -> &'static str {
-    std::any::type_name::<P>().rsplit("::").next().unwrap_or_default()
-}
-
 /// Records that a policy refused an unauthenticated request, and returns its error.
-pub(super) fn refuse_unauthenticated(
-    reason: Unauthenticated,
-    policy: &'static str,
-    doorward: &Doorward,
-) -> Error {
-    let refused = Refused::unauthenticated(By::Policy(policy), reason, doorward.now());
-    Error::Unauthorized(reason.into(), Some(doorward.refuse(refused)))
-}
-
-impl From<Unauthenticated> for Challenge {
-    fn from(reason: Unauthenticated) -> Self {
-        match reason {
-            Unauthenticated::NoToken => Self::NoCredentials,
-            _ => Self::InvalidToken,
+pub(super) fn refuse(doorward: &Doorward, policy: &'static str, error: AuthError) -> Error {
+    match error {
+        AuthError::Unauthenticated(reason) => {
+            let refused = Refused::unauthenticated(By::Policy(policy), reason, doorward.now());
+            Error::Unauthorized(reason.into(), Some(doorward.refuse(refused)))
         }
+        AuthError::Store(error) => error.into(),
     }
 }
 
-/// The caller who sent a request.
+/// The caller whose bearer token a request carries.
 pub(super) async fn identify(
     doorward: &Doorward,
     headers: &HeaderMap,
 ) -> Result<Caller, AuthError> {
-    let token = match credentials("bearer", headers) {
-        Ok(token) => token,
-        Err(Challenge::NoCredentials) => return Err(Unauthenticated::NoToken.into()),
-        Err(_) => return Err(Unauthenticated::NotOurs.into()),
-    };
+    let token = credentials("bearer", headers).map_err(Unauthenticated::from)?;
     doorward.caller(token).await
 }
 
-/// What the one `Authorization` header says in this scheme.
+/// Why a request has no credentials in the expected scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoCredentials {
+    /// There is no `Authorization` header, or it has another scheme.
+    Missing,
+    /// The header is repeated or is not UTF-8.
+    Malformed,
+}
+
+impl From<NoCredentials> for Unauthenticated {
+    fn from(fault: NoCredentials) -> Self {
+        match fault {
+            NoCredentials::Missing => Self::NoToken,
+            NoCredentials::Malformed => Self::NotOurs,
+        }
+    }
+}
+
+/// The credentials in the `Authorization` header, if its scheme is `scheme`.
 pub(super) fn credentials<'h>(
-    expected: &str,
+    scheme: &str,
     headers: &'h HeaderMap,
-) -> Result<&'h str, Challenge> {
+) -> Result<&'h str, NoCredentials> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let value = values.next().ok_or(Challenge::NoCredentials)?;
+    let value = values.next().ok_or(NoCredentials::Missing)?;
     if values.next().is_some() {
-        return Err(Challenge::InvalidToken);
+        return Err(NoCredentials::Malformed);
     }
     let value = value.as_bytes();
-    let (scheme, said) =
-        value.split_at(value.iter().position(|b| *b == b' ').unwrap_or(value.len()));
-    if !scheme.eq_ignore_ascii_case(expected.as_bytes()) {
-        return Err(Challenge::NoCredentials);
+    let scheme_end = value.iter().position(|b| *b == b' ').unwrap_or(value.len());
+    let (sent_scheme, credentials) = value.split_at(scheme_end);
+    if !sent_scheme.eq_ignore_ascii_case(scheme.as_bytes()) {
+        return Err(NoCredentials::Missing);
     }
-    let said = str::from_utf8(said).map_err(|_| Challenge::InvalidToken)?;
-    Ok(said.trim_start_matches(' '))
+    let credentials = str::from_utf8(credentials).map_err(|_| NoCredentials::Malformed)?;
+    Ok(credentials.trim_start_matches(' '))
 }
 
 #[cfg(test)]
@@ -162,7 +203,7 @@ mod tests {
 
     use super::*;
 
-    fn bearer_of(values: &[&[u8]]) -> Result<String, Challenge> {
+    fn bearer_of(values: &[&[u8]]) -> Result<String, NoCredentials> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(header::AUTHORIZATION, HeaderValue::from_bytes(value).unwrap());
@@ -177,14 +218,14 @@ mod tests {
         }
         assert_eq!(bearer_of(&[b"Bearer   x.y.z"]), Ok("x.y.z".into()));
         for value in [&b"Basic eA=="[..], b"x.y.z", b"Bearerx.y.z", b"Bearer\tx.y.z", b""] {
-            assert_eq!(bearer_of(&[value]), Err(Challenge::NoCredentials));
+            assert_eq!(bearer_of(&[value]), Err(NoCredentials::Missing));
         }
     }
 
     #[test]
-    fn two_headers_are_refused_even_when_they_are_the_same() {
-        assert_eq!(bearer_of(&[]), Err(Challenge::NoCredentials));
-        assert_eq!(bearer_of(&[b"Bearer x", b"Bearer x"]), Err(Challenge::InvalidToken));
-        assert_eq!(bearer_of(&[b"Bearer \xff"]), Err(Challenge::InvalidToken));
+    fn a_repeated_header_is_malformed_even_when_both_values_are_the_same() {
+        assert_eq!(bearer_of(&[]), Err(NoCredentials::Missing));
+        assert_eq!(bearer_of(&[b"Bearer x", b"Bearer x"]), Err(NoCredentials::Malformed));
+        assert_eq!(bearer_of(&[b"Bearer \xff"]), Err(NoCredentials::Malformed));
     }
 }

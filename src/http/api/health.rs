@@ -7,20 +7,20 @@ use axum::{
 };
 use serde::Serialize;
 
-use crate::{Doorward, http::answer::Private};
+use crate::{Doorward, http::answer::NoStore};
 
 /// The process answers: there is no reason to restart it.
-pub(in crate::http) async fn live() -> Private<&'static str> {
-    Private(StatusCode::OK, "alive")
+pub(crate) async fn live() -> NoStore<&'static str> {
+    NoStore(StatusCode::OK, "alive")
 }
 
 /// The database reads and writes as well: requests may be sent here.
-pub(in crate::http) async fn ready(State(doorward): State<Doorward>) -> Response {
+pub(crate) async fn ready(State(doorward): State<Doorward>) -> Response {
     match doorward.store().check().await {
-        Ok(()) => Private(StatusCode::OK, "ready").into_response(),
+        Ok(()) => NoStore(StatusCode::OK, "ready").into_response(),
         Err(reason) => {
             let body = NotReady { message: reason.to_string() };
-            let answer = Private(StatusCode::SERVICE_UNAVAILABLE, body);
+            let answer = NoStore(StatusCode::SERVICE_UNAVAILABLE, body);
             ([(header::RETRY_AFTER, HeaderValue::from_static("1"))], answer).into_response()
         }
     }

@@ -8,25 +8,25 @@ use crate::{
     Doorward,
     access::failed_logins::LoginRefusal,
     credential::password::Password,
-    http::{Error, answer::Private, client_ip::Peer, form::Form},
+    http::{Error, answer::NoStore, client_ip::RequestOrigin, form::Form},
     token::Token,
     user::EmailKey,
 };
 
 #[derive(Serialize)]
-pub(in crate::http) struct LoggedIn {
+pub(crate) struct LoggedIn {
     token: Token,
 }
 
-pub(in crate::http) async fn login(
+pub(crate) async fn login(
     State(doorward): State<Doorward>,
-    Peer(origin, requester): Peer,
+    RequestOrigin { origin, requester }: RequestOrigin,
     mut form: Form,
-) -> Result<Private<LoggedIn>, Error> {
+) -> Result<NoStore<LoggedIn>, Error> {
     let email = form.required("email", |typed| Ok(EmailKey::of(&typed)));
     let password = form.required("password", |typed| Ok(Password::tried(typed)));
-    let (Ok(email), Ok(password), Ok(())) = (email, password, form.no_misspelled()) else {
-        return Err(form.refuse());
+    let (Ok(email), Ok(password), Ok(())) = (email, password, form.reject_misspelled()) else {
+        return Err(form.into_error());
     };
     let Some(user) = user_by_password(&doorward, &email, password, requester).await? else {
         return Err(Error::NotFound);
@@ -37,5 +37,5 @@ pub(in crate::http) async fn login(
         return Err(Error::NotFound);
     }
     tracing::info!(user = %user.id, session = %session.id, "logged in");
-    Ok(Private(StatusCode::OK, LoggedIn { token: doorward.mint().issue(&session, doorward.now()) }))
+    Ok(NoStore(StatusCode::OK, LoggedIn { token: doorward.mint().issue(&session, doorward.now()) }))
 }

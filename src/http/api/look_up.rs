@@ -18,7 +18,7 @@ struct Profile<'a> {
     name: &'a str,
 }
 
-pub(in crate::http) async fn look_up(
+pub(crate) async fn look_up(
     State(doorward): State<Doorward>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Error> {

@@ -15,14 +15,14 @@ use crate::{
 };
 
 /// The document with the real URL of the service.
-pub(in crate::http) fn document(doorward: &Doorward) -> Bytes {
+pub(crate) fn document(doorward: &Doorward) -> Bytes {
     const DOCUMENT: &str = include_str!("../../../docs/openapi.json");
     const USUAL_URL: &str = "\"http://127.0.0.1:3000\"";
     let url = serde_json::Value::from(doorward.public_base()).to_string();
     DOCUMENT.replacen(USUAL_URL, &url, 1).into()
 }
 
-pub(in crate::http) fn answer(document: Bytes) -> Response {
+pub(crate) fn answer(document: Bytes) -> Response {
     const MAX_AGE: Duration = Duration::from_secs(60 * 60);
     let headers = [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, public(MAX_AGE))];
     (headers, document).into_response()

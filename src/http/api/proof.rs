@@ -8,7 +8,7 @@ use crate::{
     credential::password::{Password, Verdict},
     http::{
         Challenge, Error,
-        form::{Faulty, Form},
+        form::{Form, InvalidField},
     },
     network::{Network, Requester},
     throttle::{Throttled, Try},
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The user with this address, if the password is theirs and they are not disabled.
-pub(in crate::http) async fn user_by_password(
+pub(crate) async fn user_by_password(
     doorward: &Doorward,
     email: &EmailKey,
     password: Password,
@@ -73,11 +73,11 @@ fn throttled(
 }
 
 /// The field with the password that a user has; a user without one need not send any.
-pub(in crate::http) fn own_password(
+pub(crate) fn own_password(
     form: &mut Form,
     field: &'static str,
     user: &User,
-) -> Result<Option<Password>, Faulty> {
+) -> Result<Option<Password>, InvalidField> {
     let tried = |sent| Ok(Password::tried(sent));
     match user.password_hash {
         Some(_) => form.required(field, tried).map(Some),
@@ -86,7 +86,7 @@ pub(in crate::http) fn own_password(
 }
 
 /// The user as they are in the store, once they have shown that they know their password, if they have one.
-pub(in crate::http) async fn confirm(
+pub(crate) async fn confirm(
     doorward: &Doorward,
     user: &User,
     password: Option<Password>,

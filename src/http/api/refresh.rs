@@ -11,11 +11,14 @@ use serde::Serialize;
 
 use crate::{
     Doorward,
-    access::caller::{AuthError, Unauthenticated},
+    access::{
+        caller::{AuthError, Unauthenticated},
+        policy::{Policy, SignedIn},
+    },
     http::{
         Challenge, Error,
-        answer::Private,
-        only::{credentials, identify, refuse_unauthenticated},
+        answer::NoStore,
+        only::{credentials, identify, refuse},
     },
     session::{Session, TokenId},
     store::{self, ReusedToken},
@@ -27,23 +30,22 @@ use crate::{
 const TOLERANCE: Duration = Duration::from_secs(30);
 
 #[derive(Serialize)]
-pub(in crate::http) struct Refreshed {
+pub(crate) struct Refreshed {
     token: Token,
 }
 
-pub(in crate::http) async fn refresh(
+pub(crate) async fn refresh(
     State(doorward): State<Doorward>,
     headers: HeaderMap,
-) -> Result<Private<Refreshed>, Error> {
+) -> Result<NoStore<Refreshed>, Error> {
     let caller = match identify(&doorward, &headers).await {
         Ok(caller) => caller,
-        Err(AuthError::Unauthenticated(reason)) => {
-            if reason == Unauthenticated::Replaced {
+        Err(error) => {
+            if matches!(error, AuthError::Unauthenticated(Unauthenticated::Replaced)) {
                 end_reused(&doorward, &headers).await?;
             }
-            return Err(refuse_unauthenticated(reason, "SignedIn", &doorward));
+            return Err(refuse(&doorward, SignedIn::NAME, error));
         }
-        Err(AuthError::Store(error)) => return Err(error.into()),
     };
     doorward.throttle().refresh(caller.user.id, Instant::now())?;
     let (token_id, now) = (TokenId::random(), doorward.now());
@@ -52,7 +54,7 @@ pub(in crate::http) async fn refresh(
     }
     let session = Session { token_id, ..(*caller.session).clone() };
     let token = doorward.mint().issue(&session, now);
-    Ok(Private(StatusCode::OK, Refreshed { token }))
+    Ok(NoStore(StatusCode::OK, Refreshed { token }))
 }
 
 /// Two hold tokens of the session whose token has been replaced, and one of them has stolen it.

@@ -8,29 +8,30 @@ use serde::Serialize;
 use crate::{
     Doorward,
     credential::password::Password,
-    http::{Error, answer::Private, client_ip::Peer, form::Form},
+    http::{Error, answer::NoStore, client_ip::RequestOrigin, form::Form},
     token::Token,
     user::{Email, Name, User},
 };
 
 #[derive(Serialize)]
-pub(in crate::http) struct Registered {
+pub(crate) struct Registered {
     id: String,
     token: Token,
 }
 
-pub(in crate::http) async fn register(
+pub(crate) async fn register(
     State(doorward): State<Doorward>,
-    Peer(origin, requester): Peer,
+    RequestOrigin { origin, requester }: RequestOrigin,
     mut form: Form,
-) -> Result<Private<Registered>, Error> {
+) -> Result<NoStore<Registered>, Error> {
     let rules = doorward.settings().password_rules;
     let name = form.required("name", Name::parse);
     let email = form.required("email", Email::parse);
     let password = form.optional("password", |sent| Password::parse(sent, rules));
-    let (Ok(name), Ok(email), Ok(password), Ok(())) = (name, email, password, form.no_misspelled())
+    let (Ok(name), Ok(email), Ok(password), Ok(())) =
+        (name, email, password, form.reject_misspelled())
     else {
-        return Err(form.refuse());
+        return Err(form.into_error());
     };
     let judged = password.map(|password| password.of_user(&name, &email, rules));
     let password =
@@ -48,5 +49,5 @@ pub(in crate::http) async fn register(
     doorward.throttle().clear_account(&user.email.key(), Instant::now());
     tracing::info!(user = %user.id, session = %session.id, "registered");
     let token = doorward.mint().issue(&session, now);
-    Ok(Private(StatusCode::CREATED, Registered { id: user.id.to_string(), token }))
+    Ok(NoStore(StatusCode::CREATED, Registered { id: user.id.to_string(), token }))
 }

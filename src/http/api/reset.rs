@@ -7,20 +7,20 @@ use axum::extract::State;
 use crate::{
     Doorward,
     credential::{password::Password, reset_code::ResetCode},
-    http::{Challenge, Error, answer::Done, client_ip::Peer, form::Form},
+    http::{Challenge, Error, answer::NoContent, client_ip::RequestOrigin, form::Form},
     store::OldPassword,
 };
 
-pub(in crate::http) async fn reset(
+pub(crate) async fn reset(
     State(doorward): State<Doorward>,
-    Peer(_, requester): Peer,
+    RequestOrigin { requester, .. }: RequestOrigin,
     mut form: Form,
-) -> Result<Done, Error> {
+) -> Result<NoContent, Error> {
     let rules = doorward.settings().password_rules;
     let code = form.required("code", |sent| Ok(ResetCode::tried(sent).digest()));
     let password = form.required("password", |sent| Password::parse(sent, rules));
-    let (Ok(code), Ok(password), Ok(())) = (code, password, form.no_misspelled()) else {
-        return Err(form.refuse());
+    let (Ok(code), Ok(password), Ok(())) = (code, password, form.reject_misspelled()) else {
+        return Err(form.into_error());
     };
     doorward.throttle().reset(requester, Instant::now())?;
     // Wrong, expired and used codes look alike. No token was sent, so the challenge blames none.
@@ -38,5 +38,5 @@ pub(in crate::http) async fn reset(
     }
     doorward.throttle().clear_account(&user.email.key(), Instant::now());
     tracing::info!(user = %user.id, "password reset");
-    Ok(Done)
+    Ok(NoContent)
 }

@@ -11,7 +11,7 @@ use crate::{
     access::policy::{Authenticated, SignedIn},
     http::{
         Error,
-        answer::{Done, Private},
+        answer::{NoContent, NoStore},
         only::Only,
     },
     session::Session,
@@ -20,7 +20,7 @@ use crate::{
 /// A session as its user sees it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::http) struct Listed {
+pub(crate) struct Listed {
     id: String,
     created_at: String,
     last_seen_at: String,
@@ -44,29 +44,29 @@ impl Listed {
     }
 }
 
-pub(in crate::http) async fn list(
+pub(crate) async fn list(
     State(doorward): State<Doorward>,
-    Only(caller): Only<SignedIn>,
-) -> Result<Private<Vec<Listed>>, Error> {
-    Ok(Private(StatusCode::OK, sessions_by_user(&doorward, &caller).await?))
+    caller: Only<SignedIn>,
+) -> Result<NoStore<Vec<Listed>>, Error> {
+    Ok(NoStore(StatusCode::OK, sessions_by_user(&doorward, &caller).await?))
 }
 
-pub(in crate::http) async fn end(
+pub(crate) async fn end(
     State(doorward): State<Doorward>,
-    Only(user_id): Only<Authenticated>,
+    user_id: Only<Authenticated>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Done, Error> {
+) -> Result<NoContent, Error> {
     // Whatever cannot be an id is nobody's.
     let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
-    if !doorward.store().end_session(user_id, id, doorward.now()).await? {
+    if !doorward.store().end_session(*user_id, id, doorward.now()).await? {
         return Err(Error::NotFound);
     }
-    tracing::info!(user = %user_id, session = %id, "session ended by its user");
-    Ok(Done)
+    tracing::info!(user = %*user_id, session = %id, "session ended by its user");
+    Ok(NoContent)
 }
 
 /// Every session of the caller, the oldest first.
-pub(in crate::http) async fn sessions_by_user(
+pub(crate) async fn sessions_by_user(
     doorward: &Doorward,
     caller: &Caller,
 ) -> Result<Vec<Listed>, Error> {

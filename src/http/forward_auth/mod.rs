@@ -126,14 +126,13 @@ impl Doors {
     async fn authenticated(&self, parts: &mut Parts) -> Result<Response, Error> {
         const WORDS: &[u8] = br#""You are authenticated.""#;
         static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| admission("guard"));
-        let Only::<Authenticated>(user_id) =
-            Only::from_request_parts(parts, &self.doorward).await?;
-        let identity = Identity { user_id: Some(user_id), user: None };
+        let user_id = Only::<Authenticated>::from_request_parts(parts, &self.doorward).await?;
+        let identity = Identity { user_id: Some(*user_id), user: None };
         Ok(admit(&self.doorward, Bytes::from_static(WORDS), HEADERS.clone(), identity))
     }
 
     async fn designated(&self, parts: &mut Parts) -> Result<Response, Error> {
-        let Only::<Designated>(user) = Only::from_request_parts(parts, &self.doorward).await?;
+        let user = Only::<Designated>::from_request_parts(parts, &self.doorward).await?;
         Ok(self.welcome.to(&user, &self.doorward))
     }
 }

@@ -7,7 +7,7 @@ use super::{AskedToken, KnownClient};
 use crate::{
     Doorward,
     access::caller::AuthError,
-    http::{Error, answer::Private},
+    http::{Error, answer::NoStore},
     token::{Claims, TokenTerms},
 };
 
@@ -50,7 +50,7 @@ pub(in crate::http) async fn introspect(
     State(doorward): State<Doorward>,
     _: KnownClient,
     AskedToken(token): AskedToken,
-) -> Result<Private<Introspected>, Error> {
+) -> Result<NoStore<Introspected>, Error> {
     let is_good = match doorward.caller(&token).await {
         Ok(_) => true,
         Err(AuthError::Unauthenticated(_)) => false,
@@ -60,5 +60,5 @@ pub(in crate::http) async fn introspect(
     let read = is_good.then(|| doorward.mint().read(&token, doorward.now()).ok()).flatten();
     let says =
         read.map(|token| token.claims).map(|claims| Says::new(claims, doorward.mint().terms()));
-    Ok(Private(StatusCode::OK, Introspected { active: says.is_some(), says }))
+    Ok(NoStore(StatusCode::OK, Introspected { active: says.is_some(), says }))
 }

@@ -11,7 +11,7 @@ use axum::{
 
 use crate::{
     Doorward,
-    http::{Error, answer::NO_STORE, client_ip::Peer},
+    http::{Error, answer::NO_STORE, client_ip::RequestOrigin},
     token::feed::Refused,
 };
 
@@ -19,7 +19,7 @@ const JWT: HeaderValue = HeaderValue::from_static("application/jwt");
 
 pub(in crate::http) async fn revocations(
     State(doorward): State<Doorward>,
-    Peer(_, requester): Peer,
+    RequestOrigin { requester, .. }: RequestOrigin,
     RawQuery(query): RawQuery,
 ) -> Result<impl IntoResponse, Error> {
     let query = query.unwrap_or_default();

@@ -7,7 +7,7 @@ use super::{AskedToken, KnownClient};
 use crate::{
     Doorward,
     access::caller::AuthError,
-    http::{Error, answer::Private},
+    http::{Error, answer::NoStore},
 };
 
 #[derive(Serialize)]
@@ -17,7 +17,7 @@ pub(in crate::http) async fn revoke(
     State(doorward): State<Doorward>,
     KnownClient(client): KnownClient,
     AskedToken(token): AskedToken,
-) -> Result<Private<Revoked>, Error> {
+) -> Result<NoStore<Revoked>, Error> {
     match doorward.caller(&token).await {
         Ok(caller) => {
             doorward.store().end_session(caller.user.id, caller.session.id, doorward.now()).await?;
@@ -26,5 +26,5 @@ pub(in crate::http) async fn revoke(
         Err(AuthError::Unauthenticated(_)) => {}
         Err(AuthError::Store(error)) => return Err(error.into()),
     }
-    Ok(Private(StatusCode::OK, Revoked {}))
+    Ok(NoStore(StatusCode::OK, Revoked {}))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::extract::State;
 use serde::Serialize;
 
-use crate::{Doorward, http::answer::Public};
+use crate::{Doorward, http::answer::Cacheable};
 
 /// The members of RFC 8414 and OpenID Connect Discovery that mean something without an authorisation endpoint.
 #[derive(Serialize)]
@@ -23,11 +23,11 @@ pub(in crate::http) struct Metadata {
     grant_types_supported: [&'static str; 0],
 }
 
-pub(in crate::http) async fn keys(State(doorward): State<Doorward>) -> Public<impl Serialize> {
-    Public(max_age(&doorward), doorward.mint().public_keys())
+pub(in crate::http) async fn keys(State(doorward): State<Doorward>) -> Cacheable<impl Serialize> {
+    Cacheable(max_age(&doorward), doorward.mint().public_keys())
 }
 
-pub(in crate::http) async fn metadata(State(doorward): State<Doorward>) -> Public<Metadata> {
+pub(in crate::http) async fn metadata(State(doorward): State<Doorward>) -> Cacheable<Metadata> {
     let settings = doorward.settings();
     let base = doorward.public_base();
     let at = |path: &str| format!("{base}{path}");
@@ -44,7 +44,7 @@ pub(in crate::http) async fn metadata(State(doorward): State<Doorward>) -> Publi
         response_types_supported: [],
         grant_types_supported: [],
     };
-    Public(max_age(&doorward), metadata)
+    Cacheable(max_age(&doorward), metadata)
 }
 
 /// A copy of the key set is out of date before a key signs that is missing in it.

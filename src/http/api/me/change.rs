@@ -10,21 +10,21 @@ use crate::{
     access::policy::SignedIn,
     http::{
         Challenge, Error,
-        answer::Private,
+        answer::NoStore,
         api::proof::{confirm, own_password},
-        client_ip::Peer,
+        client_ip::RequestOrigin,
         form::Form,
         only::Only,
     },
     user::{Email, Name},
 };
 
-pub(in crate::http) async fn change(
+pub(crate) async fn change(
     State(doorward): State<Doorward>,
-    Only(caller): Only<SignedIn>,
-    Peer(_, requester): Peer,
+    caller: Only<SignedIn>,
+    RequestOrigin { requester, .. }: RequestOrigin,
     mut form: Form,
-) -> Result<Private<Me>, Error> {
+) -> Result<NoStore<Me>, Error> {
     let user = &caller.user;
     let name = form.optional("name", Name::parse);
     let email = form.optional("email", Email::parse);
@@ -32,9 +32,10 @@ pub(in crate::http) async fn change(
         Ok(None) => Ok(None),
         _ => own_password(&mut form, "password", user),
     };
-    let (Ok(name), Ok(email), Ok(password), Ok(())) = (name, email, password, form.no_misspelled())
+    let (Ok(name), Ok(email), Ok(password), Ok(())) =
+        (name, email, password, form.reject_misspelled())
     else {
-        return Err(form.refuse());
+        return Err(form.into_error());
     };
     if email.is_some() {
         // The answer tells whether an address is taken, as that to a sign-up does: one budget for both.
@@ -44,12 +45,12 @@ pub(in crate::http) async fn change(
     let name = name.filter(|name| *name != user.name);
     let email = email.filter(|email| *email != user.email);
     if name.is_none() && email.is_none() {
-        return Ok(Private(StatusCode::OK, Me::from(&**user)));
+        return Ok(NoStore(StatusCode::OK, Me::from(&**user)));
     }
     let now = doorward.now();
     let changed = doorward.store().change_user(user.id, name.as_ref(), email.as_ref(), now).await?;
     // Deleted since the guard looked.
     let changed = changed.ok_or(Error::Unauthorized(Challenge::InvalidToken, None))?;
     tracing::info!(user = %user.id, name = name.is_some(), email = email.is_some(), "changed");
-    Ok(Private(StatusCode::OK, Me::from(&changed)))
+    Ok(NoStore(StatusCode::OK, Me::from(&changed)))
 }

@@ -7,26 +7,26 @@ use crate::{
     access::policy::SignedIn,
     http::{
         Error,
-        answer::Done,
+        answer::NoContent,
         api::proof::{confirm, own_password},
-        client_ip::Peer,
+        client_ip::RequestOrigin,
         form::Form,
         only::Only,
     },
 };
 
-pub(in crate::http) async fn delete(
+pub(crate) async fn delete(
     State(doorward): State<Doorward>,
-    Only(caller): Only<SignedIn>,
-    Peer(_, requester): Peer,
+    caller: Only<SignedIn>,
+    RequestOrigin { requester, .. }: RequestOrigin,
     mut form: Form,
-) -> Result<Done, Error> {
+) -> Result<NoContent, Error> {
     let password = own_password(&mut form, "password", &caller.user);
-    let (Ok(password), Ok(())) = (password, form.no_misspelled()) else {
-        return Err(form.refuse());
+    let (Ok(password), Ok(())) = (password, form.reject_misspelled()) else {
+        return Err(form.into_error());
     };
     let user = confirm(&doorward, &caller.user, password, requester).await?;
     doorward.store().delete_user(user.id, doorward.now()).await?;
     tracing::info!(user = %user.id, "deleted by themselves");
-    Ok(Done)
+    Ok(NoContent)
 }

@@ -9,7 +9,7 @@ use crate::{
     access::policy::SignedIn,
     http::{
         Error,
-        answer::Private,
+        answer::NoStore,
         api::sessions::{Listed, sessions_by_user},
         only::Only,
     },
@@ -17,7 +17,7 @@ use crate::{
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::http) struct Exported {
+pub(crate) struct Exported {
     user: Record,
     sessions: Vec<Listed>,
     known_networks: Vec<KnownNetwork>,
@@ -41,10 +41,10 @@ struct Record {
     last_login_at: Option<String>,
 }
 
-pub(in crate::http) async fn export(
+pub(crate) async fn export(
     State(doorward): State<Doorward>,
-    Only(caller): Only<SignedIn>,
-) -> Result<Private<Exported>, Error> {
+    caller: Only<SignedIn>,
+) -> Result<NoStore<Exported>, Error> {
     let user = Record {
         me: Me::from(&*caller.user),
         has_password: caller.user.password_hash.is_some(),
@@ -56,7 +56,7 @@ pub(in crate::http) async fn export(
         address: network.to_string(),
         noted_at: at.to_string(),
     });
-    Ok(Private(
+    Ok(NoStore(
         StatusCode::OK,
         Exported { user, sessions, known_networks: known_networks.collect() },
     ))

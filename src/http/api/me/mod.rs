@@ -8,19 +8,19 @@ mod password;
 use axum::http::StatusCode;
 use serde::Serialize;
 
-pub(in crate::http) use self::{
+pub(crate) use self::{
     change::change, delete::delete, export::export, password::change as change_password,
 };
 use crate::{
     access::policy::SignedIn,
-    http::{answer::Private, only::Only},
+    http::{answer::NoStore, only::Only},
     user::User,
 };
 
 /// A user's own record, without the hash.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::http) struct Me {
+pub(crate) struct Me {
     id: String,
     name: String,
     email: String,
@@ -45,6 +45,6 @@ impl From<&User> for Me {
 }
 
 /// `GET /api/me`
-pub(in crate::http) async fn show(Only(caller): Only<SignedIn>) -> Private<Me> {
-    Private(StatusCode::OK, Me::from(&*caller.user))
+pub(crate) async fn show(caller: Only<SignedIn>) -> NoStore<Me> {
+    NoStore(StatusCode::OK, Me::from(&*caller.user))
 }

@@ -8,29 +8,29 @@ use crate::{
     credential::password::Password,
     http::{
         Challenge, Error,
-        answer::Done,
+        answer::NoContent,
         api::proof::{confirm, own_password},
-        client_ip::Peer,
+        client_ip::RequestOrigin,
         form::Form,
         only::Only,
     },
     store::OldPassword,
 };
 
-pub(in crate::http) async fn change(
+pub(crate) async fn change(
     State(doorward): State<Doorward>,
-    Only(caller): Only<SignedIn>,
-    Peer(_, requester): Peer,
+    caller: Only<SignedIn>,
+    RequestOrigin { requester, .. }: RequestOrigin,
     mut form: Form,
-) -> Result<Done, Error> {
+) -> Result<NoContent, Error> {
     let rules = doorward.settings().password_rules;
     let current = own_password(&mut form, "current", &caller.user);
     let user = &caller.user;
     let new = form.required("new", |sent| {
         Password::parse(sent, rules)?.of_user(&user.name, &user.email, rules)
     });
-    let (Ok(current), Ok(new), Ok(())) = (current, new, form.no_misspelled()) else {
-        return Err(form.refuse());
+    let (Ok(current), Ok(new), Ok(())) = (current, new, form.reject_misspelled()) else {
+        return Err(form.into_error());
     };
     let user = confirm(&doorward, &caller.user, current, requester).await?;
     let hash = doorward.hasher().hash(new, requester.network).await?;
@@ -40,5 +40,5 @@ pub(in crate::http) async fn change(
         return Err(Error::Unauthorized(Challenge::InsufficientScope, None));
     }
     tracing::info!(user = %user.id, "password changed");
-    Ok(Done)
+    Ok(NoContent)
 }
