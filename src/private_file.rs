@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 
 const OF_OTHERS: u32 = 0o077;
 
-/// How a private file is opened for writing. What it creates goes through [`adopt`].
+/// How a private file is opened for writing. What it creates goes through [`give_to_folder_owner`].
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600);
@@ -25,7 +25,7 @@ pub(crate) fn options() -> OpenOptions {
 pub(crate) fn open_or_create(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     match options.clone().create_new(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
-        created => created.inspect(|file| adopt(file, path)),
+        created => created.inspect(|file| give_to_folder_owner(file, path)),
     }
 }
 
@@ -34,12 +34,12 @@ pub(crate) fn open_or_create(path: &Path, options: &mut OpenOptions) -> io::Resu
 pub(crate) fn create_if_missing(path: &Path) -> io::Result<()> {
     match options().create_new(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        created => created.map(|file| adopt(&file, path)),
+        created => created.map(|file| give_to_folder_owner(&file, path)),
     }
 }
 
 /// Gives a file that root has just made to the owner of its folder, who has to be able to use it afterwards.
-pub(crate) fn adopt(file: &File, path: &Path) {
+pub(crate) fn give_to_folder_owner(file: &File, path: &Path) {
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -54,7 +54,7 @@ pub(crate) fn adopt(file: &File, path: &Path) {
 
 /// Takes from others what they may do with a file or folder, and says so. Leaves alone what belongs neither to this
 /// process nor to the owner of the folder that it is in, and whatever a symbolic link leads to.
-pub(crate) fn tighten(path: &Path, mode: u32) {
+pub(crate) fn restrict(path: &Path, mode: u32) {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags((OFlags::PATH | OFlags::NOFOLLOW).bits().cast_signed());
     let Ok(file) = options.open(path) else { return };
@@ -97,13 +97,13 @@ mod tests {
         let _listener = UnixListener::bind(&socket).unwrap();
         for path in [&file, &socket] {
             fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
-            tighten(path, 0o600);
+            restrict(path, 0o600);
             assert_eq!(mode(path), 0o600, "{}", path.display());
         }
         fs::set_permissions(&file, Permissions::from_mode(0o400)).unwrap();
-        tighten(&file, 0o600);
+        restrict(&file, 0o600);
         assert_eq!(mode(&file), 0o400, "nobody else could use it");
-        tighten(&folder.path().join("missing"), 0o600);
+        restrict(&folder.path().join("missing"), 0o600);
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
         fs::write(&file, "").unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
         symlink(&file, &link).unwrap();
-        tighten(&link, 0o600);
+        restrict(&link, 0o600);
         assert_eq!(mode(&file), 0o644);
     }
 }

@@ -30,7 +30,7 @@ impl Migrate {
         if to == from {
             bail!("--to: {to} is the old database");
         }
-        from.find().context("the old database")?;
+        from.ensure_exists().context("the old database")?;
         let new_settings = Settings { database: to.clone(), data_folder: None, ..settings.clone() };
         let moved = block_on(async {
             let old = open_database(&settings).await?;

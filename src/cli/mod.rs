@@ -82,7 +82,7 @@ pub fn main() -> ExitCode {
     let run = || -> anyhow::Result<()> {
         let cli = Cli::from_arg_matches(&matches)?;
         let sources = sources(&matches);
-        let settings = Settings::load(sources.clone())?;
+        let settings = Settings::from_sources(sources.clone())?;
         match cli.command.unwrap_or(Command::Serve(cli.serve)) {
             Command::Serve(serve) => serve.run(settings, sources),
             Command::User(user) => user.run(settings),
@@ -164,7 +164,7 @@ fn name_settings(command: clap::Command, names: &str) -> clap::Command {
 fn sources(matches: &ArgMatches) -> Sources {
     let typed = |key: &crate::config::Key| matches.get_one::<String>(key.name).cloned();
     let flags = KEYS.iter().filter_map(|key| Some((key, typed(key)?))).collect();
-    Sources::of_process(flags, matches.get_one::<PathBuf>(CONFIG_VARIABLE).cloned())
+    Sources::from_process(flags, matches.get_one::<PathBuf>(CONFIG_VARIABLE).cloned())
 }
 
 fn print_line(line: fmt::Arguments<'_>) {

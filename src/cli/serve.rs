@@ -60,7 +60,7 @@ impl Serve {
         let doorward = Doorward::open_with(settings, missing_key, Clock::system()).await?;
         let listener = listen(wanted)
             .with_context(|| format!("cannot listen on {wanted} (choose another with --listen)"))?;
-        let read: Arc<ReadSettings> = Arc::new(move || Settings::load(sources.clone()));
+        let read: Arc<ReadSettings> = Arc::new(move || Settings::from_sources(sources.clone()));
         let serving_commands = doorward.serve_commands_with(Arc::clone(&read));
         let address = listener.local_addr()?;
         doorward.listens_on(address);

@@ -21,7 +21,7 @@ impl DatabaseUrl {
     ///
     /// # Errors
     /// If there is none, or nobody can tell.
-    pub fn find(&self) -> Result<(), NotFound> {
+    pub fn ensure_exists(&self) -> Result<(), NotFound> {
         let Self::Sqlite(file) = self else { return Ok(()) };
         let found = fs::metadata(file).map(drop);
         found.map_err(|error| NotFound { file: absolute(file), error })
@@ -103,7 +103,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("file"), "").unwrap();
         let told = |file: &str| {
-            let error = DatabaseUrl::Sqlite(folder.path().join(file)).find().unwrap_err();
+            let error = DatabaseUrl::Sqlite(folder.path().join(file)).ensure_exists().unwrap_err();
             error.to_string().replace(&format!("{}/", folder.path().display()), "/")
         };
         assert!(told("no.db").starts_with("there is no database /no.db: name the right one with "));

@@ -11,7 +11,7 @@ use crate::{
         Declaration, Expectation, Expected, Grant, Guard, GuardSet, MadeUpRequest, MadeUpUser,
         Mode, ProxyStyle, Unusable,
     },
-    nearest::nearest,
+    spelling::suggest,
     user::{Email, Name, Role},
 };
 
@@ -238,7 +238,7 @@ impl<'f> Reader<'f> {
     }
 
     fn unknown(&self, key: &Key<'_>, known: &[&str]) -> Error {
-        let hint = match nearest(key.get_ref(), known.iter().copied()) {
+        let hint = match suggest(key.get_ref(), known.iter().copied()) {
             Some(meant) => format!("did you mean {meant}?"),
             None => format!("there are {}", known.join(", ")),
         };

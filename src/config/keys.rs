@@ -8,7 +8,7 @@ use super::{DatabaseUrl, IdentityHeaders, LogFormat, PublicUrl, Settings, log_fi
 use crate::{
     access::guard::RESERVED_NAMES,
     credential::oauth_client::{OAuthClient, OAuthClients},
-    nearest::nearest,
+    spelling::suggest,
     token::Algorithm,
     user::Name,
 };
@@ -68,7 +68,7 @@ impl Key {
             "identity_headers" => &["remote", "x-auth-request"],
             _ => &[],
         };
-        nearest(value, words.iter().copied())
+        suggest(value, words.iter().copied())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tracing_subscriber::{EnvFilter, filter::LevelFilter};
 
-use crate::nearest::{is_misspelling, nearest};
+use crate::spelling::{is_misspelling, suggest};
 
 /// The first part of the target of every event of this crate.
 const OWN_TARGET: &str = "doorward";
@@ -21,7 +21,7 @@ pub(super) fn suggestion(text: &str) -> Option<&'static str> {
     let useless = directives(text).find(|directive| !can_match(directive))?;
     match useless.split_once('=') {
         Some(_) => Some(OWN_TARGET),
-        None => nearest(useless, LEVELS.into_iter().chain([OWN_TARGET])),
+        None => suggest(useless, LEVELS.into_iter().chain([OWN_TARGET])),
     }
 }
 

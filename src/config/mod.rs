@@ -32,7 +32,7 @@ use crate::{
         oauth_client::OAuthClients,
         password::{Cost, PasswordRules},
     },
-    nearest::nearest,
+    spelling::suggest,
     store::PostgresOptions,
     throttle::ThrottleSettings,
     token::{Algorithm, TokenTerms},
@@ -214,7 +214,7 @@ pub struct Sources {
 impl Sources {
     /// The command line's share and the environment of this process.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
-    pub fn of_process(flags: Vec<(&'static Key, String)>, file: Option<PathBuf>) -> Self {
+    pub fn from_process(flags: Vec<(&'static Key, String)>, file: Option<PathBuf>) -> Self {
         Self { flags, file, environment: std::env::vars_os().collect() }
     }
 }
@@ -229,7 +229,7 @@ impl Settings {
     }
 
     /// How others reach a service that listens on this address, without a slash at the end.
-    pub fn public_base(&self, mut listening: SocketAddr) -> String {
+    pub fn base_url(&self, mut listening: SocketAddr) -> String {
         if let Some(url) = &self.public_url {
             return url.to_string();
         }
@@ -254,7 +254,7 @@ impl Settings {
     ///
     /// # Errors
     /// For the first setting that is unknown or cannot be used.
-    pub fn load(sources: Sources) -> Result<Self, Error> {
+    pub fn from_sources(sources: Sources) -> Result<Self, Error> {
         let environment = Environment::read(sources.environment)?;
         let mut settings = Self::default();
         if let Some(file) = SettingsFile::read(sources.file.or(environment.config_file))? {
@@ -333,7 +333,7 @@ impl Environment {
         let names: Vec<_> = KEYS.iter().map(Key::variable).collect();
         let names = names.iter().map(String::as_str).chain([CONFIG_VARIABLE]);
         // The prefix that all of them share would make any two similar.
-        let meant = nearest(own_part(variable), names.map(own_part));
+        let meant = suggest(own_part(variable), names.map(own_part));
         let hint = meant.map(|name| format!(": did you mean {PREFIX}{name}?"));
         Err(Error(format!("{variable}: unknown setting{}", hint.unwrap_or_default())))
     }
@@ -385,7 +385,7 @@ fn apply(settings: &mut Settings, key: &Key, value: &str, place: &str) -> Result
 }
 
 fn did_you_mean<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> String {
-    nearest(typed, names).map_or_else(String::new, |name| format!(": did you mean {name}?"))
+    suggest(typed, names).map_or_else(String::new, |name| format!(": did you mean {name}?"))
 }
 
 #[cfg(test)]
@@ -411,7 +411,7 @@ mod tests {
             environment: variables.iter().map(|(n, v)| (n.into(), v.into())).collect(),
         };
         let shortened = format!("{}/", folder.path().display());
-        Settings::load(sources).map_err(|error| error.0.replace(&shortened, ""))
+        Settings::from_sources(sources).map_err(|error| error.0.replace(&shortened, ""))
     }
 
     #[test]
@@ -519,7 +519,7 @@ mod tests {
     fn a_public_url_ends_without_a_slash() {
         let url = |text| {
             let settings = load(&[("public_url", text)], &[], "").unwrap();
-            settings.public_base(settings.listen)
+            settings.base_url(settings.listen)
         };
         assert_eq!(url("https://auth.example.com/"), "https://auth.example.com");
         assert_eq!(url("http://[::1]:3000/auth"), "http://[::1]:3000/auth");
@@ -546,7 +546,7 @@ mod tests {
     fn a_named_file_must_exist() {
         let sources =
             Sources { flags: vec![], file: Some("no/such.toml".into()), environment: vec![] };
-        let error = Settings::load(sources).unwrap_err().0;
+        let error = Settings::from_sources(sources).unwrap_err().0;
         assert!(error.starts_with("no/such.toml: "), "{error}");
     }
 

@@ -90,7 +90,7 @@ async fn hash(
 ) -> Result<PasswordHash, NotDone> {
     let rules = doorward.settings().password_rules;
     let password = Password::parse(password.0.clone(), rules)
-        .and_then(|password| password.of_user(name, email, rules))
+        .and_then(|password| password.reject_identity(name.as_str(), email.as_str(), rules))
         .map_err(invalid("password"))?;
     Ok(doorward.hasher().hash(password, Network::at(Ipv4Addr::LOCALHOST.into())).await?)
 }

@@ -303,7 +303,7 @@ pub enum Error {
 /// # Errors
 /// If neither can be done.
 pub async fn give(settings: Settings, order: &Order) -> Result<Report, Error> {
-    settings.database.find()?;
+    settings.database.ensure_exists()?;
     let folder = settings.folder().map(Path::to_owned);
     let asks_memory = matches!(order, Order::Why(_) | Order::WhyUser(_));
     if folder.is_none() && (asks_memory || matches!(order, Order::Reload)) {

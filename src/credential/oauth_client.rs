@@ -84,7 +84,7 @@ impl OAuthClients {
     }
 
     /// Whether a client of this name has this secret.
-    pub fn know(&self, name: &str, secret: &str) -> bool {
+    pub fn authenticate(&self, name: &str, secret: &str) -> bool {
         let tried = sha256(secret);
         let client = self.0.iter().find(|client| client.name == name);
         client.is_some_and(|client| {
@@ -116,14 +116,17 @@ mod tests {
         let (secret, other) = (ClientSecret::random(), ClientSecret::random());
         let shop = OAuthClient::new("shop", &secret).unwrap();
         let clients = OAuthClients::default().with(shop);
-        assert!(clients.know("shop", secret.as_str()));
+        assert!(clients.authenticate("shop", secret.as_str()));
         for (name, tried) in
             [("shop", other.as_str()), ("shop", ""), ("Shop", secret.as_str()), ("", "")]
         {
-            assert!(!clients.know(name, tried), "{name}");
+            assert!(!clients.authenticate(name, tried), "{name}");
         }
         let renewed = clients.with(OAuthClient::new("shop", &other).unwrap());
-        assert!(renewed.know("shop", other.as_str()) && !renewed.know("shop", secret.as_str()));
+        assert!(
+            renewed.authenticate("shop", other.as_str())
+                && !renewed.authenticate("shop", secret.as_str())
+        );
         assert!(!format!("{secret:?}").contains(secret.as_str()));
     }
 

@@ -196,7 +196,7 @@ impl RetiredFile {
 fn read(path: &Path) -> Result<Option<SigningKey>, Error> {
     match fs::read_to_string(path) {
         Ok(pem) => {
-            private_file::tighten(path, 0o600);
+            private_file::restrict(path, 0o600);
             let key = SigningKey::from_pem(&pem);
             key.map(Some).map_err(|UnusableKey| Error::KeyUnusable(path.to_owned()))
         }

@@ -85,13 +85,13 @@ impl DataFolder {
         let mut holds_only_ours = true;
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             if is_ours(&entry.file_name(), database) {
-                private_file::tighten(&entry.path(), 0o600);
+                private_file::restrict(&entry.path(), 0o600);
             } else {
                 holds_only_ours = false;
             }
         }
         if holds_only_ours {
-            private_file::tighten(&self.path, 0o700);
+            private_file::restrict(&self.path, 0o700);
         } else if private_file::others_can_write(&self.path) {
             let path = self.path.display();
             tracing::warn!(%path, "other users can replace files in this folder, which also holds files of other programs: keep the database in a folder of its own");
@@ -121,7 +121,7 @@ impl DataFolder {
             return Err(error);
         }
         let mut file = private_file::options().create_new(true).open(&unfinished)?;
-        private_file::adopt(&file, &unfinished);
+        private_file::give_to_folder_owner(&file, &unfinished);
         file.write_all(contents)?;
         file.sync_all()?;
         // Unlike a rename, a link never replaces an existing file.

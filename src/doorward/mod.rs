@@ -278,7 +278,7 @@ impl Doorward {
     /// How others reach it, without a slash at the end.
     pub fn public_base(&self) -> String {
         let settings = self.settings();
-        settings.public_base(*self.inner.address.get().unwrap_or(&settings.listen))
+        settings.base_url(*self.inner.address.get().unwrap_or(&settings.listen))
     }
 
     /// The policy for the designated name.
@@ -459,7 +459,7 @@ impl Doorward {
         while self.store().delete_expired(self.now(), AT_ONCE).await? == AT_ONCE {}
         let expired = self.now() - (self.settings().token.lifetime + CLOCKS_APART);
         while self.store().delete_endings(expired, AT_ONCE).await? == AT_ONCE {}
-        let recovered = self.throttle().forgettable(Instant::now(), self.now());
+        let recovered = self.throttle().obsolete_before(Instant::now(), self.now());
         while self.store().delete_failures(recovered, AT_ONCE).await? == AT_ONCE {}
         Ok(())
     }

@@ -14,7 +14,7 @@ use ipnet::IpNet;
 
 use crate::{
     Doorward,
-    network::{Network, Requester, SeenPeer},
+    network::{Network, RequestSource, Requester},
     session::Origin,
 };
 
@@ -23,16 +23,16 @@ pub(super) fn requester(parts: &Parts, doorward: &Doorward) -> (IpAddr, Requeste
     let (headers, settings) = (&parts.headers, doorward.settings());
     let (peer, trusted) = (peer(&parts.extensions), &settings.trusted_proxies);
     let is_public = settings.public_url.is_some();
-    let seen = SeenPeer {
-        address: peer.to_canonical(),
-        is_trusted: is_trusted(peer, trusted),
-        names_client: headers.contains_key("x-forwarded-for"),
+    let source = RequestSource {
+        peer: peer.to_canonical(),
+        is_trusted_proxy: is_trusted(peer, trusted),
+        has_forwarded_address: headers.contains_key("x-forwarded-for"),
     };
-    doorward.proxy_warnings().look_at(seen, is_public, Instant::now());
+    doorward.proxy_warnings().check(source, is_public, Instant::now());
     let address = client(headers, peer, trusted).unwrap_or(peer);
     let network = Network::at(address);
-    let is_local_development = network.is_local() && !is_public && !is_forwarded(headers);
-    (address, Requester { network, is_local_development })
+    let exempt_from_network_limits = network.is_loopback() && !is_public && !is_forwarded(headers);
+    (address, Requester { network, exempt_from_network_limits })
 }
 
 /// Whether a proxy has passed the request on.

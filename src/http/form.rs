@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::Error;
-use crate::{Doorward, fault::Fault, nearest::is_misspelling};
+use crate::{Doorward, fault::Fault, spelling::is_misspelling};
 
 /// The fields of a JSON object and what is wrong with those judged so far.
 pub(super) struct Form {

@@ -7,7 +7,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-pub use self::proxy_warnings::{ProxyWarnings, SeenPeer};
+pub use self::proxy_warnings::{ProxyWarnings, RequestSource};
 
 /// The network of one caller: an IPv4 address, or the /64 that an IPv6 caller can choose addresses from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,7 +27,7 @@ impl Network {
     }
 
     /// The wider network that an IPv6 client lies in, such as the /56 or /48 of one subscriber; an IPv4 client is its own.
-    pub fn within(self, prefix_length: u32) -> Self {
+    pub fn supernet(self, prefix_length: u32) -> Self {
         match self.0 {
             IpAddr::V6(v6) => {
                 let mask = u128::MAX.checked_shl(128 - prefix_length).unwrap_or(0);
@@ -40,7 +40,7 @@ impl Network {
     /// The networks that this one lies in, itself first, each with how much larger its budgets are than those of one
     /// client: the /64, /56 and /48 of IPv6; an IPv4 address lies in no other.
     pub fn networks(self) -> Vec<(Prefix, u32)> {
-        let prefix = |length| Prefix { network: self.within(length), length };
+        let prefix = |length| Prefix { network: self.supernet(length), length };
         match self.0 {
             IpAddr::V6(_) => vec![(prefix(64), 1), (prefix(56), 2), (prefix(48), 4)],
             IpAddr::V4(_) => vec![(prefix(32), 1)],
@@ -48,7 +48,7 @@ impl Network {
     }
 
     /// This machine itself: the operator, a test, or a local proxy that stands for everybody.
-    pub fn is_local(self) -> bool {
+    pub fn is_loopback(self) -> bool {
         self.0.is_loopback()
     }
 }
@@ -67,13 +67,13 @@ pub struct Requester {
     pub network: Network,
     /// Made on this machine, not passed on by a proxy, to a service without a public URL: development. Limits per
     /// network do not apply, so that tests and tools can work at full speed.
-    pub is_local_development: bool,
+    pub exempt_from_network_limits: bool,
 }
 
 impl Requester {
     /// The network whose budgets the request counts against; none in local development.
     pub fn limited_network(self) -> Option<Network> {
-        (!self.is_local_development).then_some(self.network)
+        (!self.exempt_from_network_limits).then_some(self.network)
     }
 }
 
@@ -102,10 +102,10 @@ mod tests {
     #[test]
     fn networks_of_one_subscriber_share_a_wider_one() {
         let (one, other) = (client("2001:db8:0:1::1"), client("2001:db8:0:100::1"));
-        assert_ne!(one.within(56), other.within(56));
-        assert_eq!(one.within(48), other.within(48));
-        assert_eq!(one.within(56), client("2001:db8:0:ff::1").within(56));
-        assert_eq!(client("192.0.2.1").within(48), client("192.0.2.1"));
+        assert_ne!(one.supernet(56), other.supernet(56));
+        assert_eq!(one.supernet(48), other.supernet(48));
+        assert_eq!(one.supernet(56), client("2001:db8:0:ff::1").supernet(56));
+        assert_eq!(client("192.0.2.1").supernet(48), client("192.0.2.1"));
     }
 
     #[test]
@@ -119,10 +119,10 @@ mod tests {
     #[test]
     fn loopback_is_local_in_every_spelling() {
         for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
-            assert!(client(address).is_local(), "{address}");
+            assert!(client(address).is_loopback(), "{address}");
         }
         for address in ["192.0.2.1", "2001:db8::1", "0.0.0.0", "::"] {
-            assert!(!client(address).is_local(), "{address}");
+            assert!(!client(address).is_loopback(), "{address}");
         }
     }
 }

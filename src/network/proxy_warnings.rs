@@ -8,13 +8,13 @@ use std::{
 
 /// Who sent a request, a client or a proxy.
 #[derive(Clone, Copy, Debug)]
-pub struct SeenPeer {
+pub struct RequestSource {
     /// The address of the connection.
-    pub address: IpAddr,
+    pub peer: IpAddr,
     /// Whether it is a proxy that is believed.
-    pub is_trusted: bool,
+    pub is_trusted_proxy: bool,
     /// Whether the request tells the address of a client.
-    pub names_client: bool,
+    pub has_forwarded_address: bool,
 }
 
 /// Warns the operator, of each problem at most once an hour.
@@ -28,11 +28,11 @@ impl ProxyWarnings {
     const EVERY: Duration = Duration::from_secs(60 * 60);
 
     /// Logs what is wrong with the proxy that a request comes through, if anything is.
-    pub fn look_at(&self, peer: SeenPeer, has_public_url: bool, now: Instant) {
-        let SeenPeer { address, is_trusted, names_client } = peer;
-        if address.is_loopback()
+    pub fn check(&self, source: RequestSource, has_public_url: bool, now: Instant) {
+        let RequestSource { peer, is_trusted_proxy, has_forwarded_address } = source;
+        if peer.is_loopback()
             && has_public_url
-            && !names_client
+            && !has_forwarded_address
             && is_due(&self.hidden_clients, now)
         {
             tracing::warn!(
@@ -40,9 +40,9 @@ impl ProxyWarnings {
                  one client; have the proxy send X-Forwarded-For"
             );
         }
-        if names_client && !is_trusted && is_due(&self.untrusted_proxy, now) {
+        if has_forwarded_address && !is_trusted_proxy && is_due(&self.untrusted_proxy, now) {
             tracing::warn!(
-                peer = %address,
+                %peer,
                 "a peer outside trusted_proxies sends a forwarded address, which is ignored: if it is your proxy, add it \
                  to trusted_proxies"
             );

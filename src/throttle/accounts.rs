@@ -230,7 +230,7 @@ impl Accounts {
     }
 
     /// The time up to which stored failures need not be kept.
-    pub(super) fn forgettable(&self, now: Instant, time: Timestamp) -> Timestamp {
+    pub(super) fn obsolete_before(&self, now: Instant, time: Timestamp) -> Timestamp {
         let forgotten = self.table().forgotten_before;
         time + forgotten.map_or(Duration::ZERO, |before| before.saturating_duration_since(now))
     }
@@ -400,7 +400,7 @@ mod tests {
         }
         assert!(accounts.table().accounts.len() <= Accounts::MAX_ACCOUNTS);
         assert!(accounts.table().unsaved.len() <= Accounts::MAX_ACCOUNTS);
-        assert!(accounts.forgettable(now, TIME) > TIME);
+        assert!(accounts.obsolete_before(now, TIME) > TIME);
         assert_eq!(failures(&accounts, ada, now, 1), 0);
     }
 }

@@ -18,7 +18,7 @@ impl KnownNetworks {
     /// tells no address, everybody comes from there.
     pub fn note(&mut self, network: Network, now: Timestamp) -> bool {
         let noted = self.0.iter().position(|(known, _)| *known == network);
-        if network.is_local() || noted.is_some_and(|at| now < self.0[at].1 + Self::COARSENESS) {
+        if network.is_loopback() || noted.is_some_and(|at| now < self.0[at].1 + Self::COARSENESS) {
             return false;
         }
         if let Some(at) = noted {

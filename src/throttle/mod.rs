@@ -138,29 +138,29 @@ impl Throttle {
     /// # Errors
     /// When the budget of the account or of the network is spent. [`Self::may_be_known`] tells whether a look-up of the
     /// owner's networks can help.
-    pub fn login(
+    pub fn begin_login(
         &self,
         email: &EmailKey,
         requester: Requester,
         now: Instant,
-    ) -> Result<Try<'_>, Throttled> {
+    ) -> Result<LoginAttempt<'_>, Throttled> {
         let account = self.accounts.key_of(email);
         self.pay_for_failure(requester, now)?;
         let paid = self.pay_from_account(account, requester, now);
         paid.inspect_err(|_| self.pay_back_failure(requester))?;
-        Ok(Try::new(self, account, requester, PaidFrom::Account, now))
+        Ok(LoginAttempt::new(self, account, requester, PaidFrom::Account, now))
     }
 
     /// Pays for a login from a network that the owner of the account has used: others cannot spend this budget.
     ///
     /// # Errors
     /// When the budget of the network is spent.
-    pub fn login_from_known_network(
+    pub fn begin_login_from_known_network(
         &self,
         email: &EmailKey,
         requester: Requester,
         now: Instant,
-    ) -> Result<Try<'_>, Throttled> {
+    ) -> Result<LoginAttempt<'_>, Throttled> {
         let account = self.accounts.key_of(email);
         self.pay_for_failure(requester, now)?;
         let paid = self.from_known_network.pay((account, requester.network), now);
@@ -169,16 +169,21 @@ impl Throttle {
             budget: Budget::AccountFromKnownNetwork,
         });
         paid.inspect_err(|_| self.pay_back_failure(requester))?;
-        Ok(Try::new(self, account, requester, PaidFrom::KnownNetwork, now))
+        Ok(LoginAttempt::new(self, account, requester, PaidFrom::KnownNetwork, now))
     }
 
     /// Whether it is worth looking up if the owner has used the network of a login that was refused. It depends on
     /// nothing but the network, and a network gets no more than one such look-up a second for long: a refusal must stay
     /// cheap.
-    pub fn may_be_known(&self, refusal: &Throttled, requester: Requester, now: Instant) -> bool {
+    pub fn may_check_known_networks(
+        &self,
+        refusal: &Throttled,
+        requester: Requester,
+        now: Instant,
+    ) -> bool {
         let by_account = matches!(refusal.budget, Budget::Account | Budget::AccountFromNetwork);
         by_account
-            && !requester.network.is_local()
+            && !requester.network.is_loopback()
             && self.look_ups.pay((), requester.network, now).is_ok()
     }
 
@@ -191,7 +196,7 @@ impl Throttle {
     ///
     /// # Errors
     /// When the budget of the network is spent.
-    pub fn reset(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
+    pub fn charge_reset(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
         self.pay_for_failure(requester, now)
     }
 
@@ -200,7 +205,11 @@ impl Throttle {
     ///
     /// # Errors
     /// When the budget of the network is spent.
-    pub fn wrong_secret(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
+    pub fn charge_wrong_client_secret(
+        &self,
+        requester: Requester,
+        now: Instant,
+    ) -> Result<(), Throttled> {
         self.pay_for_failure(requester, now)
     }
 
@@ -208,7 +217,7 @@ impl Throttle {
     ///
     /// # Errors
     /// When the budget of the network is spent.
-    pub fn sign_up(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
+    pub fn charge_sign_up(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
         let Some(network) = requester.limited_network() else { return Ok(()) };
         let spent = |retry_after| Throttled { retry_after, budget: Budget::SignUps };
         self.sign_ups.pay((), network, now).map_err(spent)
@@ -218,14 +227,14 @@ impl Throttle {
     ///
     /// # Errors
     /// When the budget of the user is spent.
-    pub fn refresh(&self, user: UserId, now: Instant) -> Result<(), Throttled> {
+    pub fn charge_refresh(&self, user: UserId, now: Instant) -> Result<(), Throttled> {
         let spent = |retry_after| Throttled { retry_after, budget: Budget::Refreshes };
         self.refreshes.pay(self.hasher.hash_one(user), now).map_err(spent)
     }
 
     /// What happened to accounts since this was last called, to be saved.
-    pub fn take_unsaved(&self) -> Unsaved<'_> {
-        Unsaved { throttle: self, changes: self.accounts.take_unsaved(), saved: 0 }
+    pub fn take_unsaved(&self) -> UnsavedChanges<'_> {
+        UnsavedChanges { throttle: self, changes: self.accounts.take_unsaved(), saved: 0 }
     }
 
     /// Counts the failures that are stored, also those of other instances. `now` and `time` are the same moment.
@@ -234,8 +243,8 @@ impl Throttle {
     }
 
     /// The time up to which stored failures need not be kept. `now` and `time` are the same moment.
-    pub fn forgettable(&self, now: Instant, time: Timestamp) -> Timestamp {
-        self.accounts.forgettable(now, time)
+    pub fn obsolete_before(&self, now: Instant, time: Timestamp) -> Timestamp {
+        self.accounts.obsolete_before(now, time)
     }
 
     fn pay_from_account(
@@ -273,7 +282,7 @@ impl Throttle {
 
 /// A login that has been paid for. It counts as a failure unless something else is said.
 #[must_use = "a login that is not said to have succeeded has failed"]
-pub struct Try<'a> {
+pub struct LoginAttempt<'a> {
     throttle: &'a Throttle,
     account: AccountKey,
     requester: Requester,
@@ -292,10 +301,10 @@ enum PaidFrom {
 enum Outcome {
     Failed,
     Succeeded,
-    Withdrawn,
+    Cancelled,
 }
 
-impl<'a> Try<'a> {
+impl<'a> LoginAttempt<'a> {
     fn new(
         throttle: &'a Throttle,
         account: AccountKey,
@@ -312,13 +321,13 @@ impl<'a> Try<'a> {
     }
 
     /// The password was never looked at: the login costs nothing.
-    pub fn withdraw(mut self) {
-        self.outcome = Outcome::Withdrawn;
+    pub fn cancel(mut self) {
+        self.outcome = Outcome::Cancelled;
     }
 }
 
 /// A login whose client has left counts as well.
-impl Drop for Try<'_> {
+impl Drop for LoginAttempt<'_> {
     fn drop(&mut self) {
         let Self { throttle, account, requester, paid_from, paid_at, outcome } = *self;
         let network = requester.limited_network();
@@ -346,13 +355,13 @@ impl Drop for Try<'_> {
 
 /// Changes of accounts on their way to the store. What is not said to be saved stays to be saved.
 #[must_use = "changes that are not saved are kept"]
-pub struct Unsaved<'a> {
+pub struct UnsavedChanges<'a> {
     throttle: &'a Throttle,
     changes: Vec<AccountChange>,
     saved: usize,
 }
 
-impl Unsaved<'_> {
+impl UnsavedChanges<'_> {
     /// The next changes to save, at most `limit`; none at the end.
     pub fn next(&self, limit: usize) -> Option<&[AccountChange]> {
         self.changes[self.saved..].chunks(limit).next()
@@ -364,7 +373,7 @@ impl Unsaved<'_> {
     }
 }
 
-impl Drop for Unsaved<'_> {
+impl Drop for UnsavedChanges<'_> {
     fn drop(&mut self) {
         self.throttle.accounts.keep_unsaved(&self.changes[self.saved..]);
     }
@@ -375,7 +384,8 @@ mod tests {
     use super::*;
 
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-    const LOCAL: Requester = Requester { network: Network::LOOPBACK, is_local_development: true };
+    const LOCAL: Requester =
+        Requester { network: Network::LOOPBACK, exempt_from_network_limits: true };
 
     fn throttle() -> (Throttle, Instant) {
         let settings = ThrottleSettings::default();
@@ -384,7 +394,7 @@ mod tests {
 
     fn from(address: &str) -> Requester {
         let network = Network::at(address.parse().unwrap());
-        Requester { network, is_local_development: false }
+        Requester { network, exempt_from_network_limits: false }
     }
 
     fn client(last: u8) -> Requester {
@@ -400,13 +410,13 @@ mod tests {
         most: usize,
     ) -> usize {
         let email = EmailKey::of(email);
-        (0..most).take_while(|_| throttle.login(&email, requester, now).is_ok()).count()
+        (0..most).take_while(|_| throttle.begin_login(&email, requester, now).is_ok()).count()
     }
 
     fn refusal(throttle: &Throttle, email: &str, requester: Requester, now: Instant) -> Throttled {
-        match throttle.login(&EmailKey::of(email), requester, now) {
+        match throttle.begin_login(&EmailKey::of(email), requester, now) {
             Ok(paid) => {
-                paid.withdraw();
+                paid.cancel();
                 panic!("admitted")
             }
             Err(throttled) => throttled,
@@ -415,7 +425,7 @@ mod tests {
 
     /// The right password from a network that the owner has not used.
     fn succeed(throttle: &Throttle, email: &str, requester: Requester, now: Instant) {
-        throttle.login(&EmailKey::of(email), requester, now).ok().unwrap().succeeded();
+        throttle.begin_login(&EmailKey::of(email), requester, now).ok().unwrap().succeeded();
     }
 
     #[test]
@@ -483,11 +493,11 @@ mod tests {
         }
         let refusal = refusal(&throttle, "ada@example.com", home, now);
         assert_eq!(refusal.budget, Budget::Account);
-        assert!(throttle.may_be_known(&refusal, home, now));
-        let known = || throttle.login_from_known_network(&ada, home, now);
+        assert!(throttle.may_check_known_networks(&refusal, home, now));
+        let known = || throttle.begin_login_from_known_network(&ada, home, now);
         assert_eq!((0..1000).take_while(|_| known().is_ok()).count(), 20);
         let later = now + Duration::from_secs(60 * 60);
-        throttle.login_from_known_network(&ada, home, later).ok().unwrap().succeeded();
+        throttle.begin_login_from_known_network(&ada, home, later).ok().unwrap().succeeded();
         assert_eq!(failures(&throttle, "ada@example.com", home, later, 1000), 20);
         assert_eq!((0..1000).take_while(|_| known().is_ok()).count(), 20);
     }
@@ -516,11 +526,16 @@ mod tests {
     fn a_refusal_is_looked_up_only_where_it_can_help_and_at_a_bounded_rate() {
         let (throttle, now) = throttle();
         let refusal = |budget| Throttled { retry_after: DAY, budget };
-        assert!(throttle.may_be_known(&refusal(Budget::Account), client(1), now));
-        assert!(throttle.may_be_known(&refusal(Budget::AccountFromNetwork), client(1), now));
-        assert!(!throttle.may_be_known(&refusal(Budget::Network), client(1), now));
-        assert!(!throttle.may_be_known(&refusal(Budget::Account), LOCAL, now));
-        let look_up = || throttle.may_be_known(&refusal(Budget::Account), client(1), now);
+        assert!(throttle.may_check_known_networks(&refusal(Budget::Account), client(1), now));
+        assert!(throttle.may_check_known_networks(
+            &refusal(Budget::AccountFromNetwork),
+            client(1),
+            now
+        ));
+        assert!(!throttle.may_check_known_networks(&refusal(Budget::Network), client(1), now));
+        assert!(!throttle.may_check_known_networks(&refusal(Budget::Account), LOCAL, now));
+        let look_up =
+            || throttle.may_check_known_networks(&refusal(Budget::Account), client(1), now);
         assert_eq!((0..1000).take_while(|_| look_up()).count(), 58);
     }
 
@@ -530,10 +545,10 @@ mod tests {
         for _ in 0..2000 {
             succeed(&throttle, "ada@example.com", client(1), now);
             throttle
-                .login(&EmailKey::of("bob@example.com"), client(1), now)
+                .begin_login(&EmailKey::of("bob@example.com"), client(1), now)
                 .ok()
                 .unwrap()
-                .withdraw();
+                .cancel();
         }
         assert!(throttle.take_unsaved().next(10).is_none());
     }
@@ -554,17 +569,21 @@ mod tests {
     #[test]
     fn reset_codes_and_logins_of_a_network_share_its_600_failures() {
         let (throttle, now) = throttle();
-        assert_eq!((0..1000).take_while(|_| throttle.reset(client(1), now).is_ok()).count(), 600);
+        assert_eq!(
+            (0..1000).take_while(|_| throttle.charge_reset(client(1), now).is_ok()).count(),
+            600
+        );
         assert_eq!(failures(&throttle, "ada@example.com", client(1), now, 1), 0);
-        assert!(throttle.reset(client(2), now).is_ok());
-        assert!((0..1000).all(|_| throttle.reset(LOCAL, now).is_ok()));
+        assert!(throttle.charge_reset(client(2), now).is_ok());
+        assert!((0..1000).all(|_| throttle.charge_reset(LOCAL, now).is_ok()));
     }
 
     #[test]
     fn a_network_may_sign_up_1000_users_in_a_burst_and_local_development_any_number() {
         let (throttle, now) = throttle();
-        let sign_ups =
-            |requester| (0..2000).take_while(|_| throttle.sign_up(requester, now).is_ok()).count();
+        let sign_ups = |requester| {
+            (0..2000).take_while(|_| throttle.charge_sign_up(requester, now).is_ok()).count()
+        };
         assert_eq!(sign_ups(client(1)), 1000);
         assert_eq!(sign_ups(LOCAL), 2000);
     }

@@ -359,7 +359,7 @@ async fn a_network_that_does_not_take_its_answers_gets_no_more_of_them() {
 async fn those_who_are_told_the_same_share_one_answer_in_memory() {
     let house = House::open().await;
     let news = async || {
-        let requester = Requester { network: Network::LOOPBACK, is_local_development: true };
+        let requester = Requester { network: Network::LOOPBACK, exempt_from_network_limits: true };
         house.doorward.feed().news(None, requester).await.unwrap()
     };
     let (one, other) = (news().await, news().await);

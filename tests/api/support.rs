@@ -112,7 +112,7 @@ impl House {
         std::fs::write(&path, file).unwrap();
         let sources = Sources { flags: vec![], file: Some(path), environment: vec![] };
         let shortened = format!("{}/", folder.path().display());
-        Settings::load(sources).map_err(|error| error.to_string().replace(&shortened, ""))
+        Settings::from_sources(sources).map_err(|error| error.to_string().replace(&shortened, ""))
     }
 
     pub fn let_pass(&self, time: Duration) {

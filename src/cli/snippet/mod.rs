@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use crate::{Settings, nearest::nearest};
+use crate::{Settings, spelling::suggest};
 
 #[derive(clap::Args)]
 pub(super) struct Snippet {
@@ -65,7 +65,7 @@ impl Snippet {
         let declared = settings.guards.iter().map(|guard| guard.name.as_str());
         let guards: Vec<_> = ["guard", designated].into_iter().chain(declared).collect();
         if !guards.contains(&self.guard.as_str()) {
-            match nearest(&self.guard, guards.iter().copied()) {
+            match suggest(&self.guard, guards.iter().copied()) {
                 Some(meant) => bail!("there is no guard {}: did you mean {meant}?", self.guard),
                 None => bail!("there is no guard {}: there are {}", self.guard, guards.join(", ")),
             }

@@ -19,11 +19,7 @@ use self::{
     kernel::{Kernel, NoHash, Recipe, WrongAnswer},
     lane::Lane,
 };
-use crate::{
-    fault::Fault,
-    network::Network,
-    user::{Email, Name},
-};
+use crate::{fault::Fault, network::Network};
 
 /// A password as somebody typed it: exact, never trimmed, wiped from memory when it is done with.
 pub struct Password(Zeroizing<String>);
@@ -31,7 +27,7 @@ pub struct Password(Zeroizing<String>);
 impl Password {
     /// Judges what somebody sent as their new password. Any composition is allowed.
     pub fn parse(sent: String, rules: PasswordRules) -> Result<Self, Fault> {
-        let password = Self::tried(sent);
+        let password = Self::unchecked(sent);
         let characters = password.0.chars().count();
         if characters < rules.min_length {
             Err(Fault::too_short(rules.min_length))
@@ -45,17 +41,21 @@ impl Password {
     }
 
     /// A password that is only compared: no rule applies to it.
-    pub fn tried(sent: String) -> Self {
+    pub fn unchecked(sent: String) -> Self {
         Self(Zeroizing::new(sent))
     }
 
-    /// Judges a new password together with whose it is: where common ones are refused, so are the own name, the own
-    /// address and what stands before its @.
-    pub fn of_user(self, name: &Name, email: &Email, rules: PasswordRules) -> Result<Self, Fault> {
-        let address = email.as_str();
-        let local_part = address.rsplit_once('@').map_or(address, |(local, _)| local);
+    /// Refuses a new password that equals the user's name, e-mail address or the address's local part, if `rules` refuse
+    /// common passwords.
+    pub fn reject_identity(
+        self,
+        name: &str,
+        email: &str,
+        rules: PasswordRules,
+    ) -> Result<Self, Fault> {
+        let local_part = email.rsplit_once('@').map_or(email, |(local, _)| local);
         let lower = Zeroizing::new(self.0.to_lowercase());
-        let known = [name.as_str(), address, local_part];
+        let known = [name, email, local_part];
         if rules.refuse_common && known.iter().any(|known| known.to_lowercase() == *lower) {
             return Err(Fault::new("Must not be your name or e-mail address"));
         }
@@ -148,11 +148,11 @@ pub enum HasherError {
 
 /// What a tried password turned out to be.
 #[derive(Debug, PartialEq)]
-pub enum Verdict {
+pub enum Verification {
     /// Not the user's, or there is no such user.
-    Wrong,
+    Mismatch,
     /// The user's own.
-    Right {
+    Match {
         /// The same password hashed anew, when the stored hash was made at another cost.
         rehashed: Option<PasswordHash>,
     },
@@ -200,7 +200,7 @@ impl Hasher {
         tried: Password,
         stored: Option<&PasswordHash>,
         client: Network,
-    ) -> Result<Verdict, Busy> {
+    ) -> Result<Verification, Busy> {
         let params = self.params.clone();
         let stored = stored.unwrap_or(&self.decoy).clone();
         let decoy = self.decoy.clone();
@@ -210,13 +210,13 @@ impl Hasher {
                 tracing::error!("a stored password hash cannot be read");
                 Readable::parse(&decoy)
             });
-            let Some(hash) = readable else { return Ok(Verdict::Wrong) };
+            let Some(hash) = readable else { return Ok(Verification::Mismatch) };
             if !hash.matches(&tried, kernel)? {
-                return Ok(Verdict::Wrong);
+                return Ok(Verification::Mismatch);
             }
             let outdated = !hash.made_with(&params);
             let rehashed = outdated.then(|| self::hash(&tried, &params, kernel)).transpose()?;
-            Ok(Verdict::Right { rehashed })
+            Ok(Verification::Match { rehashed })
         })
         .await
     }
@@ -320,12 +320,15 @@ mod tests {
         Hasher::new(cost, NonZeroUsize::MIN).unwrap()
     }
 
-    async fn verify(hasher: &Hasher, tried: &str, stored: Option<&PasswordHash>) -> Verdict {
-        hasher.verify(Password::tried(tried.into()), stored, Network::at(ANYBODY)).await.unwrap()
+    async fn verify(hasher: &Hasher, tried: &str, stored: Option<&PasswordHash>) -> Verification {
+        hasher
+            .verify(Password::unchecked(tried.into()), stored, Network::at(ANYBODY))
+            .await
+            .unwrap()
     }
 
     async fn hash(hasher: &Hasher, password: &str) -> PasswordHash {
-        hasher.hash(Password::tried(password.into()), Network::at(ANYBODY)).await.unwrap()
+        hasher.hash(Password::unchecked(password.into()), Network::at(ANYBODY)).await.unwrap()
     }
 
     #[test]
@@ -359,10 +362,9 @@ mod tests {
 
     #[test]
     fn the_own_name_and_address_are_refused_where_common_passwords_are() {
-        let name = Name::parse("Ada Lovelace".into()).unwrap();
-        let email = Email::parse("Countess.Ada@example.com".into()).unwrap();
+        let (name, email) = ("Ada Lovelace", "Countess.Ada@example.com");
         let judge = |sent: &str, rules| {
-            let judged = Password::tried(sent.into()).of_user(&name, &email, rules);
+            let judged = Password::unchecked(sent.into()).reject_identity(name, email, rules);
             judged.map(|_| ()).map_err(|fault| fault.message().to_owned())
         };
         for own in ["ada lovelace", "Ada Lovelace", "countess.ada@EXAMPLE.com", "COUNTESS.ADA"] {
@@ -388,9 +390,12 @@ mod tests {
         let hasher = hasher(CHEAP);
         let long = "x".repeat(200);
         let stored = hash(&hasher, &long).await;
-        assert_eq!(verify(&hasher, &long, Some(&stored)).await, Verdict::Right { rehashed: None });
+        assert_eq!(
+            verify(&hasher, &long, Some(&stored)).await,
+            Verification::Match { rehashed: None }
+        );
         for other in ["", " ", &"x".repeat(199), &format!("{long} "), &long.to_uppercase()] {
-            assert_eq!(verify(&hasher, other, Some(&stored)).await, Verdict::Wrong);
+            assert_eq!(verify(&hasher, other, Some(&stored)).await, Verification::Mismatch);
         }
     }
 
@@ -412,10 +417,10 @@ mod tests {
             "$argon2id$v=19$m=4294967295,t=1,p=1$c2FsdHNhbHQ$aGFzaGhhc2g",
             "$2b$10$abcdefghijklmnopqrstuv",
         ];
-        assert_eq!(verify(&hasher, "anything", None).await, Verdict::Wrong);
+        assert_eq!(verify(&hasher, "anything", None).await, Verification::Mismatch);
         for stored in damaged {
             let stored = PasswordHash::from_store(stored.into());
-            assert_eq!(verify(&hasher, "anything", Some(&stored)).await, Verdict::Wrong);
+            assert_eq!(verify(&hasher, "anything", Some(&stored)).await, Verification::Mismatch);
         }
     }
 
@@ -423,7 +428,7 @@ mod tests {
     async fn a_hash_of_another_cost_is_made_anew_when_its_password_is_known() {
         let stored = hash(&hasher(CHEAP), "long enough").await;
         let stronger = hasher(Cost { memory_kib: 128, passes: 2 });
-        let Verdict::Right { rehashed: Some(anew) } =
+        let Verification::Match { rehashed: Some(anew) } =
             verify(&stronger, "long enough", Some(&stored)).await
         else {
             panic!("the password matches and its hash is outdated");
@@ -431,8 +436,8 @@ mod tests {
         assert!(anew.as_phc().contains("m=128,t=2"));
         assert_eq!(
             verify(&stronger, "long enough", Some(&anew)).await,
-            Verdict::Right { rehashed: None }
+            Verification::Match { rehashed: None }
         );
-        assert_eq!(verify(&stronger, "wrong one", Some(&stored)).await, Verdict::Wrong);
+        assert_eq!(verify(&stronger, "wrong one", Some(&stored)).await, Verification::Mismatch);
     }
 }

@@ -45,7 +45,7 @@ impl<J> Queue<J> {
 }
 
 fn path(client: Network) -> Path {
-    [client.within(WIDER[0]), client.within(WIDER[1]), client]
+    [client.supernet(WIDER[0]), client.supernet(WIDER[1]), client]
 }
 
 /// Networks of one prefix length that have jobs waiting, and whose turn is next.

@@ -24,7 +24,7 @@ pub(crate) async fn login(
     mut form: Form,
 ) -> Result<NoStore<LoggedIn>, Error> {
     let email = form.required("email", |typed| Ok(EmailKey::of(&typed)));
-    let password = form.required("password", |typed| Ok(Password::tried(typed)));
+    let password = form.required("password", |typed| Ok(Password::unchecked(typed)));
     let (Ok(email), Ok(password), Ok(())) = (email, password, form.reject_misspelled()) else {
         return Err(form.into_error());
     };

@@ -5,13 +5,13 @@ use std::time::Instant;
 use crate::{
     Doorward,
     access::failed_logins::LoginRefusal,
-    credential::password::{Password, Verdict},
+    credential::password::{Password, Verification},
     http::{
         Challenge, Error,
         form::{Form, InvalidField},
     },
     network::{Network, Requester},
-    throttle::{Throttled, Try},
+    throttle::{LoginAttempt, Throttled},
     user::{EmailKey, User, UserId},
 };
 
@@ -28,7 +28,7 @@ pub(crate) async fn user_by_password(
     match &matched {
         Ok(Ok(_)) => paid.succeeded(),
         Ok(Err(_)) => drop(paid),
-        Err(_) => paid.withdraw(),
+        Err(_) => paid.cancel(),
     }
     Ok(match matched? {
         Ok(user) => Some(user),
@@ -45,17 +45,17 @@ async fn pay<'a>(
     doorward: &'a Doorward,
     email: &EmailKey,
     requester: Requester,
-) -> Result<Try<'a>, Error> {
+) -> Result<LoginAttempt<'a>, Error> {
     let (throttle, now) = (doorward.throttle(), Instant::now());
-    let refused = match throttle.login(email, requester, now) {
+    let refused = match throttle.begin_login(email, requester, now) {
         Ok(paid) => return Ok(paid),
         Err(refused) => refused,
     };
-    if throttle.may_be_known(&refused, requester, now)
+    if throttle.may_check_known_networks(&refused, requester, now)
         && doorward.store().known_networks(email).await?.contains(requester.network)
     {
         return throttle
-            .login_from_known_network(email, requester, now)
+            .begin_login_from_known_network(email, requester, now)
             .map_err(|refused| throttled(doorward, refused, email, requester));
     }
     Err(throttled(doorward, refused, email, requester))
@@ -78,7 +78,7 @@ pub(crate) fn own_password(
     field: &'static str,
     user: &User,
 ) -> Result<Option<Password>, InvalidField> {
-    let tried = |sent| Ok(Password::tried(sent));
+    let tried = |sent| Ok(Password::unchecked(sent));
     match user.password_hash {
         Some(_) => form.required(field, tried).map(Some),
         None => form.optional(field, tried),
@@ -122,7 +122,7 @@ async fn match_user(
         Some(_) => LoginRefusal::WrongPassword,
     };
     match (verdict, found) {
-        (Verdict::Right { rehashed }, Some(user)) if reason == LoginRefusal::WrongPassword => {
+        (Verification::Match { rehashed }, Some(user)) if reason == LoginRefusal::WrongPassword => {
             if let (Some(new), Some(old)) = (rehashed, &user.password_hash) {
                 doorward.store().replace_password_hash(user.id, old, &new).await?;
             }

@@ -47,7 +47,7 @@ pub(crate) async fn refresh(
             return Err(refuse(&doorward, SignedIn::NAME, error));
         }
     };
-    doorward.throttle().refresh(caller.user.id, Instant::now())?;
+    doorward.throttle().charge_refresh(caller.user.id, Instant::now())?;
     let (token_id, now) = (TokenId::random(), doorward.now());
     if !doorward.store().renew_session(&caller.session, token_id, now).await? {
         return Err(Error::Unauthorized(Challenge::InvalidToken, None));

@@ -33,10 +33,11 @@ pub(crate) async fn register(
     else {
         return Err(form.into_error());
     };
-    let judged = password.map(|password| password.of_user(&name, &email, rules));
+    let judged =
+        password.map(|password| password.reject_identity(name.as_str(), email.as_str(), rules));
     let password =
         judged.transpose().map_err(|fault| Error::Invalid(vec![("password".into(), fault)]))?;
-    doorward.throttle().sign_up(requester, Instant::now())?;
+    doorward.throttle().charge_sign_up(requester, Instant::now())?;
     // Hashed before the address is looked at: a taken one is not told by the time it takes.
     let password_hash = match password {
         Some(password) => Some(doorward.hasher().hash(password, requester.network).await?),

@@ -17,19 +17,19 @@ pub(crate) async fn reset(
     mut form: Form,
 ) -> Result<NoContent, Error> {
     let rules = doorward.settings().password_rules;
-    let code = form.required("code", |sent| Ok(ResetCode::tried(sent).digest()));
+    let code = form.required("code", |sent| Ok(ResetCode::unchecked(sent).digest()));
     let password = form.required("password", |sent| Password::parse(sent, rules));
     let (Ok(code), Ok(password), Ok(())) = (code, password, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    doorward.throttle().reset(requester, Instant::now())?;
+    doorward.throttle().charge_reset(requester, Instant::now())?;
     // Wrong, expired and used codes look alike. No token was sent, so the challenge blames none.
     let refused = Error::Unauthorized(Challenge::NoCredentials, None);
     let Some(user) = doorward.store().user_by_reset_code(&code, doorward.now()).await? else {
         tracing::info!(client = %requester.network, "failed reset");
         return Err(refused);
     };
-    let judged = password.of_user(&user.name, &user.email, rules);
+    let judged = password.reject_identity(user.name.as_str(), user.email.as_str(), rules);
     let password = judged.map_err(|fault| Error::Invalid(vec![("password".into(), fault)]))?;
     let hash = doorward.hasher().hash(password, requester.network).await?;
     let (old, now) = (OldPassword::Forgotten(code), doorward.now());

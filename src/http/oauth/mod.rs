@@ -27,9 +27,9 @@ impl FromRequestParts<Doorward> for KnownClient {
 
     async fn from_request_parts(parts: &mut Parts, doorward: &Doorward) -> Result<Self, Error> {
         let (name, secret) = name_and_secret(&parts.headers).ok_or(Error::UnknownClient)?;
-        if !doorward.settings().clients.know(&name, &secret) {
+        if !doorward.settings().clients.authenticate(&name, &secret) {
             let (_, requester) = requester(parts, doorward);
-            doorward.throttle().wrong_secret(requester, Instant::now())?;
+            doorward.throttle().charge_wrong_client_secret(requester, Instant::now())?;
             tracing::info!(client = %requester.network, "wrong secret");
             return Err(Error::UnknownClient);
         }

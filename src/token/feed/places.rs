@@ -30,7 +30,7 @@ impl Places {
 
     /// A place for whoever asks, if there is one.
     pub(super) fn take(self: &Arc<Self>, requester: Requester) -> Option<Place> {
-        let network = requester.network.within(Self::SUBSCRIBER);
+        let network = requester.network.supernet(Self::SUBSCRIBER);
         let mut taken = self.taken();
         let own = taken.by_network.get(&network).copied().unwrap_or(0);
         let most_each = requester.limited_network().map_or(usize::MAX, |_| self.most_each);
@@ -77,7 +77,7 @@ mod tests {
 
     fn client(address: &str) -> Requester {
         let network = Network::at(address.parse().unwrap());
-        Requester { network, is_local_development: network.is_local() }
+        Requester { network, exempt_from_network_limits: network.is_loopback() }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::{
     prepare::Prepared,
     scene::{REQUEST, REQUEST_FIELDS, Scene, VARIABLES},
 };
-use crate::{access::guard::hypothetical, nearest::nearest};
+use crate::{access::guard::hypothetical, spelling::suggest};
 
 /// A condition that has been checked.
 pub(super) struct Checked {
@@ -191,7 +191,7 @@ impl<'p> Words<'p> {
         if known {
             return Ok(());
         }
-        let message = match nearest(name, VARIABLES.iter().map(|(known, _)| *known)) {
+        let message = match suggest(name, VARIABLES.iter().map(|(known, _)| *known)) {
             Some(meant) => format!("{name}: did you mean {meant}?"),
             None => format!("{name}: unknown variable (there are user, session and request)"),
         };
@@ -206,7 +206,7 @@ impl<'p> Words<'p> {
             return Ok(());
         };
         let Some(known) = fields.iter().find(|known| **known == field) else {
-            let message = match nearest(field, fields.iter().copied()) {
+            let message = match suggest(field, fields.iter().copied()) {
                 Some(meant) => format!("{variable}.{field}: did you mean {meant}?"),
                 None => {
                     let all = fields.join(", ");
@@ -226,7 +226,7 @@ impl<'p> Words<'p> {
         if is_operator || FUNCTIONS.contains(&name) {
             return Ok(());
         }
-        let message = match nearest(name, FUNCTIONS.iter().copied()) {
+        let message = match suggest(name, FUNCTIONS.iter().copied()) {
             Some(meant) => format!("{name}(): did you mean {meant}()?"),
             None => format!("{name}(): unknown function"),
         };

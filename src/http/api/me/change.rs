@@ -39,7 +39,7 @@ pub(crate) async fn change(
     };
     if email.is_some() {
         // The answer tells whether an address is taken, as that to a sign-up does: one budget for both.
-        doorward.throttle().sign_up(requester, Instant::now())?;
+        doorward.throttle().charge_sign_up(requester, Instant::now())?;
         confirm(&doorward, user, password, requester).await?;
     }
     let name = name.filter(|name| *name != user.name);

@@ -27,7 +27,11 @@ pub(crate) async fn change(
     let current = own_password(&mut form, "current", &caller.user);
     let user = &caller.user;
     let new = form.required("new", |sent| {
-        Password::parse(sent, rules)?.of_user(&user.name, &user.email, rules)
+        Password::parse(sent, rules)?.reject_identity(
+            user.name.as_str(),
+            user.email.as_str(),
+            rules,
+        )
     });
     let (Ok(current), Ok(new), Ok(())) = (current, new, form.reject_misspelled()) else {
         return Err(form.into_error());
