@@ -17,7 +17,7 @@ use doorward::{
         config::{DatabaseUrl, Settings},
         network::{Network, Requester},
         session::{Origin, Session},
-        store::{Error, Connectivity, PostgresStore, PostgresUrl, Store},
+        store::{Connectivity, Error, PostgresStore, PostgresUrl, Store},
         user::{Email, Name, Role, User},
     },
 };
