@@ -5,6 +5,7 @@ import os
 import random
 import socket
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 pytest.register_assert_rewrite("support")
+sys.path.append(str(Path(__file__).resolve().parents[2] / "lab"))
 
 from databases import DATABASES, Database  # noqa: E402
 from support import Client, fresh_email  # noqa: E402

@@ -2,15 +2,11 @@
 
 import contextlib
 import importlib.util
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.append(str(REPOSITORY / "lab"))
-
-from postgres import PgBouncer, PostgreSQL  # noqa: E402
+from postgres import PgBouncer, PostgreSQL
 
 
 @dataclass(frozen=True)

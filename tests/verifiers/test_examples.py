@@ -15,8 +15,8 @@ import pytest
 from conftest import AUDIENCE, BINARY, NO_PROXY, REPOSITORY, START_SECONDS, STOP_SECONDS
 from test_verifiers import changed
 
-sys.path.insert(0, str(REPOSITORY / "lab"))
-from stall import StallRecorder
+sys.path.append(str(REPOSITORY / "lab"))
+from stall import StallRecorder  # noqa: E402
 
 EXAMPLES = REPOSITORY / "examples" / "verify"
 PROMISE_SECONDS = 1
