@@ -1,37 +1,56 @@
-"""Measures for how long the machine kept threads from running, so that a bound on a time can allow for it.
+"""Measures for how long the machine kept processes from running, so that a bound on a time can allow for it and for no more.
 
-A stall is time in which threads waited for a CPU, a disk or memory (the kernel's pressure stall information), in which the
-hypervisor ran something else (steal), or by which a sleeping thread woke late (a paused machine, a CPU quota).
+A stall is time in which threads of this process and its descendants were ready to run and did not, in which any thread waited
+for a disk or for memory, in which the hypervisor ran something else, or by which a sleeping thread woke late (a paused
+machine, a CPU quota).
 """
 
 import bisect
+import contextlib
 import os
 import re
 import threading
 import time
 from pathlib import Path
 
-PERIOD_SECONDS = 0.02
+PERIOD_SECONDS = 0.1
 # A timer is this late on an idle machine.
 USUALLY_LATE_SECONDS = 0.001
 PRESSURE = Path("/proc/pressure")
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
-def waited():
-    """Seconds since boot in which threads waited."""
-    if not PRESSURE.exists():
-        return 0
-    cpu, disk, memory = (
-        int(re.match(r"some .* total=(\d+)", (PRESSURE / resource).read_text())[1]) / 1e6
-        for resource in ("cpu", "io", "memory")
+def is_reported():
+    """Whether the kernel reports waits."""
+    return PRESSURE.exists() and Path("/proc/self/schedstat").exists()
+
+
+def machine_stall():
+    """Seconds since boot in which threads waited for a disk or for memory, and CPUs for the hypervisor."""
+    disk, memory = (
+        int(re.match(r"some .* total=(\d+)", (PRESSURE / resource).read_text())[1]) / 1e6 for resource in ("io", "memory")
     )
-    # The kernel averages over the CPUs: a thread that waits for one of two counts half.
-    return cpu * os.cpu_count() + disk + memory + stolen()
+    stolen = int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) / TICKS_PER_SECOND
+    return disk + memory + stolen
 
 
-def stolen():
-    return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) / TICKS_PER_SECOND
+def waits():
+    """For each thread of this process and its descendants: the seconds for which it has waited for a CPU in its life."""
+    left, found = [os.getpid()], {}
+    while left:
+        # Processes and threads end at any time.
+        with contextlib.suppress(OSError):
+            process = f"/proc/{left.pop()}/task"
+            for thread in os.listdir(process):
+                with contextlib.suppress(OSError):
+                    found[thread] = int(read(f"{process}/{thread}/schedstat").split()[1]) / 1e9
+                    left += read(f"{process}/{thread}/children").split()
+    return found
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
 
 
 class StallRecorder(threading.Thread):
@@ -40,10 +59,11 @@ class StallRecorder(threading.Thread):
     def __init__(self):
         super().__init__(daemon=True)
         self._lock = threading.Lock()
-        self._late = 0
+        self._waits, self._waited, self._late = waits(), 0, 0
         self._moments, self._totals = [], []
-        self._record()
-        self.start()
+        if is_reported():
+            self._record()
+            self.start()
 
     def run(self):
         while True:
@@ -53,8 +73,8 @@ class StallRecorder(threading.Thread):
             self._record()
 
     def between(self, start, end):
-        """Seconds of stall between two moments of time.monotonic(); infinity if the kernel does not report pressure."""
-        if not PRESSURE.exists():
+        """Seconds of stall between two moments of time.monotonic(); infinity if the kernel does not report waits."""
+        if not self._moments:
             return float("inf")
         if end > self._moments[-1]:
             self._record()
@@ -68,5 +88,8 @@ class StallRecorder(threading.Thread):
 
     def _record(self):
         with self._lock:
-            self._totals.append(waited() + self._late)
+            for thread, now in waits().items():
+                self._waited += max(0, now - self._waits.get(thread, 0))
+                self._waits[thread] = now
+            self._totals.append(machine_stall() + self._waited + self._late)
             self._moments.append(time.monotonic())

@@ -39,9 +39,11 @@ wait $!
 rm -rf "$FOLDER"
 "#;
 
+/// The one server that the tests of a process share.
+pub static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+
 /// The URL of an empty database for one test; none where there is no PostgreSQL.
 pub fn fresh_database() -> Option<String> {
-    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     let server = SERVER.get_or_init(|| programs().map(Server::start));
     if server.is_none() {
         left_out("no PostgreSQL here");
@@ -70,8 +72,8 @@ pub struct Server {
     programs: PathBuf,
     folder: PathBuf,
     port: u16,
-    /// Its standard input is the pipe.
-    _keeper: Child,
+    /// The parent of all processes of the server. Its standard input is the pipe.
+    pub keeper: Child,
 }
 
 impl Server {
@@ -92,7 +94,7 @@ impl Server {
         let mut said = String::new();
         BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut said).unwrap();
         assert_eq!(said, "ready\n", "PostgreSQL did not start from {programs:?}; its log is above");
-        Self { programs, folder, port, _keeper: keeper }
+        Self { programs, folder, port, keeper }
     }
 
     /// The URL of an empty database.
@@ -104,7 +106,8 @@ impl Server {
             .arg(&self.folder)
             .args(["-p", &self.port.to_string(), "-U", "doorward", "-T", "template0", &name])
             .status();
-        assert!(created.unwrap().success(), "the database {name} could not be created");
+        let keeper = self.keeper.id();
+        assert!(created.unwrap().success(), "server {keeper} could not create the database {name}");
         format!("postgres://{OWNER}@127.0.0.1:{}/{name}", self.port)
     }
 }

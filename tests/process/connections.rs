@@ -19,7 +19,7 @@ fn a_client_that_dribbles_is_told_after_ten_seconds_and_sent_away() {
     const PAUSE: Duration = Duration::from_millis(300);
     let home = Home::new();
     let server = home.start();
-    let begun = Stopwatch::start();
+    let begun = Stopwatch::start(&[server.pid()]);
     let kept_alive = {
         let mut line = server.connect();
         line.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n");
@@ -83,7 +83,7 @@ fn a_client_that_does_not_read_is_sent_away_after_ten_seconds() {
     let home = Home::new();
     let server = home.start();
     let many = "GET / HTTP/1.1\r\nHost: here\r\n\r\n".repeat(1000);
-    let begun = Stopwatch::start();
+    let begun = Stopwatch::start(&[server.pid()]);
     server.connect().send_until_it_is_closed(&many);
     begun.must_show_less_than(Duration::from_secs(25), "a client that does not read was sent away");
     let took = begun.started.elapsed();
@@ -198,7 +198,7 @@ const SOON: Duration = Duration::from_secs(5);
 #[track_caller]
 fn newcomers_are_served(server: &Server) {
     for _ in 0..5 {
-        let asked = Stopwatch::start();
+        let asked = Stopwatch::start(&[server.pid()]);
         let mut newcomer = server.connect();
         newcomer.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n");
         assert_eq!(newcomer.answer().expect("a newcomer is served").status, 404);
@@ -221,7 +221,7 @@ fn half_sent_bodies_count_as_connections_too() {
     const LIMIT: usize = 100;
     let home = Home::new();
     let server = home.start_with(&["--limits-connections", &LIMIT.to_string()]);
-    let begun = Stopwatch::start();
+    let begun = Stopwatch::start(&[server.pid()]);
     let mut lines: Vec<_> = (0..3 * LIMIT)
         .map(|_| {
             let mut line = server.connect();

@@ -5,7 +5,7 @@ use std::{thread, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
-    instances::{WITHIN, homes, order, start},
+    instances::{WITHIN, homes, order, postgres_pid, start},
     stopwatch::Stopwatch,
     support::{Client, Home, Server, claims_of, eventually},
 };
@@ -49,6 +49,7 @@ fn what_has_ended_stays_ended_for_verifiers_when_the_server_is_killed() {
 fn an_end_on_one_instance_is_told_by_the_others_within_a_second() {
     let Some((homes, url)) = homes(2) else { return };
     let (here, there) = (start(&homes[0], &url), start(&homes[1], &url));
+    let processes = [here.pid(), there.pid(), postgres_pid()];
     for round in 0..5 {
         let member = here.client.register_quickly(&format!("user{round}@example.com"));
         let before = everything(&there.client);
@@ -58,7 +59,7 @@ fn an_end_on_one_instance_is_told_by_the_others_within_a_second() {
         thread::sleep(Duration::from_millis(50 * round));
         let answer = here.client.request("POST", "/api/auth/logout", &member.token, &json!({}));
         assert_eq!(answer.status, 204);
-        let ended = Stopwatch::start();
+        let ended = Stopwatch::start(&processes);
         let heard = waiting.join().unwrap();
         ended.must_show_less_than(WITHIN, "an end is told");
         assert_eq!(heard["revoked"], json!([claims_of(&member.token)["jti"]]));
@@ -67,7 +68,7 @@ fn an_end_on_one_instance_is_told_by_the_others_within_a_second() {
     let before = everything(&there.client);
     let kid = before["kids"][0].as_str().unwrap().to_owned();
     order(&url, &["keys", "revoke", &kid]);
-    let revoked = Stopwatch::start();
+    let revoked = Stopwatch::start(&processes);
     let heard = news(&there.client, &before);
     revoked.must_show_less_than(WITHIN, "a revoked key is told");
     assert!(!heard["kids"].as_array().unwrap().contains(&json!(kid)), "{heard}");

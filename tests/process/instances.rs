@@ -38,6 +38,12 @@ pub fn start(home: &Home, url: &str) -> Server {
     Server::start(command(home, url))
 }
 
+/// The parent of all processes of the database.
+pub fn postgres_pid() -> u32 {
+    let server = postgres::SERVER.get().unwrap();
+    server.as_ref().unwrap().keeper.id()
+}
+
 fn wait_until_refused(client: &Client, token: &str) {
     eventually("the token is refused", || client.guard(token) == 401);
 }
@@ -99,7 +105,7 @@ fn whatever_ends_a_session_is_obeyed_by_every_instance_within_a_second() {
             assert_eq!(client.guard(&member.token), 200, "{way}");
         }
         end(&member);
-        let ended = Stopwatch::start();
+        let ended = Stopwatch::start(&[here.pid(), there.pid(), postgres_pid()]);
         // An order of the operator reaches even the nearest instance through the database.
         let by_operator = way.contains("operator") || ["disabled", "the key revoked"].contains(way);
         if !by_operator {

@@ -54,7 +54,7 @@ fn stop_gracefully_at(signal: Signal) {
     let mut half_a_head = server.connect();
     half_a_head.send("GET /api/auth/guard HTTP/1.1\r\nHost: he");
 
-    let signalled = Stopwatch::start();
+    let signalled = Stopwatch::start(&[server.pid()]);
     server.signal(signal);
     server.wait_until_it_refuses();
     // None of these waits for the login, which cannot end before the rest of it is sent.
@@ -124,7 +124,7 @@ fn those_who_wait_for_news_are_answered_when_the_server_stops() {
     }
     // Answered after those before it have been read.
     an_idle_connection(&server);
-    let signalled = Stopwatch::start();
+    let signalled = Stopwatch::start(&[server.pid()]);
     let finished = server.stop();
     signalled.must_show_less_than(SOON, "stopped");
     must_have_drained(&finished);
@@ -145,7 +145,7 @@ fn a_stop_with_nothing_under_way_is_over_at_once() {
     let home = Home::new();
     let server = home.start();
     let _lines: Vec<_> = (0..20).map(|_| an_idle_connection(&server)).collect();
-    let signalled = Stopwatch::start();
+    let signalled = Stopwatch::start(&[server.pid()]);
     let finished = server.stop();
     signalled.must_show_less_than(SOON, "stopped with 20 idle connections");
     must_have_drained(&finished);
@@ -160,7 +160,7 @@ fn a_second_signal_ends_the_process_there_and_then() {
         let (mut login, _) = half_a_login(&server, &ada);
         server.signal(Signal::TERM);
         server.wait_until_it_refuses();
-        let signalled = Stopwatch::start();
+        let signalled = Stopwatch::start(&[server.pid()]);
         server.signal(second);
         let finished = server.end();
         signalled.must_show_less_than(SOON, "ended");

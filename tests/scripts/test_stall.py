@@ -1,8 +1,12 @@
 """How the lab and the verifier tests judge times."""
 
+import os
+import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
 import stall
@@ -46,15 +50,34 @@ def test_a_report_with_one_time_beyond_its_bound_fails(capsys):
 
 
 def test_a_stall_is_recorded_for_the_time_in_which_it_happened(monkeypatch):
-    waited = iter([10, 10, 17])
+    # The second thread ends, and its wait is not forgotten.
+    waited = iter([{"1": 5}, {"1": 5}, {"1": 5}, {"1": 8, "2": 3}, {"1": 8}])
     monkeypatch.setattr(stall.StallRecorder, "start", lambda self: None)
-    monkeypatch.setattr(stall, "waited", lambda: next(waited))
-    monkeypatch.setattr(stall, "PRESSURE", Path("/"))
-    clock = iter([100, 101, 102])
+    monkeypatch.setattr(stall, "is_reported", lambda: True)
+    monkeypatch.setattr(stall, "waits", lambda: next(waited))
+    machine = iter([10, 10, 11, 11])
+    monkeypatch.setattr(stall, "machine_stall", lambda: next(machine))
+    clock = iter([100, 101, 102, 103])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     recorder = stall.StallRecorder()
-    recorder._record()
-    recorder._record()
+    for _ in range(3):
+        recorder._record()
     assert recorder.between(100, 100.5) == 0
     assert recorder.between(100.5, 101.5) == 7
-    assert recorder.between(101, 102) == 7
+    assert recorder.between(101, 102) == recorder.between(100, 103) == 7
+
+
+def test_a_process_that_has_to_wait_is_seen():
+    if not stall.is_reported():
+        pytest.skip("the kernel does not report waits")
+    recorder, started = stall.StallRecorder(), time.monotonic()
+    # More than there are CPUs.
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+    try:
+        while not (stalled := recorder.since(started)):
+            assert time.monotonic() < started + 30
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert stalled > 0

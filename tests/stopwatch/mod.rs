@@ -1,75 +1,148 @@
-//! Holds times to a limit. A busy machine delays everything, so the limit is extended by the time for which the machine kept
-//! threads from running, and by no more.
+//! Holds times to a limit. On a busy machine the processes under test have to wait, so the limit is extended by the time for
+//! which they waited, and by no more.
 
 use std::{
+    collections::HashMap,
     fs,
     sync::{
-        Once,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
     },
     thread,
     time::{Duration, Instant},
 };
 
-/// A timer is this late on an idle machine.
-const USUALLY_LATE: Duration = Duration::from_millis(1);
-
 pub struct Stopwatch {
     pub started: Instant,
-    /// The machine's stall until then.
-    pub stalled_before: Option<Duration>,
+    /// What the machine had stalled until then; none where the kernel does not report it.
+    stalled_before: Option<Duration>,
+    waits: Arc<Waits>,
 }
 
 impl Stopwatch {
-    pub fn start() -> Self {
-        static WATCHING: Once = Once::new();
-        WATCHING.call_once(|| {
-            thread::spawn(watch_for_late_timers);
-        });
-        Self { stalled_before: stalled(), started: Instant::now() }
+    /// Starts, and watches these processes and their descendants.
+    pub fn start(processes: &[u32]) -> Self {
+        let waits = Arc::new(Waits::new(processes));
+        let sampled = Arc::clone(&waits);
+        thread::spawn(move || sampled.sample_until_done());
+        Self { stalled_before: machine_stall(), waits, started: Instant::now() }
     }
 
-    /// Asserts that the time since the start is below the limit, apart from the machine's stall in that time.
+    /// Asserts that less time has passed than the limit, and the time for which the processes had to wait.
     #[track_caller]
     pub fn must_show_less_than(&self, limit: Duration, what: &str) {
         let took = self.started.elapsed();
-        let (Some(before), Some(now)) = (self.stalled_before, stalled()) else {
-            println!("{what}: {took:?}, not judged: the kernel does not report pressure");
+        let (Some(before), Some(now), Some(waited)) =
+            (self.stalled_before, machine_stall(), self.waits.total())
+        else {
+            println!("{what}: {took:?}, not judged: the kernel does not report waits");
             return;
         };
-        let stalled = now.saturating_sub(before);
-        println!("{what}: {took:?}, stalled for {stalled:?}");
-        assert!(took < limit + stalled, "{what}: {took:?}, stalled for {stalled:?}");
+        let waited = waited + now.saturating_sub(before);
+        println!("{what}: {took:?}, waited for {waited:?}");
+        assert!(took < limit + waited, "{what}: {took:?}, waited for {waited:?}");
     }
 }
 
-/// How late sleeping threads woke in this process, in microseconds.
-static LATE: AtomicU64 = AtomicU64::new(0);
-
-/// Finds what the kernel does not count: a machine that was paused, a CPU quota.
-fn watch_for_late_timers() {
-    const PERIOD: Duration = Duration::from_millis(5);
-    loop {
-        let due = Instant::now() + PERIOD;
-        thread::sleep(PERIOD);
-        let late = due.elapsed().saturating_sub(USUALLY_LATE);
-        LATE.fetch_add(late.as_micros() as u64, Ordering::Relaxed);
+impl Drop for Stopwatch {
+    fn drop(&mut self) {
+        self.waits.is_done.store(true, Ordering::Relaxed);
     }
 }
 
-/// For how long threads have waited for a CPU, a disk or memory since the machine started, and its CPUs for the
-/// hypervisor; none where the kernel does not tell.
-fn stalled() -> Option<Duration> {
+/// How long the threads of some processes have been ready to run and did not.
+struct Waits {
+    processes: Vec<u32>,
+    sampled: Mutex<Sampled>,
+    is_done: AtomicBool,
+}
+
+struct Sampled {
+    /// The wait of each thread at the last sample.
+    threads: HashMap<u32, Duration>,
+    total: Duration,
+    /// By how much the sampling thread itself woke late: the machine may have been paused, or the CPU quota spent.
+    late: Duration,
+}
+
+impl Waits {
+    fn new(processes: &[u32]) -> Self {
+        let threads = threads_below(processes)
+            .into_iter()
+            .filter_map(|(process, thread)| Some((thread, wait_of(process, thread)?)))
+            .collect();
+        let sampled = Sampled { threads, total: Duration::ZERO, late: Duration::ZERO };
+        Self {
+            processes: processes.to_vec(),
+            sampled: Mutex::new(sampled),
+            is_done: AtomicBool::new(false),
+        }
+    }
+
+    /// Often, because the wait of a thread is forgotten when it ends.
+    fn sample_until_done(&self) {
+        const PERIOD: Duration = Duration::from_millis(10);
+        const USUALLY_LATE: Duration = Duration::from_millis(1);
+        while !self.is_done.load(Ordering::Relaxed) {
+            let due = Instant::now() + PERIOD;
+            thread::sleep(PERIOD);
+            let late = due.elapsed().saturating_sub(USUALLY_LATE);
+            self.sample();
+            self.sampled.lock().unwrap().late += late;
+        }
+    }
+
+    fn sample(&self) {
+        let threads = threads_below(&self.processes);
+        let mut sampled = self.sampled.lock().unwrap();
+        for (process, thread) in threads {
+            if let Some(now) = wait_of(process, thread) {
+                let before = sampled.threads.insert(thread, now).unwrap_or_default();
+                sampled.total += now.saturating_sub(before);
+            }
+        }
+    }
+
+    fn total(&self) -> Option<Duration> {
+        wait_of(std::process::id(), std::process::id())?;
+        self.sample();
+        let sampled = self.sampled.lock().unwrap();
+        Some(sampled.total + sampled.late)
+    }
+}
+
+/// The threads of these processes and of all their descendants, each with its process.
+fn threads_below(processes: &[u32]) -> Vec<(u32, u32)> {
+    let (mut left, mut threads) = (processes.to_vec(), Vec::new());
+    while let Some(process) = left.pop() {
+        let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+        for entry in entries {
+            let Some(thread) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            threads.push((process, thread));
+            let children = fs::read_to_string(entry.path().join("children")).unwrap_or_default();
+            left.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+        }
+    }
+    threads
+}
+
+/// How long a thread has waited for a CPU in its life.
+fn wait_of(process: u32, thread: u32) -> Option<Duration> {
+    let told = fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
+    Some(Duration::from_nanos(told.split_whitespace().nth(1)?.parse().ok()?))
+}
+
+/// For how long threads of the machine have waited for a disk or for memory since it started, and its CPUs for the
+/// hypervisor.
+fn machine_stall() -> Option<Duration> {
     let pressure = |resource: &str| {
         let told = fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?;
         let some = told.lines().find(|line| line.starts_with("some "))?;
         Some(Duration::from_micros(some.rsplit_once("total=")?.1.parse().ok()?))
     };
     let stat = fs::read_to_string("/proc/stat").ok()?;
-    let cpus = stat.lines().filter(|line| line.starts_with("cpu")).count() - 1;
     let stolen: u64 = stat.lines().next()?.split_whitespace().nth(8)?.parse().ok()?;
-    // The kernel averages over the CPUs: a thread that waits for one of two counts half.
-    let waited = pressure("cpu")? * cpus as u32 + pressure("io")? + pressure("memory")?;
-    let late = Duration::from_micros(LATE.load(Ordering::Relaxed));
-    Some(waited + Duration::from_millis(stolen * 10) + late)
+    Some(pressure("io")? + pressure("memory")? + Duration::from_millis(stolen * 10))
 }
