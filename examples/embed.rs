@@ -58,7 +58,7 @@ async fn main() -> anyhow::Result<()> {
     let doorward = Doorward::open(Settings::default()).await?;
     // Expired sessions are removed and keys rotated only while somebody sees to it.
     let chores = doorward.clone();
-    tokio::spawn(async move { chores.sweep().await });
+    tokio::spawn(async move { chores.run_upkeep().await });
     // The operator's commands reach the app while somebody carries them out.
     tokio::spawn(doorward.serve_commands());
     let app = Router::new()

@@ -63,7 +63,7 @@ impl Serve {
         let read: Arc<ReadSettings> = Arc::new(move || Settings::from_sources(sources.clone()));
         let serving_commands = doorward.serve_commands_with(Arc::clone(&read));
         let address = listener.local_addr()?;
-        doorward.listens_on(address);
+        doorward.set_listen_address(address);
         tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "listening");
         if doorward.settings().is_exposed() {
             tracing::warn!(
@@ -88,7 +88,7 @@ impl Serve {
         tokio::select! {
             () = serving => {}
             () = serving_commands => {}
-            () = doorward.sweep() => {}
+            () = doorward.run_upkeep() => {}
             () = reload_at_hangup(hangup, &doorward, &*read) => {}
         }
         save_failures(&doorward).await;

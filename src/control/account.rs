@@ -70,7 +70,7 @@ pub(super) async fn set_password(
     let (old, now) = (OldPassword::Overruled, doorward.now());
     let is_set = doorward.store().set_password(user.id, old, &hash, None, now).await?;
     // Whoever gets the new password must be able to use it, whatever others have tried.
-    doorward.forgive_failures(&user.email.key()).await?;
+    doorward.clear_failures(&user.email.key()).await?;
     Ok(is_set)
 }
 

@@ -7,7 +7,7 @@ use crate::{Doorward, config};
 
 impl Doorward {
     /// Carries out the operator's commands (`doorward user list` and the others) for as long as the future is polled:
-    /// spawn it beside [`Self::sweep`]. Needs a tokio runtime; the socket is there when this returns.
+    /// spawn it beside [`Self::run_upkeep`]. Needs a tokio runtime; the socket is there when this returns.
     ///
     /// `doorward reload` is answered with an error; [`Self::serve_commands_with`] makes it possible. On PostgreSQL
     /// without `data_folder` there is no socket, and commands use the database by themselves.

@@ -37,11 +37,13 @@ pub use self::{
 };
 use crate::Doorward;
 
-/// The routes of the service: users and their accounts, login, what verifiers ask, and a guard for every name that
-/// is declared.
-pub fn routes(doorward: Doorward) -> Router {
-    let doors = Arc::new(Doors::new(doorward.clone()));
-    routes_with(doorward, &doors)
+impl Doorward {
+    /// The routes of the service, to be merged into an axum app: accounts, login, sessions, a guard for each declared
+    /// name, and the endpoints for token verifiers.
+    pub fn routes(&self) -> Router {
+        let doors = Arc::new(Doors::new(self.clone()));
+        routes_with(self.clone(), &doors)
+    }
 }
 
 fn routes_with(doorward: Doorward, doors: &Arc<Doors>) -> Router {

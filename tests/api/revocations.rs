@@ -198,10 +198,10 @@ async fn an_ending_is_told_for_as_long_as_its_token_would_have_lived() {
     log_out(&house, &ada).await;
     let first = everything(&house).await;
     house.let_pass(24 * 60 * MINUTE + 5 * MINUTE);
-    house.doorward.tidy().await.unwrap();
+    house.doorward.clean_up().await.unwrap();
     assert_eq!(everything(&house).await["revoked"], first["revoked"]);
     house.let_pass(Duration::from_secs(1));
-    house.doorward.tidy().await.unwrap();
+    house.doorward.clean_up().await.unwrap();
     assert_eq!(everything(&house).await["revoked"], json!([]));
     let house = House::reopen(house.close(), |_| {}).await;
     assert_eq!(everything(&house).await["revoked"], json!([]), "gone from the database as well");

@@ -510,7 +510,7 @@ async fn the_last_use_of_a_session_is_written_in_the_background_and_seldom() {
     let house = House::open().await;
     let token = house.register("Ada", "ada@example.com").await.token;
     let last_seen = async || {
-        house.doorward.tidy().await.unwrap();
+        house.doorward.clean_up().await.unwrap();
         let listed = house.ask_as(&token, "GET", "/api/sessions", Value::Null).await.json();
         listed[0]["lastSeenAt"].as_str().unwrap().to_owned()
     };

@@ -208,8 +208,8 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
     let serve = async |url: &str| {
         let database = DatabaseUrl::parse(url).unwrap();
         let doorward = Doorward::open(Settings { database, ..Settings::default() }).await.unwrap();
-        let sweeping = doorward.clone();
-        tokio::spawn(async move { sweeping.sweep().await });
+        let upkeep = doorward.clone();
+        tokio::spawn(async move { upkeep.run_upkeep().await });
         doorward
     };
     let (here, elsewhere) = (serve(&wire.url).await, serve(&url).await);

@@ -33,7 +33,7 @@ pub(crate) async fn login(
     };
     let session = doorward.new_session(user.id, origin);
     if !doorward.store().add_session(&user, &session).await? {
-        doorward.note_failed_login(LoginRefusal::Gone, Some(user.id), &email, requester.network);
+        doorward.record_failed_login(LoginRefusal::Gone, Some(user.id), &email, requester.network);
         return Err(Error::NotFound);
     }
     tracing::info!(user = %user.id, session = %session.id, "logged in");

@@ -33,7 +33,7 @@ pub(crate) async fn user_by_password(
     Ok(match matched? {
         Ok(user) => Some(user),
         Err((reason, user_id)) => {
-            doorward.note_failed_login(reason, user_id, email, requester.network);
+            doorward.record_failed_login(reason, user_id, email, requester.network);
             None
         }
     })
@@ -68,7 +68,7 @@ fn throttled(
     email: &EmailKey,
     requester: Requester,
 ) -> Error {
-    doorward.note_failed_login(refused.into(), None, email, requester.network);
+    doorward.record_failed_login(refused.into(), None, email, requester.network);
     refused.into()
 }
 

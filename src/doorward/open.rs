@@ -1,0 +1,207 @@
+//! Opening: the database and the data folder, the keys, and everything in memory that needs them.
+
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwap;
+
+use super::{Doorward, Inner};
+use crate::{
+    access::{
+        caller::Callers, failed_logins::FailedLogins, policy::Designated, refusals::Refusals,
+    },
+    clock::Clock,
+    config::{DatabaseUrl, Settings, folder_of},
+    credential::password::{Hasher, HasherError},
+    data_folder::{self, DataFolder},
+    network::ProxyWarnings,
+    store::{self, PostgresStore, SqliteStore, Store, transfer::Installation},
+    throttle::{AccountSecret, Throttle},
+    token::{
+        feed::Feed,
+        key_file::KeyFile,
+        signing_keys::{self, SigningKeys},
+    },
+};
+
+/// Why Doorward could not be opened. The message says what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The data folder cannot be used.
+    #[error(transparent)]
+    Data(#[from] data_folder::Error),
+    /// The signing keys cannot be used.
+    #[error(transparent)]
+    Keys(#[from] signing_keys::Error),
+    /// The database cannot be used.
+    #[error("{database}: {error}")]
+    Store {
+        /// The database.
+        database: DatabaseUrl,
+        /// What went wrong.
+        error: store::Error,
+    },
+    /// A migration to this database did not finish.
+    #[error(
+        "{0}: a migration to this database did not finish: run the same `doorward migrate` again"
+    )]
+    Unfinished(DatabaseUrl),
+    /// Passwords cannot be hashed.
+    #[error(transparent)]
+    Hasher(#[from] HasherError),
+}
+
+/// What to do on opening when the signing key is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingKey {
+    /// Refuse to open if there are users, who may hold tokens signed with the missing key.
+    #[default]
+    Refuse,
+    /// Create a new key. All users have to log in again.
+    Replace,
+}
+
+/// What a database is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Serve,
+    Command,
+}
+
+impl Doorward {
+    /// Opens the database that the settings name. Creates it on first use.
+    ///
+    /// # Errors
+    /// If another process uses the database, or if a part of it is missing or damaged.
+    pub async fn open(settings: Settings) -> Result<Self, OpenError> {
+        Self::open_with(settings, MissingKey::Refuse, Clock::system()).await
+    }
+
+    /// As [`Self::open`], with a choice for a missing signing key and a clock.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    #[doc(hidden)]
+    pub async fn open_with(
+        settings: Settings,
+        missing_key: MissingKey,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
+        Self::open_for(Purpose::Serve, settings, missing_key, clock).await
+    }
+
+    /// Opens the database for a command, without the steps that only a server takes at its start.
+    pub(crate) async fn open_for_command(settings: Settings) -> Result<Self, OpenError> {
+        Self::open_for(Purpose::Command, settings, MissingKey::Refuse, Clock::system()).await
+    }
+
+    async fn open_for(
+        purpose: Purpose,
+        settings: Settings,
+        missing_key: MissingKey,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
+        let OpenedDatabase { folder, store, installation } = open_database(&settings).await?;
+        let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
+        if installation.archive.is_move_unfinished().await.map_err(in_store)? {
+            return Err(OpenError::Unfinished(settings.database));
+        }
+        let tokens_exist =
+            missing_key == MissingKey::Refuse && store.has_users().await.map_err(in_store)?;
+        let (terms, now) = (settings.token.clone(), clock.now());
+        let key_store = match &settings.key_file {
+            Some(path) => {
+                let file = KeyFile::open(path, installation.key_store)?;
+                if purpose == Purpose::Serve {
+                    file.take_over(terms.lifetime, now).await?;
+                }
+                Arc::new(file)
+            }
+            None => installation.key_store,
+        };
+        let keys = SigningKeys::open(key_store, tokens_exist, terms, now).await?;
+        if purpose == Purpose::Serve {
+            settings.guards.log_warnings();
+        }
+        // Commands are not throttled, so that any secret does.
+        let secret = match purpose {
+            Purpose::Serve => store.account_secret().await.map_err(in_store)?,
+            Purpose::Command => AccountSecret::random(),
+        };
+        let doorward = Self::assemble(settings, folder, store, keys, &secret, clock)?;
+        if purpose == Purpose::Serve {
+            let loaded = doorward.load_failures().await;
+            loaded.map_err(|error| OpenError::Store {
+                database: doorward.settings().database.clone(),
+                error,
+            })?;
+        }
+        doorward.refill_reserve();
+        Ok(doorward)
+    }
+
+    fn assemble(
+        settings: Settings,
+        folder: Option<Arc<DataFolder>>,
+        store: Arc<dyn Store>,
+        keys: SigningKeys,
+        secret: &AccountSecret,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
+        let hasher = Hasher::new(settings.password_cost, settings.password_threads);
+        let inner = Inner {
+            callers: Callers::new(Arc::clone(keys.mint()), Arc::clone(&store)),
+            feed: Feed::new(Arc::clone(keys.mint()), Arc::clone(&store), clock.clone()),
+            hasher: hasher?,
+            throttle: Throttle::new(&settings.throttle, secret),
+            proxy_warnings: ProxyWarnings::default(),
+            designated: Designated::new(&settings.designated_name),
+            guards: ArcSwap::new(Arc::clone(&settings.guards)),
+            refusals: Refusals::default(),
+            failed_logins: FailedLogins::default(),
+            settings,
+            store,
+            keys,
+            clock,
+            address: OnceLock::new(),
+            folder,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+}
+
+/// An open database with its data folder and its keys.
+pub(crate) struct OpenedDatabase {
+    /// Locked for as long as this lives.
+    folder: Option<Arc<DataFolder>>,
+    store: Arc<dyn Store>,
+    /// The same database, as `doorward migrate` reads and writes it.
+    pub(crate) installation: Installation,
+}
+
+/// Opens the database that the settings name. Creates it on first use.
+pub(crate) async fn open_database(settings: &Settings) -> Result<OpenedDatabase, OpenError> {
+    let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
+    match &settings.database {
+        DatabaseUrl::Sqlite(file) => {
+            let folder = Arc::new(DataFolder::open(folder_of(file))?);
+            folder.restrict_permissions(Some(file));
+            let opened = SqliteStore::open(file, Some(Arc::clone(folder.reserve())));
+            let store = Arc::new(opened.map_err(in_store)?);
+            let (archive, key_store) = (Arc::clone(&store) as _, Arc::clone(&folder) as _);
+            Ok(OpenedDatabase {
+                folder: Some(folder),
+                store,
+                installation: Installation { archive, key_store },
+            })
+        }
+        DatabaseUrl::Postgres(url) => {
+            let folder = settings.folder().map(DataFolder::open).transpose()?.map(Arc::new);
+            folder.iter().for_each(|folder| folder.restrict_permissions(None));
+            let opened = PostgresStore::open(url, settings.postgres.clone()).await;
+            let store = Arc::new(opened.map_err(in_store)?);
+            let (archive, key_store) = (Arc::clone(&store) as _, Arc::clone(&store) as _);
+            Ok(OpenedDatabase { folder, store, installation: Installation { archive, key_store } })
+        }
+    }
+}

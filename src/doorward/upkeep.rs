@@ -1,0 +1,152 @@
+//! Upkeep: what runs in the background for as long as the service does.
+
+use std::time::{Duration, Instant};
+
+use super::Doorward;
+use crate::{
+    config::DatabaseUrl, store, throttle::AccountChange, token::signing_keys, user::EmailKey,
+};
+
+impl Doorward {
+    /// Runs the background tasks for as long as the future is polled: removes what has expired, rotates keys, saves
+    /// failed logins and refills the disk reserve. Spawn it once per process.
+    pub async fn run_upkeep(&self) {
+        tokio::join!(self.clean_up_regularly(), self.maintain_keys(), self.share_failures());
+    }
+
+    /// Saves failed logins and counts those of other instances.
+    async fn share_failures(&self) {
+        const INTERVAL: Duration = Duration::from_secs(1);
+        /// Short enough for [`store::LoginFailureStore::recent_failures`] to cover the whole gap.
+        const MAX_GAP: Duration = Duration::from_secs(5);
+        let (mut failing, mut last_success) = (false, Instant::now());
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            let outcome = match self.save_failures().await {
+                Ok(()) if last_success.elapsed() > MAX_GAP => self.load_failures().await,
+                Ok(()) => self.load_recent_failures().await,
+                Err(error) => Err(error),
+            };
+            match &outcome {
+                Ok(()) => last_success = Instant::now(),
+                Err(error) if !failing => {
+                    tracing::warn!(%error, "cannot save failed logins; they are counted in memory");
+                }
+                Err(_) => {}
+            }
+            failing = outcome.is_err();
+        }
+    }
+
+    /// Saves failed logins, so that they count after a restart and on other instances. [`Self::run_upkeep`] calls this
+    /// once a second: call it yourself only before the process ends.
+    ///
+    /// # Errors
+    /// If the database cannot be written. What was not saved is kept for the next call.
+    pub async fn save_failures(&self) -> Result<(), store::Error> {
+        const BATCH: usize = 500;
+        let recovery = self.settings().throttle.account_recovery;
+        let mut unsaved = self.throttle().take_unsaved();
+        while let Some(changes) = unsaved.next(BATCH) {
+            self.store().save_failures(changes, recovery, self.now()).await?;
+            let count = changes.len();
+            unsaved.saved(count);
+        }
+        Ok(())
+    }
+
+    /// Counts what other instances have saved in the last seconds.
+    async fn load_recent_failures(&self) -> Result<(), store::Error> {
+        let stored = self.store().recent_failures().await?;
+        self.throttle().merge(&stored, Instant::now(), self.now());
+        Ok(())
+    }
+
+    pub(super) async fn load_failures(&self) -> Result<(), store::Error> {
+        let stored = self.store().all_failures().await?;
+        self.throttle().merge(&stored, Instant::now(), self.now());
+        Ok(())
+    }
+
+    /// Clears the failed logins of an account in memory and in the database: a command has no server whose upkeep
+    /// would save the change.
+    pub(crate) async fn clear_failures(&self, email: &EmailKey) -> Result<(), store::Error> {
+        self.throttle().clear_account(email, Instant::now());
+        let account = self.store().account_secret().await?.account(email);
+        let cleared = AccountChange { account, cleared: true, failures: 0 };
+        let recovery = self.settings().throttle.account_recovery;
+        self.store().save_failures(&[cleared], recovery, self.now()).await
+    }
+
+    async fn maintain_keys(&self) {
+        const INTERVAL: Duration = Duration::from_secs(10);
+        /// Until the keys have been read, a revoked one may be in use here.
+        const RETRY_AFTER: Duration = Duration::from_millis(250);
+        let mut failing = false;
+        loop {
+            let outcome = self.reload_and_tend_keys().await;
+            if let Err(error) = &outcome
+                && !failing
+            {
+                tracing::warn!(%error, "cannot read or rotate the signing keys");
+            }
+            failing = outcome.is_err();
+            let pause = if failing { RETRY_AFTER } else { INTERVAL };
+            let _ = tokio::time::timeout(pause, self.keys().changed()).await;
+        }
+    }
+
+    async fn reload_and_tend_keys(&self) -> Result<(), signing_keys::Error> {
+        self.keys().reload(self.now()).await?;
+        self.tend_keys().await
+    }
+
+    /// Makes the next key the signing one when its time has come, and removes retired keys whose last token has
+    /// expired.
+    ///
+    /// # Errors
+    /// If the key store cannot be written.
+    #[doc(hidden)]
+    pub async fn tend_keys(&self) -> Result<(), signing_keys::Error> {
+        self.keys().apply_due_changes(self.now()).await
+    }
+
+    async fn clean_up_regularly(&self) {
+        const INTERVAL: Duration = Duration::from_secs(300);
+        loop {
+            if let Err(error) = self.clean_up().await {
+                tracing::warn!(%error, "cannot remove expired sessions");
+            }
+            self.refill_reserve();
+            tokio::time::sleep(INTERVAL).await;
+        }
+    }
+
+    /// Writes when sessions were last used, and removes expired sessions, revocations of expired tokens and failed
+    /// logins that no longer count.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    #[doc(hidden)]
+    pub async fn clean_up(&self) -> Result<(), store::Error> {
+        const BATCH: usize = 1000;
+        /// A verifier's clock may be this far behind.
+        const CLOCK_SKEW: Duration = Duration::from_secs(5 * 60);
+        for seen in self.inner.callers.sightings().take().chunks(BATCH) {
+            self.store().set_last_seen(seen).await?;
+        }
+        while self.store().delete_expired(self.now(), BATCH).await? == BATCH {}
+        let expired = self.now() - (self.settings().token.lifetime + CLOCK_SKEW);
+        while self.store().delete_endings(expired, BATCH).await? == BATCH {}
+        let recovered = self.throttle().obsolete_before(Instant::now(), self.now());
+        while self.store().delete_failures(recovered, BATCH).await? == BATCH {}
+        Ok(())
+    }
+
+    /// Refills the reserve on the disk of the embedded database.
+    pub(super) fn refill_reserve(&self) {
+        if let (DatabaseUrl::Sqlite(_), Some(folder)) = (&self.settings().database, self.folder()) {
+            folder.reserve().allocate();
+        }
+    }
+}
