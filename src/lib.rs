@@ -47,6 +47,7 @@
 #![warn(clippy::unwrap_used)]
 
 mod access;
+mod account;
 mod cli;
 mod clock;
 mod config;
@@ -74,9 +75,17 @@ pub use self::{
         caller::Caller,
         policy::{Authenticated, Designated, Policy, SignedIn},
     },
+    account::{
+        Failure, InvalidField, NewSession, NewUser, RegisterError, RoleError, SetPasswordError,
+        SignInError, UserError, VerifyError,
+    },
     config::Settings,
+    credential::{password::Busy, reset_code::ResetCode},
     doorward::{Doorward, MissingKey, OpenError},
     http::only::{FromState, Only},
+    session::{Origin, Session, SessionId},
+    store::Error as StoreError,
+    token::Token,
     user::{User, UserId},
 };
 

@@ -1,4 +1,4 @@
-//! `GET /livez`, `GET /readyz`: what a load balancer asks.
+//! `GET /livez`, `GET /readyz`: liveness and readiness, for load balancers.
 
 use axum::{
     extract::State,
@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use crate::{Doorward, http::answer::NoStore};
 
-/// The process answers: there is no reason to restart it.
+/// The process answers, so that there is no reason to restart it.
 pub(crate) async fn live() -> NoStore<&'static str> {
     NoStore(StatusCode::OK, "alive")
 }
 
-/// The database reads and writes as well: requests may be sent here.
+/// The database can be read and written, so that requests may be sent here.
 pub(crate) async fn ready(State(doorward): State<Doorward>) -> Response {
     match doorward.store().check().await {
         Ok(()) => NoStore(StatusCode::OK, "ready").into_response(),

@@ -1,12 +1,11 @@
-//! `POST /api/auth/login`: a token for whoever knows the password; one and the same answer for everybody else.
+//! `POST /api/auth/login`: a token for the right password, and the same 404 for every wrong one.
 
 use axum::{extract::State, http::StatusCode};
 use serde::Serialize;
 
-use super::proof::user_by_password;
 use crate::{
     Doorward,
-    access::failed_logins::LoginRefusal,
+    account::sign_in::sign_in,
     credential::password::Password,
     http::{Error, answer::NoStore, client_ip::RequestOrigin, form::Form},
     token::Token,
@@ -28,14 +27,6 @@ pub(crate) async fn login(
     let (Ok(email), Ok(password), Ok(())) = (email, password, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    let Some(user) = user_by_password(&doorward, &email, password, requester).await? else {
-        return Err(Error::NotFound);
-    };
-    let session = doorward.new_session(user.id, origin);
-    if !doorward.store().add_session(&user, &session).await? {
-        doorward.record_failed_login(LoginRefusal::Gone, Some(user.id), &email, requester.network);
-        return Err(Error::NotFound);
-    }
-    tracing::info!(user = %user.id, session = %session.id, "logged in");
-    Ok(NoStore(StatusCode::OK, LoggedIn { token: doorward.mint().issue(&session, doorward.now()) }))
+    let signed_in = sign_in(&doorward, &email, password, origin, requester).await?;
+    Ok(NoStore(StatusCode::OK, LoggedIn { token: signed_in.token }))
 }

@@ -1,10 +1,11 @@
-//! `POST /api/auth/logout` and `POST /api/auth/logout-everywhere`: end this session, or all of the user's.
+//! `POST /api/auth/logout` and `POST /api/auth/logout-everywhere`: end this session, or all sessions of the user.
 
 use axum::extract::State;
 
 use crate::{
     Doorward,
     access::policy::{Authenticated, SignedIn},
+    account::sessions,
     http::{Error, answer::NoContent, only::Only},
 };
 
@@ -12,8 +13,7 @@ pub(crate) async fn logout(
     State(doorward): State<Doorward>,
     caller: Only<SignedIn>,
 ) -> Result<NoContent, Error> {
-    doorward.store().end_session(caller.user.id, caller.session.id, doorward.now()).await?;
-    tracing::info!(user = %caller.user.id, session = %caller.session.id, "logged out");
+    sessions::log_out(&doorward, &caller).await?;
     Ok(NoContent)
 }
 
@@ -21,7 +21,6 @@ pub(crate) async fn logout_everywhere(
     State(doorward): State<Doorward>,
     user_id: Only<Authenticated>,
 ) -> Result<NoContent, Error> {
-    let ended = doorward.store().end_sessions(*user_id, doorward.now()).await?;
-    tracing::info!(user = %*user_id, ended, "logged out everywhere");
+    sessions::log_out_everywhere(&doorward, *user_id).await?;
     Ok(NoContent)
 }

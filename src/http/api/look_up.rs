@@ -1,4 +1,4 @@
-//! `GET /api/user/<id>`: what anybody may know about a user.
+//! `GET /api/user/<id>`: the public profile of a user.
 
 use axum::{
     extract::{Path, State, rejection::PathRejection},
@@ -22,9 +22,9 @@ pub(crate) async fn look_up(
     State(doorward): State<Doorward>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Error> {
-    // Whatever cannot be an id is nobody's.
+    // What is not an id belongs to no user.
     let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
-    let user = doorward.store().user_by_id(id).await?.ok_or(Error::NotFound)?;
+    let user = doorward.user_by_id(id).await?.ok_or(Error::NotFound)?;
     let profile = Profile { id: user.id.to_string(), name: user.name.as_str() };
     let body = serde_json::to_vec(&profile).expect("a profile of texts is valid JSON");
     Ok(json(StatusCode::OK, body))

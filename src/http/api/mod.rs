@@ -1,12 +1,12 @@
 //! The JSON endpoints, one file each.
 
+mod errors;
 pub(super) mod health;
 pub(super) mod login;
 pub(super) mod logout;
 pub(super) mod look_up;
 pub(super) mod me;
 pub(super) mod openapi;
-pub(super) mod proof;
 pub(super) mod refresh;
 pub(super) mod register;
 pub(super) mod reset;

@@ -1,5 +1,4 @@
-//! `GET /openapi.json`: this floor as other programs read it. `docs/openapi.json` is the document, and a test holds the
-//! routes to it.
+//! `GET /openapi.json`: the API description in `docs/openapi.json`. A test compares the routes with it.
 
 use std::time::Duration;
 
@@ -17,9 +16,9 @@ use crate::{
 /// The document with the real URL of the service.
 pub(crate) fn document(doorward: &Doorward) -> Bytes {
     const DOCUMENT: &str = include_str!("../../../docs/openapi.json");
-    const USUAL_URL: &str = "\"http://127.0.0.1:3000\"";
+    const DEFAULT_URL: &str = "\"http://127.0.0.1:3000\"";
     let url = serde_json::Value::from(doorward.public_base()).to_string();
-    DOCUMENT.replacen(USUAL_URL, &url, 1).into()
+    DOCUMENT.replacen(DEFAULT_URL, &url, 1).into()
 }
 
 pub(crate) fn answer(document: Bytes) -> Response {

@@ -1,4 +1,4 @@
-//! `GET /api/sessions` and `DELETE /api/sessions/<id>`: where a user is signed in, and an end to it.
+//! `GET /api/sessions` and `DELETE /api/sessions/<id>`: lists a user's sessions and ends one of them.
 
 use axum::{
     extract::{Path, State, rejection::PathRejection},
@@ -7,8 +7,9 @@ use axum::{
 use serde::Serialize;
 
 use crate::{
-    Caller, Doorward,
+    Doorward,
     access::policy::{Authenticated, SignedIn},
+    account::sessions,
     http::{
         Error,
         answer::{NoContent, NoStore},
@@ -44,11 +45,17 @@ impl Listed {
     }
 }
 
+/// The sessions of the user whose current session is `current`.
+pub(crate) fn listed(sessions: Vec<Session>, current: &Session) -> Vec<Listed> {
+    sessions.into_iter().map(|session| Listed::new(session, current)).collect()
+}
+
 pub(crate) async fn list(
     State(doorward): State<Doorward>,
     caller: Only<SignedIn>,
 ) -> Result<NoStore<Vec<Listed>>, Error> {
-    Ok(NoStore(StatusCode::OK, sessions_by_user(&doorward, &caller).await?))
+    let sessions = sessions::list(&doorward, caller.user.id).await?;
+    Ok(NoStore(StatusCode::OK, listed(sessions, &caller.session)))
 }
 
 pub(crate) async fn end(
@@ -56,20 +63,7 @@ pub(crate) async fn end(
     user_id: Only<Authenticated>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<NoContent, Error> {
-    // Whatever cannot be an id is nobody's.
+    // What is not an id belongs to no session.
     let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
-    if !doorward.store().end_session(*user_id, id, doorward.now()).await? {
-        return Err(Error::NotFound);
-    }
-    tracing::info!(user = %*user_id, session = %id, "session ended by its user");
-    Ok(NoContent)
-}
-
-/// Every session of the caller, the oldest first.
-pub(crate) async fn sessions_by_user(
-    doorward: &Doorward,
-    caller: &Caller,
-) -> Result<Vec<Listed>, Error> {
-    let sessions = doorward.store().sessions_by_user(caller.user.id, doorward.now()).await?;
-    Ok(sessions.into_iter().map(|session| Listed::new(session, &caller.session)).collect())
+    if sessions::end(&doorward, *user_id, id).await? { Ok(NoContent) } else { Err(Error::NotFound) }
 }

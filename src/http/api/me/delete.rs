@@ -1,18 +1,13 @@
-//! `DELETE /api/me`: a user leaves, with everything that is theirs.
+//! `DELETE /api/me`: deletes the account and everything stored about it.
 
 use axum::extract::State;
 
+use super::current_password;
 use crate::{
     Doorward,
     access::policy::SignedIn,
-    http::{
-        Error,
-        answer::NoContent,
-        api::proof::{confirm, own_password},
-        client_ip::RequestOrigin,
-        form::Form,
-        only::Only,
-    },
+    account::leave::leave,
+    http::{Error, answer::NoContent, client_ip::RequestOrigin, form::Form, only::Only},
 };
 
 pub(crate) async fn delete(
@@ -21,12 +16,10 @@ pub(crate) async fn delete(
     RequestOrigin { requester, .. }: RequestOrigin,
     mut form: Form,
 ) -> Result<NoContent, Error> {
-    let password = own_password(&mut form, "password", &caller.user);
+    let password = current_password(&mut form, "password", &caller.user);
     let (Ok(password), Ok(())) = (password, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    let user = confirm(&doorward, &caller.user, password, requester).await?;
-    doorward.store().delete_user(user.id, doorward.now()).await?;
-    tracing::info!(user = %user.id, "deleted by themselves");
+    leave(&doorward, &caller.user, password, requester).await?;
     Ok(NoContent)
 }

@@ -1,4 +1,4 @@
-//! `GET /api/me/export`: everything that is stored about a user, for them to take along.
+//! `GET /api/me/export`: everything stored about the user.
 
 use axum::{extract::State, http::StatusCode};
 use serde::Serialize;
@@ -7,10 +7,11 @@ use super::Me;
 use crate::{
     Doorward,
     access::policy::SignedIn,
+    account::export,
     http::{
         Error,
         answer::NoStore,
-        api::sessions::{Listed, sessions_by_user},
+        api::sessions::{Listed, listed},
         only::Only,
     },
 };
@@ -23,7 +24,7 @@ pub(crate) struct Exported {
     known_networks: Vec<KnownNetwork>,
 }
 
-/// A network that keeps a budget of failed logins of its own.
+/// A network with its own budget of failed logins, because the user has signed in from it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct KnownNetwork {
@@ -36,7 +37,7 @@ struct KnownNetwork {
 struct Record {
     #[serde(flatten)]
     me: Me,
-    /// All that anybody is told about the hash.
+    /// All that is told about the password hash.
     has_password: bool,
     last_login_at: Option<String>,
 }
@@ -50,9 +51,9 @@ pub(crate) async fn export(
         has_password: caller.user.password_hash.is_some(),
         last_login_at: caller.user.last_login_at.map(|at| at.to_string()),
     };
-    let sessions = sessions_by_user(&doorward, &caller).await?;
-    let known = doorward.store().known_networks(&caller.user.email.key()).await?;
-    let known_networks = known.iter().map(|(network, at)| KnownNetwork {
+    let stored = export::export(&doorward, &caller.user).await?;
+    let sessions = listed(stored.sessions, &caller.session);
+    let known_networks = stored.known_networks.iter().map(|(network, at)| KnownNetwork {
         address: network.to_string(),
         noted_at: at.to_string(),
     });

@@ -1,4 +1,4 @@
-//! `/api/me`: what users see of their own record, and what they do with it.
+//! `/api/me`: read, update, delete or export one's own account.
 
 mod change;
 mod delete;
@@ -13,11 +13,16 @@ pub(crate) use self::{
 };
 use crate::{
     access::policy::SignedIn,
-    http::{answer::NoStore, only::Only},
+    credential::password::Password,
+    http::{
+        answer::NoStore,
+        form::{Form, InvalidField},
+        only::Only,
+    },
     user::User,
 };
 
-/// A user's own record, without the hash.
+/// A user's own record, without the password hash.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Me {
@@ -47,4 +52,17 @@ impl From<&User> for Me {
 /// `GET /api/me`
 pub(crate) async fn show(caller: Only<SignedIn>) -> NoStore<Me> {
     NoStore(StatusCode::OK, Me::from(&*caller.user))
+}
+
+/// The field with the user's current password. A user without a password need not send it.
+fn current_password(
+    form: &mut Form,
+    field: &'static str,
+    user: &User,
+) -> Result<Option<Password>, InvalidField> {
+    let tried = |sent| Ok(Password::unchecked(sent));
+    match user.password_hash {
+        Some(_) => form.required(field, tried).map(Some),
+        None => form.optional(field, tried),
+    }
 }

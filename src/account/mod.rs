@@ -1,0 +1,130 @@
+//! What people and operators do with accounts, written once for every entry: the JSON API, the command line and an app
+//! that embeds Doorward. Each function takes validated values and who asks, throttles, hashes, stores and logs, and
+//! returns what happened.
+
+pub(crate) mod change;
+pub(crate) mod disable;
+pub(crate) mod export;
+pub(crate) mod leave;
+pub(crate) mod look_up;
+pub(crate) mod password;
+pub(crate) mod refresh;
+pub(crate) mod register;
+pub(crate) mod reset;
+pub(crate) mod roles;
+pub(crate) mod search;
+pub(crate) mod sessions;
+pub(crate) mod sign_in;
+pub(crate) mod verify;
+
+use std::time::Duration;
+
+pub use self::{
+    password::SetPasswordError,
+    register::{NewUser, RegisterError},
+    roles::RoleError,
+    sign_in::SignInError,
+    verify::VerifyError,
+};
+use crate::{
+    credential::password::Busy,
+    fault::Fault,
+    network::{Network, Requester},
+    session::{Origin, Session},
+    store,
+    throttle::Throttled,
+    token::Token,
+    user::User,
+};
+
+/// A user, the session that was opened for them and its token.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NewSession {
+    /// The user.
+    pub user: User,
+    /// The session.
+    pub session: Session,
+    /// The bearer token of the session.
+    pub token: Token,
+}
+
+/// A value that a rule refuses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {}", .fault.message())]
+#[non_exhaustive]
+pub struct InvalidField {
+    /// The name of the field, such as `password`.
+    pub field: &'static str,
+    pub(crate) fault: Fault,
+}
+
+impl InvalidField {
+    /// What is wrong with the value, such as `String must contain at least 8 character(s)`.
+    pub fn message(&self) -> &str {
+        self.fault.message()
+    }
+
+    fn new(field: &'static str) -> impl FnOnce(Fault) -> Self {
+        move |fault| Self { field, fault }
+    }
+}
+
+/// Why an operation could not be completed although its input is fine. Trying again later can help.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// There were too many attempts.
+    #[error("too many attempts: try again in {} s", .retry_after.as_secs())]
+    Throttled {
+        /// When the next attempt is allowed.
+        retry_after: Duration,
+    },
+    /// The password could not be hashed in time.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    /// The database could not be used.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+impl From<Throttled> for Failure {
+    fn from(throttled: Throttled) -> Self {
+        Self::Throttled { retry_after: throttled.retry_after }
+    }
+}
+
+/// Why an operation on one user was not carried out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UserError {
+    /// The user does not exist.
+    #[error("there is no such user")]
+    NoSuchUser,
+    /// The database could not be used.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+/// Whether the store found the user that it was told to change.
+fn found(found: bool) -> Result<(), UserError> {
+    if found { Ok(()) } else { Err(UserError::NoSuchUser) }
+}
+
+/// Lets `?` turn every cause of a [`Failure`] into an error that has one as its variant `Failed`.
+macro_rules! has_failure {
+    ($error:ty) => {
+        impl<E: Into<$crate::account::Failure>> From<E> for $error {
+            fn from(error: E) -> Self {
+                Self::Failed(error.into())
+            }
+        }
+    };
+}
+use has_failure;
+
+/// Who asks, for an app that knows no more than the address. Nothing is exempt from the limits: whether a proxy passed
+/// the request on is not known.
+fn requester(origin: &Origin) -> Requester {
+    Requester { network: Network::at(origin.address), exempt_from_network_limits: false }
+}

@@ -1,0 +1,87 @@
+//! Setting a password: by the user, who knows the current one, and by the operator.
+
+use super::{
+    Failure, InvalidField, has_failure,
+    sign_in::{ConfirmError, confirm},
+};
+use crate::{
+    Caller, Doorward,
+    credential::password::Password,
+    fault::Fault,
+    network::{Network, Requester},
+    store::OldPassword,
+    user::{User, UserId},
+};
+
+/// Why the password was not set.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetPasswordError {
+    /// The password breaks a rule.
+    #[error(transparent)]
+    Invalid(InvalidField),
+    /// The user does not exist.
+    #[error("there is no such user")]
+    NoSuchUser,
+    /// Hashing or the database.
+    #[error(transparent)]
+    Failed(Failure),
+}
+
+has_failure!(SetPasswordError);
+
+/// Checks a new password by the rules of the settings, and against the user's name and address.
+pub(crate) fn parse(doorward: &Doorward, user: &User, sent: String) -> Result<Password, Fault> {
+    let rules = doorward.settings().password_rules;
+    Password::parse(sent, rules)?.reject_identity(user.name.as_str(), user.email.as_str(), rules)
+}
+
+/// Replaces the caller's password and ends all their sessions but this one.
+pub(crate) async fn change(
+    doorward: &Doorward,
+    caller: &Caller,
+    current: Option<Password>,
+    new: Password,
+    requester: Requester,
+) -> Result<(), ConfirmError> {
+    let user = confirm(doorward, &caller.user, current, requester).await?;
+    let hash = doorward.hasher().hash(new, requester.network).await?;
+    let (old, kept) = (OldPassword::Known(user.password_version), Some(caller.session.id));
+    // If another change was faster, what was confirmed is no longer the current password.
+    if !doorward.store().set_password(user.id, old, &hash, kept, doorward.now()).await? {
+        return Err(ConfirmError::WrongPassword);
+    }
+    tracing::info!(user = %user.id, "password changed");
+    Ok(())
+}
+
+/// Sets a user's password for the operator and ends all their sessions.
+pub(crate) async fn set(
+    doorward: &Doorward,
+    user: &User,
+    password: String,
+) -> Result<(), SetPasswordError> {
+    let password = parse(doorward, user, password).map_err(InvalidField::new("password"));
+    let password = password.map_err(SetPasswordError::Invalid)?;
+    let hash = doorward.hasher().hash(password, Network::LOOPBACK).await?;
+    let (old, now) = (OldPassword::Overruled, doorward.now());
+    let is_set = doorward.store().set_password(user.id, old, &hash, None, now).await?;
+    // The user must be able to log in with the new password, whatever others have tried.
+    doorward.clear_failures(&user.email.key()).await?;
+    if !is_set {
+        return Err(SetPasswordError::NoSuchUser);
+    }
+    tracing::info!(user = %user.id, "password set by the operator");
+    Ok(())
+}
+
+impl Doorward {
+    /// Sets a user's password and ends all their sessions, as `doorward user set-password` does.
+    ///
+    /// # Errors
+    /// If the password breaks a rule of the settings or there is no such user.
+    pub async fn set_password(&self, id: UserId, password: &str) -> Result<(), SetPasswordError> {
+        let user = self.user_by_id(id).await?.ok_or(SetPasswordError::NoSuchUser)?;
+        set(self, &user, password.to_owned()).await
+    }
+}

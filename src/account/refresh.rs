@@ -1,0 +1,58 @@
+//! Refreshing a session: a new token replaces the old one. Using a replaced token again ends the session.
+
+use std::time::{Duration, Instant};
+
+use super::{Failure, has_failure};
+use crate::{
+    Caller, Doorward,
+    session::{Session, TokenId},
+    store::{self, ReusedToken},
+    token::Token,
+};
+
+/// A client that lost the answer may send its old token again for this long. It gets no new token, because a token is
+/// refreshed only once, but its session goes on.
+const REUSE_TOLERANCE: Duration = Duration::from_secs(30);
+
+/// Why there is no new token.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RefreshError {
+    /// The session has ended, or another request has refreshed the token first.
+    #[error("the session has ended or the token has been replaced")]
+    TokenReplaced,
+    #[error(transparent)]
+    Failed(Failure),
+}
+
+has_failure!(RefreshError);
+
+/// Replaces the token of the caller's session.
+pub(crate) async fn refresh(doorward: &Doorward, caller: &Caller) -> Result<Token, RefreshError> {
+    doorward.throttle().charge_refresh(caller.user.id, Instant::now())?;
+    let (token_id, now) = (TokenId::random(), doorward.now());
+    if !doorward.store().renew_session(&caller.session, token_id, now).await? {
+        return Err(RefreshError::TokenReplaced);
+    }
+    let session = Session { token_id, ..(*caller.session).clone() };
+    Ok(doorward.mint().issue(&session, now))
+}
+
+/// Ends the session of a replaced token that is used again: two clients hold tokens of it, and one of them is not its
+/// owner. The caller has verified the signature.
+pub(crate) async fn end_reused_session(
+    doorward: &Doorward,
+    token: &str,
+) -> Result<(), store::Error> {
+    let now = doorward.now();
+    let Ok(replaced) = doorward.mint().read(token, now) else { return Ok(()) };
+    let claims = replaced.claims;
+    let (user_id, session_id, token_id) = (claims.user_id, claims.session_id, claims.token_id);
+    let reused = ReusedToken { user_id, session_id, token_id };
+    if doorward.store().end_reused_session(&reused, now - REUSE_TOLERANCE, now).await? {
+        tracing::warn!(
+            user = %user_id, session = %session_id,
+            "refresh token reuse: a replaced token was used again, so the session has been ended"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! Reset codes: made by the operator, used by whoever holds one to set a new password.
+
+use std::time::Instant;
+
+use super::{Failure, InvalidField, UserError, found, has_failure};
+use crate::{
+    Doorward,
+    credential::{
+        password::Password,
+        reset_code::{ResetCode, ResetDigest},
+    },
+    network::Requester,
+    store::OldPassword,
+    user::{User, UserId},
+};
+
+/// Why the password was not reset.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ResetError {
+    /// Wrong, expired or used. Which of them is not told.
+    #[error("the reset code is wrong or has expired")]
+    WrongCode,
+    #[error(transparent)]
+    Invalid(InvalidField),
+    #[error(transparent)]
+    Failed(Failure),
+}
+
+has_failure!(ResetError);
+
+/// Makes a reset code for a user, in place of any earlier one.
+pub(crate) async fn create_code(doorward: &Doorward, user: UserId) -> Result<ResetCode, UserError> {
+    let (code, expires_at) = (ResetCode::random(), doorward.now() + ResetCode::LIFETIME);
+    found(doorward.store().add_reset_code(user, &code.digest(), expires_at).await?)?;
+    tracing::info!(%user, "reset code made by the operator");
+    Ok(code)
+}
+
+/// Sets the password of the user whom a reset code belongs to, and ends all their sessions.
+pub(crate) async fn reset(
+    doorward: &Doorward,
+    code: ResetDigest,
+    password: Password,
+    requester: Requester,
+) -> Result<User, ResetError> {
+    doorward.throttle().charge_reset(requester, Instant::now())?;
+    let Some(user) = doorward.store().user_by_reset_code(&code, doorward.now()).await? else {
+        tracing::info!(client = %requester.network, "failed reset");
+        return Err(ResetError::WrongCode);
+    };
+    let rules = doorward.settings().password_rules;
+    let password = password.reject_identity(user.name.as_str(), user.email.as_str(), rules);
+    let password = password.map_err(InvalidField::new("password")).map_err(ResetError::Invalid)?;
+    let hash = doorward.hasher().hash(password, requester.network).await?;
+    let (old, now) = (OldPassword::Forgotten(code), doorward.now());
+    if !doorward.store().set_password(user.id, old, &hash, None, now).await? {
+        return Err(ResetError::WrongCode);
+    }
+    doorward.throttle().clear_account(&user.email.key(), Instant::now());
+    tracing::info!(user = %user.id, "password reset");
+    Ok(user)
+}
+
+impl Doorward {
+    /// Makes a code with which a user can set a password once within 30 minutes (`POST /api/auth/reset`), as
+    /// `doorward user reset-code` does. It replaces any earlier code.
+    ///
+    /// # Errors
+    /// If there is no such user.
+    pub async fn create_reset_code(&self, id: UserId) -> Result<ResetCode, UserError> {
+        create_code(self, id).await
+    }
+}

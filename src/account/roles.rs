@@ -1,0 +1,79 @@
+//! Granting and revoking roles.
+
+use crate::{
+    Doorward,
+    access::guard::MAX_ROLES,
+    store,
+    user::{Role, User, UserId},
+};
+
+/// Why a role was neither granted nor revoked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RoleError {
+    /// The text is not a role.
+    #[error("\"{0}\" is not a role: use 1 to 64 letters, digits and _ - : . /")]
+    Invalid(String),
+    /// The user has as many roles as conditions can see.
+    #[error("the user has {MAX_ROLES} roles already, which is the most that a user can have")]
+    TooMany,
+    /// The user does not exist.
+    #[error("there is no such user")]
+    NoSuchUser,
+    /// The database could not be used.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+/// Grants a role. False if the user has it already.
+pub(crate) async fn grant(doorward: &Doorward, user: &User, role: &str) -> Result<bool, RoleError> {
+    let role = parse(role)?;
+    let has_room = user.roles.iter().any(|held| held == role.as_str())
+        || user.roles.iter().count() < MAX_ROLES;
+    if !has_room {
+        return Err(RoleError::TooMany);
+    }
+    let changed = doorward.store().grant_role(user.id, &role, doorward.now()).await?;
+    log(user.id, &role, true, changed);
+    Ok(changed)
+}
+
+/// Revokes a role. False if the user does not have it.
+pub(crate) async fn revoke(
+    doorward: &Doorward,
+    user: UserId,
+    role: &str,
+) -> Result<bool, RoleError> {
+    let role = parse(role)?;
+    let changed = doorward.store().revoke_role(user, &role, doorward.now()).await?;
+    log(user, &role, false, changed);
+    Ok(changed)
+}
+
+fn parse(role: &str) -> Result<Role, RoleError> {
+    Role::parse(role).ok_or_else(|| RoleError::Invalid(role.to_owned()))
+}
+
+fn log(user: UserId, role: &Role, granted: bool, changed: bool) {
+    tracing::info!(%user, role = role.as_str(), granted, changed, "role set by the operator");
+}
+
+impl Doorward {
+    /// Grants a role to a user, as `doorward user grant` does. Returns whether that changed anything.
+    ///
+    /// # Errors
+    /// If the text is not a role, the user has too many roles or there is no such user.
+    pub async fn grant_role(&self, id: UserId, role: &str) -> Result<bool, RoleError> {
+        let user = self.user_by_id(id).await?.ok_or(RoleError::NoSuchUser)?;
+        grant(self, &user, role).await
+    }
+
+    /// Revokes a role of a user, as `doorward user revoke` does. Returns whether that changed anything.
+    ///
+    /// # Errors
+    /// If the text is not a role or there is no such user.
+    pub async fn revoke_role(&self, id: UserId, role: &str) -> Result<bool, RoleError> {
+        let user = self.user_by_id(id).await?.ok_or(RoleError::NoSuchUser)?;
+        revoke(self, user.id, role).await
+    }
+}

@@ -1,0 +1,178 @@
+//! Signing in with a password, and confirming an action with one. An attempt is throttled before the password is hashed.
+//! An unknown address costs the same work as a wrong password.
+
+use std::time::Instant;
+
+use super::{Failure, NewSession, has_failure, requester};
+use crate::{
+    Doorward,
+    access::failed_logins::LoginRefusal,
+    credential::password::{Password, Verification},
+    network::{Network, Requester},
+    session::Origin,
+    throttle::{LoginAttempt, Throttled},
+    user::{EmailKey, User, UserId},
+};
+
+/// Why nobody was signed in.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignInError {
+    /// The address is unknown, the password is wrong or not set, or the user is disabled. Which of them is not told.
+    #[error("the e-mail address or the password is wrong")]
+    WrongCredentials,
+    /// Throttling, hashing or the database.
+    #[error(transparent)]
+    Failed(Failure),
+}
+
+has_failure!(SignInError);
+
+/// Why an action that needs the user's password was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfirmError {
+    #[error("the password is wrong")]
+    WrongPassword,
+    #[error(transparent)]
+    Failed(Failure),
+}
+
+has_failure!(ConfirmError);
+
+/// Opens a session for the user with this address and password.
+pub(crate) async fn sign_in(
+    doorward: &Doorward,
+    email: &EmailKey,
+    password: Password,
+    origin: Origin,
+    requester: Requester,
+) -> Result<NewSession, SignInError> {
+    let user = user_by_password(doorward, email, password, requester).await?;
+    let user = user.ok_or(SignInError::WrongCredentials)?;
+    let session = doorward.new_session(user.id, origin);
+    if !doorward.store().add_session(&user, &session).await? {
+        let (reason, network) = (LoginRefusal::Gone, requester.network);
+        doorward.record_failed_login(reason, Some(user.id), email, network);
+        return Err(SignInError::WrongCredentials);
+    }
+    tracing::info!(user = %user.id, session = %session.id, "logged in");
+    let token = doorward.mint().issue(&session, doorward.now());
+    Ok(NewSession { user, session, token })
+}
+
+/// The user as stored, after they have shown that they know their password. A user without a password needs none.
+pub(crate) async fn confirm(
+    doorward: &Doorward,
+    user: &User,
+    password: Option<Password>,
+    requester: Requester,
+) -> Result<User, ConfirmError> {
+    let confirmed = match (&user.password_hash, password) {
+        (None, _) => Some(user.clone()),
+        (Some(_), None) => None,
+        (Some(_), Some(password)) => {
+            user_by_password(doorward, &user.email.key(), password, requester).await?
+        }
+    };
+    confirmed.filter(|confirmed| confirmed.id == user.id).ok_or(ConfirmError::WrongPassword)
+}
+
+/// The user with this address, if the password is theirs and they are not disabled.
+async fn user_by_password(
+    doorward: &Doorward,
+    email: &EmailKey,
+    password: Password,
+    requester: Requester,
+) -> Result<Option<User>, Failure> {
+    let attempt = pay(doorward, email, requester).await?;
+    let checked = check(doorward, email, password, requester.network).await;
+    // Only a wrong password counts as a failed login: a full queue or a lost database is not the caller's fault.
+    match &checked {
+        Ok(Checked::Right(_)) => attempt.succeeded(),
+        Ok(Checked::Refused(..)) => drop(attempt),
+        Err(_) => attempt.cancel(),
+    }
+    match checked? {
+        Checked::Right(user) => Ok(Some(*user)),
+        Checked::Refused(reason, user_id) => {
+            doorward.record_failed_login(reason, user_id, email, requester.network);
+            Ok(None)
+        }
+    }
+}
+
+/// Pays for an attempt. When the budget of the account is spent, a network that its owner has used has a budget of its
+/// own. The work does not depend on whether the account exists.
+async fn pay<'a>(
+    doorward: &'a Doorward,
+    email: &EmailKey,
+    requester: Requester,
+) -> Result<LoginAttempt<'a>, Failure> {
+    let (throttle, now) = (doorward.throttle(), Instant::now());
+    let refused = match throttle.begin_login(email, requester, now) {
+        Ok(paid) => return Ok(paid),
+        Err(refused) => refused,
+    };
+    // The user is not looked up for the record of the failure: a refusal must stay cheap.
+    let record = |refused: Throttled| {
+        doorward.record_failed_login(refused.into(), None, email, requester.network);
+        refused.into()
+    };
+    if throttle.may_check_known_networks(&refused, requester, now)
+        && doorward.store().known_networks(email).await?.contains(requester.network)
+    {
+        return throttle.begin_login_from_known_network(email, requester, now).map_err(record);
+    }
+    Err(record(refused))
+}
+
+/// What came of comparing a password.
+enum Checked {
+    Right(Box<User>),
+    Refused(LoginRefusal, Option<UserId>),
+}
+
+/// Does the same work up to the verdict whether or not the user exists.
+async fn check(
+    doorward: &Doorward,
+    email: &EmailKey,
+    password: Password,
+    network: Network,
+) -> Result<Checked, Failure> {
+    let found = doorward.store().user_by_email(email).await?;
+    let user = found.as_ref().filter(|user| !user.disabled);
+    let stored = user.and_then(|user| user.password_hash.as_ref());
+    let verdict = doorward.hasher().verify(password, stored, network).await?;
+    let reason = match &found {
+        None => LoginRefusal::UnknownAddress,
+        Some(user) if user.disabled => LoginRefusal::Disabled,
+        Some(user) if user.password_hash.is_none() => LoginRefusal::NoPassword,
+        Some(_) => LoginRefusal::WrongPassword,
+    };
+    match (verdict, found) {
+        (Verification::Match { rehashed }, Some(user)) if reason == LoginRefusal::WrongPassword => {
+            if let (Some(new), Some(old)) = (rehashed, &user.password_hash) {
+                doorward.store().replace_password_hash(user.id, old, &new).await?;
+            }
+            Ok(Checked::Right(Box::new(user)))
+        }
+        (_, found) => Ok(Checked::Refused(reason, found.map(|user| user.id))),
+    }
+}
+
+impl Doorward {
+    /// Opens a session for the user with this address and password, as `POST /api/auth/login` does. `origin` is the
+    /// client that asks: its network is throttled and the session records it.
+    ///
+    /// # Errors
+    /// If the credentials are wrong, or there were too many failed logins on the account or from the network.
+    pub async fn sign_in(
+        &self,
+        email: &str,
+        password: &str,
+        origin: Origin,
+    ) -> Result<NewSession, SignInError> {
+        let (requester, password) = (requester(&origin), Password::unchecked(password.to_owned()));
+        sign_in(self, &EmailKey::of(email), password, origin, requester).await
+    }
+}

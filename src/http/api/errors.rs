@@ -1,0 +1,86 @@
+//! What each failed account operation looks like to an HTTP client.
+
+use crate::{
+    account::{
+        Failure, InvalidField, RegisterError, SignInError, change::ChangeError,
+        refresh::RefreshError, reset::ResetError, sign_in::ConfirmError,
+    },
+    http::{Challenge, Error},
+};
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Throttled { retry_after } => Self::Throttled(retry_after),
+            Failure::Busy(busy) => busy.into(),
+            Failure::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<InvalidField> for Error {
+    fn from(invalid: InvalidField) -> Self {
+        Self::Invalid(vec![(invalid.field.into(), invalid.fault)])
+    }
+}
+
+impl From<RegisterError> for Error {
+    fn from(error: RegisterError) -> Self {
+        match error {
+            RegisterError::Invalid(invalid) => invalid.into(),
+            RegisterError::EmailTaken => Self::EmailTaken,
+            RegisterError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<SignInError> for Error {
+    fn from(error: SignInError) -> Self {
+        match error {
+            SignInError::WrongCredentials => Self::NotFound,
+            SignInError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<ConfirmError> for Error {
+    fn from(error: ConfirmError) -> Self {
+        match error {
+            // The token stays valid: only this action is refused.
+            ConfirmError::WrongPassword => Self::Unauthorized(Challenge::InsufficientScope, None),
+            ConfirmError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<ChangeError> for Error {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::WrongPassword => ConfirmError::WrongPassword.into(),
+            ChangeError::EmailTaken => Self::EmailTaken,
+            // The user has been deleted since the token was checked.
+            ChangeError::NoSuchUser => Self::Unauthorized(Challenge::InvalidToken, None),
+            ChangeError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<ResetError> for Error {
+    fn from(error: ResetError) -> Self {
+        match error {
+            // No token was sent, so that the challenge names no error.
+            ResetError::WrongCode => Self::Unauthorized(Challenge::NoCredentials, None),
+            ResetError::Invalid(invalid) => invalid.into(),
+            ResetError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<RefreshError> for Error {
+    fn from(error: RefreshError) -> Self {
+        match error {
+            RefreshError::TokenReplaced => Self::Unauthorized(Challenge::InvalidToken, None),
+            RefreshError::Failed(failure) => failure.into(),
+        }
+    }
+}
