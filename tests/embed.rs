@@ -2,7 +2,7 @@
 
 mod postgres;
 
-use std::{path::Path, process::Command, sync::Arc};
+use std::{path::Path, process, sync::Arc};
 
 use axum::{
     Router,
@@ -16,7 +16,7 @@ use doorward::{
     internals::{
         clock::Timestamp,
         config::DatabaseUrl,
-        control::{self, Order, Report},
+        control::{self, Command, Reply},
         store::PostgresUrl,
         user::Role,
     },
@@ -152,7 +152,7 @@ async fn an_app_guards_its_own_routes_with_its_own_policies() {
 
 /// Runs the binary as an operator does, with the database of a running app.
 async fn command(folder: &Path, arguments: &[&str]) -> (bool, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_doorward"));
+    let mut command = process::Command::new(env!("CARGO_BIN_EXE_doorward"));
     command.env_clear().current_dir(folder).args(arguments);
     let finished = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
     let told = [finished.stdout, finished.stderr].concat();
@@ -177,12 +177,12 @@ async fn commands_reach_an_app_that_takes_them() {
     assert!(done, "{told}");
     assert_eq!(visit(&app, "/api/auth/guard", &olga["token"]).await.0, StatusCode::UNAUTHORIZED);
     let (done, told) = command(folder.path(), &["reload", "--database-url", &url]).await;
-    assert!(!done && told.contains("this app does not read its guards anew"), "{told}");
+    assert!(!done && told.contains("this app cannot reload its guards"), "{told}");
 
     // Whoever no longer takes commands cannot be reached.
     commands.abort();
     assert!(commands.await.unwrap_err().is_cancelled());
-    let unheard = control::give(settings, &Order::Guards).await;
+    let unheard = control::run(settings, &Command::ListGuards).await;
     assert!(matches!(unheard, Err(control::Error::Unreachable { .. })), "{unheard:?}");
 }
 
@@ -194,8 +194,8 @@ async fn an_app_that_can_read_its_guards_anew_is_told_to() {
     let doorward = Doorward::open(settings.clone()).await.unwrap();
     let read = settings.clone();
     tokio::spawn(doorward.serve_commands_with(Arc::new(move || Ok(read.clone()))));
-    let report = control::give(settings, &Order::Reload).await.unwrap();
-    assert!(matches!(&report, Report::Guards(guards) if guards.is_empty()), "{report:?}");
+    let report = control::run(settings, &Command::ReloadGuards).await.unwrap();
+    assert!(matches!(&report, Reply::Guards(guards) if guards.is_empty()), "{report:?}");
 }
 
 #[tokio::test]
@@ -208,8 +208,9 @@ async fn commands_reach_an_app_on_postgresql() {
     let doorward = Doorward::open(settings.clone()).await.unwrap();
     tokio::spawn(doorward.serve_commands());
     register(&doorward.routes(), "Olga", "olga@example.com").await;
-    let report = control::give(settings.clone(), &Order::Reload).await.unwrap();
-    let is_told = |report: &Report| matches!(report, Report::Failed(why) if why.contains("anew"));
+    let report = control::run(settings.clone(), &Command::ReloadGuards).await.unwrap();
+    let is_told =
+        |report: &Reply| matches!(report, Reply::Failed(why) if why.contains("cannot reload"));
     assert!(is_told(&report), "the app has answered: {report:?}");
 
     // Without a folder in common, a command uses the database by itself.

@@ -1,4 +1,4 @@
-//! `doorward client …`: other programs that may ask about tokens.
+//! `doorward client …`: OAuth clients, which may introspect and revoke tokens.
 
 use anyhow::bail;
 
@@ -9,9 +9,9 @@ use crate::{
 
 #[derive(clap::Subcommand)]
 pub(super) enum Client {
-    /// Print a new secret for a client, and the setting with which the server knows it
+    /// Print a new secret for a client, and the setting that registers the client
     Secret {
-        /// What the client is called
+        /// Name of the client
         name: String,
     },
 }
@@ -21,13 +21,13 @@ impl Client {
         let Self::Secret { name } = self;
         let secret = ClientSecret::random();
         let Some(client) = OAuthClient::new(&name, &secret) else {
-            bail!("\"{name}\" is not a name for a client: 1 to 64 letters, digits and - _ .");
+            bail!("\"{name}\" is not a client name: use 1 to 64 letters, digits and - _ .");
         };
-        say!("The secret of {name}, shown only here:\n\n  {}\n", secret.as_str());
-        say!("The line for doorward.toml, in force after a restart:\n");
+        print_line!("The secret of {name}, shown only once:\n\n  {}\n", secret.as_str());
+        print_line!("Set this in doorward.toml and restart the server:\n");
         let clients = settings.clients.with(client);
         let clients: Vec<_> = clients.iter().map(ToString::to_string).collect();
-        say!("  clients = {clients:?}");
+        print_line!("  clients = {clients:?}");
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! `doorward config`: the settings in force, as a settings file.
+//! `doorward config`: prints the settings in force as a settings file.
 
 use crate::config::{KEYS, Settings};
 
@@ -9,7 +9,7 @@ pub(super) struct Config {}
 impl Config {
     pub(super) fn run(self, settings: &Settings) -> anyhow::Result<()> {
         for key in KEYS {
-            say!("{} = {}  # {}", key.name, key.toml_value(settings), key.help);
+            print_line!("{} = {}  # {}", key.name, key.toml_value(settings), key.help);
         }
         Ok(())
     }

@@ -1,42 +1,40 @@
-//! `doorward guard …`: the declared guards, tried out from the command line.
+//! `doorward guard …`: lists and tests the declared guards.
 
 use std::net::IpAddr;
 
-use anyhow::bail;
-
-use super::{Output, block_on, give, print_explanation};
+use super::{Output, block_on, print_explanation, run, unexpected_reply};
 use crate::{
     Settings,
-    control::{AskFor, GuardReport, Order, Report, Who},
+    control::{Command, GuardInfo, Reply, SampleRequest, UserRef},
 };
 
 #[derive(clap::Subcommand)]
 pub(super) enum Guard {
     /// List the guards in force
     List(Output),
-    /// Decide about a user, and say why
+    /// Show how a guard decides about a user, and why
     Check(Check),
-    /// Run the examples ([[guards.NAME.expect]]) of the settings file
+    /// Run the expectations ([[guards.NAME.expect]]) of the settings file
     Test,
 }
 
 #[derive(clap::Args)]
 pub(super) struct Check {
-    /// The guard
+    /// Name of the guard
     guard: String,
     /// E-mail address or id of the user
     #[arg(long)]
     user: String,
-    /// The method of the imagined request
+    /// Method of the request to decide about
     #[arg(long)]
     method: Option<String>,
-    /// Its host
+    /// Host of the request
     #[arg(long)]
     host: Option<String>,
-    /// Its path
+    /// Path of the request
     #[arg(long)]
     path: Option<String>,
-    /// The address that it comes from
+    /// IP address of the client
     #[arg(long)]
     address: Option<IpAddr>,
 }
@@ -52,30 +50,30 @@ impl Guard {
 }
 
 fn list(settings: Settings, output: &Output) -> anyhow::Result<()> {
-    let Report::Guards(guards) = block_on(give(settings, Order::Guards))? else {
-        bail!("the running server is of another version");
+    let Reply::Guards(guards) = block_on(run(settings, Command::ListGuards))? else {
+        return Err(unexpected_reply());
     };
     if output.json {
-        say!("{}", serde_json::to_string_pretty(&guards)?);
+        print_line!("{}", serde_json::to_string_pretty(&guards)?);
         return Ok(());
     }
     if guards.is_empty() {
-        say!("no guards are declared: see [guards] in the README");
+        print_line!("no guards are declared: add a [guards.NAME] table to doorward.toml");
     }
     print_guards(&guards);
     Ok(())
 }
 
-pub(super) fn print_guards(guards: &[GuardReport]) {
+pub(super) fn print_guards(guards: &[GuardInfo]) {
     let width = guards.iter().map(|guard| guard.name.len()).max().unwrap_or(0);
-    for GuardReport { name, version, allow, only_reports, .. } in guards {
+    for GuardInfo { name, version, allow, only_reports, .. } in guards {
         let note = if *only_reports { "  (only reports)" } else { "" };
-        say!("{name:width$}  {version}  {allow}{note}");
+        print_line!("{name:width$}  {version}  {allow}{note}");
     }
     warn(guards.iter().filter_map(|guard| guard.warning.as_deref()));
 }
 
-/// On standard error, so that what programs read stays as it is.
+/// Prints to standard error, so that standard output can be parsed.
 fn warn<'a>(warnings: impl IntoIterator<Item = &'a str>) {
     for warning in warnings {
         eprintln!("warning: {warning}");
@@ -85,29 +83,29 @@ fn warn<'a>(warnings: impl IntoIterator<Item = &'a str>) {
 impl Check {
     fn run(self, settings: Settings) -> anyhow::Result<()> {
         let Self { guard, user, method, host, path, address } = self;
-        let request = AskFor { method, host, path, address };
-        let order = Order::CheckGuard { guard, who: Who(user), request };
-        let Report::Verdict { admitted, condition, warning, explanation } =
-            block_on(give(settings, order))?
+        let request = SampleRequest { method, host, path, address };
+        let command = Command::CheckGuard { guard, user: UserRef(user), request };
+        let Reply::Decision { admitted, condition, warning, explanation } =
+            block_on(run(settings, command))?
         else {
-            bail!("the running server is of another version");
+            return Err(unexpected_reply());
         };
-        say!("{}", if admitted { "admitted" } else { "refused" });
-        say!("\n{condition}\n");
+        print_line!("{}", if admitted { "admitted" } else { "refused" });
+        print_line!("\n{condition}\n");
         print_explanation(&explanation, !admitted);
         warn(warning.as_deref());
         Ok(())
     }
 }
 
-/// The examples were run when the settings were loaded: had one failed, the command would not have come this far.
+/// Loading the settings has run the expectations, and a failed one is an error there.
 fn test(settings: &Settings) -> anyhow::Result<()> {
     let mut examples = 0;
     for guard in settings.guards.iter() {
-        say!("{}: {} examples hold", guard.name, guard.expectations.len());
+        print_line!("{}: {} examples hold", guard.name, guard.expectations.len());
         examples += guard.expectations.len();
         warn(guard.warning().as_deref());
     }
-    say!("{examples} passed, 0 failed");
+    print_line!("{examples} passed, 0 failed");
     Ok(())
 }

@@ -1,24 +1,22 @@
 //! `doorward keys …`: the keys that tokens are signed with.
 
-use anyhow::bail;
-
-use super::{Output, block_on, give};
+use super::{Output, block_on, run, unexpected_reply};
 use crate::{
     Settings,
-    control::{KeyReport, Order, Report},
+    control::{Command, KeyInfo, Reply},
     token::signing_keys::KeyStatus,
 };
 
 #[derive(clap::Subcommand)]
 pub(super) enum Keys {
-    /// List the keys and what each is for
+    /// List the keys and what each is used for
     List(Output),
-    /// Publish a new key, which signs after token.publish_before_signing; nobody is signed out
+    /// Publish a new key, which signs after token.publish_before_signing. No session ends
     Rotate(Output),
-    /// Refuse all tokens of a key from the next request on; another one signs in its place
+    /// Refuse all tokens of a key from the next request on. Another key signs in its place
     Revoke {
-        /// The key's id, as `keys list` shows it
-        // One in 64 begins with a hyphen.
+        /// Id of the key, as `keys list` shows it
+        // One id in 64 begins with a hyphen.
         #[arg(allow_hyphen_values = true)]
         kid: String,
         #[command(flatten)]
@@ -28,21 +26,21 @@ pub(super) enum Keys {
 
 impl Keys {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
-        let (order, output) = match self {
-            Self::List(output) => (Order::Keys, output),
-            Self::Rotate(output) => (Order::RotateKeys, output),
-            Self::Revoke { kid, output } => (Order::RevokeKey(kid), output),
+        let (command, output) = match self {
+            Self::List(output) => (Command::ListKeys, output),
+            Self::Rotate(output) => (Command::RotateKeys, output),
+            Self::Revoke { kid, output } => (Command::RevokeKey(kid), output),
         };
-        let Report::Keys(keys) = block_on(give(settings, order))? else {
-            bail!("the running server is of another version");
+        let Reply::Keys(keys) = block_on(run(settings, command))? else {
+            return Err(unexpected_reply());
         };
         if output.json {
-            say!("{}", serde_json::to_string_pretty(&keys)?);
+            print_line!("{}", serde_json::to_string_pretty(&keys)?);
             return Ok(());
         }
-        for KeyReport { kid, algorithm, stage, until } in &keys {
+        for KeyInfo { kid, algorithm, stage, until } in &keys {
             let until = until.as_deref().unwrap_or_default();
-            say!(
+            print_line!(
                 "{kid}  {algorithm}  {}",
                 match stage {
                     KeyStatus::Signing => "signs".to_owned(),

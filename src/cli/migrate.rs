@@ -1,4 +1,4 @@
-//! `doorward migrate --to URL`: moves everything to another database.
+//! `doorward migrate --to URL`: copies all data to another database.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -15,7 +15,7 @@ use crate::{
 
 #[derive(clap::Args)]
 pub(super) struct Migrate {
-    /// The new database, as database_url has it; the old one is the one in the settings
+    /// URL of the new database, in the form of database_url. The settings name the old one
     #[arg(long, value_name = "URL")]
     to: String,
 }
@@ -23,7 +23,7 @@ pub(super) struct Migrate {
 impl Migrate {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
         let to = DatabaseUrl::parse(&self.to).with_context(|| {
-            // It may well contain a password.
+            // The value may contain a password.
             "--to: the value is not sqlite:// and a file, or postgres:// as libpq reads it"
         })?;
         let from = settings.database.clone();
@@ -43,15 +43,15 @@ impl Migrate {
             }
             Ok(moved?)
         })?;
-        say!("{moved}: the same in {from} and {to}");
-        say!(
-            "start your servers with the new database_url, and keep the old database until you have seen them work"
+        print_line!("{moved}: the same in {from} and {to}");
+        print_line!(
+            "start the servers with the new database_url, and keep the old database until they work"
         );
         Ok(())
     }
 }
 
-/// Draws a bar, if somebody can see it.
+/// Draws a progress bar on a terminal.
 fn draw(Progress { step, total, done }: Progress) {
     const WIDTH: usize = 40;
     if !io::stderr().is_terminal() {
@@ -59,6 +59,6 @@ fn draw(Progress { step, total, done }: Progress) {
     }
     let part = if total == 0 { 1.0 } else { done as f64 / total as f64 };
     let filled = "#".repeat((part * WIDTH as f64) as usize);
-    // Nobody may be reading.
+    // A closed terminal does not stop the migration.
     let _ = write!(io::stderr(), "\r{step:26} [{filled:WIDTH$}] {done}/{total}");
 }

@@ -1,7 +1,7 @@
-//! The commands. Reads the command line, loads the settings, hands over.
+//! The command line: reads the arguments, loads the settings and runs the command.
 
-/// Prints a line. Whoever reads may have read enough (`doorward user list | head`): then the command is done.
-macro_rules! say {
+/// Prints a line to standard output. Ends the process if the reader has closed it (`doorward user list | head`).
+macro_rules! print_line {
     ($($argument:tt)*) => { $crate::cli::print_line(format_args!($($argument)*)) };
 }
 
@@ -24,13 +24,13 @@ use std::{
     process::{self, ExitCode},
 };
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     access::guard::{Explanation, Step},
     config::{CONFIG_VARIABLE, KEYS, Settings, Sources},
-    control::{self, Order, Report},
+    control::{self, Reply},
     log,
 };
 
@@ -45,34 +45,34 @@ struct Cli {
     serve: serve::Serve,
 }
 
-const AFTER_HELP: &str = "Without a command, doorward serves. Every setting can also stand in doorward.toml or in the \
-    environment: --token-lifetime is lifetime in [token], or DOORWARD_TOKEN_LIFETIME.";
+const AFTER_HELP: &str = "Without a command, doorward starts the service. Every setting can also be set in doorward.toml or \
+    in the environment: --token-lifetime is lifetime in [token], or DOORWARD_TOKEN_LIFETIME.";
 
 #[derive(Subcommand)]
 enum Command {
     /// Start the service (the default)
     Serve(serve::Serve),
-    /// Look at users, add, change and remove them
+    /// List, show, add, change and delete users
     #[command(subcommand)]
     User(user::User),
-    /// Look at the declared guards and try them out
+    /// List and test the declared guards
     #[command(subcommand)]
     Guard(guard::Guard),
-    /// Look at the keys that sign tokens, rotate and revoke them
+    /// List, rotate and revoke the keys that sign tokens
     #[command(subcommand)]
     Keys(keys::Keys),
-    /// Let another program ask about tokens
+    /// Register programs that may introspect and revoke tokens
     #[command(subcommand)]
     Client(client::Client),
-    /// Say why somebody was refused
+    /// Explain why a request or a login was refused
     Why(why::Why),
-    /// Have the running server read its guards anew
+    /// Reload the guards of the running server
     Reload(reload::Reload),
-    /// Print a working piece for a proxy or an app that asks a guard
+    /// Print a working configuration for a proxy or an app that asks a guard
     Snippet(snippet::Snippet),
-    /// Move everything to another database: nobody has to log in again
+    /// Copy all data to another database; users stay logged in
     Migrate(migrate::Migrate),
-    /// Show the settings in force
+    /// Print the settings in force
     Config(config::Config),
 }
 
@@ -107,12 +107,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The derived command line and one flag per setting.
+/// The derived command line with one flag for each setting.
 fn command() -> clap::Command {
     let flags = setting_flags();
     let names: Vec<_> = flags.iter().filter_map(Arg::get_long).collect();
     let names = setting_names(&names);
-    Cli::command().args(&flags).mut_subcommands(|command| match command.get_name() {
+    Cli::command().arg(port()).args(&flags).mut_subcommands(|command| match command.get_name() {
         "serve" | "config" => command,
         _ => {
             let hidden = flags.iter().map(|flag| flag.clone().hide(true));
@@ -121,12 +121,21 @@ fn command() -> clap::Command {
     })
 }
 
+/// `--port` is what people try first. Without this, clap suggests `--password-threads`.
+fn port() -> Arg {
+    let hint = |_: &str| -> Result<String, &'static str> {
+        Err("set the address and the port with --listen, such as --listen 127.0.0.1:8080")
+    };
+    let port = Arg::new("port").long("port").value_name("PORT").hide(true).global(true);
+    port.num_args(0..=1).default_missing_value("").value_parser(hint)
+}
+
 fn setting_flags() -> Vec<Arg> {
     let defaults = Settings::default();
     let file = Arg::new(CONFIG_VARIABLE)
         .long("config")
         .value_name("FILE")
-        .help("Settings file [default: doorward.toml, if there is one]")
+        .help("Settings file [default: doorward.toml, if it exists]")
         .value_parser(clap::value_parser!(PathBuf));
     let keys = KEYS.iter().map(|key| {
         Arg::new(key.name).long(key.flag()).value_name("VALUE").help(format!(
@@ -139,7 +148,7 @@ fn setting_flags() -> Vec<Arg> {
     flags.map(|flag| flag.help_heading("Settings").global(true)).collect()
 }
 
-/// All settings in a few lines, for commands whose own options would drown in an explanation of each.
+/// The names of all settings in a few lines, for commands whose own options matter more.
 fn setting_names(names: &[&str]) -> String {
     const WIDTH: usize = 100;
     let mut text = String::from("Settings (`doorward config --help` explains them):");
@@ -173,45 +182,52 @@ fn print_line(line: fmt::Arguments<'_>) {
     }
 }
 
-/// For commands that do one thing and end.
+/// Runs a command that ends by itself.
 fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
-/// Gives an order and turns what is no success into an error.
-async fn give(settings: Settings, order: Order) -> anyhow::Result<Report> {
-    match control::give(settings, &order).await? {
-        Report::NoSuchUser => {
-            bail!("there is no such user: `doorward user list` shows all of them")
+/// Runs a command of the operator and turns every failure into an error.
+async fn run(settings: Settings, command: control::Command) -> anyhow::Result<Reply> {
+    succeeded(control::run(settings, &command).await?)
+}
+
+fn succeeded(reply: Reply) -> anyhow::Result<Reply> {
+    match reply {
+        Reply::NoSuchUser => {
+            bail!("there is no such user: `doorward user list` shows all users")
         }
-        Report::NoSuchGuard => {
-            bail!("there is no such guard: `doorward guard list` shows all of them")
+        Reply::NoSuchGuard => {
+            bail!("there is no such guard: `doorward guard list` shows all guards")
         }
-        Report::NoSuchKey => {
-            bail!("there is no such key: `doorward keys list` shows all of them")
+        Reply::NoSuchKey => {
+            bail!("there is no such key: `doorward keys list` shows all keys")
         }
-        Report::NoSuchRefusal => {
-            bail!(
-                "no such refusal is remembered: only the latest are, and only while the server runs"
-            )
+        Reply::NoSuchRefusal => {
+            bail!("there is no such refusal: the server keeps only the latest ones, until it stops")
         }
-        Report::Failed(cause) => bail!("{cause}"),
-        report => Ok(report),
+        Reply::Failed(cause) => bail!("{cause}"),
+        reply => Ok(reply),
     }
 }
 
-/// Shows a condition part by part, and which one decided against the caller.
+/// The error for a reply that does not belong to the command.
+fn unexpected_reply() -> anyhow::Error {
+    anyhow!("the reply does not fit the command: is the running server of another version?")
+}
+
+/// Prints the value of each part of a condition and, for a refusal, the part that caused it.
 fn print_explanation(explanation: &Explanation, refused: bool) {
     for Step { depth, text, value } in &explanation.steps {
-        say!("{:indent$}{text}  =>  {value}", "", indent = 2 * (depth + 1));
+        print_line!("{:indent$}{text}  =>  {value}", "", indent = 2 * (depth + 1));
     }
     if refused {
         let Step { text, value, .. } = &explanation.culprit;
-        say!("\nrefused because  {text}  is  {value}");
+        print_line!("\nrefused because  {text}  is  {value}");
     }
 }
 
-/// How a listing is printed.
+/// The output format.
 #[derive(Args)]
 struct Output {
     /// Print JSON instead of a table
@@ -226,5 +242,13 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn port_is_answered_with_listen() {
+        for arguments in [&["doorward", "--port", "80"][..], &["doorward", "serve", "--port=80"]] {
+            let error = command().try_get_matches_from(arguments).unwrap_err().to_string();
+            assert!(error.contains("--listen 127.0.0.1:8080"), "{error}");
+        }
     }
 }

@@ -1,12 +1,18 @@
-//! A password from whoever sits at the terminal, or from a pipe. Never from the command line, which others can read.
+//! Reads a password from the terminal or from a pipe. Never from the arguments, which other users can see.
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Context, bail};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::{
+    io::{read, retry_on_intr},
+    termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr},
+};
 use zeroize::Zeroizing;
 
 use crate::control::Secret;
+
+/// The most bytes that are read. A buffer of this size never grows, so that no copy of a password is left behind.
+const MAX_BYTES: usize = 32 << 10;
 
 /// A password that has to be given.
 pub(super) fn required() -> anyhow::Result<Secret> {
@@ -16,41 +22,58 @@ pub(super) fn required() -> anyhow::Result<Secret> {
     }
 }
 
-/// A password, or none if nothing is typed or piped in.
+/// A password, or none if the input is empty.
 pub(super) fn optional() -> anyhow::Result<Option<Secret>> {
-    let password = if io::stdin().is_terminal() { asked_for()? } else { piped()? };
-    Ok((!password.is_empty()).then(|| Secret(password.to_string())))
+    let password = if io::stdin().is_terminal() { from_terminal()? } else { from_pipe()? };
+    Ok((!password.is_empty()).then(|| Secret::from(password)))
 }
 
-/// Standard input without the end of its line.
-fn piped() -> anyhow::Result<Zeroizing<String>> {
-    let mut text = Zeroizing::new(String::new());
-    io::stdin().read_to_string(&mut text).context("standard input")?;
-    let line = text.strip_suffix('\n').unwrap_or(&text);
+/// Reads from standard input without the buffer of [`io::stdin`], which is not wiped.
+fn read_stdin(bytes: &mut [u8]) -> io::Result<usize> {
+    Ok(retry_on_intr(|| read(io::stdin(), &mut *bytes))?)
+}
+
+/// Standard input without the line end.
+fn from_pipe() -> anyhow::Result<Zeroizing<String>> {
+    let mut bytes = Zeroizing::new(vec![0; MAX_BYTES]);
+    let mut length = 0;
+    loop {
+        match read_stdin(&mut bytes[length..]).context("standard input")? {
+            0 if length == MAX_BYTES => bail!("the password is too long: nothing has changed"),
+            0 => break,
+            count => length += count,
+        }
+    }
+    let text = text(&bytes[..length])?;
+    let line = text.strip_suffix('\n').unwrap_or(text);
     Ok(Zeroizing::new(line.strip_suffix('\r').unwrap_or(line).to_owned()))
 }
 
-fn asked_for() -> anyhow::Result<Zeroizing<String>> {
-    let _silence = Silence::begin()?;
-    let password = answer_to("Password: ")?;
-    if !password.is_empty() && *answer_to("Once more: ")? != *password {
-        bail!("that was another password: nothing has changed");
+fn text(bytes: &[u8]) -> anyhow::Result<&str> {
+    str::from_utf8(bytes).context("the password is not UTF-8")
+}
+
+fn from_terminal() -> anyhow::Result<Zeroizing<String>> {
+    let _echo_off = EchoOff::begin()?;
+    let password = prompt("Password: ")?;
+    if !password.is_empty() && *prompt("Repeat the password: ")? != *password {
+        bail!("the passwords differ: nothing has changed");
     }
     Ok(password)
 }
 
-/// What is typed up to the end of the line, key by key: the terminal neither shows nor edits it.
-fn answer_to(prompt: &str) -> anyhow::Result<Zeroizing<String>> {
+/// Reads a line key by key: the terminal neither shows nor edits it.
+fn prompt(prompt: &str) -> anyhow::Result<Zeroizing<String>> {
     const INTERRUPT: u8 = 0x03;
     const END: u8 = 0x04;
     const BACKSPACES: [u8; 2] = [0x08, 0x7f];
     const CLEAR: u8 = 0x15;
-    let (mut input, mut screen) = (io::stdin().lock(), io::stderr());
+    let mut screen = io::stderr();
     write!(screen, "{prompt}")?;
-    let mut typed = Zeroizing::new(Vec::with_capacity(4096));
+    let mut typed = Zeroizing::new(Vec::with_capacity(MAX_BYTES));
     loop {
-        let mut key = [0];
-        match (input.read(&mut key)?, key[0]) {
+        let mut key = Zeroizing::new([0]);
+        match (read_stdin(&mut *key)?, key[0]) {
             (0, _) | (_, INTERRUPT | END) => {
                 writeln!(screen)?;
                 bail!("nothing has changed");
@@ -58,11 +81,12 @@ fn answer_to(prompt: &str) -> anyhow::Result<Zeroizing<String>> {
             (_, b'\r' | b'\n') => break,
             (_, CLEAR) => typed.clear(),
             (_, key) if BACKSPACES.contains(&key) => remove_character(&mut typed),
-            (_, key) => typed.push(key),
+            (_, key) if typed.len() < MAX_BYTES => typed.push(key),
+            _ => {}
         }
     }
     writeln!(screen)?;
-    Ok(Zeroizing::new(str::from_utf8(&typed).context("the password is not UTF-8")?.to_owned()))
+    Ok(Zeroizing::new(text(&typed)?.to_owned()))
 }
 
 fn remove_character(typed: &mut Vec<u8>) {
@@ -70,24 +94,24 @@ fn remove_character(typed: &mut Vec<u8>) {
     while typed.pop().is_some_and(is_continued) {}
 }
 
-/// A terminal that shows nothing of what is typed, and is as it was before when this is dropped.
-struct Silence {
+/// A terminal that does not show what is typed. Its modes are restored when this is dropped.
+struct EchoOff {
     before: Termios,
 }
 
-impl Silence {
+impl EchoOff {
     fn begin() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
-        let mut silent = before.clone();
-        // Without signals: one would leave the terminal as it is.
-        silent.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
-        // Whatever was typed before the question is no answer to it.
-        tcsetattr(io::stdin(), OptionalActions::Flush, &silent)?;
+        let mut changed = before.clone();
+        // A signal would end the process without restoring the modes, so that Ctrl-C is read as a key.
+        changed.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        // Discards what was typed before the prompt.
+        tcsetattr(io::stdin(), OptionalActions::Flush, &changed)?;
         Ok(Self { before })
     }
 }
 
-impl Drop for Silence {
+impl Drop for EchoOff {
     fn drop(&mut self) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
     }
@@ -98,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_character_is_taken_back() {
+    fn a_backspace_removes_a_whole_character() {
         let mut typed = "aé→".as_bytes().to_vec();
         for left in ["aé", "a", "", ""] {
             remove_character(&mut typed);

@@ -1,11 +1,9 @@
-//! `doorward reload`: the running server reads its guards anew.
+//! `doorward reload`: reloads the guards of the running server.
 
-use anyhow::bail;
-
-use super::{block_on, give, guard::print_guards};
+use super::{block_on, guard::print_guards, run, unexpected_reply};
 use crate::{
     Settings,
-    control::{Order, Report},
+    control::{Command, Reply},
 };
 
 #[derive(clap::Args)]
@@ -13,10 +11,10 @@ pub(super) struct Reload {}
 
 impl Reload {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
-        let Report::Guards(guards) = block_on(give(settings, Order::Reload))? else {
-            bail!("the running server is of another version");
+        let Reply::Guards(guards) = block_on(run(settings, Command::ReloadGuards))? else {
+            return Err(unexpected_reply());
         };
-        say!("{} guards are in force", guards.len());
+        print_line!("{} guards are in force", guards.len());
         print_guards(&guards);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `doorward serve`: opens the database, listens, says so, and serves until it is told to stop.
+//! `doorward serve`: opens the database, listens and serves until it is told to stop.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -28,7 +28,7 @@ use crate::{
 
 #[derive(clap::Args)]
 pub(super) struct Serve {
-    /// Make a new signing key if the old one is lost; everybody has to log in again
+    /// Create a new signing key if the old one is missing. All users have to log in again
     #[arg(long)]
     new_signing_key: bool,
 }
@@ -41,7 +41,7 @@ impl Serve {
             Limits { connections: allow_connections(settings.connections), ..Limits::default() };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(self.serve(settings, sources, limits))?;
-        // Whatever did not finish while draining is not waited for again.
+        // Draining has waited for running requests already.
         runtime.shutdown_timeout(Duration::ZERO);
         Ok(())
     }
@@ -58,8 +58,9 @@ impl Serve {
         let missing_key =
             if self.new_signing_key { MissingKey::Replace } else { MissingKey::Refuse };
         let doorward = Doorward::open_with(settings, missing_key, Clock::system()).await?;
-        let listener = listen(wanted)
-            .with_context(|| format!("cannot listen on {wanted} (choose another with --listen)"))?;
+        let listener = listen(wanted).with_context(|| {
+            format!("cannot listen on {wanted} (choose another address with --listen)")
+        })?;
         let read: Arc<ReadSettings> = Arc::new(move || Settings::from_sources(sources.clone()));
         let serving_commands = doorward.serve_commands_with(Arc::clone(&read));
         let address = listener.local_addr()?;
@@ -68,8 +69,8 @@ impl Serve {
         if doorward.settings().is_exposed() {
             tracing::warn!(
                 %address,
-                "other machines can connect: passwords and tokens travel unencrypted unless a proxy with TLS stands in \
-                 front: set public_url to its https:// URL, or listen on 127.0.0.1"
+                "other machines can connect, and passwords and tokens travel unencrypted unless a proxy in front uses TLS: \
+                 set public_url to its https:// URL, or listen on 127.0.0.1"
             );
         }
         let mut stdout = io::stdout();
@@ -77,7 +78,7 @@ impl Serve {
         if stdout.is_terminal() {
             greeting += &examples(address);
         }
-        // Nobody may be reading.
+        // A closed standard output does not stop the service.
         let _ = stdout.write_all(greeting.as_bytes());
 
         let stop = async {
@@ -97,18 +98,18 @@ impl Serve {
     }
 }
 
-/// So that a restart does not refill the budgets of accounts that are under attack.
+/// Saves failed logins, so that a restart does not refill the budgets of accounts under attack.
 async fn save_failures(doorward: &Doorward) {
-    /// A database that does not answer must not hold up the stop.
-    const PATIENCE: Duration = Duration::from_secs(2);
-    let saved = tokio::time::timeout(PATIENCE, doorward.save_failures()).await;
+    /// An unreachable database must not delay the stop.
+    const SAVE_TIMEOUT: Duration = Duration::from_secs(2);
+    let saved = tokio::time::timeout(SAVE_TIMEOUT, doorward.save_failures()).await;
     if !matches!(saved, Ok(Ok(()))) {
-        tracing::warn!("failed logins of the last second are not saved");
+        tracing::warn!("cannot save the failed logins of the last second");
     }
 }
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    /// Connections that the kernel holds for us: with the usual 128, a burst of clients waits a second for its turn.
+    /// Connections that wait to be accepted. With the usual 128, a burst of clients is delayed by a second.
     const BACKLOG: u32 = 4096;
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
@@ -116,7 +117,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Resolves at the first SIGTERM or Ctrl-C; the second one ends the process there and then.
+/// Resolves at the first SIGTERM or Ctrl-C. The second one ends the process at once.
 fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -128,7 +129,7 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     };
     Ok(async move {
         next().await;
-        tracing::info!("stopping: finishing what runs; a second signal stops at once");
+        tracing::info!("stopping: waiting for running requests; a second signal stops at once");
         tokio::spawn(async move {
             next().await;
             log::flush();
@@ -137,30 +138,30 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Reads the guards anew at every SIGHUP.
+/// Reloads the guards at every SIGHUP.
 async fn reload_at_hangup(mut hangup: Signal, doorward: &Doorward, read: &ReadSettings) {
     while hangup.recv().await.is_some() {
-        // Whatever is wrong has been logged, and nothing has changed.
-        let _ = control::reload(doorward, read);
+        // An error has been logged, and the guards in force stay.
+        let _ = control::reload_guards(doorward, read);
     }
     std::future::pending().await
 }
 
-/// A dump of a crashed process would hold passwords and signing keys. One byte instead of none also keeps the kernel from
-/// handing the dump to a program, for which no other limit counts.
+/// Prevents core dumps, which would contain passwords and signing keys. The kernel ignores a limit of 0 for dumps that it
+/// pipes to a program, but not a limit of 1 byte.
 fn forbid_core_dumps() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Core);
     let current = Some(maximum.map_or(1, |maximum| maximum.min(1)));
     if let Err(error) = setrlimit(Resource::Core, Rlimit { current, maximum }) {
-        tracing::warn!(%error, "a crash may leave a core dump with secrets in it");
+        tracing::warn!(%error, "a crash may leave a core dump that contains secrets");
     }
 }
 
-/// Raises the number of descriptors to what the system allows, and returns how many connections that is good for.
+/// Raises the limit of open files to what the system allows, and returns how many connections fit into it.
 fn allow_connections(wanted: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    /// For the database, the log, the control socket and what the runtime needs.
+    /// For the database, the log, the command socket and the runtime.
     const OTHER_DESCRIPTORS: usize = 64;
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -176,13 +177,13 @@ fn allow_connections(wanted: usize) -> usize {
         tracing::warn!(
             wanted,
             possible,
-            "fewer connections than limits.connections: raise `ulimit -n`"
+            "the limit of open files allows fewer connections than limits.connections: raise `ulimit -n`"
         );
     }
     possible.min(wanted)
 }
 
-/// Where it listens and where its data is.
+/// Names the address and the location of the data.
 fn greeting(address: SocketAddr, doorward: &Doorward) -> String {
     let database = &doorward.settings().database;
     let place = match (database, doorward.folder()) {
@@ -194,7 +195,7 @@ fn greeting(address: SocketAddr, doorward: &Doorward) -> String {
     format!("\n  Doorward listens on http://{address}\n  and keeps its data in {place}\n\n")
 }
 
-/// What a newcomer needs to go on.
+/// The first requests that a newcomer can try.
 fn examples(address: SocketAddr) -> String {
     format!(
         r#"  Register, log in and pass the guard:

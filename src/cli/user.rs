@@ -1,54 +1,53 @@
-//! `doorward user …`: what an operator does with users.
+//! `doorward user …`: lists, shows, adds, changes and deletes users.
 
 use std::{
     io::{self, IsTerminal},
     process,
 };
 
-use anyhow::bail;
 use serde::ser::{SerializeSeq, Serializer};
 
-use super::{Output, block_on, give, password};
+use super::{Output, block_on, password, run, succeeded, unexpected_reply};
 use crate::{
     Settings,
-    control::{Order, Report, SessionReport, UserFilter, UserReport, Who},
+    control::{Command, CommandRunner, Reply, SessionInfo, UserInfo, UserRef},
 };
 
 #[derive(clap::Subcommand)]
 pub(super) enum User {
-    /// List users, in the order of their addresses
+    /// List users in the order of their e-mail addresses
     List(List),
-    /// Show one user: the record, the last login and the sessions
+    /// Show one user with their sessions
     Show {
         /// E-mail address or id
         user: String,
         #[command(flatten)]
         output: Output,
     },
-    /// Add a user; asks for a password on a terminal. Without one, they can set it with a code from `link`
+    /// Add a user. Asks for a password on a terminal; without one, the user can set it with a code from `reset-code`
     Add {
         /// E-mail address
         email: String,
-        /// What the user is called
+        /// Name of the user
         #[arg(long)]
         name: String,
-        /// Read a password from standard input
+        /// Read the password from standard input
         #[arg(long)]
         password_stdin: bool,
         #[command(flatten)]
         output: Output,
     },
-    /// Set a user's password, asked for on a terminal or read from standard input, and end all their sessions
+    /// Set a user's password and end all their sessions. Asks for it on a terminal, or reads it from standard input
     SetPassword {
         /// E-mail address or id
         user: String,
     },
-    /// Print a code, good once and for 30 minutes, with which the user can set a password
-    Link {
+    /// Print a code with which the user can set a password, once within 30 minutes
+    ResetCode {
         /// E-mail address or id
         user: String,
     },
-    /// Lock a user out: their sessions end at once and they cannot log in
+    /// Disable a user: their sessions end at once and they cannot log in
     Disable {
         /// E-mail address or id
         user: String,
@@ -58,36 +57,36 @@ pub(super) enum User {
         /// E-mail address or id
         user: String,
     },
-    /// Note that a user's e-mail address is theirs: conditions see user.emailVerified
+    /// Mark a user's e-mail address as verified: conditions see user.emailVerified
     Verify {
         /// E-mail address or id
         user: String,
     },
-    /// Take back that a user's e-mail address is theirs
+    /// Mark a user's e-mail address as not verified
     Unverify {
         /// E-mail address or id
         user: String,
     },
-    /// End all sessions of a user: their tokens are refused from the next request on
+    /// End all sessions of a user. Their tokens are refused from the next request on
     Logout {
         /// E-mail address or id
         user: String,
     },
-    /// Give a role to a user
+    /// Grant a role to a user
     Grant {
         /// E-mail address or id
         user: String,
-        /// The role
+        /// Role
         role: String,
     },
-    /// Take a role from a user
+    /// Revoke a role of a user
     Revoke {
         /// E-mail address or id
         user: String,
-        /// The role
+        /// Role
         role: String,
     },
-    /// Remove a user and their sessions
+    /// Delete a user and everything stored about them
     Delete {
         /// E-mail address or id
         user: String,
@@ -96,18 +95,18 @@ pub(super) enum User {
 
 #[derive(clap::Args)]
 pub(super) struct List {
-    /// Only those with this in their address or name
+    /// Only users with this text in their e-mail address or name
     text: Option<String>,
-    /// Only those with this role
+    /// Only users with this role
     #[arg(long)]
     role: Option<String>,
-    /// Only those who are disabled
+    /// Only disabled users
     #[arg(long)]
     disabled: bool,
-    /// How many at most
+    /// Most users to list
     #[arg(long, value_name = "NUMBER")]
     limit: Option<usize>,
-    /// Go on behind this address
+    /// Start after this e-mail address
     #[arg(long, value_name = "ADDRESS")]
     after: Option<String>,
     #[command(flatten)]
@@ -120,111 +119,111 @@ impl User {
             match self {
                 Self::List(list) => list.run(settings).await,
                 Self::Show { user, output } => {
-                    match give(settings, Order::User(Who(user))).await? {
-                        Report::User(user) if output.json => print(&[user], &output)?,
-                        Report::User(user) => print_whole(&user),
-                        other => bail!("unexpected answer: {other:?}"),
+                    match run(settings, Command::ShowUser(UserRef(user))).await? {
+                        Reply::User(user) if output.json => print(&[user], &output),
+                        Reply::User(user) => {
+                            print_details(&user);
+                            Ok(())
+                        }
+                        _ => Err(unexpected_reply()),
                     }
-                    Ok(())
                 }
                 Self::Add { email, name, password_stdin, output } => {
-                    let password = match password_stdin {
-                        true => Some(password::required()?),
-                        false if io::stdin().is_terminal() => password::optional()?,
-                        false => None,
+                    let password = match (password_stdin, io::stdin().is_terminal()) {
+                        (true, _) => Some(password::required()?),
+                        (false, true) => password::optional()?,
+                        (false, false) => None,
                     };
-                    show(settings, Order::AddUser { name, email, password }, &output).await
+                    let command = Command::AddUser { name, email, password };
+                    match run(settings, command).await? {
+                        Reply::User(user) => print(&[user], &output),
+                        _ => Err(unexpected_reply()),
+                    }
                 }
                 Self::SetPassword { user } => {
-                    let order = Order::SetPassword(Who(user), password::required()?);
-                    settle(settings, order, "password set").await
+                    let command = Command::SetPassword(UserRef(user), password::required()?);
+                    change(settings, command, "password set", None).await
                 }
-                Self::Link { user } => {
-                    match give(settings, Order::Link(Who(user))).await? {
-                        Report::Code(code) => say!("{}", code.0),
-                        other => bail!("unexpected answer: {other:?}"),
+                Self::ResetCode { user } => {
+                    match run(settings, Command::CreateResetCode(UserRef(user))).await? {
+                        Reply::ResetCode(code) => print_line!("{}", code.as_str()),
+                        _ => return Err(unexpected_reply()),
                     }
                     Ok(())
                 }
                 Self::Disable { user } => {
-                    settle(settings, Order::Disable(Who(user)), "disabled").await
+                    change(settings, Command::DisableUser(UserRef(user)), "disabled", None).await
                 }
                 Self::Enable { user } => {
-                    settle(settings, Order::Enable(Who(user)), "enabled").await
+                    change(settings, Command::EnableUser(UserRef(user)), "enabled", None).await
                 }
                 Self::Verify { user } => {
-                    let report = give(settings, Order::SetEmailVerified(Who(user), true)).await?;
-                    say!(
-                        "{}",
-                        if changed(&report) { "verified" } else { "it was verified already" }
-                    );
-                    Ok(())
+                    let command = Command::SetEmailVerified(UserRef(user), true);
+                    change(settings, command, "verified", Some("already verified")).await
                 }
                 Self::Unverify { user } => {
-                    let report = give(settings, Order::SetEmailVerified(Who(user), false)).await?;
-                    say!("{}", if changed(&report) { "unverified" } else { "it was not verified" });
-                    Ok(())
+                    let command = Command::SetEmailVerified(UserRef(user), false);
+                    change(settings, command, "unverified", Some("was not verified")).await
                 }
                 Self::Logout { user } => {
-                    match give(settings, Order::EndSessions(Who(user))).await? {
-                        Report::SessionsEnded(1) => say!("1 session ended"),
-                        Report::SessionsEnded(ended) => say!("{ended} sessions ended"),
-                        other => bail!("unexpected answer: {other:?}"),
+                    match run(settings, Command::EndSessions(UserRef(user))).await? {
+                        Reply::SessionsEnded(1) => print_line!("1 session ended"),
+                        Reply::SessionsEnded(ended) => print_line!("{ended} sessions ended"),
+                        _ => return Err(unexpected_reply()),
                     }
                     Ok(())
                 }
                 Self::Grant { user, role } => {
-                    let report = give(settings, Order::GrantRole(Who(user), role)).await?;
-                    say!("{}", if changed(&report) { "granted" } else { "they had it already" });
-                    Ok(())
+                    let command = Command::GrantRole(UserRef(user), role);
+                    change(settings, command, "granted", Some("the user already has this role"))
+                        .await
                 }
                 Self::Revoke { user, role } => {
-                    let report = give(settings, Order::RevokeRole(Who(user), role)).await?;
-                    say!("{}", if changed(&report) { "revoked" } else { "they did not have it" });
-                    Ok(())
+                    let command = Command::RevokeRole(UserRef(user), role);
+                    change(settings, command, "revoked", Some("the user does not have this role"))
+                        .await
                 }
                 Self::Delete { user } => {
-                    settle(settings, Order::DeleteUser(Who(user)), "deleted").await
+                    change(settings, Command::DeleteUser(UserRef(user)), "deleted", None).await
                 }
             }
         })
     }
 }
 
-/// Gives an order that is answered with a user.
-async fn show(settings: Settings, order: Order, output: &Output) -> anyhow::Result<()> {
-    match give(settings, order).await? {
-        Report::User(user) => print(&[user], output),
-        other => bail!("unexpected answer: {other:?}"),
-    }
-}
-
-/// Gives an order that is only carried out, and says so.
-async fn settle(settings: Settings, order: Order, done: &str) -> anyhow::Result<()> {
-    match give(settings, order).await? {
-        Report::Done => say!("{done}"),
-        other => bail!("unexpected answer: {other:?}"),
+/// Runs a command that changes a user, and prints whether it changed anything.
+async fn change(
+    settings: Settings,
+    command: Command,
+    done: &str,
+    unchanged: Option<&str>,
+) -> anyhow::Result<()> {
+    match (run(settings, command).await?, unchanged) {
+        (Reply::Done, _) => print_line!("{done}"),
+        (Reply::Unchanged, Some(unchanged)) => print_line!("{unchanged}"),
+        _ => return Err(unexpected_reply()),
     }
     Ok(())
 }
 
 impl List {
-    /// Prints page after page, so that the whole of a long list is never in memory.
+    /// Prints page by page, so that a long list is never in memory as a whole.
     async fn run(self, settings: Settings) -> anyhow::Result<()> {
         let Self { text, role, disabled, limit, mut after, output } = self;
-        let filter = UserFilter { text, role, disabled };
         let mut left = limit.unwrap_or(usize::MAX);
         let mut json = serde_json::Serializer::pretty(io::stdout());
         let mut array = if output.json { Some(json.serialize_seq(None)?) } else { None };
+        let runner = CommandRunner::open(settings).await?;
         loop {
-            let order = Order::Users { after, limit: left, filter: filter.clone() };
-            let Report::Users { users, next } = give(settings.clone(), order).await? else {
-                bail!("the running server is of another version");
+            let (text, role) = (text.clone(), role.clone());
+            let command = Command::ListUsers { after, limit: left, text, role, disabled };
+            let Reply::Users { users, next } = succeeded(runner.run(&command).await?)? else {
+                return Err(unexpected_reply());
             };
             left = left.saturating_sub(users.len());
             match &mut array {
                 Some(array) => {
-                    users.iter().for_each(|user| or_leave(array.serialize_element(user)));
+                    users.iter().for_each(|user| or_exit(array.serialize_element(user)));
                 }
                 None => print(&users, &output)?,
             }
@@ -234,8 +233,8 @@ impl List {
             }
         }
         if let Some(array) = array {
-            or_leave(array.end());
-            say!("");
+            or_exit(array.end());
+            print_line!("");
         }
         if let Some(after) = after {
             eprintln!("more may follow: --after {after}");
@@ -244,51 +243,49 @@ impl List {
     }
 }
 
-/// Whoever reads may have read enough.
-fn or_leave(written: serde_json::Result<()>) {
+/// Ends the process if the reader has closed standard output.
+fn or_exit(written: serde_json::Result<()>) {
     if written.is_err() {
         process::exit(0);
     }
 }
 
-fn changed(report: &Report) -> bool {
-    matches!(report, Report::Done)
-}
-
-fn print(users: &[UserReport], output: &Output) -> anyhow::Result<()> {
+fn print(users: &[UserInfo], output: &Output) -> anyhow::Result<()> {
     if output.json {
-        say!("{}", serde_json::to_string_pretty(users)?);
+        print_line!("{}", serde_json::to_string_pretty(users)?);
         return Ok(());
     }
     let width = users.iter().map(|user| user.email.chars().count()).max().unwrap_or(0);
-    for UserReport { id, name, email, email_verified, roles, has_password, disabled, .. } in users {
+    for UserInfo { id, name, email, email_verified, roles, has_password, disabled, .. } in users {
         let roles =
             if roles.is_empty() { String::new() } else { format!("  [{}]", roles.join(" ")) };
-        let locked_out = if *disabled { "  (disabled)" } else { "" };
+        let disabled_note = if *disabled { "  (disabled)" } else { "" };
         let note = if *has_password { "" } else { "  (no password)" };
         let verified = if *email_verified { "  (verified)" } else { "" };
-        say!("{id}  {email:width$}  {name}{roles}{verified}{locked_out}{note}");
+        print_line!("{id}  {email:width$}  {name}{roles}{verified}{disabled_note}{note}");
     }
     Ok(())
 }
 
-fn print_whole(user: &UserReport) {
-    let UserReport { id, name, email, email_verified, roles, has_password, disabled, .. } = user;
+fn print_details(user: &UserInfo) {
+    let UserInfo { id, name, email, email_verified, roles, has_password, disabled, .. } = user;
     let roles = if roles.is_empty() { "none".into() } else { roles.join(" ") };
     let sessions = user.sessions.as_deref().unwrap_or_default();
-    say!("id          {id}");
-    say!("address     {email}");
-    say!("verified    {}", if *email_verified { "yes" } else { "no" });
-    say!("name        {name}");
-    say!("roles       {roles}");
-    say!("password    {}", if *has_password { "set" } else { "none" });
-    say!("disabled    {}", if *disabled { "yes" } else { "no" });
-    say!("registered  {}", user.created_at);
-    say!("changed     {}", user.updated_at);
-    say!("last login  {}", user.last_login_at.as_deref().unwrap_or("never"));
-    say!("sessions    {}", sessions.len());
-    for SessionReport { created_at, last_seen_at, address, user_agent, .. } in sessions {
+    print_line!("id          {id}");
+    print_line!("address     {email}");
+    print_line!("verified    {}", if *email_verified { "yes" } else { "no" });
+    print_line!("name        {name}");
+    print_line!("roles       {roles}");
+    print_line!("password    {}", if *has_password { "set" } else { "none" });
+    print_line!("disabled    {}", if *disabled { "yes" } else { "no" });
+    print_line!("registered  {}", user.created_at);
+    print_line!("changed     {}", user.updated_at);
+    print_line!("last login  {}", user.last_login_at.as_deref().unwrap_or("never"));
+    print_line!("sessions    {}", sessions.len());
+    for SessionInfo { created_at, last_seen_at, address, user_agent, .. } in sessions {
         let program = if user_agent.is_empty() { "an unknown program" } else { user_agent };
-        say!("  since {created_at}, last seen {last_seen_at}, from {address} with {program}");
+        print_line!(
+            "  since {created_at}, last seen {last_seen_at}, from {address} with {program}"
+        );
     }
 }

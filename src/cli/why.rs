@@ -1,58 +1,57 @@
-//! `doorward why`: the reason for a refusal, by the id that it carried, and what was refused to a user.
+//! `doorward why`: explains a refusal by its id, and lists what was refused to a user.
 
-use anyhow::bail;
 use chrono::DateTime;
 
-use super::{block_on, give, print_explanation};
+use super::{block_on, print_explanation, run, unexpected_reply};
 use crate::{
     Settings,
     access::refusals::Refusal,
-    control::{Order, RefusedAction, RefusedLately, RefusedUser, Report, Who},
+    control::{Command, RecentRefusal, RecentRefusals, RefusedAction, Reply, UserRef},
 };
 
 #[derive(clap::Args)]
 pub(super) struct Why {
-    /// The X-Decision-Id of the refusal
+    /// X-Decision-Id of the refusal
     #[arg(required_unless_present = "user")]
     id: Option<String>,
-    /// List what was refused to a user lately: failed logins and refusals by guards
+    /// List failed logins and refusals of a user
     #[arg(long, value_name = "ADDRESS|ID", conflicts_with = "id")]
     user: Option<String>,
 }
 
 impl Why {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
-        let order = match (self.id, self.user) {
-            (Some(id), _) => Order::Why(id),
-            (None, who) => Order::WhyUser(Who(who.unwrap_or_default())),
+        let command = match (self.id, self.user) {
+            (Some(id), _) => Command::ShowRefusal(id),
+            (None, user) => Command::ListRefusals(UserRef(user.unwrap_or_default())),
         };
-        match block_on(give(settings, order))? {
-            Report::Refusal(refusal) => print(&refusal),
-            Report::RefusedUser(refused) => print_user(&refused),
-            _ => bail!("the running server is of another version"),
+        match block_on(run(settings, command))? {
+            Reply::Refusal(refusal) => print(&refusal),
+            Reply::Refusals(refusals) => print_user(&refusals),
+            _ => return Err(unexpected_reply()),
         }
         Ok(())
     }
 }
 
-fn print_user(RefusedUser { user, disabled, refused }: &RefusedUser) {
+fn print_user(RecentRefusals { user, disabled, refused }: &RecentRefusals) {
     match (user, disabled) {
-        (Some(user), false) => say!("user  {user}"),
-        (Some(user), true) => say!("user  {user}, disabled"),
-        (None, _) => say!("user  none has this address"),
+        (Some(user), false) => print_line!("user  {user}"),
+        (Some(user), true) => print_line!("user  {user}, disabled"),
+        (None, _) => print_line!("user  nobody has this address"),
     }
     if refused.is_empty() {
-        say!("nothing was refused lately; only the latest refusals are remembered");
+        print_line!("nothing was refused recently; the server keeps only the latest refusals");
     }
-    for RefusedLately { time, action } in refused {
+    for RecentRefusal { time, action } in refused {
         let time = written(*time);
         match action {
             RefusedAction::Login { reason, network } => {
-                say!("{time}  login  {reason}, from {network}");
+                print_line!("{time}  login  {reason}, from {network}");
             }
             RefusedAction::Guard { guard, decision, only_reported } => {
                 let outcome = if *only_reported { " (only reported)" } else { "" };
-                say!("{time}  guard  {guard}{outcome}: doorward why {decision}");
+                print_line!("{time}  guard  {guard}{outcome}: doorward why {decision}");
             }
         }
     }
@@ -66,22 +65,22 @@ fn written(time: i64) -> String {
 fn print(refusal: &Refusal) {
     let Refusal { id: _, time, guard, version, only_reported, token, user, condition, explanation } =
         refusal;
-    say!("time       {}", written(*time));
+    print_line!("time       {}", written(*time));
     match version {
-        Some(version) => say!("guard      {guard} (version {version})"),
-        None => say!("guard      {guard}"),
+        Some(version) => print_line!("guard      {guard} (version {version})"),
+        None => print_line!("guard      {guard}"),
     }
     if *only_reported {
-        say!("outcome    admitted, because the guard only reports; otherwise refused");
+        print_line!("outcome    admitted, because the guard only reports; otherwise refused");
     } else {
-        say!("outcome    refused");
+        print_line!("outcome    refused");
     }
-    say!("token      {token}");
+    print_line!("token      {token}");
     if let Some(user) = user {
-        say!("user       {user}");
+        print_line!("user       {user}");
     }
     if let (Some(condition), Some(explanation)) = (condition, explanation) {
-        say!("condition  {condition}\n");
+        print_line!("condition  {condition}\n");
         print_explanation(explanation, true);
     }
 }

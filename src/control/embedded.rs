@@ -1,38 +1,37 @@
-//! Commands against an app that holds Doorward inside itself.
+//! Serving commands from the process that holds Doorward: `doorward serve`, or an app that embeds it.
 
 use std::{future::pending, sync::Arc};
 
-use super::{Orders, ReadSettings};
+use super::{ReadSettings, socket::CommandSocket};
 use crate::{Doorward, config};
 
 impl Doorward {
-    /// Carries out the operator's commands (`doorward user list` and the others) for as long as the future is polled:
-    /// spawn it beside [`Self::run_upkeep`]. Needs a tokio runtime; the socket is there when this returns.
+    /// Executes the operator's commands (`doorward user list` and the others) for as long as the future is polled. Spawn
+    /// it beside [`Self::run_upkeep`]. Needs a tokio runtime. The socket exists when this function returns.
     ///
-    /// `doorward reload` is answered with an error; [`Self::serve_commands_with`] makes it possible. On PostgreSQL
-    /// without `data_folder` there is no socket, and commands use the database by themselves.
+    /// `doorward reload` is answered with an error; use [`Self::serve_commands_with`] to support it. On PostgreSQL without
+    /// `data_folder` there is no socket, and commands use the database directly.
     pub fn serve_commands(&self) -> impl Future<Output = ()> + Send + use<> {
         self.serve_commands_with(Arc::new(|| {
-            Err(config::Error::new(
-                "this app does not read its guards anew: they are those that it was started with",
-            ))
+            Err(config::Error::new("this app cannot reload its guards: restart it to change them"))
         }))
     }
 
-    /// As [`Self::serve_commands`]; `doorward reload` puts the guards of the settings in force that `read` returns.
+    /// As [`Self::serve_commands`]. `doorward reload` puts the guards of the settings in force that `read` returns.
     pub fn serve_commands_with(
         &self,
         read: Arc<ReadSettings>,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let orders = self.folder().and_then(|folder| {
-            let refused =
-                |error: &_| tracing::warn!(%error, "commands cannot reach this server: no socket");
-            Orders::listen(folder).inspect_err(refused).ok()
+        let socket = self.folder().and_then(|folder| {
+            let log = |error: &_| {
+                tracing::warn!(%error, "commands cannot reach this server: the socket cannot be created");
+            };
+            CommandSocket::listen(folder).inspect_err(log).ok()
         });
         let doorward = self.clone();
         async move {
-            match orders {
-                Some(orders) => orders.take(&doorward, &*read).await,
+            match socket {
+                Some(socket) => socket.serve(&doorward, &*read).await,
                 None => pending().await,
             }
         }

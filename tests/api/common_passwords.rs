@@ -1,6 +1,6 @@
 //! `password.refuse_common`, wherever a new password is set.
 
-use doorward::internals::control::{Order, Report, Secret, Who};
+use doorward::internals::control::{Command, Reply, Secret, UserRef};
 use serde_json::json;
 
 use crate::support::{House, malformed};
@@ -22,8 +22,8 @@ async fn strict() -> House {
 }
 
 async fn code(house: &House) -> String {
-    match house.order(Order::Link(Who(EMAIL.into()))).await {
-        Report::Code(code) => code.0,
+    match house.command(Command::CreateResetCode(UserRef(EMAIL.into()))).await {
+        Reply::ResetCode(code) => code.as_str().to_owned(),
         other => panic!("{other:?}"),
     }
 }
@@ -93,15 +93,15 @@ async fn the_operator_is_held_to_it_as_well() {
     let house = strict().await;
     house.register("Ada Lovelace", EMAIL).await;
     for (password, fault) in REFUSED {
-        let set = Order::SetPassword(Who(EMAIL.into()), Secret(password.into()));
-        let add = Order::AddUser {
+        let set = Command::SetPassword(UserRef(EMAIL.into()), Secret::from(String::from(password)));
+        let add = Command::AddUser {
             name: "Ada Lovelace".into(),
             email: EMAIL.into(),
-            password: Some(Secret(password.into())),
+            password: Some(Secret::from(String::from(password))),
         };
-        for order in [set, add] {
-            match house.order(order).await {
-                Report::Failed(cause) => assert_eq!(cause, format!("password: {fault}")),
+        for command in [set, add] {
+            match house.command(command).await {
+                Reply::Failed(cause) => assert_eq!(cause, format!("password: {fault}")),
                 other => panic!("{other:?}"),
             }
         }

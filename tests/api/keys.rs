@@ -5,7 +5,7 @@ use std::time::Duration;
 use doorward::{
     Settings,
     internals::{
-        control::{KeyReport, Order, Report},
+        control::{Command, KeyInfo, Reply},
         token::{Algorithm, SigningKey, signing_keys::KeyStatus},
     },
 };
@@ -21,20 +21,20 @@ fn at_once(settings: &mut Settings) {
     settings.token.publish_before_signing = Duration::ZERO;
 }
 
-async fn keys(house: &House, order: Order) -> Vec<KeyReport> {
-    match house.order(order).await {
-        Report::Keys(keys) => keys,
+async fn keys(house: &House, command: Command) -> Vec<KeyInfo> {
+    match house.command(command).await {
+        Reply::Keys(keys) => keys,
         other => panic!("{other:?}"),
     }
 }
 
 async fn stages(house: &House) -> Vec<KeyStatus> {
-    keys(house, Order::Keys).await.iter().map(|key| key.stage).collect()
+    keys(house, Command::ListKeys).await.iter().map(|key| key.stage).collect()
 }
 
 /// The key that signs.
 async fn signing(house: &House) -> String {
-    keys(house, Order::Keys).await.remove(0).kid
+    keys(house, Command::ListKeys).await.remove(0).kid
 }
 
 async fn is_good(house: &House, token: &str) -> bool {
@@ -51,14 +51,14 @@ async fn a_new_key_is_published_before_it_signs() {
     let house = House::open().await;
     let first = signing(&house).await;
     assert_eq!(stages(&house).await, [KeyStatus::Signing]);
-    let after = keys(&house, Order::RotateKeys).await;
+    let after = keys(&house, Command::RotateKeys).await;
     assert_eq!(
         (&after[0].kid, after[0].stage, after[1].stage),
         (&first, KeyStatus::Signing, KeyStatus::Next)
     );
     assert_eq!(after[1].until.as_deref(), Some("2027-01-15T08:01:00.000Z"));
 
-    let again = keys(&house, Order::RotateKeys).await;
+    let again = keys(&house, Command::RotateKeys).await;
     assert_eq!(again.len(), 2, "one next key is enough");
 
     house.let_pass(MINUTE - Duration::from_secs(1));
@@ -73,7 +73,7 @@ async fn a_new_key_is_published_before_it_signs() {
 #[tokio::test]
 async fn a_key_that_was_not_published_for_long_enough_waits_again_after_a_restart() {
     let house = House::open().await;
-    let next = keys(&house, Order::RotateKeys).await.remove(1).kid;
+    let next = keys(&house, Command::RotateKeys).await.remove(1).kid;
     let house = House::reopen(house.close(), |_| {}).await;
     house.let_pass(MINUTE - Duration::from_secs(1));
     house.doorward.tend_keys().await.unwrap();
@@ -88,7 +88,7 @@ async fn tokens_of_a_retired_key_are_good_to_their_end_and_across_restarts() {
     let house = House::open_with(at_once).await;
     let first = signing(&house).await;
     let ada = house.register("Ada", "ada@example.com").await;
-    assert_eq!(keys(&house, Order::RotateKeys).await.len(), 2);
+    assert_eq!(keys(&house, Command::RotateKeys).await.len(), 2);
     let bob = house.register("Bob", "bob@example.com").await;
     let house = House::reopen(house.close(), at_once).await;
     for _ in 0..2 {
@@ -99,10 +99,10 @@ async fn tokens_of_a_retired_key_are_good_to_their_end_and_across_restarts() {
     assert!(is_good(&house, &ada.token).await);
     house.let_pass(MINUTE);
     house.doorward.tend_keys().await.unwrap();
-    assert!(keys(&house, Order::Keys).await.iter().any(|key| key.kid == first));
+    assert!(keys(&house, Command::ListKeys).await.iter().any(|key| key.kid == first));
     house.let_pass(Duration::from_secs(1));
     house.doorward.tend_keys().await.unwrap();
-    assert!(keys(&house, Order::Keys).await.iter().all(|key| key.kid != first));
+    assert!(keys(&house, Command::ListKeys).await.iter().all(|key| key.kid != first));
     assert!(!is_good(&house, &ada.token).await);
     let house = House::reopen(house.close(), at_once).await;
     assert_eq!(stages(&house).await, [KeyStatus::Signing], "its file is gone");
@@ -123,7 +123,7 @@ async fn another_algorithm_is_for_the_keys_that_are_made_from_then_on() {
     for algorithm in [Algorithm::EdDsa, Algorithm::Es256] {
         house = House::reopen(house.close(), with(algorithm)).await;
         assert_eq!(algorithms(&house).await, told);
-        keys(&house, Order::RotateKeys).await;
+        keys(&house, Command::RotateKeys).await;
         let email = format!("{}@example.com", algorithm.name());
         tokens.push(house.register("Ada", &email).await.token);
         told.push(algorithm.name());
@@ -169,11 +169,11 @@ async fn keys_in_a_file_of_the_operators_sign_and_verify_and_are_copied_nowhere(
         |settings: &mut Settings| settings.key_file = Some(file.path().join("keys.pem"));
     let house = House::open().await;
     let before = signing(&house).await;
-    keys(&house, Order::RotateKeys).await;
+    keys(&house, Command::RotateKeys).await;
     let ada = house.register("Ada", "ada@example.com").await;
 
     let house = House::reopen(house.close(), with_file).await;
-    let listed = keys(&house, Order::Keys).await;
+    let listed = keys(&house, Command::ListKeys).await;
     let listed: Vec<_> = listed.iter().map(|key| (key.kid.as_str(), key.stage)).collect();
     let expected = [
         (own[0].as_str(), KeyStatus::Signing),
@@ -185,15 +185,17 @@ async fn keys_in_a_file_of_the_operators_sign_and_verify_and_are_copied_nowhere(
     let bob = house.register("Bob", "bob@example.com").await;
     assert!(is_good(&house, &ada.token).await && is_good(&house, &bob.token).await);
 
-    for order in
-        [Order::RotateKeys, Order::RevokeKey(own[0].clone()), Order::RevokeKey(own[1].clone())]
-    {
-        match house.order(order).await {
-            Report::Failed(cause) => assert!(cause.contains("change that file"), "{cause}"),
+    for command in [
+        Command::RotateKeys,
+        Command::RevokeKey(own[0].clone()),
+        Command::RevokeKey(own[1].clone()),
+    ] {
+        match house.command(command).await {
+            Reply::Failed(cause) => assert!(cause.contains("change that file"), "{cause}"),
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(keys(&house, Order::Keys).await.len(), 3);
+    assert_eq!(keys(&house, Command::ListKeys).await.len(), 3);
     let data = house.close();
     let pem = std::fs::read_to_string(file.path().join("keys.pem")).unwrap();
     for entry in std::fs::read_dir(data.path()).unwrap() {
@@ -219,7 +221,7 @@ async fn a_key_from_before_the_file_can_be_revoked() {
     let path = file.path().join("keys.pem");
     let house = House::reopen(house.close(), |s| s.key_file = Some(path)).await;
     assert!(is_good(&house, &ada.token).await);
-    assert_eq!(keys(&house, Order::RevokeKey(before)).await.len(), 1);
+    assert_eq!(keys(&house, Command::RevokeKey(before)).await.len(), 1);
     assert!(!is_good(&house, &ada.token).await);
 }
 
@@ -246,7 +248,7 @@ async fn rotation_leaves_remembered_tokens_remembered() {
     assert!(is_good(&house, &ada.token).await);
     let before = house.doorward.work_done();
     for _ in 0..50 {
-        keys(&house, Order::RotateKeys).await;
+        keys(&house, Command::RotateKeys).await;
         assert!(is_good(&house, &ada.token).await);
     }
     assert_eq!(house.doorward.work_done(), before);
@@ -257,15 +259,15 @@ async fn a_revoked_key_bites_at_the_very_next_request_even_of_a_remembered_token
     let house = House::open_with(at_once).await;
     let first = signing(&house).await;
     let ada = house.register("Ada", "ada@example.com").await;
-    keys(&house, Order::RotateKeys).await;
+    keys(&house, Command::RotateKeys).await;
     let bob = house.register("Bob", "bob@example.com").await;
     for _ in 0..2 {
         assert!(is_good(&house, &ada.token).await && is_good(&house, &bob.token).await);
     }
-    keys(&house, Order::RevokeKey(first.clone())).await;
+    keys(&house, Command::RevokeKey(first.clone())).await;
     assert!(!is_good(&house, &ada.token).await);
     assert!(is_good(&house, &bob.token).await, "of another key");
-    assert!(matches!(house.order(Order::RevokeKey(first)).await, Report::NoSuchKey));
+    assert!(matches!(house.command(Command::RevokeKey(first)).await, Reply::NoSuchKey));
     let house = House::reopen(house.close(), at_once).await;
     assert!(!is_good(&house, &ada.token).await);
     assert!(is_good(&house, &bob.token).await);
@@ -278,10 +280,10 @@ async fn revoking_the_key_that_signs_has_another_one_sign_first() {
         let ada = house.register("Ada", "ada@example.com").await;
         let mut next = None;
         if next_is_published {
-            next = Some(keys(&house, Order::RotateKeys).await.remove(1).kid);
+            next = Some(keys(&house, Command::RotateKeys).await.remove(1).kid);
         }
         let first = signing(&house).await;
-        let after = keys(&house, Order::RevokeKey(first)).await;
+        let after = keys(&house, Command::RevokeKey(first)).await;
         assert_eq!(stages(&house).await, [KeyStatus::Signing]);
         assert!(next.is_none_or(|next| next == after[0].kid));
         assert!(!is_good(&house, &ada.token).await);
@@ -296,9 +298,9 @@ async fn revoking_the_key_that_signs_has_another_one_sign_first() {
 #[tokio::test]
 async fn a_next_key_can_be_revoked_and_made_anew() {
     let house = House::open().await;
-    let next = keys(&house, Order::RotateKeys).await.remove(1).kid;
-    assert_eq!(keys(&house, Order::RevokeKey(next.clone())).await.len(), 1);
-    assert_ne!(keys(&house, Order::RotateKeys).await[1].kid, next);
+    let next = keys(&house, Command::RotateKeys).await.remove(1).kid;
+    assert_eq!(keys(&house, Command::RevokeKey(next.clone())).await.len(), 1);
+    assert_ne!(keys(&house, Command::RotateKeys).await[1].kid, next);
 }
 
 #[tokio::test]
@@ -314,7 +316,7 @@ async fn a_rotation_cut_short_by_a_crash_leaves_every_token_good() {
     assert_eq!(stages(&house).await, [KeyStatus::Signing]);
     house.doorward.tend_keys().await.unwrap();
     assert!(is_good(&house, &ada.token).await);
-    keys(&house, Order::RotateKeys).await;
+    keys(&house, Command::RotateKeys).await;
     house.doorward.tend_keys().await.unwrap();
     assert_eq!(stages(&house).await, [KeyStatus::Signing, KeyStatus::Retired]);
     assert!(is_good(&house, &ada.token).await);

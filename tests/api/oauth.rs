@@ -8,7 +8,7 @@ use axum::{
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
 use doorward::internals::{
-    control::{Order, Report, Who},
+    control::{Command, Reply, UserRef},
     credential::oauth_client::{ClientSecret, OAuthClient},
 };
 use serde_json::json;
@@ -86,8 +86,8 @@ async fn whatever_is_not_a_good_token_is_just_not_active() {
     let ended = house.register("Bob", "bob@example.com").await.token;
     house.ask_as(&ended, "POST", "/api/auth/logout", json!(null)).await;
     let disabled = house.register("Eve", "eve@example.com").await.token;
-    let order = Order::Disable(Who("eve@example.com".into()));
-    assert!(matches!(house.order(order).await, Report::Done));
+    let command = Command::DisableUser(UserRef("eve@example.com".into()));
+    assert!(matches!(house.command(command).await, Reply::Done));
     let good = house.register("Miles Davis", "miles@example.com").await.token;
     let forged = format!("{}x", &good[..good.len() - 1]);
     for token in [&refreshed, &ended, &disabled, &forged, "x", "..", &"x".repeat(10_000)] {

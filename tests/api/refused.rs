@@ -1,14 +1,14 @@
 //! What an operator learns of logins and guards that were refused to a user.
 
 use axum::http::StatusCode;
-use doorward::internals::control::{Order, RefusedAction, RefusedUser, Report, Who};
+use doorward::internals::control::{Command, RecentRefusals, RefusedAction, Reply, UserRef};
 use serde_json::json;
 
 use crate::support::{House, NOW};
 
-async fn refused(house: &House, who: &str) -> RefusedUser {
-    match house.order(Order::WhyUser(Who(who.into()))).await {
-        Report::RefusedUser(refused) => refused,
+async fn refused(house: &House, who: &str) -> RecentRefusals {
+    match house.command(Command::ListRefusals(UserRef(who.into()))).await {
+        Reply::Refusals(refused) => refused,
         other => panic!("{other:?}"),
     }
 }
@@ -46,8 +46,8 @@ async fn every_failed_login_is_kept_with_its_reason() {
     let unknown = refused(&house, "nobody@example.com").await;
     assert_eq!((unknown.user, unknown.disabled), (None, false));
     assert!(refused(&house, "unheard-of@example.com").await.refused.is_empty());
-    let nobody = house.order(Order::WhyUser(Who("nobody".into()))).await;
-    assert!(matches!(nobody, Report::NoSuchUser), "{nobody:?}");
+    let nobody = house.command(Command::ListRefusals(UserRef("nobody".into()))).await;
+    assert!(matches!(nobody, Reply::NoSuchUser), "{nobody:?}");
 }
 
 #[tokio::test]

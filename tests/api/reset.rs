@@ -4,14 +4,14 @@ use axum::{
     extract::ConnectInfo,
     http::{Request, StatusCode, header},
 };
-use doorward::internals::control::{Order, Report, Who};
+use doorward::internals::control::{Command, Reply, UserRef};
 use serde_json::json;
 
 use crate::support::{Answer, House, REFUSED, malformed};
 
 async fn link(house: &House, who: &str) -> String {
-    match house.order(Order::Link(Who(who.into()))).await {
-        Report::Code(code) => code.0,
+    match house.command(Command::CreateResetCode(UserRef(who.into()))).await {
+        Reply::ResetCode(code) => code.as_str().to_owned(),
         other => panic!("{other:?}"),
     }
 }
@@ -51,7 +51,7 @@ async fn wrong_expired_replaced_and_voided_codes_are_refused_alike() {
     assert_eq!(reset(&house, &voided, "a third horse").await.told(), REFUSED);
 
     let code = link(&house, "ada@example.com").await;
-    house.order(Order::Disable(Who("ada@example.com".into()))).await;
+    house.command(Command::DisableUser(UserRef("ada@example.com".into()))).await;
     assert_eq!(reset(&house, &code, "a third horse").await.told(), REFUSED);
 }
 

@@ -11,7 +11,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use doorward::{
     Settings,
     internals::{
-        control::{Order, Report},
+        control::{Command, Reply},
         network::{Network, Requester},
     },
 };
@@ -58,7 +58,7 @@ fn at_once(settings: &mut Settings) {
 }
 
 async fn kids(house: &House) -> Value {
-    let Report::Keys(keys) = house.order(Order::Keys).await else { panic!("keys") };
+    let Reply::Keys(keys) = house.command(Command::ListKeys).await else { panic!("keys") };
     keys.into_iter().map(|key| key.kid).collect()
 }
 
@@ -149,8 +149,10 @@ fn waiters(house: &House) -> usize {
 async fn a_change_of_the_keys_is_news_as_well() {
     let house = House::open_with(at_once).await;
     let mut last = everything(&house).await;
-    for order in [Order::RotateKeys, Order::RevokeKey(last["kids"][0].as_str().unwrap().into())] {
-        house.order(order).await;
+    for command in
+        [Command::RotateKeys, Command::RevokeKey(last["kids"][0].as_str().unwrap().into())]
+    {
+        house.command(command).await;
         let next = since(&house, &last).await;
         assert_eq!(next["kids"], kids(&house).await);
         assert_ne!(next["kids"], last["kids"]);

@@ -9,7 +9,7 @@ use std::{
 
 use axum::http::{Method, StatusCode, header};
 use doorward::internals::{
-    control::{Order, Report, Secret, Who},
+    control::{Command, Reply, Secret, UserRef},
     store::MAX_SESSIONS,
 };
 use serde_json::{Value, json};
@@ -114,8 +114,8 @@ impl TwoSessions {
         answer
     }
 
-    async fn order(&self, order: fn(Who) -> Order) -> Report {
-        self.house.order(order(Who(self.id.clone()))).await
+    async fn command(&self, command: fn(UserRef) -> Command) -> Reply {
+        self.house.command(command(UserRef(self.id.clone()))).await
     }
 
     /// The very next guarded request with the old token is refused, and whoever verifies elsewhere is told.
@@ -169,27 +169,29 @@ async fn whatever_ends_a_session_its_token_is_refused_at_the_very_next_request()
     user.has_ended(ENDS, "leaving").await;
 
     let user = TwoSessions::open().await;
-    assert!(matches!(user.order(Order::EndSessions).await, Report::SessionsEnded(2)));
+    assert!(matches!(user.command(Command::EndSessions).await, Reply::SessionsEnded(2)));
     user.has_ended(ENDS, "the operator's logout").await;
 
     let user = TwoSessions::open().await;
-    assert!(matches!(user.order(Order::Disable).await, Report::Done));
+    assert!(matches!(user.command(Command::DisableUser).await, Reply::Done));
     user.has_ended(ENDS, "disabling").await;
-    assert!(matches!(user.order(Order::Enable).await, Report::Done));
+    assert!(matches!(user.command(Command::EnableUser).await, Reply::Done));
     user.has_ended(ENDS, "enabling again").await;
 
     let user = TwoSessions::open().await;
-    assert!(matches!(user.order(Order::DeleteUser).await, Report::Done));
+    assert!(matches!(user.command(Command::DeleteUser).await, Reply::Done));
     user.has_ended(ENDS, "the operator's deletion").await;
 
     let user = TwoSessions::open().await;
-    let set = |who| Order::SetPassword(who, Secret("another horse".into()));
-    assert!(matches!(user.order(set).await, Report::Done));
+    let set = |who| Command::SetPassword(who, Secret::from("another horse".to_owned()));
+    assert!(matches!(user.command(set).await, Reply::Done));
     user.has_ended(ENDS, "the operator's password").await;
 
     let user = TwoSessions::open().await;
-    let Report::Code(code) = user.order(Order::Link).await else { panic!("a code") };
-    let body = json!({"code": code.0, "password": "another horse"});
+    let Reply::ResetCode(code) = user.command(Command::CreateResetCode).await else {
+        panic!("a code")
+    };
+    let body = json!({"code": code.as_str(), "password": "another horse"});
     assert_eq!(user.house.post("/api/auth/reset", &body).await.told(), (204, ""));
     user.has_ended(ENDS, "a reset").await;
 

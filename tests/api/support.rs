@@ -20,7 +20,7 @@ use doorward::{
     internals::{
         clock::{Clock, Timestamp},
         config::{DatabaseUrl, Sources},
-        control::{Order, Report, carry_out},
+        control::{Command, Reply, execute},
         credential::password::Cost,
         http::{self, Service},
     },
@@ -168,10 +168,10 @@ impl House {
         self.ask(Method::GET, &path, &[&format!("Bearer {token}")]).await
     }
 
-    /// Has an order of the operator's carried out.
-    pub async fn order(&self, order: Order) -> Report {
+    /// Executes a command of the operator.
+    pub async fn command(&self, command: Command) -> Reply {
         let settings = self.doorward.settings().clone();
-        carry_out(&self.doorward, &move || Ok(settings.clone()), &order).await
+        execute(&self.doorward, &move || Ok(settings.clone()), &command).await
     }
 
     pub async fn register(&self, name: &str, email: &str) -> Member {

@@ -7,7 +7,7 @@ use axum::{
 use doorward::{
     Settings,
     internals::{
-        control::{Order, Secret, Who},
+        control::{Command, Secret, UserRef},
         credential::password::Cost,
     },
 };
@@ -160,8 +160,9 @@ async fn whoever_gets_a_new_password_can_use_it_from_anywhere() {
     let house = open(|_| {}).await;
     house.register("Ada", ADA).await;
     assert_eq!(guesses(&house, anywhere(400), ADA).await, 100);
-    let order = Order::SetPassword(Who(ADA.into()), Secret("another horse".into()));
-    house.order(order).await;
+    let command =
+        Command::SetPassword(UserRef(ADA.into()), Secret::from("another horse".to_owned()));
+    house.command(command).await;
     let answer = login_from(&house, "203.0.113.8", ADA, "another horse").await;
     assert_eq!(answer.status, StatusCode::OK);
 }

@@ -1,7 +1,7 @@
 //! Verified e-mail addresses: who says so, what a condition makes of it, and what the guarded side is told.
 
 use axum::http::StatusCode;
-use doorward::internals::control::{Order, Report, Who};
+use doorward::internals::control::{Command, Reply, UserRef};
 use serde_json::{Value, json};
 
 use crate::support::{House, REFUSED};
@@ -22,8 +22,8 @@ async fn house() -> House {
     House::open_with(|settings| settings.guards = guards).await
 }
 
-async fn verify(house: &House, who: &str, verified: bool) -> Report {
-    house.order(Order::SetEmailVerified(Who(who.into()), verified)).await
+async fn verify(house: &House, who: &str, verified: bool) -> Reply {
+    house.command(Command::SetEmailVerified(UserRef(who.into()), verified)).await
 }
 
 async fn change(house: &House, token: &str, body: Value) -> Value {
@@ -44,8 +44,8 @@ async fn an_address_counts_once_the_operator_has_verified_it_and_until_it_change
     assert_eq!(house.guard("ours", &eve.token).await.told(), REFUSED, "whoever registers it");
     assert_eq!(told().await.as_deref(), Some("false"));
 
-    assert!(matches!(verify(&house, "EVE@example.com", true).await, Report::Done));
-    assert!(matches!(verify(&house, &eve.id, true).await, Report::NothingToDo));
+    assert!(matches!(verify(&house, "EVE@example.com", true).await, Reply::Done));
+    assert!(matches!(verify(&house, &eve.id, true).await, Reply::Unchanged));
     assert_eq!(house.guard("ours", &eve.token).await.status, StatusCode::OK, "at once");
     assert_eq!(told().await.as_deref(), Some("true"));
     let me = house.ask_as(&eve.token, "GET", "/api/me", Value::Null).await.json();
@@ -68,12 +68,12 @@ async fn an_address_counts_once_the_operator_has_verified_it_and_until_it_change
 async fn what_the_operator_takes_back_counts_no_more() {
     let house = house().await;
     let ada = house.register("Ada", "ada@example.com").await;
-    assert!(matches!(verify(&house, "ada@example.com", false).await, Report::NothingToDo));
-    assert!(matches!(verify(&house, "ada@example.com", true).await, Report::Done));
+    assert!(matches!(verify(&house, "ada@example.com", false).await, Reply::Unchanged));
+    assert!(matches!(verify(&house, "ada@example.com", true).await, Reply::Done));
     assert_eq!(house.guard("ours", &ada.token).await.status, StatusCode::OK);
-    assert!(matches!(verify(&house, "ada@example.com", false).await, Report::Done));
+    assert!(matches!(verify(&house, "ada@example.com", false).await, Reply::Done));
     assert_eq!(house.guard("ours", &ada.token).await.told(), REFUSED);
-    assert!(matches!(verify(&house, "bob@example.com", true).await, Report::NoSuchUser));
+    assert!(matches!(verify(&house, "bob@example.com", true).await, Reply::NoSuchUser));
 }
 
 #[tokio::test]

@@ -134,7 +134,7 @@ fn bad_input_is_refused_in_one_line_and_changes_nothing() {
         assert!(!status.success() && stdout.is_empty(), "{arguments:?}");
         assert!(stderr.contains(cause) && stderr.lines().count() == 1, "{arguments:?}: {stderr}");
     }
-    for arguments in [["user", "disable"], ["user", "enable"], ["user", "link"]] {
+    for arguments in [["user", "disable"], ["user", "enable"], ["user", "reset-code"]] {
         let line = refused(&home, &[&arguments[..], &["nobody@example.com"]].concat());
         assert!(line.contains("no such user"), "{line}");
     }
@@ -149,14 +149,14 @@ fn a_terminal_is_asked_twice_and_shows_nothing() {
     let mut add = AtTerminal::start(&home, &["user", "add", "ada@example.com", "--name", "Ada"]);
     // With a slip of the finger, and a false start.
     add.answer("Password: ", "wrong\u{15}correcté\u{7f} horse\r")
-        .answer("Once more: ", "correct horse\n");
+        .answer("Repeat the password: ", "correct horse\n");
     let (code, printed, shown) = add.end();
     assert_eq!(code, Some(0), "{shown}");
     assert!(printed.contains("ada@example.com") && !printed.contains("no password"), "{printed}");
     assert!(can_log_in(&server, "ada@example.com", PASSWORD));
 
     let mut set = AtTerminal::start(&home, &["user", "set-password", "ada@example.com"]);
-    set.answer("Password: ", "another horse\n").answer("Once more: ", "another horse\n");
+    set.answer("Password: ", "another horse\n").answer("Repeat the password: ", "another horse\n");
     assert_eq!(set.end().1, "password set\n");
     assert!(can_log_in(&server, "ada@example.com", "another horse"));
 }
@@ -168,8 +168,8 @@ fn a_terminal_can_be_left_without_changing_anything() {
     server.client.register("ada@example.com");
     let set = ["user", "set-password", "ada@example.com"];
     let answers: [&[(&str, &str)]; 5] = [
-        &[("Password: ", "another horse\n"), ("Once more: ", "a third horse\n")],
-        &[("Password: ", "another horse\n"), ("Once more: ", "\u{3}")],
+        &[("Password: ", "another horse\n"), ("Repeat the password: ", "a third horse\n")],
+        &[("Password: ", "another horse\n"), ("Repeat the password: ", "\u{3}")],
         &[("Password: ", "another ho\u{3}")],
         &[("Password: ", "\u{4}")],
         &[("Password: ", "\n")],
@@ -204,7 +204,7 @@ fn a_user_is_locked_out_and_let_in_again() {
     assert_eq!(server.client.guard(&ada.token), 401, "an ended session stays ended");
     assert!(can_log_in(&server, &ada.email, PASSWORD));
 
-    let code = told(&home, &["user", "link", &ada.email]);
+    let code = told(&home, &["user", "reset-code", &ada.email]);
     let body = json!({"code": code.trim_end(), "password": "another horse"});
     assert_eq!(server.client.post("/api/auth/reset", &body).status, 204);
     assert!(can_log_in(&server, &ada.email, "another horse"));

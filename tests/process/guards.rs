@@ -34,7 +34,10 @@ fn a_role_bites_at_the_next_request_and_so_does_its_end() {
     assert_eq!(ask(&server, "staff", &ada).status, 401);
     assert_eq!(told(&home, &["user", "grant", &ada.email, "staff"]), "granted\n");
     assert_eq!(ask(&server, "staff", &ada).status, 200);
-    assert_eq!(told(&home, &["user", "grant", &ada.email, "staff"]), "they had it already\n");
+    assert_eq!(
+        told(&home, &["user", "grant", &ada.email, "staff"]),
+        "the user already has this role\n"
+    );
     assert!(told(&home, &["user", "show", &ada.email]).contains("roles       staff\n"));
     assert_eq!(told(&home, &["user", "revoke", &ada.email, "staff"]), "revoked\n");
     assert_eq!(ask(&server, "staff", &ada).status, 401);
@@ -69,7 +72,7 @@ fn guards_are_reloaded_all_or_none() {
     assert_eq!(ask(&server, "new", &ada).status, 200);
     assert_eq!(ask(&server, "open", &ada).status, 404);
     server.stop();
-    assert!(refused(&home, &["reload"]).contains("no doorward is running"));
+    assert!(refused(&home, &["reload"]).contains("no server is running"));
 }
 
 #[test]
@@ -238,11 +241,11 @@ fn a_guard_that_trusts_an_unverified_address_is_warned_about_wherever_it_is_read
     let admitted = ask(&server, "ours", &ada);
     assert_eq!(admitted.status, 200, "with the same token");
     assert_eq!(admitted.header("content-length"), Some("15"));
-    assert_eq!(told(&home, &["user", "verify", &ada.email]), "it was verified already\n");
+    assert_eq!(told(&home, &["user", "verify", &ada.email]), "already verified\n");
     assert!(told(&home, &["user", "list"]).contains("(verified)"));
     assert!(told(&home, &["user", "show", &ada.id, "--json"]).contains("\"emailVerified\": true"));
     assert_eq!(told(&home, &["user", "unverify", &ada.id]), "unverified\n");
-    assert_eq!(told(&home, &["user", "unverify", &ada.id]), "it was not verified\n");
+    assert_eq!(told(&home, &["user", "unverify", &ada.id]), "was not verified\n");
     assert_eq!(ask(&server, "ours", &ada).status, 401);
     assert!(refused(&home, &["user", "verify", "nobody@example.com"]).contains("no such user"));
 }
@@ -267,7 +270,7 @@ fn what_was_refused_to_a_user_is_listed_and_logged_without_an_address() {
         assert!(login.ends_with("UTC  login  wrong password, from 127.0.0.1"), "{listed}");
     }
     let nobody = told(&home, &["why", "--user", "canary-nobody@example.com"]);
-    assert!(nobody.starts_with("user  none has this address\n"), "{nobody}");
+    assert!(nobody.starts_with("user  nobody has this address\n"), "{nobody}");
     assert!(nobody.contains("login  unknown address, from 127.0.0.1"), "{nobody}");
     assert!(refused(&home, &["why", "--user", "canary-nobody"]).contains("no such user"));
 
@@ -279,7 +282,7 @@ fn what_was_refused_to_a_user_is_listed_and_logged_without_an_address() {
     assert!(!logged.contains("canary"), "{logged}");
     for arguments in [["why", "--user", &ada.email].as_slice(), &["why", decision]] {
         let without_server = refused(&home, arguments);
-        assert!(without_server.contains("no doorward is running"), "{without_server}");
+        assert!(without_server.contains("no server is running"), "{without_server}");
     }
 }
 

@@ -160,7 +160,7 @@ fn a_client_gets_a_secret_and_the_line_that_makes_it_known() {
     let setting = line.trim_start_matches("clients = [\"").trim_end_matches("\"]");
     let both = told(&home, &["client", "secret", "desk", "--clients", setting]);
     assert!(both.contains(&format!("clients = [\"{setting}\", \"desk:")), "{both}");
-    assert!(refused(&home, &["client", "secret", "a b"]).contains("not a name for a client"));
+    assert!(refused(&home, &["client", "secret", "a b"]).contains("not a client name"));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! `doorward snippet`: a complete working piece for a proxy or an app, with the real address, guard and identity headers in it.
+//! `doorward snippet`: prints a complete configuration for a proxy or an app, with the address, the guard and the identity
+//! headers of the settings.
 
 mod identity;
 
@@ -14,16 +15,16 @@ use crate::{Settings, spelling::suggest};
 
 #[derive(clap::Args)]
 pub(super) struct Snippet {
-    /// What stands in front of the app, or the app's framework
+    /// Proxy in front of the app, or framework of the app
     #[arg(value_enum)]
     kind: Kind,
-    /// The guard to ask
+    /// Guard to ask
     #[arg(default_value = "guard")]
     guard: String,
     /// Write the files into this folder instead of printing them
     #[arg(long, value_name = "FOLDER")]
     into: Option<PathBuf>,
-    /// Replace files in the folder that are different
+    /// Overwrite files in the folder that differ
     #[arg(long, requires = "into")]
     force: bool,
 }
@@ -41,7 +42,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The files of `deploy/`, which work as they are with the defaults.
+    /// The files of `deploy/`, which work unchanged with the default settings.
     fn files(self) -> &'static [(&'static str, &'static str)] {
         macro_rules! deployed {
             ($($name:literal),+) => { &[$(($name, include_str!(concat!("../../../deploy/", $name)))),+] };
@@ -81,15 +82,15 @@ impl Snippet {
         for (name, contents) in &files {
             if files.len() > 1 {
                 let comment = if name.ends_with(".lua") { "--" } else { "#" };
-                say!("{comment} ---------- {name} ----------");
+                print_line!("{comment} ---------- {name} ----------");
             }
-            say!("{}", contents.trim_end());
+            print_line!("{}", contents.trim_end());
         }
         Ok(())
     }
 }
 
-/// Writes all files, or none if one is there and different.
+/// Writes all files, or none if one exists and differs.
 fn write(folder: &Path, files: &[(&str, String)], force: bool) -> anyhow::Result<()> {
     for (name, contents) in files {
         let path = folder.join(name);
@@ -98,19 +99,19 @@ fn write(folder: &Path, files: &[(&str, String)], force: bool) -> anyhow::Result
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         };
         if differs && !force {
-            bail!("{} exists and is different: --force replaces it", path.display());
+            bail!("{} exists and differs: use --force to overwrite it", path.display());
         }
     }
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for (name, contents) in files {
         let path = folder.join(name);
         fs::write(&path, contents).with_context(|| path.display().to_string())?;
-        say!("{}", path.display());
+        print_line!("{}", path.display());
     }
     Ok(())
 }
 
-/// Puts the real address and guard in place of those that the files of `deploy/` name.
+/// Replaces the address and the guard that the files of `deploy/` name by those of the settings.
 fn fill_in(contents: &str, listen: SocketAddr, guard: &str) -> String {
     let mut address = listen;
     if address.ip().is_unspecified() {

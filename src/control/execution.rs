@@ -1,0 +1,226 @@
+//! Executing a command on an open database.
+
+use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+
+use super::{
+    Command, GuardInfo, KeyInfo, Reply, SampleRequest, Secret, SessionInfo, UserInfo, UserRef,
+    refusals,
+};
+use crate::{
+    Caller, Doorward, Settings,
+    access::guard::{Guard, MadeUpRequest},
+    account::{
+        NewUser, RegisterError, RoleError, SetPasswordError, UserError, VerifyError, look_up,
+        password, reset, roles,
+        search::{self, UserFilter, UserPage},
+        sessions, verify,
+    },
+    clock::Timestamp,
+    config,
+    session::{Origin, Session},
+    store,
+    token::signing_keys,
+    user::{EmailKey, User},
+};
+
+/// How the settings are read again for `doorward reload`.
+pub type ReadSettings = dyn Fn() -> Result<Settings, config::Error> + Send + Sync;
+
+/// Executes a command.
+pub async fn execute(doorward: &Doorward, read: &ReadSettings, command: &Command) -> Reply {
+    match try_execute(doorward, read, command).await {
+        Ok(reply) => reply,
+        Err(ExecutionError::NoSuchUser) => Reply::NoSuchUser,
+        Err(ExecutionError::Failed(cause)) => Reply::Failed(cause),
+    }
+}
+
+async fn try_execute(
+    doorward: &Doorward,
+    read: &ReadSettings,
+    command: &Command,
+) -> Result<Reply, ExecutionError> {
+    Ok(match command {
+        Command::ListUsers { after, limit, text, role, disabled } => {
+            let after = after.as_deref().map(EmailKey::of);
+            let filter = UserFilter { text: text.clone(), role: role.clone(), disabled: *disabled };
+            let UserPage { users, next } = search::page(doorward, after, *limit, &filter).await?;
+            let users = users.into_iter().map(UserInfo::from).collect();
+            Reply::Users { users, next: next.map(|key| key.as_str().to_owned()) }
+        }
+        Command::ShowUser(user) => {
+            let user = find(doorward, user).await?;
+            let sessions = sessions::list(doorward, user.id).await?;
+            let sessions = sessions.into_iter().map(SessionInfo::from).collect();
+            Reply::User(UserInfo { sessions: Some(sessions), ..user.into() })
+        }
+        Command::AddUser { name, email, password } => {
+            let mut user = NewUser::new(name, email);
+            if let Some(password) = password {
+                user = user.password(password.as_str());
+            }
+            Reply::User(doorward.create_user(user).await?.into())
+        }
+        Command::DeleteUser(user) => {
+            doorward.delete_user(find(doorward, user).await?.id).await?;
+            Reply::Done
+        }
+        Command::EndSessions(user) => {
+            let user = find(doorward, user).await?;
+            Reply::SessionsEnded(doorward.end_sessions(user.id).await?)
+        }
+        Command::SetPassword(user, password) => {
+            let user = find(doorward, user).await?;
+            password::set(doorward, &user, password.as_str().to_owned()).await?;
+            Reply::Done
+        }
+        Command::CreateResetCode(user) => {
+            let code = reset::create_code(doorward, find(doorward, user).await?.id).await?;
+            Reply::ResetCode(Secret::from(code.as_str().to_owned()))
+        }
+        Command::DisableUser(user) => {
+            doorward.disable_user(find(doorward, user).await?.id).await?;
+            Reply::Done
+        }
+        Command::EnableUser(user) => {
+            doorward.enable_user(find(doorward, user).await?.id).await?;
+            Reply::Done
+        }
+        Command::SetEmailVerified(user, verified) => {
+            let user = find(doorward, user).await?;
+            done_or_unchanged(verify::set_verified(doorward, &user, *verified).await?)
+        }
+        Command::GrantRole(user, role) => {
+            let user = find(doorward, user).await?;
+            done_or_unchanged(roles::grant(doorward, &user, role).await?)
+        }
+        Command::RevokeRole(user, role) => {
+            let user = find(doorward, user).await?;
+            done_or_unchanged(roles::revoke(doorward, user.id, role).await?)
+        }
+        Command::ReloadGuards => {
+            reload_guards(doorward, read)?;
+            guards(doorward)
+        }
+        Command::ListGuards => guards(doorward),
+        Command::CheckGuard { guard, user, request } => {
+            let user = find(doorward, user).await?;
+            match doorward.guards().by_name(guard) {
+                Some(guard) => check(guard, user, request, doorward.now()),
+                None => Reply::NoSuchGuard,
+            }
+        }
+        Command::ShowRefusal(id) => match doorward.refusal(id) {
+            Some(refusal) => Reply::Refusal(Box::new(refusal)),
+            None => Reply::NoSuchRefusal,
+        },
+        Command::ListRefusals(user) => refusals::of_user(doorward, user).await?,
+        Command::ListKeys => keys(doorward).await,
+        Command::RotateKeys => {
+            doorward.keys().rotate(doorward.now()).await?;
+            keys(doorward).await
+        }
+        Command::RevokeKey(kid) => {
+            let found = doorward.keys().revoke(kid, doorward.now()).await?;
+            if found { keys(doorward).await } else { Reply::NoSuchKey }
+        }
+    })
+}
+
+/// Puts the guards of the settings file in force: all of them, or none if anything in the file is wrong.
+///
+/// # Errors
+/// If the settings cannot be read. Then the guards in force stay.
+pub fn reload_guards(doorward: &Doorward, read: &ReadSettings) -> Result<(), config::Error> {
+    match read() {
+        Ok(settings) => {
+            let guards = settings.guards.len();
+            settings.guards.log_warnings();
+            doorward.replace_guards(settings.guards);
+            tracing::info!(guards, "guards reloaded; other settings need a restart");
+            Ok(())
+        }
+        Err(error) => {
+            tracing::error!(%error, "guards not reloaded: those in force stay");
+            Err(error)
+        }
+    }
+}
+
+fn guards(doorward: &Doorward) -> Reply {
+    Reply::Guards(doorward.guards().iter().map(GuardInfo::from).collect())
+}
+
+async fn keys(doorward: &Doorward) -> Reply {
+    Reply::Keys(doorward.keys().list().await.into_iter().map(KeyInfo::from).collect())
+}
+
+async fn find(doorward: &Doorward, user: &UserRef) -> Result<User, ExecutionError> {
+    let found = look_up::user_by_id_or_email(doorward, &user.0).await?;
+    found.ok_or(ExecutionError::NoSuchUser)
+}
+
+fn done_or_unchanged(changed: bool) -> Reply {
+    if changed { Reply::Done } else { Reply::Unchanged }
+}
+
+/// Decides about a user as if they had just signed in.
+fn check(guard: &Guard, user: User, request: &SampleRequest, now: Timestamp) -> Reply {
+    let SampleRequest { method, host, path, address } = request;
+    let origin = Origin::new(address.unwrap_or(Ipv4Addr::LOCALHOST.into()), "");
+    let session = Session::new(user.id, origin, now, Duration::ZERO);
+    let caller = Caller::new(Arc::new(user), Arc::new(session));
+    let request = MadeUpRequest {
+        method: method.clone(),
+        host: host.clone(),
+        path: path.clone(),
+        scheme: None,
+        address: *address,
+    };
+    let facts = request.facts(now);
+    Reply::Decision {
+        admitted: guard.decide(&caller, &facts).is_ok(),
+        condition: guard.condition.text().to_owned(),
+        warning: guard.warning(),
+        explanation: guard.condition.explain(caller.facts(), &facts),
+    }
+}
+
+/// Why a command was not executed.
+enum ExecutionError {
+    NoSuchUser,
+    Failed(String),
+}
+
+impl From<UserError> for ExecutionError {
+    fn from(error: UserError) -> Self {
+        match error {
+            UserError::NoSuchUser => Self::NoSuchUser,
+            UserError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<SetPasswordError> for ExecutionError {
+    fn from(error: SetPasswordError) -> Self {
+        match error {
+            SetPasswordError::NoSuchUser => Self::NoSuchUser,
+            SetPasswordError::Invalid(_) | SetPasswordError::Failed(_) => {
+                Self::Failed(error.to_string())
+            }
+        }
+    }
+}
+
+/// Errors that the operator is shown as they are.
+macro_rules! shown {
+    ($($error:ty),+) => {$(
+        impl From<$error> for ExecutionError {
+            fn from(error: $error) -> Self {
+                Self::Failed(error.to_string())
+            }
+        }
+    )+};
+}
+
+shown!(config::Error, store::Error, signing_keys::Error, RegisterError, RoleError, VerifyError);

@@ -1,0 +1,327 @@
+//! Commands and replies as they travel: one line of JSON each.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Secret;
+use crate::{
+    access::{
+        guard::{Explanation, Guard, Mode},
+        refusals::Refusal,
+    },
+    session::Session,
+    token::signing_keys::{self, KeyStatus},
+    user::User,
+};
+
+/// What an operator can ask for.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    /// Lists users in the order of their e-mail addresses.
+    ListUsers {
+        /// The address to start after; none for the beginning.
+        after: Option<String>,
+        /// The most users to list.
+        limit: usize,
+        /// A part of the address or the name.
+        text: Option<String>,
+        /// A role that the users have.
+        role: Option<String>,
+        /// Only disabled users.
+        disabled: bool,
+    },
+    /// Shows one user with their sessions.
+    ShowUser(UserRef),
+    /// Adds a user.
+    AddUser {
+        /// The name.
+        name: String,
+        /// The e-mail address.
+        email: String,
+        /// None for a user who cannot log in before a password is set.
+        password: Option<Secret>,
+    },
+    /// Removes a user.
+    DeleteUser(UserRef),
+    /// Ends all sessions of a user.
+    EndSessions(UserRef),
+    /// Sets the password of a user and ends all their sessions.
+    SetPassword(UserRef, Secret),
+    /// Makes a code with which the user can set a password.
+    CreateResetCode(UserRef),
+    /// Ends the sessions of a user and refuses their logins.
+    DisableUser(UserRef),
+    /// Lets a disabled user log in again.
+    EnableUser(UserRef),
+    /// Marks the e-mail address of a user as verified or not.
+    SetEmailVerified(UserRef, bool),
+    /// Grants a role to a user.
+    GrantRole(UserRef, String),
+    /// Revokes a role of a user.
+    RevokeRole(UserRef, String),
+    /// Reads the guards from the settings file again.
+    ReloadGuards,
+    /// Lists the guards in force.
+    ListGuards,
+    /// Decides about a user as a guard would.
+    CheckGuard {
+        /// The name of the guard.
+        guard: String,
+        /// The user.
+        user: UserRef,
+        /// The request.
+        request: SampleRequest,
+    },
+    /// Shows the refusal with this id and its reason.
+    ShowRefusal(String),
+    /// Lists failed logins and refusals of a user.
+    ListRefusals(UserRef),
+    /// Lists the keys that tokens are signed with.
+    ListKeys,
+    /// Publishes a new key, which signs in place of the old one later.
+    RotateKeys,
+    /// Refuses all tokens of a key.
+    RevokeKey(String),
+}
+
+/// A user by id or e-mail address, as typed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UserRef(pub String);
+
+/// A request to try a guard with.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct SampleRequest {
+    /// The method; `GET` by default.
+    pub method: Option<String>,
+    /// The host.
+    pub host: Option<String>,
+    /// The path; `/` by default.
+    pub path: Option<String>,
+    /// The address of the client.
+    pub address: Option<IpAddr>,
+}
+
+/// The outcome of a command.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// A page of users.
+    Users {
+        /// The users.
+        users: Vec<UserInfo>,
+        /// The address after which the next page starts, if there may be one.
+        next: Option<String>,
+    },
+    /// One user.
+    User(UserInfo),
+    /// The number of sessions that were ended.
+    SessionsEnded(usize),
+    /// A new reset code. It cannot be read again.
+    ResetCode(Secret),
+    /// The command was executed.
+    Done,
+    /// There was nothing to change.
+    Unchanged,
+    /// The guards in force.
+    Guards(Vec<GuardInfo>),
+    /// The decision of a guard and its reason.
+    Decision {
+        /// Whether the guard admits the user.
+        admitted: bool,
+        /// The condition of the guard.
+        condition: String,
+        /// A warning about the guard.
+        warning: Option<String>,
+        /// The value of each part of the condition.
+        explanation: Explanation,
+    },
+    /// A refusal and its reason.
+    Refusal(Box<Refusal>),
+    /// Failed logins and refusals of a user.
+    Refusals(RecentRefusals),
+    /// The keys after the command.
+    Keys(Vec<KeyInfo>),
+    /// There is no such key.
+    NoSuchKey,
+    /// There is no such guard.
+    NoSuchGuard,
+    /// There is no such refusal in memory.
+    NoSuchRefusal,
+    /// There is no such user.
+    NoSuchUser,
+    /// The command failed, with the reason.
+    Failed(String),
+}
+
+/// A user as an operator sees them.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserInfo {
+    /// The id.
+    pub id: String,
+    /// The name.
+    pub name: String,
+    /// The e-mail address.
+    pub email: String,
+    /// Whether the address is verified.
+    pub email_verified: bool,
+    /// The roles.
+    pub roles: Vec<String>,
+    /// Whether the user has a password.
+    pub has_password: bool,
+    /// Whether the user is disabled.
+    pub disabled: bool,
+    /// When the user registered.
+    pub created_at: String,
+    /// When the record last changed.
+    pub updated_at: String,
+    /// When the user last logged in.
+    pub last_login_at: Option<String>,
+    /// The user's sessions, where the command asks for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<Vec<SessionInfo>>,
+}
+
+impl From<User> for UserInfo {
+    fn from(user: User) -> Self {
+        Self {
+            id: user.id.to_string(),
+            name: user.name.as_str().to_owned(),
+            email: user.email.as_str().to_owned(),
+            email_verified: user.email_verified,
+            roles: user.roles.iter().map(str::to_owned).collect(),
+            has_password: user.password_hash.is_some(),
+            disabled: user.disabled,
+            created_at: user.created_at.to_string(),
+            updated_at: user.updated_at.to_string(),
+            last_login_at: user.last_login_at.map(|at| at.to_string()),
+            sessions: None,
+        }
+    }
+}
+
+/// A session as an operator sees it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionInfo {
+    /// The id.
+    pub id: String,
+    /// When the user signed in.
+    pub created_at: String,
+    /// When the session was last used, to within some minutes.
+    pub last_seen_at: String,
+    /// When it expires.
+    pub expires_at: String,
+    /// The address from which the user signed in.
+    pub address: String,
+    /// The program with which the user signed in, as it names itself.
+    pub user_agent: String,
+}
+
+impl From<Session> for SessionInfo {
+    fn from(session: Session) -> Self {
+        Self {
+            id: session.id.to_string(),
+            created_at: session.created_at.to_string(),
+            last_seen_at: session.last_seen_at.to_string(),
+            expires_at: session.expires_at.to_string(),
+            address: session.origin.address.to_string(),
+            user_agent: session.origin.user_agent,
+        }
+    }
+}
+
+/// A guard as an operator sees it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GuardInfo {
+    /// The name.
+    pub name: String,
+    /// The version.
+    pub version: String,
+    /// The condition.
+    pub allow: String,
+    /// Whether it admits everybody and only reports refusals.
+    pub only_reports: bool,
+    /// A warning about it.
+    pub warning: Option<String>,
+}
+
+impl From<&Guard> for GuardInfo {
+    fn from(guard: &Guard) -> Self {
+        Self {
+            name: guard.name.clone(),
+            version: guard.version.clone(),
+            allow: guard.condition.text().to_owned(),
+            only_reports: guard.mode == Mode::Report,
+            warning: guard.warning(),
+        }
+    }
+}
+
+/// A signing key as an operator sees it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct KeyInfo {
+    /// The id in the header of tokens.
+    pub kid: String,
+    /// The signature algorithm.
+    pub algorithm: String,
+    /// What the key is used for.
+    pub stage: KeyStatus,
+    /// When that ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+impl From<signing_keys::KeyInfo> for KeyInfo {
+    fn from(key: signing_keys::KeyInfo) -> Self {
+        let signing_keys::KeyInfo { id, algorithm, status, until } = key;
+        let until = until.map(|until| until.to_string());
+        Self { kid: id.to_string(), algorithm: algorithm.name().into(), stage: status, until }
+    }
+}
+
+/// What was refused to a user recently.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RecentRefusals {
+    /// The id of the user; none if nobody has the address.
+    pub user: Option<String>,
+    /// Whether the user is disabled.
+    pub disabled: bool,
+    /// What was refused, newest first.
+    pub refused: Vec<RecentRefusal>,
+}
+
+/// One failed login or refusal.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RecentRefusal {
+    /// The time, in milliseconds since 1970.
+    pub time: i64,
+    /// What was refused.
+    pub action: RefusedAction,
+}
+
+/// What a user tried to do.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusedAction {
+    /// Log in, or confirm an action with their password.
+    Login {
+        /// Why it failed.
+        reason: String,
+        /// The network of the client.
+        network: String,
+    },
+    /// Pass a guard.
+    Guard {
+        /// The guard.
+        guard: String,
+        /// The id that `doorward why` explains.
+        decision: String,
+        /// Whether the user was admitted because the guard only reports.
+        only_reported: bool,
+    },
+}

@@ -1,0 +1,37 @@
+//! What was refused to a user recently: failed logins and refusals by guards and policies.
+
+use super::{RecentRefusal, RecentRefusals, RefusedAction, Reply, UserRef};
+use crate::{Doorward, account::look_up::user_by_id_or_email, store, user::EmailKey};
+
+/// Failed logins are listed also for an address that nobody has.
+pub(super) async fn of_user(doorward: &Doorward, typed: &UserRef) -> Result<Reply, store::Error> {
+    let user = user_by_id_or_email(doorward, &typed.0).await?;
+    if user.is_none() && !typed.0.contains('@') {
+        return Ok(Reply::NoSuchUser);
+    }
+    let email = user.as_ref().map_or_else(|| EmailKey::of(&typed.0), |user| user.email.key());
+    let id = user.as_ref().map(|user| user.id);
+    let logins = doorward.failed_logins().lately(&email, id).into_iter().map(|failed| {
+        let action = RefusedAction::Login {
+            reason: failed.reason.to_string(),
+            network: failed.client.to_string(),
+        };
+        RecentRefusal { time: failed.time.millis(), action }
+    });
+    let refusals = id.map(|id| doorward.refusals().of_user(id)).unwrap_or_default();
+    let guards = refusals.into_iter().map(|refusal| {
+        let action = RefusedAction::Guard {
+            guard: refusal.guard,
+            decision: refusal.id,
+            only_reported: refusal.only_reported,
+        };
+        RecentRefusal { time: refusal.time, action }
+    });
+    let mut refused: Vec<_> = logins.chain(guards).collect();
+    refused.sort_by_key(|refused| std::cmp::Reverse(refused.time));
+    Ok(Reply::Refusals(RecentRefusals {
+        user: id.map(|id| id.to_string()),
+        disabled: user.is_some_and(|user| user.disabled),
+        refused,
+    }))
+}

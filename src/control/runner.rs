@@ -1,0 +1,143 @@
+//! Running a command from the command line: by the running server or, when none runs, in this process.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::{Command, Reply, execute, socket};
+use crate::{Doorward, OpenError, Settings, config, data_folder};
+
+/// Why a command could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No server runs, and the database cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// There is no such database.
+    #[error(transparent)]
+    NoDatabase(#[from] config::NotFound),
+    /// The database belongs to another user of this machine.
+    #[error(
+        "{}: {error}: run this command as the user that the server runs as", config::absolute(.path).display()
+    )]
+    NotAllowed {
+        /// The file or folder.
+        path: PathBuf,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// The command is for a running server, and none runs.
+    #[error("no server is running on this database: a server reads its guards when it starts")]
+    NotRunning,
+    /// The command asks for what only a running server has in memory, and none runs.
+    #[error(
+        "no server is running on this database: refusals are kept only in the memory of a server"
+    )]
+    NothingInMemory,
+    /// The command is for a running server, and there is no data folder to find it by.
+    #[error(
+        "a command finds a server on PostgreSQL by its data folder: set data_folder for the server and for this \
+         command, or send the server SIGHUP to reload its guards"
+    )]
+    NoFolder,
+    /// A server runs and cannot be reached.
+    #[error("a server is running on {}, but cannot be reached: {error}", config::absolute(.folder).display())]
+    Unreachable {
+        /// Its data folder.
+        folder: PathBuf,
+        /// The error of the system.
+        error: io::Error,
+    },
+}
+
+/// Runs one command. See [`CommandRunner`].
+///
+/// # Errors
+/// If there is neither a server to run it nor a database to run it on.
+pub async fn run(settings: Settings, command: &Command) -> Result<Reply, Error> {
+    if settings.folder().is_none() && command.server_only().is_some() {
+        return Err(Error::NoFolder);
+    }
+    CommandRunner::open(settings).await?.run(command).await
+}
+
+/// Runs commands: on the running server, or on a database that it opens once and keeps open.
+pub struct CommandRunner {
+    target: Target,
+}
+
+enum Target {
+    /// The data folder of the running server.
+    Server(PathBuf),
+    Database(Box<(Doorward, Settings)>),
+}
+
+impl CommandRunner {
+    /// Finds out whether a server runs, and opens the database if none does.
+    ///
+    /// # Errors
+    /// If there is no database, or it cannot be opened.
+    pub async fn open(settings: Settings) -> Result<Self, Error> {
+        settings.database.ensure_exists()?;
+        let folder = settings.folder().map(Path::to_owned);
+        let target = match (Doorward::open_for_command(settings.clone()).await, folder) {
+            (Ok(doorward), _) => Target::Database(Box::new((doorward, settings))),
+            (Err(OpenError::Data(data_folder::Error::InUse { .. })), Some(folder)) => {
+                Target::Server(folder)
+            }
+            (Err(OpenError::Data(data_folder::Error::Io { path, error })), _)
+                if error.kind() == io::ErrorKind::PermissionDenied =>
+            {
+                return Err(Error::NotAllowed { path, error });
+            }
+            (Err(error), _) => return Err(error.into()),
+        };
+        Ok(Self { target })
+    }
+
+    /// Runs a command.
+    ///
+    /// # Errors
+    /// If the server cannot be reached, or the command needs one and none runs.
+    pub async fn run(&self, command: &Command) -> Result<Reply, Error> {
+        match (&self.target, command.server_only()) {
+            (Target::Server(folder), _) => socket::send(folder, command)
+                .await
+                .map_err(|error| Error::Unreachable { folder: folder.clone(), error }),
+            (Target::Database(_), Some(error)) => Err(error),
+            (Target::Database(opened), None) => {
+                let (doorward, settings) = &**opened;
+                let settings = settings.clone();
+                Ok(execute(doorward, &move || Ok(settings.clone()), command).await)
+            }
+        }
+    }
+}
+
+impl Command {
+    /// The error without a running server, for a command that only a server can execute.
+    fn server_only(&self) -> Option<Error> {
+        match self {
+            Self::ReloadGuards => Some(Error::NotRunning),
+            Self::ShowRefusal(_) | Self::ListRefusals(_) => Some(Error::NothingInMemory),
+            Self::ListUsers { .. }
+            | Self::ShowUser(_)
+            | Self::AddUser { .. }
+            | Self::DeleteUser(_)
+            | Self::EndSessions(_)
+            | Self::SetPassword(..)
+            | Self::CreateResetCode(_)
+            | Self::DisableUser(_)
+            | Self::EnableUser(_)
+            | Self::SetEmailVerified(..)
+            | Self::GrantRole(..)
+            | Self::RevokeRole(..)
+            | Self::ListGuards
+            | Self::CheckGuard { .. }
+            | Self::ListKeys
+            | Self::RotateKeys
+            | Self::RevokeKey(_) => None,
+        }
+    }
+}

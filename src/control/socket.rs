@@ -1,0 +1,111 @@
+//! The socket in the data folder: one command and one reply per connection, each a line of JSON. Buffers are wiped,
+//! because some commands carry a password.
+
+use std::{
+    fs::{self, Permissions},
+    io,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    time::Duration,
+};
+
+use serde::Serialize;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
+    net::{UnixListener, UnixStream},
+    time::timeout,
+};
+use zeroize::Zeroizing;
+
+use super::{Command, ReadSettings, Reply, execute};
+use crate::{
+    Doorward,
+    data_folder::{DataFolder, SocketPath},
+};
+
+/// The most bytes of a command. A buffer of this size never grows for one, so that no copy is left behind.
+const MAX_COMMAND_BYTES: usize = 64 << 10;
+/// The most time for one command.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where a running server receives commands. The socket file is removed when this is dropped.
+pub(super) struct CommandSocket {
+    listener: UnixListener,
+    path: SocketPath,
+}
+
+impl CommandSocket {
+    /// Listens in the data folder. This process has locked the folder, so that a socket file in it is a leftover.
+    pub(super) fn listen(folder: &DataFolder) -> io::Result<Self> {
+        let path = DataFolder::socket(folder.path())?;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&path)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+        Ok(Self { listener, path })
+    }
+
+    /// Executes commands one after the other for as long as the future is polled.
+    pub(super) async fn serve(&self, doorward: &Doorward, read: &ReadSettings) {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    let served = timeout(COMMAND_TIMEOUT, serve_one(stream, doorward, read)).await;
+                    if let Ok(Err(error)) = served {
+                        tracing::debug!(%error, "the connection of a command failed");
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(%error, "cannot accept commands");
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for CommandSocket {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+async fn serve_one(
+    mut stream: UnixStream,
+    doorward: &Doorward,
+    read: &ReadSettings,
+) -> io::Result<()> {
+    let (reader, mut writer) = stream.split();
+    let line = read_line(reader.take(MAX_COMMAND_BYTES as u64)).await?;
+    let reply = match serde_json::from_slice::<Command>(&line) {
+        Ok(command) => execute(doorward, read, &command).await,
+        Err(error) => {
+            Reply::Failed(format!("the running server does not know this command: {error}"))
+        }
+    };
+    writer.write_all(&to_line(&reply)).await
+}
+
+/// Sends a command to the server that runs on this data folder, and waits for its reply.
+pub(super) async fn send(folder: &Path, command: &Command) -> io::Result<Reply> {
+    let socket = DataFolder::socket(folder)?;
+    let mut stream = UnixStream::connect(&socket).await?;
+    stream.write_all(&to_line(command)).await?;
+    serde_json::from_slice(&read_line(stream).await?).map_err(io::Error::from)
+}
+
+/// Reads up to the end of a line or of the stream.
+async fn read_line(mut reader: impl AsyncRead + Unpin) -> io::Result<Zeroizing<Vec<u8>>> {
+    let mut line = Zeroizing::new(Vec::with_capacity(MAX_COMMAND_BYTES));
+    while !line.ends_with(b"\n") && reader.read_buf(&mut *line).await? > 0 {}
+    Ok(line)
+}
+
+fn to_line(message: &impl Serialize) -> Zeroizing<Vec<u8>> {
+    let mut line = Zeroizing::new(Vec::with_capacity(MAX_COMMAND_BYTES));
+    serde_json::to_writer(&mut *line, message).expect("commands and replies are valid JSON");
+    line.push(b'\n');
+    line
+}
