@@ -61,6 +61,7 @@ mod id;
 mod log;
 mod network;
 mod private_file;
+mod routes;
 mod session;
 mod spelling;
 mod store;
@@ -122,6 +123,9 @@ pub mod internals {
     }
     pub mod network {
         pub use crate::network::*;
+    }
+    pub mod routes {
+        pub use crate::routes::*;
     }
     pub mod session {
         pub use crate::session::*;

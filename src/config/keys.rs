@@ -6,8 +6,8 @@ use ipnet::IpNet;
 
 use super::{DatabaseUrl, IdentityHeaders, LogFormat, PublicUrl, Settings, log_filter};
 use crate::{
-    access::guard::RESERVED_NAMES,
     credential::oauth_client::{OAuthClient, OAuthClients},
+    routes::is_reserved_guard_name,
     spelling::suggest,
     token::Algorithm,
     user::Name,
@@ -248,11 +248,11 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "designated.segment",
         help: "The path that it guards: /api/auth/<segment>",
-        allowed: "1 to 64 of a-z, 0-9 and -, other than guard, login, logout, logout-everywhere, refresh and reset",
+        allowed: "1 to 64 of a-z, 0-9 and -, and not a route of the service under /api/auth/",
         secret: false,
         set: |s, text| {
             let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-            let free = !RESERVED_NAMES.contains(&text);
+            let free = !is_reserved_guard_name(text);
             let valid = (1..=64).contains(&text.len()) && text.bytes().all(allowed) && free;
             valid.then(|| s.designated_segment = text.to_owned())
         },

@@ -1,4 +1,4 @@
-//! The HTTP floor: the table of routes and what happens around each of them.
+//! HTTP: the router, built from the table of routes, and what happens around each request.
 
 mod answer;
 mod api;
@@ -19,12 +19,12 @@ use axum::{
     Router,
     extract::Request,
     middleware::from_fn,
-    routing::{any, delete, get, post},
+    routing::{MethodFilter, MethodRouter, any, on},
 };
 
 use self::{
     api::{health, login, logout, look_up, me, openapi, refresh, register, reset, sessions},
-    forward_auth::{Door, Doors},
+    forward_auth::GuardRoutes,
     oauth::{revocations, well_known},
 };
 pub(crate) use self::{
@@ -35,72 +35,115 @@ pub use self::{
     forward_auth::fast_path::Service,
     request_id::RequestId,
 };
-use crate::Doorward;
+use crate::{
+    Doorward,
+    routes::{self, Endpoint, GuardKind, Method, ROUTES, Target},
+};
 
 impl Doorward {
     /// The routes of the service, to be merged into an axum app: accounts, login, sessions, a guard for each declared
     /// name, and the endpoints for token verifiers.
     pub fn routes(&self) -> Router {
-        let doors = Arc::new(Doors::new(self.clone()));
-        routes_with(self.clone(), &doors)
+        let guards = Arc::new(GuardRoutes::new(self.clone()));
+        embedded_routes(self, &guards).with_state(self.clone())
     }
 }
 
-fn routes_with(doorward: Doorward, doors: &Arc<Doors>) -> Router {
-    let service = Router::new()
-        .route("/api/user", post(register::register))
-        .route("/api/user/{id}", get(look_up::look_up))
-        .route("/api/auth/login", post(login::login))
-        .route("/api/auth/logout", post(logout::logout))
-        .route("/api/auth/logout-everywhere", post(logout::logout_everywhere))
-        .route("/api/auth/refresh", post(refresh::refresh))
-        .route("/api/auth/reset", post(reset::reset))
-        .route("/api/sessions", get(sessions::list))
-        .route("/api/sessions/{id}", delete(sessions::end))
-        .route("/api/me", get(me::show).patch(me::change).delete(me::delete))
-        .route("/api/me/password", post(me::change_password))
-        .route("/api/me/export", get(me::export))
-        .route("/oauth/introspect", post(oauth::introspect))
-        .route("/oauth/revoke", post(oauth::revoke))
-        .route("/.well-known/jwks.json", get(well_known::keys))
-        .route("/.well-known/openid-configuration", get(well_known::metadata))
-        .route("/.well-known/oauth-authorization-server", get(well_known::metadata))
-        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
-        .layer(from_fn(request_log::attend));
-    let feed = Router::new()
-        .route("/.well-known/revocations", get(revocations::revocations))
-        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
-        .layer(from_fn(request_log::attend_quietly));
-    service.merge(feed).merge(guards(doors)).with_state(doorward)
-}
-
-/// Guards answer every method, because some proxies ask with that of the request that they guard, and every path
-/// below their own, because some put the guarded path there.
-fn guards<S: Clone + Send + Sync + 'static>(doors: &Arc<Doors>) -> Router<S> {
-    let segment = doors.designated_segment();
-    let named =
-        [("guard", Door::Authenticated), (segment, Door::Designated), ("{guard}", Door::Declared)];
-    named.into_iter().fold(Router::new(), |router, (guard, door)| {
-        let (path, doors) = (format!("/api/auth/{guard}"), Arc::clone(doors));
-        let ask = any(move |request: Request| doors.ask(door, request.into_parts().0));
-        router
-            .route(&path, ask.clone())
-            .route(&format!("{path}/"), ask.clone())
-            .route(&format!("{path}/{{*tail}}"), ask)
-    })
-}
-
-/// The whole service: the routes, those that an app has its own of, and an answer to everything else.
+/// The whole service: the embedded routes, those of the server, and an answer to every other path.
 pub fn service(doorward: Doorward) -> Service {
-    let document = openapi::document(&doorward);
-    let elsewhere = Router::new()
-        .route("/openapi.json", get(async move || openapi::answer(document)))
-        .route("/livez", get(health::live))
-        .route("/readyz", get(health::ready))
+    let guards = Arc::new(GuardRoutes::new(doorward.clone()));
+    let server = ROUTES.iter().fold(Router::new(), |router, route| match route.target {
+        Target::Server(endpoint) => {
+            router.route(route.path, handler(route.method, endpoint, &doorward))
+        }
+        Target::Api(_) | Target::Polled(_) | Target::Guard(_) => router,
+    });
+    let server = server
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .fallback(async || Error::NotFound)
-        .layer(from_fn(request_log::attend_quietly))
-        .with_state(doorward.clone());
-    let doors = Arc::new(Doors::new(doorward.clone()));
-    Service::new(routes_with(doorward, &doors).merge(elsewhere), doors)
+        .layer(from_fn(request_log::log_polled_request));
+    let router = embedded_routes(&doorward, &guards).merge(server).with_state(doorward);
+    Service::new(router, guards)
+}
+
+fn embedded_routes(doorward: &Doorward, guards: &Arc<GuardRoutes>) -> Router<Doorward> {
+    let (mut api, mut polled, mut guarded) = (Router::new(), Router::new(), Router::new());
+    for route in ROUTES {
+        match route.target {
+            Target::Api(endpoint) => {
+                api = api.route(route.path, handler(route.method, endpoint, doorward));
+            }
+            Target::Polled(endpoint) => {
+                polled = polled.route(route.path, handler(route.method, endpoint, doorward));
+            }
+            Target::Guard(kind) => guarded = with_guard(guarded, route.path, kind, guards),
+            Target::Server(_) => {}
+        }
+    }
+    let method_not_allowed = async || Error::MethodNotAllowed;
+    api.method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn(request_log::log_request))
+        .merge(
+            polled
+                .method_not_allowed_fallback(method_not_allowed)
+                .layer(from_fn(request_log::log_polled_request)),
+        )
+        .merge(guarded)
+}
+
+/// A guard answers every method, because some proxies ask with that of the guarded request, and every path below its
+/// own, because some proxies append the guarded path.
+fn with_guard(
+    router: Router<Doorward>,
+    path: &str,
+    kind: GuardKind,
+    guards: &Arc<GuardRoutes>,
+) -> Router<Doorward> {
+    let path = path.replace(routes::SEGMENT, guards.designated_segment());
+    let guards = Arc::clone(guards);
+    let answer = any(move |request: Request| {
+        let (parts, _) = request.into_parts();
+        let route = guards.route(kind, parts.uri.path());
+        guards.answer(route, parts)
+    });
+    router
+        .route(&path, answer.clone())
+        .route(&format!("{path}/"), answer.clone())
+        .route(&format!("{path}/{{*tail}}"), answer)
+}
+
+fn handler(method: Method, endpoint: Endpoint, doorward: &Doorward) -> MethodRouter<Doorward> {
+    let method = match method {
+        Method::Get => MethodFilter::GET,
+        Method::Post => MethodFilter::POST,
+        Method::Patch => MethodFilter::PATCH,
+        Method::Delete => MethodFilter::DELETE,
+    };
+    match endpoint {
+        Endpoint::Register => on(method, register::register),
+        Endpoint::LookUp => on(method, look_up::look_up),
+        Endpoint::Login => on(method, login::login),
+        Endpoint::Logout => on(method, logout::logout),
+        Endpoint::LogoutEverywhere => on(method, logout::logout_everywhere),
+        Endpoint::Refresh => on(method, refresh::refresh),
+        Endpoint::ResetPassword => on(method, reset::reset),
+        Endpoint::ListSessions => on(method, sessions::list),
+        Endpoint::EndSession => on(method, sessions::end),
+        Endpoint::ShowMe => on(method, me::show),
+        Endpoint::ChangeMe => on(method, me::change),
+        Endpoint::DeleteMe => on(method, me::delete),
+        Endpoint::ChangePassword => on(method, me::change_password),
+        Endpoint::Export => on(method, me::export),
+        Endpoint::Introspect => on(method, oauth::introspect),
+        Endpoint::Revoke => on(method, oauth::revoke),
+        Endpoint::KeySet => on(method, well_known::keys),
+        Endpoint::Metadata => on(method, well_known::metadata),
+        Endpoint::Revocations => on(method, revocations::revocations),
+        Endpoint::OpenApi => {
+            let document = openapi::document(doorward);
+            on(method, async move || openapi::answer(document))
+        }
+        Endpoint::Live => on(method, health::live),
+        Endpoint::Ready => on(method, health::ready),
+    }
 }

@@ -128,15 +128,29 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let doorward = Doorward::from_ref(state);
-        let caller = match identify(&doorward, &parts.headers).await {
-            Ok(caller) => caller,
-            Err(error) => return Err(refuse(&doorward, P::NAME, error)),
-        };
-        P::from_state(state).admit(&caller).map(Self).ok_or_else(|| {
-            let refused = Refused::caller(By::Policy(P::NAME), &caller, doorward.now());
-            Error::Unauthorized(Challenge::InsufficientScope, Some(doorward.refuse(refused)))
-        })
+        let caller = authenticate::<P>(&doorward, &parts.headers).await?;
+        admit(&doorward, &P::from_state(state), &caller).map(Self)
     }
+}
+
+/// The caller of a request that policy `P` guards.
+pub(super) async fn authenticate<P: Policy>(
+    doorward: &Doorward,
+    headers: &HeaderMap,
+) -> Result<Caller, Error> {
+    identify(doorward, headers).await.map_err(|error| refuse(doorward, P::NAME, error))
+}
+
+/// What a policy grants to a caller. A refusal is recorded.
+pub(super) fn admit<P: Policy>(
+    doorward: &Doorward,
+    policy: &P,
+    caller: &Caller,
+) -> Result<P::Grant, Error> {
+    policy.admit(caller).ok_or_else(|| {
+        let refused = Refused::caller(By::Policy(P::NAME), caller, doorward.now());
+        Error::Unauthorized(Challenge::InsufficientScope, Some(doorward.refuse(refused)))
+    })
 }
 
 /// Records that a policy refused an unauthenticated request, and returns its error.

@@ -1,12 +1,12 @@
-//! How many refusals are logged one by one. A flood of them is counted instead, so that it neither fills the log nor
-//! costs more than it has to.
+//! How many refusals get a log line of their own. In a flood they are counted, so that they neither fill the log nor
+//! cost much.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-/// Why a request was refused, as far as the log tells them apart.
+/// Why a request was refused, as far as the log distinguishes reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reason {
     pub(super) status: u16,
@@ -14,61 +14,61 @@ pub(super) struct Reason {
     pub(super) challenge: &'static str,
 }
 
-/// Counts refusals, second by second.
+/// Counts refusals per interval.
 pub(super) struct RefusalLog {
-    second: Mutex<Second>,
+    interval: Mutex<Interval>,
 }
 
-struct Second {
+struct Interval {
     began: Option<Instant>,
-    told: u32,
-    left_out: Vec<(Reason, u64)>,
+    lines: u32,
+    counts: Vec<(Reason, u64)>,
 }
 
-/// What to do about a refusal.
+/// How a refusal is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// It gets a line of its own.
-    Tell,
-    /// It is counted. The first one in a second has to see to it that the counts are told at its end.
-    Count { is_first: bool },
+pub(super) enum Logging {
+    OwnLine,
+    /// It is counted. Whoever notes the first one must log the counts at the end of the interval.
+    Counted {
+        is_first: bool,
+    },
 }
 
 impl RefusalLog {
-    /// Lines in a second.
-    const MOST: u32 = 100;
-    pub(super) const SECOND: Duration = Duration::from_secs(1);
+    const MAX_LINES: u32 = 100;
+    pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 
     pub(super) const fn new() -> Self {
-        let second = Second { began: None, told: 0, left_out: Vec::new() };
-        Self { second: Mutex::new(second) }
+        let interval = Interval { began: None, lines: 0, counts: Vec::new() };
+        Self { interval: Mutex::new(interval) }
     }
 
-    pub(super) fn note(&self, reason: Reason, now: Instant) -> Verdict {
-        let mut second = self.second();
-        let is_over = |began| now.saturating_duration_since(began) >= Self::SECOND;
-        if second.began.is_none_or(is_over) {
-            (second.began, second.told) = (Some(now), 0);
+    pub(super) fn note(&self, reason: Reason, now: Instant) -> Logging {
+        let mut interval = self.interval();
+        let is_over = |began| now.saturating_duration_since(began) >= Self::INTERVAL;
+        if interval.began.is_none_or(is_over) {
+            (interval.began, interval.lines) = (Some(now), 0);
         }
-        if second.told < Self::MOST {
-            second.told += 1;
-            return Verdict::Tell;
+        if interval.lines < Self::MAX_LINES {
+            interval.lines += 1;
+            return Logging::OwnLine;
         }
-        let is_first = second.left_out.is_empty();
-        match second.left_out.iter_mut().find(|(known, _)| *known == reason) {
+        let is_first = interval.counts.is_empty();
+        match interval.counts.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, count)) => *count += 1,
-            None => second.left_out.push((reason, 1)),
+            None => interval.counts.push((reason, 1)),
         }
-        Verdict::Count { is_first }
+        Logging::Counted { is_first }
     }
 
-    /// What was left out so far; it is forgotten here.
-    pub(super) fn take_left_out(&self) -> Vec<(Reason, u64)> {
-        std::mem::take(&mut self.second().left_out)
+    /// Removes and returns the counts.
+    pub(super) fn take_counts(&self) -> Vec<(Reason, u64)> {
+        std::mem::take(&mut self.interval().counts)
     }
 
-    fn second(&self) -> MutexGuard<'_, Second> {
-        self.second.lock().unwrap_or_else(PoisonError::into_inner)
+    fn interval(&self) -> MutexGuard<'_, Interval> {
+        self.interval.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -80,18 +80,18 @@ mod tests {
     const UNKNOWN: Reason = Reason { status: 404, challenge: "" };
 
     #[test]
-    fn a_hundred_refusals_a_second_are_told_and_the_others_are_counted() {
+    fn a_hundred_refusals_per_second_get_a_line_and_the_others_are_counted() {
         let (log, now) = (RefusalLog::new(), Instant::now());
         for number in 0..100 {
-            assert_eq!(log.note(FORGED, now + Duration::from_millis(number)), Verdict::Tell);
+            assert_eq!(log.note(FORGED, now + Duration::from_millis(number)), Logging::OwnLine);
         }
         let later = now + Duration::from_millis(999);
-        assert_eq!(log.note(FORGED, later), Verdict::Count { is_first: true });
-        assert_eq!(log.note(UNKNOWN, later), Verdict::Count { is_first: false });
-        assert_eq!(log.note(FORGED, later), Verdict::Count { is_first: false });
-        assert_eq!(log.take_left_out(), [(FORGED, 2), (UNKNOWN, 1)]);
-        assert_eq!(log.note(UNKNOWN, later), Verdict::Count { is_first: true });
-        assert_eq!(log.note(FORGED, now + RefusalLog::SECOND), Verdict::Tell);
-        assert_eq!(log.take_left_out(), [(UNKNOWN, 1)]);
+        assert_eq!(log.note(FORGED, later), Logging::Counted { is_first: true });
+        assert_eq!(log.note(UNKNOWN, later), Logging::Counted { is_first: false });
+        assert_eq!(log.note(FORGED, later), Logging::Counted { is_first: false });
+        assert_eq!(log.take_counts(), [(FORGED, 2), (UNKNOWN, 1)]);
+        assert_eq!(log.note(UNKNOWN, later), Logging::Counted { is_first: true });
+        assert_eq!(log.note(FORGED, now + RefusalLog::INTERVAL), Logging::OwnLine);
+        assert_eq!(log.take_counts(), [(UNKNOWN, 1)]);
     }
 }

@@ -1,4 +1,4 @@
-//! What happens around every request: it gets an id, a deadline, a net for panics and a line in the log.
+//! What happens around every request: an id, a deadline, a catch for panics and a line in the log.
 
 use std::{
     future,
@@ -23,62 +23,59 @@ use super::{
     Error, RequestId,
     answer::NOSNIFF,
     error::DECISION_ID,
-    refusal_log::{Reason, RefusalLog, Verdict},
+    refusal_log::{Logging, Reason, RefusalLog},
 };
 
-/// Longer than any honest wait for a hash or the database.
+/// Longer than a legitimate wait for a hash or the database.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(15);
 /// The header that carries the id of a request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Around every request but those to a guard.
-pub(super) async fn attend(request: Request, next: Next) -> Response {
-    attend_in_span(request, next, |_| false).await
+/// The middleware of every route that is neither polled nor a guard.
+pub(super) async fn log_request(request: Request, next: Next) -> Response {
+    log_in_span(request, next, |_| false).await
 }
 
-/// Around a request that is made again and again: success is logged at a level that is usually off.
-pub(super) async fn attend_quietly(request: Request, next: Next) -> Response {
-    attend_in_span(request, next, is_success).await
+/// The middleware of routes that clients poll: success is logged at debug level.
+pub(super) async fn log_polled_request(request: Request, next: Next) -> Response {
+    log_in_span(request, next, is_success).await
 }
 
-async fn attend_in_span(
-    request: Request,
-    next: Next,
-    is_routine: fn(StatusCode) -> bool,
-) -> Response {
+async fn log_in_span(request: Request, next: Next, is_routine: fn(StatusCode) -> bool) -> Response {
     let id = RequestId::next();
-    let method = known(request.method());
+    let method = known_method(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
-    // Only the pattern of a route is logged: what a client puts into a path or query may be a secret.
+    // Only the pattern of the route is logged: a path or query from a client may contain a secret.
     let route = route.as_ref().map_or("-", MatchedPath::as_str);
     let span = tracing::info_span!("request", %id);
     let answer = pin!(next.run(request));
-    let mut response = watch(id, method, route, answer, is_routine).instrument(span).await;
+    let mut response = run(id, method, route, answer, is_routine).instrument(span).await;
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     response
 }
 
-/// Around a request to a guard, the hot path: whoever is admitted is logged at a level that is usually off, and there
-/// is neither a span nor a layer, each of which would cost more than all the rest of this.
-pub(super) async fn attend_guard(
+/// Runs a request to a guard. This is the hot path: admissions are logged at debug level, and there is neither a span
+/// nor a layer, each of which would cost more than everything else here.
+pub(super) async fn log_guarded_request(
     method: &Method,
     route: &str,
     answer: Pin<&mut impl Future<Output = Response>>,
 ) -> Response {
-    watch(RequestId::next(), known(method), route, answer, is_success).await
+    run(RequestId::next(), known_method(method), route, answer, is_success).await
 }
 
-/// Around a request that no route may see.
-pub(super) async fn attend_malformed(method: Method) -> Response {
+/// Answers a request that must not reach a route.
+pub(super) async fn refuse_malformed(method: Method) -> Response {
     let answer = pin!(future::ready(Error::Malformed.into_response()));
-    watch(RequestId::next(), known(&method), "-", answer, |_| false).await
+    run(RequestId::next(), known_method(&method), "-", answer, |_| false).await
 }
 
 fn is_success(status: StatusCode) -> bool {
     status == StatusCode::OK
 }
 
-async fn watch(
+/// Awaits an answer, within the deadline and despite a panic, and logs it.
+async fn run(
     id: RequestId,
     method: &'static str,
     route: &str,
@@ -87,8 +84,8 @@ async fn watch(
 ) -> Response {
     let started = Instant::now();
     let mut answer = AssertUnwindSafe(answer).catch_unwind();
-    // What is ready at once needs no deadline: setting one up costs two looks at the clock, and room for it in every
-    // request, which it therefore takes elsewhere.
+    // An answer that is ready at once needs no deadline. Setting one up reads the clock twice, and its state is boxed so
+    // that it does not enlarge the future of every request.
     let answer = match poll_immediate(&mut answer).await {
         Some(answer) => Ok(answer),
         None => Box::pin(tokio::time::timeout(HANDLER_TIMEOUT, answer)).await,
@@ -96,7 +93,7 @@ async fn watch(
     let mut response = match answer {
         Ok(Ok(response)) => response,
         Ok(Err(_panic)) => Error::Internal("a handler panicked".into()).into_response(),
-        Err(_) => Error::Unavailable("a handler took too long".into()).into_response(),
+        Err(_) => Error::Unavailable("a handler timed out".into()).into_response(),
     };
     let micros = || u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     let status = response.status().as_u16();
@@ -105,7 +102,7 @@ async fn watch(
     } else if response.status().is_client_error() {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let challenge = header(WWW_AUTHENTICATE);
-        if is_told(Reason { status, challenge: error_code(challenge) }, started) {
+        if is_logged(Reason { status, challenge: error_code(challenge) }, started) {
             let decision = header(DECISION_ID);
             tracing::info!(%id, method, route, status, micros = micros(), challenge, decision, "refused");
         }
@@ -116,29 +113,29 @@ async fn watch(
     response
 }
 
-/// Whether a refusal gets a line of its own. In a flood it is counted, and the counts are told a second later.
-fn is_told(reason: Reason, now: Instant) -> bool {
+/// Whether a refusal gets a line of its own. In a flood, refusals are counted, and the counts are logged a second later.
+fn is_logged(reason: Reason, now: Instant) -> bool {
     static LOG: RefusalLog = RefusalLog::new();
-    let verdict = LOG.note(reason, now);
-    if verdict == (Verdict::Count { is_first: true }) {
+    let logging = LOG.note(reason, now);
+    if logging == (Logging::Counted { is_first: true }) {
         tokio::spawn(async {
-            tokio::time::sleep(RefusalLog::SECOND).await;
-            for (Reason { status, challenge }, count) in LOG.take_left_out() {
-                tracing::info!(status, challenge, count, "refused, not told one by one");
+            tokio::time::sleep(RefusalLog::INTERVAL).await;
+            for (Reason { status, challenge }, count) in LOG.take_counts() {
+                tracing::info!(status, challenge, count, "refused, not logged one by one");
             }
         });
     }
-    verdict == Verdict::Tell
+    logging == Logging::OwnLine
 }
 
-/// The error code in a challenge, from those that we send.
+/// The error code in a challenge of ours.
 fn error_code(challenge: Option<&str>) -> &'static str {
     let codes = ["invalid_token", "insufficient_scope"];
     let challenge = challenge.unwrap_or_default();
     codes.into_iter().find(|code| challenge.contains(code)).unwrap_or_default()
 }
 
-/// Sets the header that is the first in the headers of an admission: there it costs less than a look-up.
+/// Sets the request id. In an admission its header is the first, where replacing the value costs less than a look-up.
 fn set_request_id(headers: &mut HeaderMap, id: RequestId) {
     match headers.iter_mut().next() {
         Some((name, value)) if *name == REQUEST_ID => *value = id.header(),
@@ -148,8 +145,8 @@ fn set_request_id(headers: &mut HeaderMap, id: RequestId) {
     }
 }
 
-/// The methods that there are. A client may call its method anything, and so put anything into a log.
-fn known(method: &Method) -> &'static str {
+/// The method for the log. A client may send any text as a method, and that text must not reach the log.
+fn known_method(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",
         "HEAD" => "HEAD",

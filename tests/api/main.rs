@@ -17,6 +17,7 @@ mod refused;
 mod register;
 mod reset;
 mod revocations;
+mod routes;
 mod sessions;
 mod support;
 mod throttle;

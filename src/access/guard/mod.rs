@@ -22,6 +22,7 @@ pub use self::{
     expectation::{Expectation, Expected, MadeUpRequest, MadeUpUser, Unmet},
 };
 use super::caller::Caller;
+use crate::routes::is_reserved_guard_name;
 
 /// One declared guard, checked and ready to decide.
 pub struct Guard {
@@ -177,15 +178,11 @@ impl Guard {
     }
 }
 
-/// Names that are routes of their own under `/api/auth/`.
-pub const RESERVED_NAMES: [&str; 6] =
-    ["guard", "login", "logout", "logout-everywhere", "refresh", "reset"];
-
 fn check_name(name: &str) -> Result<(), String> {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) {
         Err("not a name for a guard: 1 to 64 of a-z, 0-9 and -".into())
-    } else if RESERVED_NAMES.contains(&name) {
+    } else if is_reserved_guard_name(name) {
         Err(format!("/api/auth/{name} is taken: choose another name"))
     } else {
         Ok(())
@@ -292,6 +289,7 @@ impl std::fmt::Debug for Memo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routes::reserved_guard_names;
 
     fn declare(name: &str, allow: &str) -> Result<Guard, Unusable> {
         let (name, allow) = (name.into(), allow.into());
@@ -325,8 +323,8 @@ mod tests {
 
     #[test]
     fn bad_and_reserved_names_are_refused() {
-        for name in ["", "Staff", "a b", "a/b", "ü", &"x".repeat(65), "login", "guard", "refresh"]
-        {
+        let bad = ["", "Staff", "a b", "a/b", "ü", &"x".repeat(65)];
+        for name in bad.into_iter().chain(reserved_guard_names()) {
             assert!(matches!(declare(name, "true"), Err(Unusable::Name(_))), "{name}");
         }
         assert!(declare("staff-2", "true").is_ok());

@@ -1,4 +1,4 @@
-//! The whole service, and the short way through it.
+//! The whole service, with a fast path to its guards.
 
 use std::{
     convert::Infallible,
@@ -16,55 +16,55 @@ use axum::{
 };
 use futures_util::{FutureExt, future::Either};
 
-use super::Doors;
-use crate::http::request_log::attend_malformed;
+use super::GuardRoutes;
+use crate::http::request_log::refuse_malformed;
 
-/// Answers every request. One that GETs exactly the path of a guard, as nearly all do, is not looked up in the table of
-/// routes, which would cost more than the guard's decision; every other way to a guard leads through the table to the
-/// same answer.
+/// Answers every request. A `GET` of exactly the path of a guard, which nearly all requests are, skips the router: routing
+/// costs more than the decision. Every other request to a guard gets the same answer through the router.
 #[derive(Clone)]
 pub struct Service {
-    routes: Router,
-    doors: Arc<Doors>,
+    router: Router,
+    guards: Arc<GuardRoutes>,
 }
 
 impl Service {
-    pub(in crate::http) fn new(routes: Router, doors: Arc<Doors>) -> Self {
-        Self { routes, doors }
+    pub(in crate::http) fn new(router: Router, guards: Arc<GuardRoutes>) -> Self {
+        Self { router, guards }
     }
 }
 
 impl tower_service::Service<Request> for Service {
     type Response = Response;
     type Error = Infallible;
-    type Future = Either<Straight, RouteFuture<Infallible>>;
+    type Future = Either<FastPath, RouteFuture<Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        if names_two_hosts(request.headers()) {
+        if has_repeated_host(request.headers()) {
             let method = request.method().clone();
-            return Either::Left(Box::pin(attend_malformed(method).map(Ok)));
+            return Either::Left(Box::pin(refuse_malformed(method).map(Ok)));
         }
         let is_get = request.method() == Method::GET;
-        match is_get.then(|| self.doors.at(request.uri().path())).flatten() {
-            Some(door) => {
+        match is_get.then(|| self.guards.at(request.uri().path())).flatten() {
+            Some(route) => {
                 let (parts, _) = request.into_parts();
-                let asking = Arc::clone(&self.doors).ask(door, parts);
-                Either::Left(Box::pin(asking.map(Ok)))
+                let answer = Arc::clone(&self.guards).answer(route, parts);
+                Either::Left(Box::pin(answer.map(Ok)))
             }
-            None => Either::Right(self.routes.call(request)),
+            None => Either::Right(self.router.call(request)),
         }
     }
 }
 
-/// Whoever reads the first and whoever reads the last of two `Host` fields see different requests: RFC 9112, 3.2.
-fn names_two_hosts(headers: &HeaderMap) -> bool {
-    // The numbers tell whether any field is there twice, for less than a look-up.
+/// Whether a request has several `Host` fields. A proxy that reads the first and a server that reads the last would see
+/// different requests (RFC 9112, section 3.2).
+fn has_repeated_host(headers: &HeaderMap) -> bool {
+    // Comparing the counts finds out whether any field is repeated, and costs less than a look-up.
     headers.len() != headers.keys_len() && headers.get_all(header::HOST).iter().count() > 1
 }
 
-/// The answer of a guard that was asked straight away.
-type Straight = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+/// An answer that did not go through the router.
+type FastPath = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;

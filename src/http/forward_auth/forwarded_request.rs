@@ -1,4 +1,4 @@
-//! What a guard is asked about: its own request, or the one that a proxy tells of.
+//! The request that a guard decides about: the one that a proxy forwards, or the request to the guard itself.
 
 use std::borrow::Cow;
 
@@ -11,18 +11,19 @@ use crate::{
     http::client_ip::{client, is_trusted, peer},
 };
 
-/// A name, a final dot and a port: a longer host is no name, and is not even read.
+/// A host name, a final dot and a port. Anything longer is not a host name.
 const MAX_HOST_BYTES: usize = 262;
 
-/// A request to a guard.
-pub(in crate::http) struct Asked<'a> {
-    pub(in crate::http) parts: &'a Parts,
+/// The request that a guard decides about.
+pub(super) struct ForwardedRequest<'a> {
+    /// The request to the guard.
+    pub(super) parts: &'a Parts,
 }
 
-impl<'a> Asked<'a> {
-    /// What conditions may look at, as far as `wanted`. A proxy's account counts only in the style that the guard names,
-    /// and only from a proxy that is trusted; from anybody else nothing is believed.
-    pub(in crate::http) fn facts(
+impl<'a> ForwardedRequest<'a> {
+    /// The facts that conditions read, as far as they are `wanted`. With a proxy style, they come from the headers of that
+    /// style, and only if the request comes from a trusted proxy.
+    pub(super) fn facts(
         &self,
         style: Option<ProxyStyle>,
         trusted: &[IpNet],
@@ -30,22 +31,22 @@ impl<'a> Asked<'a> {
         time: Timestamp,
     ) -> RequestFacts<'a> {
         let peer = peer(&self.parts.extensions);
-        let account = match style {
-            None => Some(Account::own()),
-            Some(style) if is_trusted(peer, trusted) => Some(Account::of(style)),
+        let sources = match style {
+            None => Some(FactSources::of_request_itself()),
+            Some(style) if is_trusted(peer, trusted) => Some(FactSources::of(style)),
             Some(_) => None,
         };
-        let source = |field: &str, source: fn(&Account) -> &Source| {
+        let fact = |field: &str, source: fn(&FactSources) -> &FactSource| {
             let wanted = wanted.contains(&field);
-            account.as_ref().filter(|_| wanted).and_then(|account| self.told(source(account)))
+            sources.as_ref().filter(|_| wanted).and_then(|sources| self.fact(source(sources)))
         };
         RequestFacts {
-            method: source("method", |account| &account.method).map(Cow::Borrowed),
-            host: source("host", |account| &account.host)
+            method: fact("method", |sources| &sources.method).map(Cow::Borrowed),
+            host: fact("host", |sources| &sources.host)
                 .filter(|host| host.len() <= MAX_HOST_BYTES)
                 .map(host_of),
-            path: source("path", |account| &account.target).and_then(path_of),
-            scheme: source("scheme", |account| &account.scheme).map(Cow::Borrowed),
+            path: fact("path", |sources| &sources.target).and_then(path_of),
+            scheme: fact("scheme", |sources| &sources.scheme).map(Cow::Borrowed),
             address: match style {
                 Some(_) => client(&self.parts.headers, peer, trusted),
                 None => Some(peer.to_canonical()),
@@ -54,8 +55,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Whether a browser asks what it may ask (CORS), which it does without a token.
-    pub(in crate::http) fn is_preflight(
+    /// Whether this is a CORS preflight, which browsers send without a token.
+    pub(super) fn is_preflight(
         &self,
         style: Option<ProxyStyle>,
         trusted: &[IpNet],
@@ -67,13 +68,13 @@ impl<'a> Asked<'a> {
                 == Some(Method::OPTIONS.as_str())
     }
 
-    fn told(&self, source: &Source) -> Option<&'a str> {
+    fn fact(&self, source: &FactSource) -> Option<&'a str> {
         match source {
-            Source::Method => Some(self.parts.method.as_str()),
-            Source::Tail => tail(self.parts.uri.path()),
-            Source::Known(value) => Some(value),
-            Source::Header(name) => {
-                // Said twice is not said.
+            FactSource::Method => Some(self.parts.method.as_str()),
+            FactSource::PathBelowGuard => path_below_guard(self.parts.uri.path()),
+            FactSource::Fixed(value) => Some(value),
+            FactSource::Header(name) => {
+                // A repeated header counts as absent.
                 let mut values = self.parts.headers.get_all(*name).iter();
                 let value = values.next()?;
                 if values.next().is_some() { None } else { value.to_str().ok() }
@@ -82,31 +83,30 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Where each fact about the guarded request is found.
-struct Account {
-    method: Source,
-    host: Source,
-    target: Source,
-    scheme: Source,
+/// Where each fact about the forwarded request is found.
+struct FactSources {
+    method: FactSource,
+    host: FactSource,
+    target: FactSource,
+    scheme: FactSource,
 }
 
-enum Source {
+enum FactSource {
     /// The method of the request to the guard.
     Method,
-    /// What stands behind the guard in its path.
-    Tail,
+    /// What follows the guard in the path of the request to it.
+    PathBelowGuard,
     Header(&'static str),
-    Known(&'static str),
+    Fixed(&'static str),
 }
 
-impl Account {
-    /// The request to the guard itself.
-    fn own() -> Self {
+impl FactSources {
+    fn of_request_itself() -> Self {
         Self {
-            method: Source::Method,
-            host: Source::Header("host"),
-            target: Source::Tail,
-            scheme: Source::Known("http"),
+            method: FactSource::Method,
+            host: FactSource::Header("host"),
+            target: FactSource::PathBelowGuard,
+            scheme: FactSource::Fixed("http"),
         }
     }
 
@@ -117,25 +117,26 @@ impl Account {
                 ("x-forwarded-method", "x-forwarded-uri")
             }
             ProxyStyle::Envoy => {
-                return Self { scheme: Source::Header("x-forwarded-proto"), ..Self::own() };
+                let scheme = FactSource::Header("x-forwarded-proto");
+                return Self { scheme, ..Self::of_request_itself() };
             }
         };
         Self {
-            method: Source::Header(method),
-            host: Source::Header("x-forwarded-host"),
-            target: Source::Header(target),
-            scheme: Source::Header("x-forwarded-proto"),
+            method: FactSource::Header(method),
+            host: FactSource::Header("x-forwarded-host"),
+            target: FactSource::Header(target),
+            scheme: FactSource::Header("x-forwarded-proto"),
         }
     }
 }
 
-/// The segment of a path that names a guard, as it was sent.
-pub(in crate::http) fn guard_name(path: &str) -> Option<&str> {
+/// The segment of a path that names a guard, not decoded.
+pub(super) fn guard_name(path: &str) -> Option<&str> {
     path.split('/').nth(3)
 }
 
-/// What stands behind the guard in a path, as it was sent: decoding it is for whoever looks at it.
-fn tail(path: &str) -> Option<&str> {
+/// What follows the guard in a path, not decoded.
+fn path_below_guard(path: &str) -> Option<&str> {
     path.match_indices('/').nth(3).map(|(slash, _)| &path[slash..])
 }
 
@@ -162,16 +163,20 @@ mod tests {
     fn facts(parts: &Parts, peer: [u8; 4], style: Option<ProxyStyle>) -> String {
         let mut parts = parts.clone();
         parts.extensions.insert(ConnectInfo(SocketAddr::from((peer, 9))));
-        let asked = Asked { parts: &parts };
-        let RequestFacts { method, host, path, scheme, address, .. } =
-            asked.facts(style, &["127.0.0.0/8".parse().unwrap()], &ALL, Timestamp::from_millis(0));
+        let request = ForwardedRequest { parts: &parts };
+        let RequestFacts { method, host, path, scheme, address, .. } = request.facts(
+            style,
+            &["127.0.0.0/8".parse().unwrap()],
+            &ALL,
+            Timestamp::from_millis(0),
+        );
         let [method, host, path, scheme] =
             [&method, &host, &path, &scheme].map(|fact| fact.as_deref().unwrap_or("?"));
         let address = address.map_or("?".into(), |address| address.to_string());
         format!("{method} {scheme}://{host}{path} from {address}")
     }
 
-    const FORGED: [(&str, &str); 7] = [
+    const FORWARDED: [(&str, &str); 7] = [
         ("x-forwarded-method", "DELETE"),
         ("x-forwarded-uri", "/forwarded?q"),
         ("x-original-method", "PUT"),
@@ -182,17 +187,17 @@ mod tests {
     ];
 
     #[test]
-    fn a_proxy_is_believed_in_its_own_style_only() {
-        let parts = parts(&FORGED);
-        let told = "https://app.example.com";
+    fn a_guard_reads_only_the_headers_of_its_proxy_style() {
+        let parts = parts(&FORWARDED);
+        let origin = "https://app.example.com";
         assert_eq!(
             facts(&parts, PROXY, Some(ProxyStyle::Nginx)),
-            format!("PUT {told}/original from 198.51.100.7")
+            format!("PUT {origin}/original from 198.51.100.7")
         );
         for style in [ProxyStyle::Traefik, ProxyStyle::Caddy, ProxyStyle::Haproxy] {
             assert_eq!(
                 facts(&parts, PROXY, Some(style)),
-                format!("DELETE {told}/forwarded from 198.51.100.7")
+                format!("DELETE {origin}/forwarded from 198.51.100.7")
             );
         }
         assert_eq!(
@@ -203,8 +208,8 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_not_a_trusted_proxy_tells_nothing() {
-        let parts = parts(&FORGED);
+    fn headers_from_an_untrusted_peer_give_no_facts() {
+        let parts = parts(&FORWARDED);
         assert_eq!(
             facts(&parts, [192, 0, 2, 1], Some(ProxyStyle::Nginx)),
             "? ?://?? from 192.0.2.1"
@@ -216,15 +221,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_proxy_leaves_out_or_says_twice_is_missing() {
-        let left_out = parts(&[]);
-        assert_eq!(facts(&left_out, PROXY, Some(ProxyStyle::Nginx)), "? ?://?? from 127.0.0.1");
-        let twice = parts(&[("x-original-method", "GET"), ("x-original-method", "PUT")]);
-        assert!(facts(&twice, PROXY, Some(ProxyStyle::Nginx)).starts_with("? "));
+    fn a_missing_or_repeated_header_gives_no_fact() {
+        let missing = parts(&[]);
+        assert_eq!(facts(&missing, PROXY, Some(ProxyStyle::Nginx)), "? ?://?? from 127.0.0.1");
+        let repeated = parts(&[("x-original-method", "GET"), ("x-original-method", "PUT")]);
+        assert!(facts(&repeated, PROXY, Some(ProxyStyle::Nginx)).starts_with("? "));
     }
 
     #[test]
-    fn a_hop_that_cannot_be_read_hides_the_client() {
+    fn an_unreadable_hop_hides_the_client_address() {
         for (chain, expected) in [
             ("203.0.113.5:4711", "203.0.113.5"),
             ("[2001:db8::1]", "2001:db8::1"),

@@ -1,7 +1,7 @@
 //! Headers that tell the guarded side who was admitted.
 //!
-//! Every header of a set is always sent, empty if need be: some proxies let a header of the client's through when the
-//! guard does not send it.
+//! Every header of a set is always sent, if need be with an empty value: some proxies pass the client's own header on when
+//! the guard does not send it.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -11,17 +11,17 @@ use crate::{
     user::{User, UserId},
 };
 
-/// Whoever was admitted, as far as the guarded side may know.
-pub(in crate::http) struct Identity<'a> {
-    /// None for somebody unknown whom a guard admitted all the same.
-    pub(in crate::http) user_id: Option<UserId>,
-    /// None where only the id is granted.
-    pub(in crate::http) user: Option<&'a User>,
+/// Who was admitted, as far as the guard grants it to the guarded side.
+pub(super) struct Identity<'a> {
+    /// `None` if a guard admitted a request without a valid token.
+    pub(super) user_id: Option<UserId>,
+    /// `None` if the guard grants the id only.
+    pub(super) user: Option<&'a User>,
 }
 
 impl Identity<'_> {
-    /// Writes into headers that already tell of nobody.
-    pub(in crate::http) fn write(self, headers: &mut HeaderMap, others: &[IdentityHeaders]) {
+    /// Fills in headers that [`write_nobody`] has written.
+    pub(super) fn write(self, headers: &mut HeaderMap, others: &[IdentityHeaders]) {
         let id = self.user_id.map_or(NOTHING, id_value);
         if let Some(user) = self.user {
             headers.insert(USER_NAME, value(user.name.as_str()));
@@ -52,8 +52,8 @@ fn write_set(
     headers.insert(groups_header, value(&groups.join(",")));
 }
 
-/// The headers that every admission has, as for somebody unknown.
-pub(in crate::http) fn write_nobody(headers: &mut HeaderMap) {
+/// Writes the headers of an admission without an identity.
+pub(super) fn write_nobody(headers: &mut HeaderMap) {
     for name in [USER_ID, POLICY, USER_NAME, USER_EMAIL, EMAIL_VERIFIED] {
         headers.insert(name, NOTHING);
     }
@@ -63,9 +63,9 @@ const NOTHING: HeaderValue = HeaderValue::from_static("");
 const TRUE: HeaderValue = HeaderValue::from_static("true");
 const FALSE: HeaderValue = HeaderValue::from_static("false");
 
-/// The names of every set, for whoever has to remove what a client sent under them.
+/// The names of every set. A proxy must remove what a client sends under these names.
 pub(crate) mod names {
-    /// Sent with every admission: id, guard, name, address, whether the address is verified.
+    /// Sent with every admission: id, guard, name, e-mail address, whether the address is verified.
     pub(crate) const X_AUTH: [&str; 5] = [
         "x-auth-user-id",
         "x-auth-policy",
@@ -73,10 +73,10 @@ pub(crate) mod names {
         "x-auth-user-email",
         "x-auth-user-email-verified",
     ];
-    /// Id, name, address, roles. This set and the next have no header for a verified address.
+    /// Id, name, e-mail address, roles. This set and the next have no header for a verified address.
     pub(crate) const REMOTE: [&str; 4] =
         ["remote-user", "remote-name", "remote-email", "remote-groups"];
-    /// Id, name, address, roles.
+    /// Id, name, e-mail address, roles.
     pub(crate) const X_AUTH_REQUEST: [&str; 4] = [
         "x-auth-request-user",
         "x-auth-request-preferred-username",
@@ -85,8 +85,8 @@ pub(crate) mod names {
     ];
 }
 
-/// The guard that admitted them.
-pub(in crate::http) const POLICY: HeaderName = header(&names::X_AUTH, 1);
+/// The guard that admitted the caller.
+pub(super) const POLICY: HeaderName = header(&names::X_AUTH, 1);
 const USER_ID: HeaderName = header(&names::X_AUTH, 0);
 const USER_NAME: HeaderName = header(&names::X_AUTH, 2);
 const USER_EMAIL: HeaderName = header(&names::X_AUTH, 3);
@@ -102,14 +102,14 @@ const fn header(names: &[&'static str], at: usize) -> HeaderName {
     HeaderName::from_static(names[at])
 }
 
-/// Everything beyond printable ASCII is encoded, and `%` itself, so that decoding gives back what was meant.
+/// Encodes everything but printable ASCII, and `%` itself, so that decoding returns the original.
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
-pub(in crate::http) fn value(text: &str) -> HeaderValue {
+pub(super) fn value(text: &str) -> HeaderValue {
     if text.is_empty() {
         return NOTHING;
     }
-    // All bytes are looked at whatever is found, which the compiler turns into a few wide comparisons.
+    // A loop without an early exit, which the compiler vectorises.
     let special = |b: u8| !(b' '..=b'~').contains(&b) | (b == b'%');
     if !text.bytes().fold(false, |found, b| found | special(b))
         && let Ok(value) = HeaderValue::from_str(text)
@@ -117,7 +117,7 @@ pub(in crate::http) fn value(text: &str) -> HeaderValue {
         return value;
     }
     let encoded = utf8_percent_encode(text, ENCODED).to_string();
-    HeaderValue::try_from(encoded).expect("what is encoded is printable ASCII")
+    HeaderValue::try_from(encoded).expect("percent-encoded text is printable ASCII")
 }
 
 fn id_value(id: UserId) -> HeaderValue {
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_ascii_is_percent_encoded() {
+    fn a_value_other_than_printable_ascii_is_percent_encoded() {
         assert_eq!(value("Miles Davis"), "Miles Davis");
         assert_eq!(value("Zoë 100%"), "Zo%C3%AB 100%25");
         assert_eq!(value("a\r\nb"), "a%0D%0Ab");

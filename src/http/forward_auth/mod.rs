@@ -1,7 +1,7 @@
-//! The guards: the two of the service document, and those that the operator declares.
+//! Forward auth: the guards that a proxy asks before it passes a request on.
 
 pub(super) mod fast_path;
-pub(super) mod forwarded_request;
+mod forwarded_request;
 pub(super) mod identity;
 
 use std::{
@@ -13,21 +13,20 @@ use std::{
 use arc_swap::ArcSwapOption;
 use axum::{
     body::Bytes,
-    extract::FromRequestParts,
     http::{HeaderMap, HeaderValue, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use serde_json::json;
 
 use self::{
-    forwarded_request::{Asked, guard_name},
+    forwarded_request::{ForwardedRequest, guard_name},
     identity::{Identity, value},
 };
 use super::{
     Challenge, Error,
     answer::{JSON, NO_STORE, NOSNIFF},
-    only::{Only, identify},
-    request_log::{REQUEST_ID, attend_guard},
+    only::{admit, authenticate, identify},
+    request_log::{REQUEST_ID, log_guarded_request},
 };
 use crate::{
     Doorward,
@@ -37,135 +36,147 @@ use crate::{
         policy::{Authenticated, Designated},
         refusals::{By, Refused},
     },
+    routes::{
+        AUTHENTICATED_GUARD, DECLARED_GUARD, DESIGNATED_GUARD, GUARD_PREFIX, GuardKind, SEGMENT,
+    },
     user::User,
 };
 
-/// All guards, and what they have in common.
-pub(in crate::http) struct Doors {
+/// The guards of a running service.
+pub(super) struct GuardRoutes {
     doorward: Doorward,
     designated_path: String,
-    welcome: Welcome,
+    designated_answer: DesignatedAnswer,
 }
 
-/// Which guard is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http) enum Door {
-    /// `/api/auth/guard`: the action learns the caller's id and nothing else.
+/// The guard that a request is for.
+pub(super) enum GuardRoute {
+    /// The guarded side receives the caller's id only.
     Authenticated,
-    /// `/api/auth/<segment>`: the action holds the whole user.
+    /// The guarded side receives the whole user.
     Designated,
-    /// `/api/auth/<guard>` for a declared guard, and `/api/auth/<guard>/<path>`, as proxies ask that put the guarded path
-    /// behind the guard's.
-    Declared,
+    /// A declared guard.
+    Declared(Arc<Guard>),
+    /// No guard has this name.
+    Undeclared,
 }
 
-impl Doors {
-    const AUTHENTICATED_PATH: &str = "/api/auth/guard";
-
-    pub(in crate::http) fn new(doorward: Doorward) -> Self {
-        let designated_path = format!("/api/auth/{}", doorward.settings().designated_segment);
-        let welcome = Welcome::new(&doorward);
-        Self { doorward, designated_path, welcome }
+impl GuardRoutes {
+    pub(super) fn new(doorward: Doorward) -> Self {
+        let segment = &doorward.settings().designated_segment;
+        let designated_path = DESIGNATED_GUARD.replace(SEGMENT, segment);
+        let designated_answer = DesignatedAnswer::new(&doorward);
+        Self { doorward, designated_path, designated_answer }
     }
 
-    /// What the designated guard is called in paths.
-    pub(in crate::http) fn designated_segment(&self) -> &str {
+    /// The last segment of the path of the designated guard.
+    pub(super) fn designated_segment(&self) -> &str {
         &self.doorward.settings().designated_segment
     }
 
-    /// The door at exactly this path.
-    pub(in crate::http) fn at(&self, path: &str) -> Option<Door> {
-        if path == Self::AUTHENTICATED_PATH {
-            Some(Door::Authenticated)
-        } else if path == self.designated_path {
-            Some(Door::Designated)
-        } else {
-            let name = path.strip_prefix("/api/auth/")?;
-            self.doorward.guards().by_name(name).map(|_| Door::Declared)
+    /// The guard of this kind that a path leads to.
+    pub(super) fn route(&self, kind: GuardKind, path: &str) -> GuardRoute {
+        match kind {
+            GuardKind::Authenticated => GuardRoute::Authenticated,
+            GuardKind::Designated => GuardRoute::Designated,
+            GuardKind::Declared => guard_name(path)
+                .and_then(|name| self.doorward.guards().by_name(name).cloned())
+                .map_or(GuardRoute::Undeclared, GuardRoute::Declared),
         }
     }
 
-    /// Answers whoever asks to be let through.
+    /// The guard at exactly this path. A declared guard cannot have the name of another route, so that this finds
+    /// nothing that the router would not.
+    pub(super) fn at(&self, path: &str) -> Option<GuardRoute> {
+        if path == AUTHENTICATED_GUARD {
+            Some(GuardRoute::Authenticated)
+        } else if path == self.designated_path {
+            Some(GuardRoute::Designated)
+        } else {
+            let name = path.strip_prefix(GUARD_PREFIX)?;
+            self.doorward.guards().by_name(name).cloned().map(GuardRoute::Declared)
+        }
+    }
+
+    /// Decides about a request and logs it.
     #[expect(
         clippy::manual_async_fn,
-        reason = "an async function has room for its arguments twice, which every guard pays for"
+        reason = "an async function stores its arguments twice, which costs every guarded request"
     )]
-    pub(in crate::http) fn ask(
+    pub(super) fn answer(
         self: Arc<Self>,
-        door: Door,
-        mut parts: Parts,
+        route: GuardRoute,
+        parts: Parts,
     ) -> impl Future<Output = Response> + Send {
         async move {
-            let guard =
-                if door == Door::Declared { self.declared_at(parts.uri.path()) } else { None };
-            let route = match (door, &guard) {
-                (Door::Authenticated, _) => Self::AUTHENTICATED_PATH,
-                (Door::Designated, _) => &self.designated_path,
-                (Door::Declared, Some(guard)) => &format!("/api/auth/{}", guard.name),
-                (Door::Declared, None) => "/api/auth/{guard}",
+            let logged_route = match &route {
+                GuardRoute::Authenticated => AUTHENTICATED_GUARD,
+                GuardRoute::Designated => &self.designated_path,
+                // Only the guard's own path is logged: the client chooses what follows it.
+                GuardRoute::Declared(guard) => {
+                    parts.uri.path().get(..GUARD_PREFIX.len() + guard.name.len()).unwrap_or("-")
+                }
+                GuardRoute::Undeclared => DECLARED_GUARD,
             };
-            let method = parts.method.clone();
             let answer = pin!(async {
-                let answer = match (door, &guard) {
-                    (Door::Authenticated, _) => self.authenticated(&mut parts).await,
-                    (Door::Designated, _) => self.designated(&mut parts).await,
-                    (Door::Declared, Some(guard)) => declared(&self.doorward, guard, &parts).await,
-                    (Door::Declared, None) => Err(Error::NotFound),
+                let answer = match &route {
+                    GuardRoute::Authenticated => self.authenticated(&parts.headers).await,
+                    GuardRoute::Designated => self.designated(&parts.headers).await,
+                    GuardRoute::Declared(guard) => declared(&self.doorward, guard, &parts).await,
+                    GuardRoute::Undeclared => Err(Error::NotFound),
                 };
                 answer.into_response()
             });
-            attend_guard(&method, route, answer).await
+            log_guarded_request(&parts.method, logged_route, answer).await
         }
     }
 
-    /// The declared guard whose path, or a path below it, this is.
-    fn declared_at(&self, path: &str) -> Option<Arc<Guard>> {
-        self.doorward.guards().by_name(guard_name(path)?).cloned()
+    async fn authenticated(&self, headers: &HeaderMap) -> Result<Response, Error> {
+        const BODY: &[u8] = br#""You are authenticated.""#;
+        static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| admission_headers("guard"));
+        let caller = authenticate::<Authenticated>(&self.doorward, headers).await?;
+        let user_id = admit(&self.doorward, &Authenticated, &caller)?;
+        let identity = Identity { user_id: Some(user_id), user: None };
+        Ok(admission(&self.doorward, Bytes::from_static(BODY), HEADERS.clone(), identity))
     }
 
-    async fn authenticated(&self, parts: &mut Parts) -> Result<Response, Error> {
-        const WORDS: &[u8] = br#""You are authenticated.""#;
-        static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| admission("guard"));
-        let user_id = Only::<Authenticated>::from_request_parts(parts, &self.doorward).await?;
-        let identity = Identity { user_id: Some(*user_id), user: None };
-        Ok(admit(&self.doorward, Bytes::from_static(WORDS), HEADERS.clone(), identity))
-    }
-
-    async fn designated(&self, parts: &mut Parts) -> Result<Response, Error> {
-        let user = Only::<Designated>::from_request_parts(parts, &self.doorward).await?;
-        Ok(self.welcome.to(&user, &self.doorward))
+    async fn designated(&self, headers: &HeaderMap) -> Result<Response, Error> {
+        let caller = authenticate::<Designated>(&self.doorward, headers).await?;
+        let user = admit(&self.doorward, self.doorward.designated(), &caller)?;
+        Ok(self.designated_answer.to(&user, &self.doorward))
     }
 }
 
-/// What is said to whoever has the designated name. That is nearly always the same user, so the headers that tell of
-/// them are kept for the next time.
-struct Welcome {
-    words: Bytes,
+/// The answer to a user with the designated name. That is nearly always the same user, so the headers with their
+/// identity are kept for the next request.
+struct DesignatedAnswer {
+    body: Bytes,
     headers: HeaderMap,
     last: ArcSwapOption<(Weak<User>, HeaderMap)>,
 }
 
-impl Welcome {
+impl DesignatedAnswer {
     fn new(doorward: &Doorward) -> Self {
-        let words = json!(format!("You are {}.", doorward.designated().name()));
-        let words = Bytes::from_owner(words.to_string());
-        let headers = admission(&doorward.settings().designated_segment);
-        Self { words, headers, last: ArcSwapOption::empty() }
+        let body = json!(format!("You are {}.", doorward.designated().name()));
+        let body = Bytes::from_owner(body.to_string());
+        let headers = admission_headers(&doorward.settings().designated_segment);
+        Self { body, headers, last: ArcSwapOption::empty() }
     }
 
     fn to(&self, user: &Arc<User>, doorward: &Doorward) -> Response {
         if let Some(last) = &*self.last.load()
             && ptr::eq(last.0.as_ptr(), Arc::as_ptr(user))
         {
-            let mut response = Response::new(self.words.clone().into());
+            let mut response = Response::new(self.body.clone().into());
             *response.headers_mut() = last.1.clone();
             return response;
         }
         let identity = Identity { user_id: Some(user.id), user: Some(user) };
-        let response = admit(doorward, self.words.clone(), self.headers.clone(), identity);
-        // A user who is looked up anew is another one, and nothing takes the place of this one while it is known here.
-        let told = (Arc::downgrade(user), response.headers().clone());
-        self.last.store(Some(Arc::new(told)));
+        let response = admission(doorward, self.body.clone(), self.headers.clone(), identity);
+        // Comparing pointers is safe: a changed user is another allocation, and the weak pointer keeps this address
+        // from being used again.
+        let last = (Arc::downgrade(user), response.headers().clone());
+        self.last.store(Some(Arc::new(last)));
         response
     }
 }
@@ -175,14 +186,14 @@ async fn declared(
     guard: &Arc<Guard>,
     parts: &Parts,
 ) -> Result<Response, Error> {
-    let asked = Asked { parts };
+    let request = ForwardedRequest { parts };
     let trusted = &doorward.settings().trusted_proxies;
-    if guard.preflight && asked.is_preflight(guard.proxy, trusted, doorward.now()) {
-        return Ok(pass(doorward, guard, None));
+    if guard.preflight && request.is_preflight(guard.proxy, trusted, doorward.now()) {
+        return Ok(declared_admission(doorward, guard, None));
     }
     let (challenge, refused, caller) = match identify(doorward, &parts.headers).await {
-        Ok(caller) => match judge(doorward, guard, &caller, &asked) {
-            None => return Ok(pass(doorward, guard, Some(&caller))),
+        Ok(caller) => match refusal(doorward, guard, &caller, &request) {
+            None => return Ok(declared_admission(doorward, guard, Some(&caller))),
             Some(refused) => (Challenge::InsufficientScope, refused, Some(caller)),
         },
         Err(AuthError::Unauthenticated(reason)) => {
@@ -196,46 +207,48 @@ async fn declared(
         Mode::Enforce => Err(Error::Unauthorized(challenge, Some(decision))),
         Mode::Report => {
             tracing::info!(guard = guard.name, %decision, "would have been refused");
-            Ok(pass(doorward, guard, caller.as_ref()))
+            Ok(declared_admission(doorward, guard, caller.as_ref()))
         }
     }
 }
 
-/// The refusal of a caller whom the guard does not admit. Its reason is worked out when somebody asks for it.
-fn judge(
+/// The refusal of a caller whom the guard does not admit. `doorward why` works out the reason from it.
+fn refusal(
     doorward: &Doorward,
     guard: &Arc<Guard>,
     caller: &Caller,
-    asked: &Asked<'_>,
+    request: &ForwardedRequest<'_>,
 ) -> Option<Refused> {
     if guard.is_known_to_admit(caller) {
         return None;
     }
     let (trusted, now) = (&doorward.settings().trusted_proxies, doorward.now());
-    let request = asked.facts(guard.proxy, trusted, guard.condition.request_fields(), now);
-    guard.decide(caller, &request).err()?;
-    Some(Refused::by_condition(guard, caller, &request))
+    let facts = request.facts(guard.proxy, trusted, guard.condition.request_fields(), now);
+    guard.decide(caller, &facts).err()?;
+    Some(Refused::by_condition(guard, caller, &facts))
 }
 
-fn pass(doorward: &Doorward, guard: &Guard, caller: Option<&Caller>) -> Response {
+/// The answer of a declared guard that admits a caller, or a request without one.
+fn declared_admission(doorward: &Doorward, guard: &Guard, caller: Option<&Caller>) -> Response {
+    const BODY: &[u8] = br#""You may pass.""#;
+    static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| admission_headers(""));
     let user = caller.map(|caller| &*caller.user);
-    const WORDS: &[u8] = br#""You may pass.""#;
     let identity = Identity {
         user_id: user.map(|user| user.id),
         user: user.filter(|_| guard.grant == Grant::User),
     };
-    static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| admission(""));
     let mut headers = HEADERS.clone();
     headers.insert(identity::POLICY, value(&guard.name));
-    admit(doorward, Bytes::from_static(WORDS), headers, identity)
+    admission(doorward, Bytes::from_static(BODY), headers, identity)
 }
 
-/// The headers of an admission by this guard, all of them: to replace a value in a copy costs less than to add one. The
-/// length of the body is hyper's to write, and `Vary` says nothing beside `no-store`: a tenth header would take a copy beyond
-/// the sizes that the C library's allocator keeps at hand, which costs a guard an eighth more instructions.
-fn admission(guard: &str) -> HeaderMap {
+/// The headers of an admission by this guard, all of them: replacing a value in a copy costs less than adding one.
+///
+/// hyper writes `Content-Length`. `Vary` is left out because it means nothing beside `no-store`, and a tenth header would
+/// make the copy too large for the allocator's cache of small blocks, which costs a guard an eighth more instructions.
+fn admission_headers(guard: &str) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    // The first, where it costs least to be set.
+    // The first, where setting it costs least.
     headers.insert(REQUEST_ID, HeaderValue::from_static(""));
     headers.insert(header::CONTENT_TYPE, JSON);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
@@ -245,14 +258,14 @@ fn admission(guard: &str) -> HeaderMap {
     headers
 }
 
-fn admit(
+fn admission(
     doorward: &Doorward,
-    words: Bytes,
+    body: Bytes,
     mut headers: HeaderMap,
     identity: Identity<'_>,
 ) -> Response {
     identity.write(&mut headers, &doorward.settings().identity_headers);
-    let mut response = Response::new(words.into());
+    let mut response = Response::new(body.into());
     *response.headers_mut() = headers;
     response
 }

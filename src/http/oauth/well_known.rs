@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::extract::State;
 use serde::Serialize;
 
-use crate::{Doorward, http::answer::Cacheable};
+use crate::{Doorward, http::answer::Cacheable, routes};
 
 /// The members of RFC 8414 and OpenID Connect Discovery that mean something without an authorisation endpoint.
 #[derive(Serialize)]
@@ -33,11 +33,11 @@ pub(in crate::http) async fn metadata(State(doorward): State<Doorward>) -> Cache
     let at = |path: &str| format!("{base}{path}");
     let metadata = Metadata {
         issuer: settings.token.issuer.clone(),
-        jwks_uri: at("/.well-known/jwks.json"),
-        revocations_uri: at("/.well-known/revocations"),
-        introspection_endpoint: at("/oauth/introspect"),
+        jwks_uri: at(routes::KEY_SET),
+        revocations_uri: at(routes::REVOCATIONS),
+        introspection_endpoint: at(routes::INTROSPECT),
         introspection_endpoint_auth_methods_supported: ["client_secret_basic"],
-        revocation_endpoint: at("/oauth/revoke"),
+        revocation_endpoint: at(routes::REVOKE),
         revocation_endpoint_auth_methods_supported: ["client_secret_basic"],
         id_token_signing_alg_values_supported: doorward.mint().algorithms(),
         subject_types_supported: ["public"],

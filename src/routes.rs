@@ -1,0 +1,207 @@
+//! The table of routes: the only place that knows their paths. The router is built from it, and the names that no
+//! guard may have are derived from it.
+
+use self::{Endpoint::*, Method::*};
+
+/// One operation of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The method. A guard also answers every other one.
+    pub method: Method,
+    /// The path, with parameters in braces.
+    pub path: &'static str,
+    /// Where it is served, and what answers it.
+    pub target: Target,
+}
+
+/// The method of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`, and `HEAD` with it.
+    Get,
+    /// `POST`
+    Post,
+    /// `PATCH`
+    Patch,
+    /// `DELETE`
+    Delete,
+}
+
+impl Method {
+    /// The method as requests have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// Where a route is served, and what answers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// In the server and in every app that embeds the service.
+    Api(Endpoint),
+    /// Like [`Api`](Self::Api), but clients poll it, so success is logged at debug level.
+    Polled(Endpoint),
+    /// Like [`Polled`](Self::Polled), but in the server only: an app has its own.
+    Server(Endpoint),
+    /// A guard, which answers every method and every path below its own. Success is logged at debug level.
+    Guard(GuardKind),
+}
+
+/// What answers a route that is not a guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the table shows the path of each")]
+pub enum Endpoint {
+    Register,
+    LookUp,
+    Login,
+    Logout,
+    LogoutEverywhere,
+    Refresh,
+    ResetPassword,
+    ListSessions,
+    EndSession,
+    ShowMe,
+    ChangeMe,
+    DeleteMe,
+    ChangePassword,
+    Export,
+    Introspect,
+    Revoke,
+    KeySet,
+    Metadata,
+    Revocations,
+    OpenApi,
+    Live,
+    Ready,
+}
+
+/// Which guards answer at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardKind {
+    /// The one that admits every caller with a valid token.
+    Authenticated,
+    /// The one for the designated name.
+    Designated,
+    /// Those that the operator declares.
+    Declared,
+}
+
+/// What the path of every guard begins with.
+pub const GUARD_PREFIX: &str = "/api/auth/";
+/// The path of the guard that admits every caller with a valid token.
+pub const AUTHENTICATED_GUARD: &str = "/api/auth/guard";
+/// The path of a declared guard.
+pub const DECLARED_GUARD: &str = "/api/auth/{guard}";
+/// The path of the guard for the designated name.
+pub const DESIGNATED_GUARD: &str = "/api/auth/{segment}";
+/// The parameter in [`DESIGNATED_GUARD`], which stands for the setting `designated.segment`.
+pub const SEGMENT: &str = "{segment}";
+/// The path of the key set that tokens are verified with.
+pub const KEY_SET: &str = "/.well-known/jwks.json";
+/// The path of the feed of ended tokens.
+pub const REVOCATIONS: &str = "/.well-known/revocations";
+/// The path of token introspection (RFC 7662).
+pub const INTROSPECT: &str = "/oauth/introspect";
+/// The path of token revocation (RFC 7009).
+pub const REVOKE: &str = "/oauth/revoke";
+
+/// Every route of the service.
+pub const ROUTES: &[Route] = &[
+    api(Post, "/api/user", Register),
+    api(Get, "/api/user/{id}", LookUp),
+    api(Post, "/api/auth/login", Login),
+    api(Post, "/api/auth/logout", Logout),
+    api(Post, "/api/auth/logout-everywhere", LogoutEverywhere),
+    api(Post, "/api/auth/refresh", Refresh),
+    api(Post, "/api/auth/reset", ResetPassword),
+    guard(AUTHENTICATED_GUARD, GuardKind::Authenticated),
+    guard(DESIGNATED_GUARD, GuardKind::Designated),
+    guard(DECLARED_GUARD, GuardKind::Declared),
+    api(Get, "/api/sessions", ListSessions),
+    api(Delete, "/api/sessions/{id}", EndSession),
+    api(Get, "/api/me", ShowMe),
+    api(Patch, "/api/me", ChangeMe),
+    api(Delete, "/api/me", DeleteMe),
+    api(Post, "/api/me/password", ChangePassword),
+    api(Get, "/api/me/export", Export),
+    api(Post, INTROSPECT, Introspect),
+    api(Post, REVOKE, Revoke),
+    api(Get, KEY_SET, KeySet),
+    api(Get, "/.well-known/openid-configuration", Metadata),
+    api(Get, "/.well-known/oauth-authorization-server", Metadata),
+    polled(REVOCATIONS, Revocations),
+    server("/openapi.json", OpenApi),
+    server("/livez", Live),
+    server("/readyz", Ready),
+];
+
+const fn api(method: Method, path: &'static str, endpoint: Endpoint) -> Route {
+    Route { method, path, target: Target::Api(endpoint) }
+}
+
+const fn polled(path: &'static str, endpoint: Endpoint) -> Route {
+    Route { method: Get, path, target: Target::Polled(endpoint) }
+}
+
+const fn server(path: &'static str, endpoint: Endpoint) -> Route {
+    Route { method: Get, path, target: Target::Server(endpoint) }
+}
+
+const fn guard(path: &'static str, kind: GuardKind) -> Route {
+    Route { method: Get, path, target: Target::Guard(kind) }
+}
+
+impl Route {
+    /// The segment behind [`GUARD_PREFIX`], unless it is a parameter.
+    fn segment_among_guards(&self) -> Option<&'static str> {
+        let segment = self.path.strip_prefix(GUARD_PREFIX)?.split('/').next()?;
+        (!segment.starts_with('{')).then_some(segment)
+    }
+}
+
+/// The names that no guard may have, because the service has a route there. Sorted.
+pub fn reserved_guard_names() -> Vec<&'static str> {
+    let mut names: Vec<_> = ROUTES.iter().filter_map(Route::segment_among_guards).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Whether the service has a route at the path of a guard with this name.
+pub fn is_reserved_guard_name(name: &str) -> bool {
+    ROUTES.iter().filter_map(Route::segment_among_guards).any(|reserved| reserved == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_among_the_guards_reserves_its_name() {
+        let names =
+            ["guard", "login", "logout", "logout-everywhere", "refresh", "reset"].as_slice();
+        assert_eq!(reserved_guard_names(), names);
+        for route in ROUTES {
+            if let Some(rest) = route.path.strip_prefix(GUARD_PREFIX)
+                && !rest.starts_with('{')
+            {
+                assert!(is_reserved_guard_name(rest.split('/').next().unwrap()), "{route:?}");
+            }
+        }
+        assert!(!is_reserved_guard_name("{guard}"));
+        assert!(!is_reserved_guard_name("staff"));
+    }
+
+    #[test]
+    fn no_two_routes_have_the_same_method_and_path() {
+        for (index, route) in ROUTES.iter().enumerate() {
+            let same = |other: &Route| other.method == route.method && other.path == route.path;
+            assert!(!ROUTES[..index].iter().any(same), "{route:?}");
+        }
+    }
+}
