@@ -1,7 +1,8 @@
-//! Doorward: sign-up, login and guarded routes for any app.
+//! Sign-up, login and guarded routes for any app.
 //!
-//! The binary is what most people run; this library is the same service for an axum app of one's own
-//! (`examples/embed.rs`):
+//! Most people run the `doorward` binary beside their app. This library is the same service inside an [axum] app:
+//! [`Doorward::open`] opens the database, [`Doorward::routes`] are the routes of the service, and [`Only`] guards the
+//! routes of the app.
 //!
 //! ```no_run
 //! use axum::{Router, routing::get};
@@ -18,31 +19,51 @@
 //! # Ok(()) }
 //! ```
 //!
-//! | room | what is in it |
-//! |---|---|
-//! | [`config`] | settings: names, defaults, bounds, and how they are read |
-//! | [`doorward`](crate::Doorward) | everything that a running Doorward holds |
-//! | [`server`] | connections: timeouts, limits, draining; no routes |
-//! | [`control`] | commands to the running server, over a socket in its data folder |
-//! | [`api`] | the only floor that knows HTTP: the table of routes, one file per endpoint, the guard as an argument |
-//! | [`caller`] | from token to user, remembered until something changes |
-//! | [`guard`] | guards that operators declare: conditions, their check, the decision and its reason |
-//! | [`policy`] | pure rules from a caller to what an action may have |
-//! | [`password`] | passwords, their hashes and the hashing lane |
-//! | [`token`] | made, signed, recognised |
-//! | [`keys`] | the lives of the keys that sign tokens |
-//! | [`sighting`] | when sessions were last used |
-//! | [`reset`] | codes that stand in for a forgotten password |
-//! | [`session`], [`user`], [`id`], [`fault`] | the things themselves, what makes them valid and the words when they are not |
-//! | [`oauth_client`] | other programs that may ask about tokens |
-//! | [`throttle`], [`client`] | how often somebody may try, and who counts as one |
-//! | [`failed_login`] | logins that failed lately, and why |
-//! | [`store`] | the only floor that knows SQL |
-//! | [`migrate`] | moving everything from one database to another |
-//! | [`data`] | the data folder: its lock, its keys, its reserve |
-//! | [`log`] | what log lines look like |
-//! | [`clock`] | time as an argument |
-//! | [`cli`] | the commands |
+//! # Guards
+//!
+//! A handler that takes `Only<P>` runs only when the policy `P` admits the caller, and receives what the policy grants.
+//! [`Authenticated`] grants the user's id, [`Designated`] the whole user, [`SignedIn`] the user and the session. An app
+//! writes its own policy by implementing [`Policy`]. A policy decides from the [`Caller`] alone, so its test needs no
+//! server:
+//!
+//! ```
+//! use doorward::{Caller, Policy, UserId};
+//!
+//! /// Admits users with the role `staff`.
+//! #[derive(Default)]
+//! struct Staff;
+//!
+//! impl Policy for Staff {
+//!     const NAME: &str = "staff";
+//!
+//!     type Grant = UserId;
+//!
+//!     fn admit(&self, caller: &Caller) -> Option<UserId> {
+//!         caller.user.roles.iter().any(|role| role == "staff").then_some(caller.user.id)
+//!     }
+//! }
+//! ```
+//!
+//! # Accounts
+//!
+//! The methods of [`Doorward`] do what the JSON API and the command line do, with the same rules, limits and log lines:
+//! [`register`](Doorward::register), [`sign_in`](Doorward::sign_in), [`grant_role`](Doorward::grant_role),
+//! [`disable_user`](Doorward::disable_user) and others.
+//!
+//! # Upkeep
+//!
+//! [`Doorward::run_upkeep`] removes expired sessions, rotates keys and saves failed logins; spawn it once.
+//! [`Doorward::serve_commands`] lets `doorward user list` and the other commands reach the app while it runs.
+//!
+//! # Features
+//!
+//! | feature | default | |
+//! |---|---|---|
+//! | `cli` | yes | the command line of the `doorward` binary |
+//! | `postgres` | yes | PostgreSQL as the database; without it, SQLite only |
+//! | `argon2-rust` | yes | a faster implementation of Argon2; without it, RustCrypto's with the same hashes |
+//!
+//! [axum]: https://docs.rs/axum
 
 #![warn(clippy::unwrap_used)]
 
