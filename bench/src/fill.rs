@@ -32,8 +32,9 @@ impl Fill {
         let transaction = db.transaction()?;
         {
             let mut user = transaction.prepare(
-                "INSERT INTO users (id, name, email, email_key, password_hash, roles, disabled, created_at, updated_at)
-                 VALUES (?1, ?2, ?3, ?3, ?4, '', 0, ?5, ?5)",
+                "INSERT INTO users (id, name, email, email_key, email_verified, password_hash, password_version, roles, disabled, created_at,
+                     updated_at)
+                 VALUES (?1, ?2, ?3, ?3, 0, ?4, 0, '', 0, ?5, ?5)",
             )?;
             let mut session = transaction.prepare(
                 "INSERT INTO sessions (id, user_id, token_id, created_at, last_seen_at, expires_at, address, user_agent)
@@ -43,10 +44,10 @@ impl Fill {
             let mut ids: Vec<_> = (0..self.users).map(|_| Uuid::new_v4()).collect();
             ids.sort_unstable();
             for (number, id) in ids.iter().enumerate() {
-                let id = id.to_string();
                 let email = format!("user-{number}@example.com");
-                user.execute(params![id, format!("User {number}"), email, hash, now])?;
-                let (sid, token) = (Uuid::new_v4().to_string(), Uuid::new_v4().to_string());
+                user.execute(params![id.as_bytes(), format!("User {number}"), email, hash, now])?;
+                let (sid, token) = (Uuid::new_v4(), Uuid::new_v4());
+                let (sid, id, token) = (sid.as_bytes(), id.as_bytes(), token.as_bytes());
                 session.execute(params![sid, id, token, now, now + 30 * 86_400_000])?;
             }
             println!(

@@ -7,6 +7,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OpenFlags};
+use uuid::Uuid;
 
 /// Reads users whose ids come from the input, again and again; prints microseconds for one
 #[derive(clap::Args)]
@@ -21,14 +22,14 @@ pub(crate) struct Select {
 impl Select {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let ids = io::read_to_string(io::stdin())?;
-        let ids: Vec<_> = ids.split_whitespace().collect();
+        let ids: Vec<_> = ids.split_whitespace().map(Uuid::try_parse).collect::<Result<_, _>>()?;
         let db = Connection::open_with_flags(&self.file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let mut select = db.prepare("SELECT name FROM users WHERE id = ?1")?;
         let started = Instant::now();
         let mut reads = 0_u32;
         while started.elapsed() < Duration::from_secs_f64(self.seconds) {
             for id in &ids {
-                let name: String = select.query_row([id], |row| row.get(0))?;
+                let name: String = select.query_row([id.as_bytes()], |row| row.get(0))?;
                 std::hint::black_box(name);
                 reads += 1;
             }

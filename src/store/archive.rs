@@ -1,4 +1,4 @@
-//! Everything that a store keeps, page by page: for moving it to another one.
+//! Everything in a database, page by page, for moving it to another one.
 
 use async_trait::async_trait;
 
@@ -11,70 +11,70 @@ use crate::{
     user::{EmailKey, User},
 };
 
-/// A user with what only the store knows of them.
+/// A user with all other columns of their row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserRecord {
     /// The user.
     pub user: User,
-    /// Their reset code, and until when it can be used.
+    /// Their reset code, and when it expires.
     pub reset_code: Option<(ResetDigest, Timestamp)>,
-    /// From where they have signed in.
+    /// The networks from which they have signed in.
     pub known_networks: KnownNetworks,
 }
 
-/// How much there is.
+/// The number of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Users.
     pub users: u64,
-    /// Sessions, also expired ones.
+    /// Sessions, including expired ones.
     pub sessions: u64,
 }
 
-/// A part of what a store keeps.
+/// One page of rows.
 #[derive(Clone, Debug, Default)]
-pub struct Batch {
+pub struct Page {
     /// Users.
     pub users: Vec<UserRecord>,
     /// Sessions.
     pub sessions: Vec<Session>,
-    /// Tokens that ended before their time.
+    /// Ended tokens, each with the time.
     pub endings: Vec<(TokenId, Timestamp)>,
 }
 
-/// What a store can tell of itself as a whole, and take in as a whole.
+/// Exports and imports a whole database.
 #[async_trait]
 pub trait Archive: Send + Sync {
-    /// How much there is.
+    /// The number of rows.
     async fn size(&self) -> Result<Size, Error>;
 
-    /// Users in the order of their addresses, starting behind `after`.
+    /// Users in the order of their addresses, from the first one after `after`.
     async fn user_records(
         &self,
         after: Option<&EmailKey>,
         limit: usize,
     ) -> Result<Vec<UserRecord>, Error>;
 
-    /// Sessions in the order of their ids, starting behind `after`.
+    /// Sessions in the order of their ids, from the first one after `after`.
     async fn session_records(
         &self,
         after: Option<SessionId>,
         limit: usize,
     ) -> Result<Vec<Session>, Error>;
 
-    /// Tokens that ended before their time, in the order of their ids, starting behind `after`.
+    /// Ended tokens in the order of their ids, from the first one after `after`.
     async fn ending_records(
         &self,
         after: Option<TokenId>,
         limit: usize,
     ) -> Result<Vec<(TokenId, Timestamp)>, Error>;
 
-    /// Whether everything is being moved here, and is not all there yet.
+    /// Whether a move into this database has started and not finished.
     async fn is_move_unfinished(&self) -> Result<bool, Error>;
 
-    /// Notes whether everything is being moved here.
+    /// Sets whether a move into this database is unfinished.
     async fn set_move_unfinished(&self, unfinished: bool) -> Result<(), Error>;
 
-    /// Adds what is not there yet, by id: all of the batch or nothing of it.
-    async fn import(&self, batch: Batch) -> Result<(), Error>;
+    /// Inserts the rows whose ids are not there yet, in one transaction.
+    async fn import(&self, page: Page) -> Result<(), Error>;
 }

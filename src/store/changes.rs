@@ -1,4 +1,4 @@
-//! Tells, without asking the database, whether what was read about a user may be out of date.
+//! Counts changes to users in memory, so that a cached user can be checked without a query.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -8,38 +8,38 @@ use std::{
 
 use crate::user::UserId;
 
-/// Counts changes to users and their sessions, in a fixed number of slots: users who share a slot only cost each
-/// other a look-up.
+/// Counts changes to users and their sessions, in a fixed number of slots. Users who share a slot only cost each other a
+/// query.
 pub struct Changes {
     counts: Box<[AtomicU64]>,
     slots: RandomState,
-    /// None where nobody else writes.
-    others: Option<Others>,
+    /// None in a database that no other instance writes to.
+    shared: Option<SharedDatabase>,
 }
 
-/// What is known of those who write to the same database.
-struct Others {
-    began: Instant,
-    /// When the database last told what they had changed: milliseconds after `began`.
-    heard_at: AtomicU64,
-    is_away: AtomicBool,
-    grace: Duration,
+/// The connection to a database that other instances write to.
+struct SharedDatabase {
+    opened_at: Instant,
+    /// When the changes of other instances were last read: milliseconds after `opened_at`.
+    polled_at: AtomicU64,
+    is_unreachable: AtomicBool,
+    outage_grace: Duration,
 }
 
-/// How far what is remembered can be relied upon.
+/// Whether changes by other instances are known, and so how far cached users can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connectivity {
-    /// Nobody else changes anything.
+    /// No other instance writes to the database.
     Embedded,
-    /// What others change is heard of.
+    /// Changes by other instances are read.
     Connected,
-    /// The database is away, not yet for too long.
+    /// The database is unreachable, within `database.outage_grace`.
     Unreachable,
-    /// Nothing has been heard for too long.
+    /// The database has been unreachable for longer.
     Stale,
 }
 
-/// The state of a user at some moment.
+/// The change count of a user's slot at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     slot: usize,
@@ -49,73 +49,76 @@ pub struct Stamp {
 impl Changes {
     const SLOTS: usize = 4096;
 
-    /// For a database that nobody else writes to.
-    pub(super) fn alone() -> Self {
+    /// For a database that no other instance writes to.
+    pub(super) fn embedded() -> Self {
         Self {
             counts: (0..Self::SLOTS).map(|_| AtomicU64::new(0)).collect(),
             slots: RandomState::new(),
-            others: None,
+            shared: None,
         }
     }
 
-    /// For a database that others write to as well, and that may be away for some time.
-    pub(super) fn shared(grace: Duration) -> Self {
-        /// From the last answer before an outage to its beginning, and from its end to the next answer.
-        const TO_NOTICE: Duration = Duration::from_secs(5);
-        let grace = grace + TO_NOTICE;
-        let (heard_at, is_away) = (AtomicU64::new(0), AtomicBool::new(false));
-        let others = Others { began: Instant::now(), heard_at, is_away, grace };
-        Self { others: Some(others), ..Self::alone() }
+    /// For a database that other instances write to.
+    pub(super) fn shared(outage_grace: Duration) -> Self {
+        /// From the last poll before an outage to its start, and from its end to the next poll.
+        const DETECTION: Duration = Duration::from_secs(5);
+        let shared = SharedDatabase {
+            opened_at: Instant::now(),
+            polled_at: AtomicU64::new(0),
+            is_unreachable: AtomicBool::new(false),
+            outage_grace: outage_grace + DETECTION,
+        };
+        Self { shared: Some(shared), ..Self::embedded() }
     }
 
-    /// How far what is remembered can be relied upon.
+    /// Whether changes by other instances are known.
     pub fn connectivity(&self) -> Connectivity {
-        let Some(others) = &self.others else { return Connectivity::Embedded };
-        let heard_at = Duration::from_millis(others.heard_at.load(Ordering::Acquire));
-        if others.began.elapsed().saturating_sub(heard_at) > others.grace {
+        let Some(shared) = &self.shared else { return Connectivity::Embedded };
+        let polled_at = Duration::from_millis(shared.polled_at.load(Ordering::Acquire));
+        if shared.opened_at.elapsed().saturating_sub(polled_at) > shared.outage_grace {
             Connectivity::Stale
-        } else if others.is_away.load(Ordering::Acquire) {
+        } else if shared.is_unreachable.load(Ordering::Acquire) {
             Connectivity::Unreachable
         } else {
             Connectivity::Connected
         }
     }
 
-    /// Notes that the database has told all that others have changed.
-    pub(super) fn heard(&self) {
-        if let Some(others) = &self.others {
-            let millis = u64::try_from(others.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            others.heard_at.store(millis, Ordering::Release);
-            others.is_away.store(false, Ordering::Release);
+    /// Records that all changes by other instances have been read.
+    pub(super) fn set_polled(&self) {
+        if let Some(shared) = &self.shared {
+            let millis = u64::try_from(shared.opened_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+            shared.polled_at.store(millis, Ordering::Release);
+            shared.is_unreachable.store(false, Ordering::Release);
         }
     }
 
-    /// Notes that the database does not answer.
-    pub(super) fn heard_nothing(&self) {
-        if let Some(others) = &self.others {
-            others.is_away.store(true, Ordering::Release);
+    /// Records that the database does not answer.
+    pub(super) fn set_unreachable(&self) {
+        if let Some(shared) = &self.shared {
+            shared.is_unreachable.store(true, Ordering::Release);
         }
     }
 
-    /// Notes that anybody may have changed.
+    /// Counts a change to every user.
     pub(super) fn mark_all(&self) {
         for count in &self.counts {
             count.fetch_add(1, Ordering::AcqRel);
         }
     }
 
-    /// The state of a user. Take it before reading the user: a change in between must count as one.
+    /// The stamp of a user. Take it before reading the user, so that a change in between is noticed.
     pub fn stamp(&self, user: UserId) -> Stamp {
         let slot = self.slot(user);
         Stamp { slot, count: self.counts[slot].load(Ordering::Acquire) }
     }
 
-    /// Whether nothing about the user has changed since.
+    /// Whether the user has not changed since.
     pub fn is_current(&self, stamp: Stamp) -> bool {
         self.counts[stamp.slot].load(Ordering::Acquire) == stamp.count
     }
 
-    /// Notes that the user or one of their sessions has changed. To be called between commit and answer.
+    /// Counts a change to a user or one of their sessions. To be called after the commit and before the answer.
     pub(super) fn mark(&self, user: UserId) {
         self.counts[self.slot(user)].fetch_add(1, Ordering::AcqRel);
     }

@@ -1,4 +1,4 @@
-//! What the throttle keeps in a database: failed logins by account, and the networks that users have used.
+//! The store of failed logins by account.
 
 use std::time::Duration;
 
@@ -7,20 +7,19 @@ use async_trait::async_trait;
 use super::Error;
 use crate::{
     clock::Timestamp,
-    throttle::{AccountChange, AccountSecret, KnownNetworks, StoredFailures},
-    user::EmailKey,
+    throttle::{AccountChange, AccountSecret, StoredFailures},
 };
 
-/// Accounts whose failed logins are read at most, those that recover last first.
+/// The number of accounts whose failed logins are loaded: those that recover last.
 pub const MAX_ACCOUNTS: usize = 100_000;
 
-/// Keeps failed logins, so that a restart does not refill a budget and instances share it.
+/// Stores failed logins, so that a restart does not refill a budget and instances share it.
 #[async_trait]
 pub trait LoginFailureStore: Send + Sync {
-    /// The secret behind the keys of accounts: made on first use, the same for all instances.
+    /// The secret that keys the hashes of accounts. It is created on first use and shared by all instances.
     async fn account_secret(&self) -> Result<AccountSecret, Error>;
 
-    /// Saves what happened to accounts, each failure being forgiven after one more `recovery`.
+    /// Saves changes to accounts. Each failure adds one `recovery` to the time at which its account has recovered.
     async fn save_failures(
         &self,
         changes: &[AccountChange],
@@ -28,15 +27,12 @@ pub trait LoginFailureStore: Send + Sync {
         now: Timestamp,
     ) -> Result<(), Error>;
 
-    /// All failures that are stored, at most those of [`MAX_ACCOUNTS`].
+    /// All stored failures, of at most [`MAX_ACCOUNTS`] accounts.
     async fn all_failures(&self) -> Result<Vec<StoredFailures>, Error>;
 
-    /// Failures that any instance has saved within the last 10 seconds; none in a database that nobody else writes to.
+    /// Failures that any instance has saved within the last 10 seconds; none in a database with one instance.
     async fn recent_failures(&self) -> Result<Vec<StoredFailures>, Error>;
 
-    /// Removes failures of up to `limit` accounts that recover until this time, and tells of how many.
+    /// Deletes the failures of up to `limit` accounts that have recovered by this time, and returns their number.
     async fn delete_failures(&self, until: Timestamp, limit: usize) -> Result<usize, Error>;
-
-    /// The networks from which the user with this address has signed in; none if there is no such user.
-    async fn known_networks(&self, email: &EmailKey) -> Result<KnownNetworks, Error>;
 }

@@ -1,75 +1,76 @@
 //! Moves an installation from one database to another: users, hashes, sessions, roles and keys, so that nobody has to
-//! log in again. A move that was cut short goes on where it was; until it is finished nobody can serve from there.
+//! log in again. An interrupted move can be resumed; until it has finished, no server starts on the new database.
 
 use std::{fmt, sync::Arc};
 
 use aws_lc_rs::digest::{Context, SHA256};
 use serde_json::json;
 
-use super::archive::{Archive, Batch, Size, UserRecord};
+use super::archive::{Archive, Page, Size, UserRecord};
 use crate::{
     clock::Timestamp,
     credential::password::PasswordHash,
-    session::Session,
+    session::{Origin, Session, SessionId, TokenId},
     store,
     token::{
         SigningKey,
         key_store::{KeyStore, KeyStoreError, StoredKeys},
     },
+    user::{EmailKey, User},
 };
 
 /// One of the two databases of a move.
 pub struct Installation {
-    /// What is kept there.
+    /// Its rows.
     pub archive: Arc<dyn Archive>,
-    /// The keys that are kept there.
+    /// Its signing keys.
     pub key_store: Arc<dyn KeyStore>,
 }
 
-/// How far a move has come.
+/// The progress of a move.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// What is being done.
+    /// The current step.
     pub step: &'static str,
-    /// Of how many.
+    /// The number of rows of this step.
     pub total: u64,
-    /// How many so far.
+    /// The number of rows done.
     pub done: u64,
 }
 
-/// What was moved.
+/// The contents of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inventory {
-    /// How much there is.
+    /// The number of rows.
     pub size: Size,
-    /// Stands for every user, session, ended token and key, to the last bit.
+    /// SHA-256 of every user, session, ended token and key.
     pub checksum: String,
 }
 
-/// Why an installation could not be moved. Says what to do.
+/// Why an installation could not be moved, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is something else in the new place.
+    /// The new database is in use.
     #[error("the new database has users already: choose an empty one; nothing was changed")]
     NotEmpty,
-    /// One of the databases said no.
+    /// A database failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// One of the databases said no to a key.
+    /// A key store failed.
     #[error(transparent)]
     Keys(#[from] KeyStoreError),
     /// There is nothing to move.
-    #[error("the old database has no signing key: nobody has ever started a server with it")]
+    #[error("the old database has no signing key: no server has ever been started with it")]
     NothingThere,
-    /// The two places differ.
+    /// The two databases differ after the move.
     #[error(
         "the two databases differ ({old} in the old one, {new} in the new one): stop every server that uses either \
          of them and run this again; the old one was not changed"
     )]
     Differs {
-        /// What there is in the old place.
+        /// The contents of the old one.
         old: Inventory,
-        /// What there is in the new place.
+        /// The contents of the new one.
         new: Inventory,
     },
 }
@@ -81,59 +82,59 @@ impl fmt::Display for Inventory {
     }
 }
 
-/// Rows that are moved at once.
-const AT_ONCE: usize = 500;
+/// The number of rows in a page.
+const PAGE: usize = 500;
 
-/// Copies everything that `new` does not have yet, and compares the two. A key that is to sign next does so at `signs_at`,
-/// unless another time is on record.
+/// Copies everything that `new` does not have yet, and compares the two. A next key signs from `signs_at` on, unless its
+/// time is stored.
 ///
 /// # Errors
-/// If one of them refuses, `new` is in use, or they differ in the end.
+/// If a database fails, `new` is in use, or the two differ after the move.
 pub async fn migrate(
     old: &Installation,
     new: &Installation,
     signs_at: Timestamp,
-    tell: &mut (dyn FnMut(Progress) + Send),
+    report: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Inventory, Error> {
-    let kept = old.key_store.stored_keys().await?;
+    let keys = old.key_store.stored_keys().await?;
     let has_users = !old.archive.user_records(None, 1).await?.is_empty();
-    if kept.signing.is_none() && !has_users {
+    if keys.signing.is_none() && !has_users {
         return Err(Error::NothingThere);
     }
     if !new.archive.is_move_unfinished().await? {
-        // Somebody may have begun to use it: what has ended there must not begin again.
+        // A server may have used it: a session that ended there must not come back.
         if !new.archive.user_records(None, 1).await?.is_empty() {
             return Err(Error::NotEmpty);
         }
         new.archive.set_move_unfinished(true).await?;
     }
-    // Without one, the operator brings the keys in a file.
-    if let Some(signing) = &kept.signing {
-        take_signing_key(&new.key_store, signing, signs_at).await?;
+    // Without a signing key, the keys are in the operator's file.
+    if let Some(signing) = &keys.signing {
+        import_signing_key(&new.key_store, signing, signs_at).await?;
     }
-    take_other_keys(&new.key_store, &kept, signs_at).await?;
-    copy(old, new, tell).await?;
-    let found = take_stock(old, "checking the old database", tell).await?;
-    let copied = take_stock(new, "checking the new database", tell).await?;
-    if found != copied {
-        return Err(Error::Differs { old: found, new: copied });
+    import_other_keys(&new.key_store, &keys, signs_at).await?;
+    copy(old, new, report).await?;
+    let old_inventory = inventory(old, "checking the old database", report).await?;
+    let new_inventory = inventory(new, "checking the new database", report).await?;
+    if old_inventory != new_inventory {
+        return Err(Error::Differs { old: old_inventory, new: new_inventory });
     }
     new.archive.set_move_unfinished(false).await?;
-    Ok(found)
+    Ok(old_inventory)
 }
 
-async fn take_signing_key(
+async fn import_signing_key(
     key_store: &Arc<dyn KeyStore>,
     signing: &SigningKey,
     signs_at: Timestamp,
 ) -> Result<(), KeyStoreError> {
-    let there = key_store.stored_keys().await?;
-    match &there.signing {
+    let existing = key_store.stored_keys().await?;
+    match &existing.signing {
         None => key_store.add_first_key(signing).await?,
         Some(key) if key.id() == signing.id() => {}
-        // Made by a server that nobody has registered with.
+        // Created by a server with which nobody has registered.
         Some(key) => {
-            if let Some((next, _)) = &there.next {
+            if let Some((next, _)) = &existing.next {
                 key_store.remove_key(next.id()).await?;
             }
             key_store.add_next_key(signing, signs_at).await?;
@@ -143,15 +144,15 @@ async fn take_signing_key(
     Ok(())
 }
 
-async fn take_other_keys(
+async fn import_other_keys(
     key_store: &Arc<dyn KeyStore>,
-    kept: &StoredKeys,
+    keys: &StoredKeys,
     signs_at: Timestamp,
 ) -> Result<(), KeyStoreError> {
-    if let Some((next, on_record)) = &kept.next {
+    if let Some((next, on_record)) = &keys.next {
         key_store.add_next_key(next, on_record.unwrap_or(signs_at)).await?;
     }
-    for (key, until) in &kept.retired {
+    for (key, until) in &keys.retired {
         key_store.add_retired_key(key, *until).await?;
     }
     Ok(())
@@ -160,33 +161,33 @@ async fn take_other_keys(
 async fn copy(
     old: &Installation,
     new: &Installation,
-    tell: &mut (dyn FnMut(Progress) + Send),
+    report: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<(), Error> {
     let size = old.archive.size().await?;
     let mut pages = Pages::of(&*old.archive);
     let mut progress = Progress { step: "copying", total: size.users + size.sessions, done: 0 };
-    while let Some(batch) = pages.next().await? {
-        progress.done += (batch.users.len() + batch.sessions.len()) as u64;
-        new.archive.import(batch).await.map_err(|error| match error {
+    while let Some(page) = pages.next().await? {
+        progress.done += (page.users.len() + page.sessions.len()) as u64;
+        new.archive.import(page).await.map_err(|error| match error {
             store::Error::EmailTaken => Error::NotEmpty,
             error => error.into(),
         })?;
-        tell(progress);
+        report(progress);
     }
     Ok(())
 }
 
-/// Reads everything that is kept in a place, in an order that does not depend on the database.
-async fn take_stock(
+/// Reads a whole installation, in an order that does not depend on the database.
+async fn inventory(
     installation: &Installation,
     step: &'static str,
-    tell: &mut (dyn FnMut(Progress) + Send),
+    report: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Inventory, Error> {
     let total = installation.archive.size().await?;
     let mut progress = Progress { step, total: total.users + total.sessions, done: 0 };
     let (mut size, mut checksum) = (Size::default(), Context::new(&SHA256));
     let mut pages = Pages::of(&*installation.archive);
-    while let Some(Batch { users, sessions, endings }) = pages.next().await? {
+    while let Some(Page { users, sessions, endings }) = pages.next().await? {
         users.iter().for_each(|record| checksum.update(user_line(record).as_bytes()));
         sessions.iter().for_each(|session| checksum.update(session_line(session).as_bytes()));
         for (token, at) in endings {
@@ -195,12 +196,14 @@ async fn take_stock(
         size.users += users.len() as u64;
         size.sessions += sessions.len() as u64;
         progress.done = size.users + size.sessions;
-        tell(progress);
+        report(progress);
     }
-    let StoredKeys { signing, next, retired, .. } = installation.key_store.stored_keys().await?;
+    // Keys that only verify are in the operator's file, which is not moved.
+    let StoredKeys { signing, next, retired, verifying: _ } =
+        installation.key_store.stored_keys().await?;
     let mut keys: Vec<_> = signing.iter().map(|key| (key.id().to_string(), 0)).collect();
     keys.extend(next.iter().map(|(key, _)| (key.id().to_string(), 1)));
-    // The data folder keeps whole seconds.
+    // The data folder stores whole seconds.
     keys.extend(retired.iter().map(|(key, until)| (key.id().to_string(), until.seconds())));
     keys.sort_unstable();
     checksum.update(json!(keys).to_string().as_bytes());
@@ -209,82 +212,111 @@ async fn take_stock(
     Ok(Inventory { size, checksum })
 }
 
-/// Goes through everything: users, then sessions, then endings.
+/// The pages of an archive: users, then sessions, then ended tokens.
 struct Pages<'a> {
     archive: &'a dyn Archive,
-    at: At,
+    position: Position,
 }
 
-enum At {
-    Users(Option<crate::user::EmailKey>),
-    Sessions(Option<crate::session::SessionId>),
-    Endings(Option<crate::session::TokenId>),
+/// Where the next page begins: after this key.
+enum Position {
+    Users(Option<EmailKey>),
+    Sessions(Option<SessionId>),
+    Endings(Option<TokenId>),
     End,
 }
 
 impl<'a> Pages<'a> {
     fn of(archive: &'a dyn Archive) -> Self {
-        Self { archive, at: At::Users(None) }
+        Self { archive, position: Position::Users(None) }
     }
 
-    async fn next(&mut self) -> Result<Option<Batch>, store::Error> {
+    async fn next(&mut self) -> Result<Option<Page>, store::Error> {
         loop {
-            let mut batch = Batch::default();
-            match &self.at {
-                At::Users(after) => {
-                    batch.users = self.archive.user_records(after.as_ref(), AT_ONCE).await?;
-                    let last = batch.users.last().map(|record| record.user.email.key());
-                    self.at = last.map_or(At::Sessions(None), |last| At::Users(Some(last)));
+            let mut page = Page::default();
+            match &self.position {
+                Position::Users(after) => {
+                    page.users = self.archive.user_records(after.as_ref(), PAGE).await?;
+                    let last = page.users.last().map(|record| record.user.email.key());
+                    self.position =
+                        last.map_or(Position::Sessions(None), |last| Position::Users(Some(last)));
                 }
-                At::Sessions(after) => {
-                    batch.sessions = self.archive.session_records(*after, AT_ONCE).await?;
-                    let last = batch.sessions.last().map(|session| session.id);
-                    self.at = last.map_or(At::Endings(None), |last| At::Sessions(Some(last)));
+                Position::Sessions(after) => {
+                    page.sessions = self.archive.session_records(*after, PAGE).await?;
+                    let last = page.sessions.last().map(|session| session.id);
+                    self.position =
+                        last.map_or(Position::Endings(None), |last| Position::Sessions(Some(last)));
                 }
-                At::Endings(after) => {
-                    batch.endings = self.archive.ending_records(*after, AT_ONCE).await?;
-                    let last = batch.endings.last().map(|(token, _)| *token);
-                    self.at = last.map_or(At::End, |last| At::Endings(Some(last)));
+                Position::Endings(after) => {
+                    page.endings = self.archive.ending_records(*after, PAGE).await?;
+                    let last = page.endings.last().map(|(token, _)| *token);
+                    self.position =
+                        last.map_or(Position::End, |last| Position::Endings(Some(last)));
                 }
-                At::End => return Ok(None),
+                Position::End => return Ok(None),
             }
-            if !batch.users.is_empty() || !batch.sessions.is_empty() || !batch.endings.is_empty() {
-                return Ok(Some(batch));
+            if !page.users.is_empty() || !page.sessions.is_empty() || !page.endings.is_empty() {
+                return Ok(Some(page));
             }
         }
     }
 }
 
-fn user_line(UserRecord { user, reset_code, known_networks }: &UserRecord) -> String {
+/// One line per user. Destructures the record completely, so that a new field cannot be left out of the checksum.
+fn user_line(record: &UserRecord) -> String {
+    let UserRecord { user, reset_code, known_networks } = record;
+    let User {
+        id,
+        name,
+        email,
+        email_verified,
+        password_hash,
+        password_version,
+        roles,
+        disabled,
+        created_at,
+        updated_at,
+        last_login_at,
+    } = user;
     let code = reset_code.as_ref().map(|(digest, end)| (digest.as_bytes(), end.millis()));
     json!([
-        user.id.to_string(),
-        user.name.as_str(),
-        user.email.as_str(),
-        user.email_verified,
-        user.password_hash.as_ref().map(PasswordHash::as_phc),
-        user.password_version.number(),
-        user.roles.to_text(),
-        user.disabled,
-        user.created_at.millis(),
-        user.updated_at.millis(),
-        user.last_login_at.map(Timestamp::millis),
+        id.to_string(),
+        name.as_str(),
+        email.as_str(),
+        email_verified,
+        password_hash.as_ref().map(PasswordHash::as_phc),
+        password_version.number(),
+        roles.to_text(),
+        disabled,
+        created_at.millis(),
+        updated_at.millis(),
+        last_login_at.map(Timestamp::millis),
         code,
         known_networks.to_text(),
     ])
     .to_string()
 }
 
+/// One line per session, complete for the same reason.
 fn session_line(session: &Session) -> String {
+    let Session {
+        id,
+        user_id,
+        token_id,
+        created_at,
+        last_seen_at,
+        expires_at,
+        origin: Origin { address, user_agent },
+    } = session;
     json!([
-        session.id.to_string(),
-        session.user_id.to_string(),
-        session.token_id.to_string(),
-        session.created_at.millis(),
-        session.last_seen_at.millis(),
-        session.expires_at.millis(),
-        session.origin.address.to_string(),
-        session.origin.user_agent,
+        id.to_string(),
+        user_id.to_string(),
+        token_id.to_string(),
+        created_at.millis(),
+        last_seen_at.millis(),
+        expires_at.millis(),
+        address.to_string(),
+        user_agent,
     ])
     .to_string()
 }

@@ -43,7 +43,7 @@ def postgres(folder, *, programs=None, pooled=False):
         door = stack.enter_context(PgBouncer(server)) if pooled else server
 
         def signing_key():
-            ((pem,),) = server.ask("SELECT pem FROM signing_keys WHERE place = 'signing'", name)
+            ((pem,),) = server.ask("SELECT pem FROM signing_keys WHERE slot = 'signing'", name)
             return pem.encode()
 
         yield Database(

@@ -17,7 +17,7 @@ use doorward::{
         config::{DatabaseUrl, Settings},
         network::{Network, Requester},
         session::{Origin, Session},
-        store::{Connectivity, Error, PostgresStore, PostgresUrl, Store},
+        store::{Connectivity, Error, PostgresStore, PostgresUrl, SessionStore, Store, UserStore},
         user::{Email, Name, Role, User},
     },
 };

@@ -4,7 +4,7 @@ use std::{iter, sync::Arc, time::Duration};
 
 use doorward::internals::{
     session::{Session, SessionId, TokenId},
-    store::{Error, PostgresStore, SqliteStore, Stamp, Store},
+    store::{Error, PostgresStore, SqliteStore, Stamp, Store, UserStore},
     user::{Role, User, UserId},
 };
 use futures_util::future::{join, join_all};

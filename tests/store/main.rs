@@ -8,6 +8,7 @@ mod migrate;
 mod model;
 #[path = "../postgres/mod.rs"]
 mod postgres;
+mod schema;
 #[path = "../stopwatch/mod.rs"]
 mod stopwatch;
 mod story;

@@ -10,7 +10,7 @@ use doorward::{
         data_folder::DataFolder,
         session::{Origin, Session},
         store::{
-            SqliteStore, Store,
+            SessionStore, SqliteStore, UserStore,
             transfer::{Error, Installation, Progress, migrate},
         },
         token::{Algorithm, SigningKey},

@@ -11,7 +11,7 @@ use doorward::internals::{
     },
     session::{Origin, Session, TokenId},
     store::{
-        Error, OldPassword, PostgresStore, PostgresUrl, ReusedToken, SqliteStore, Store,
+        Error, OldPassword, PostgresStore, PostgresUrl, ReusedToken, SqliteStore, Store, UserStore,
         archive::Archive,
     },
     user::{Email, EmailKey, Name, Role, User, UserId},

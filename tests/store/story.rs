@@ -6,7 +6,7 @@ use doorward::internals::{
     clock::Timestamp,
     credential::{password::PasswordHash, reset_code::ResetCode},
     session::{Session, SessionId, TokenId},
-    store::{Error, MAX_SESSIONS, OldPassword, ReusedToken, SqliteStore, Store},
+    store::{Error, MAX_SESSIONS, OldPassword, ReusedToken, SqliteStore, Store, UserStore},
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
 

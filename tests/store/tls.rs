@@ -9,7 +9,7 @@ use std::{
 
 use doorward::internals::{
     config::Settings,
-    store::{Error, PostgresStore, PostgresUrl, Store},
+    store::{Error, PostgresStore, PostgresUrl, UserStore},
 };
 
 use crate::own_postgres;

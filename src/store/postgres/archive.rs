@@ -1,13 +1,18 @@
-//! Everything at once, for moving in and out.
+//! Export and import of the whole database.
 
 use async_trait::async_trait;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::{
-    PostgresStore, column, ending,
-    engine::{About, Plan},
-    limit_of, session, session_values, statements as sql, timestamp, user, user_values,
+    PostgresStore,
+    ended_tokens::ending_from_row,
+    engine::{StatementBatch, Write},
+    row::{column, optional_timestamp},
+    sessions::{session_from_row, session_values},
+    statements as sql,
+    users::{user_from_row, user_values},
+    value::{Value, sql_limit},
 };
 use crate::{
     clock::Timestamp,
@@ -15,7 +20,8 @@ use crate::{
     session::{Session, SessionId, TokenId},
     store::{
         Error,
-        archive::{Archive, Batch, Size, UserRecord},
+        archive::{Archive, Page, Size, UserRecord},
+        columns::USER_COLUMN_COUNT,
     },
     throttle::KnownNetworks,
     user::EmailKey,
@@ -24,7 +30,7 @@ use crate::{
 #[async_trait]
 impl Archive for PostgresStore {
     async fn size(&self) -> Result<Size, Error> {
-        let rows = self.engine.read_at_length(sql::SIZE).await?;
+        let rows = self.engine.read_without_limit(sql::SIZE).await?;
         let row = rows.first().ok_or_else(|| Error::Failed("no size".into()))?;
         let count = |at| column::<i64>(row, at).map(|count| u64::try_from(count).unwrap_or(0));
         Ok(Size { users: count(0)?, sessions: count(1)? })
@@ -36,8 +42,8 @@ impl Archive for PostgresStore {
         limit: usize,
     ) -> Result<Vec<UserRecord>, Error> {
         let after = after.map_or("", EmailKey::as_str);
-        let rows = self.engine.read(sql::USER_RECORDS, [after.into(), limit_of(limit)]).await?;
-        rows.iter().map(user_record).collect()
+        let rows = self.engine.read(sql::USER_RECORDS, [after.into(), sql_limit(limit)]).await?;
+        rows.iter().map(user_record_from_row).collect()
     }
 
     async fn session_records(
@@ -45,10 +51,10 @@ impl Archive for PostgresStore {
         after: Option<SessionId>,
         limit: usize,
     ) -> Result<Vec<Session>, Error> {
-        // No id comes before this one.
+        // Every id sorts after the nil one.
         let after = after.map_or(Uuid::nil(), SessionId::uuid);
-        let rows = self.engine.read(sql::SESSION_RECORDS, [after.into(), limit_of(limit)]).await?;
-        rows.iter().map(session).collect()
+        let rows = self.engine.read(sql::SESSION_RECORDS, [after.into(), sql_limit(limit)]).await?;
+        rows.iter().map(session_from_row).collect()
     }
 
     async fn ending_records(
@@ -56,55 +62,56 @@ impl Archive for PostgresStore {
         after: Option<TokenId>,
         limit: usize,
     ) -> Result<Vec<(TokenId, Timestamp)>, Error> {
-        let after = after.map_or(Uuid::nil(), TokenId::uuid);
-        let rows = self.engine.read(sql::ENDING_RECORDS, [after.into(), limit_of(limit)]).await?;
-        rows.iter().map(|row| ending(row, 0)).collect()
+        let values = [after.map_or(Uuid::nil(), TokenId::uuid).into(), sql_limit(limit)];
+        let rows = self.engine.read(sql::ENDED_TOKEN_RECORDS, values).await?;
+        rows.iter().map(|row| ending_from_row(row, 0)).collect()
     }
 
     async fn is_move_unfinished(&self) -> Result<bool, Error> {
-        Ok(!self.engine.read(sql::MOVES, []).await?.is_empty())
+        Ok(!self.engine.read(sql::UNFINISHED_MOVES, []).await?.is_empty())
     }
 
     async fn set_move_unfinished(&self, unfinished: bool) -> Result<(), Error> {
         let statement = if unfinished { sql::BEGIN_MOVE } else { sql::END_MOVE };
-        let decide = move |_, _: Option<&_>| Plan::new(()).then(statement, []);
-        self.engine.write(About::Housekeeping, decide).await
+        self.engine.maintain(move || Write::statement(statement, [], ())).await
     }
 
-    async fn import(&self, batch: Batch) -> Result<(), Error> {
-        let decide = move |_, _: Option<&_>| {
-            let mut plan = Plan::new(());
-            for UserRecord { user, reset_code, known_networks } in &batch.users {
-                let mut values = user_values(user);
-                let (digest, end) = reset_code.clone().unzip();
-                values.push(digest.map(|digest| digest.as_bytes().to_vec()).into());
-                values.push(end.into());
-                plan = plan.then(sql::TAKE_IN_USER, values);
-                let known = [user.id.into(), known_networks.to_text().into()];
-                plan = plan.then(sql::SET_KNOWN_NETWORKS, known);
-            }
-            for session in &batch.sessions {
-                plan = plan.then(sql::TAKE_IN_SESSION, session_values(session));
-            }
-            for (token, at) in &batch.endings {
-                let values = [(*token).into(), Uuid::nil().into(), (*at).into()];
-                plan = plan.then(sql::TAKE_IN_ENDING, values);
-            }
-            plan
-        };
-        self.engine.write(About::Housekeeping, decide).await
+    async fn import(&self, page: Page) -> Result<(), Error> {
+        self.engine
+            .maintain(move || {
+                let Page { users, sessions, endings } = &page;
+                let mut batch = StatementBatch::default();
+                for record in users {
+                    batch.add(sql::IMPORT_USER, user_record_values(record));
+                }
+                for session in sessions {
+                    batch.add(sql::IMPORT_SESSION, session_values(session));
+                }
+                for (token, at) in endings {
+                    let values = [(*token).into(), Uuid::nil().into(), (*at).into()];
+                    batch.add(sql::IMPORT_ENDED_TOKEN, values);
+                }
+                batch.returning(())
+            })
+            .await
     }
 }
 
-fn user_record(row: &Row) -> Result<UserRecord, Error> {
-    let digest: Option<Vec<u8>> = column(row, sql::USER_COLUMNS)?;
-    let reset_code = match digest {
-        Some(digest) => {
-            let end = timestamp(row, sql::USER_COLUMNS + 1)?;
-            Some((ResetDigest::from_store(digest), end))
-        }
-        None => None,
-    };
-    let known_networks = KnownNetworks::from_store(column(row, sql::USER_COLUMNS + 2)?);
-    Ok(UserRecord { user: user(row, 0)?, reset_code, known_networks })
+fn user_record_values(record: &UserRecord) -> Vec<Value> {
+    let UserRecord { user, reset_code, known_networks } = record;
+    let (digest, expires_at) = reset_code.clone().unzip();
+    let mut values = user_values(user);
+    values.push(digest.map(|digest| digest.as_bytes().to_vec()).into());
+    values.push(expires_at.into());
+    values.push(known_networks.to_text().into());
+    values
+}
+
+/// Reads the columns of a user and those that only the store knows.
+pub(super) fn user_record_from_row(row: &Row) -> Result<UserRecord, Error> {
+    let digest: Option<Vec<u8>> = column(row, USER_COLUMN_COUNT)?;
+    let expires_at = optional_timestamp(row, USER_COLUMN_COUNT + 1)?;
+    let reset_code = digest.map(ResetDigest::from_store).zip(expires_at);
+    let known_networks = KnownNetworks::from_store(column(row, USER_COLUMN_COUNT + 2)?);
+    Ok(UserRecord { user: user_from_row(row, 0)?, reset_code, known_networks })
 }

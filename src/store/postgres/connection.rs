@@ -1,4 +1,4 @@
-//! Connections: made to whichever host takes writes, and what can be sent over one.
+//! Connections to the host that accepts writes.
 
 use std::{
     collections::HashMap,
@@ -20,28 +20,27 @@ use tokio_postgres::{
     types::{ToSql, Type},
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
-use uuid::Uuid;
 
-use super::{tls, url::PostgresUrl};
+use super::{tls, url::PostgresUrl, value::Value};
 use crate::store;
 
-/// A connection to the server that takes writes.
+/// A connection to the server that accepts writes.
 pub(super) struct Connection {
     client: Client,
-    /// Whether the server has warned of something since this was last cleared.
+    /// Whether the server has sent a warning since this was last cleared.
     warned: Arc<AtomicBool>,
     generation: u64,
-    made_at: Instant,
+    opened_at: Instant,
     prepared: Mutex<HashMap<&'static str, Statement>>,
 }
 
 impl Connection {
-    /// Sends an unnamed statement, which works behind every pooler, and waits for its rows.
+    /// Runs an unnamed statement, which works behind every pooler, and returns its rows.
     pub(super) async fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Error> {
         self.client.query_typed(sql, &typed(values)).await
     }
 
-    /// The same by a statement that the server has parsed before.
+    /// Runs a named statement, which the server parses once per connection.
     pub(super) async fn query_named(
         &self,
         sql: &'static str,
@@ -61,22 +60,22 @@ impl Connection {
         self.client.query(&statement, &values).await
     }
 
-    /// Sends an unnamed statement and tells how many rows it touched.
+    /// Runs an unnamed statement and returns the number of rows that it changed.
     pub(super) async fn execute(&self, sql: &str, values: &[Value]) -> Result<u64, Error> {
         self.client.execute_typed(sql, &typed(values)).await
     }
 
-    /// Sends a statement without values.
+    /// Runs a statement without values.
     pub(super) async fn batch(&self, sql: &str) -> Result<(), Error> {
         self.client.batch_execute(sql).await
     }
 
-    /// Forgets warnings.
+    /// Clears the warning flag.
     pub(super) fn clear_warnings(&self) {
         self.warned.store(false, Ordering::Release);
     }
 
-    /// Whether there was a warning. One that comes with a commit says that the commit is not as safe as it should be.
+    /// Whether the server has sent a warning. One with a commit means that the commit was not replicated as configured.
     pub(super) fn was_warned(&self) -> bool {
         self.warned.load(Ordering::Acquire)
     }
@@ -90,20 +89,20 @@ fn typed(values: &[Value]) -> Vec<(&(dyn ToSql + Sync), Type)> {
     values.iter().map(|value| (value.as_sql(), value.sql_type())).collect()
 }
 
-/// Makes connections, and says which ones are still good.
+/// Opens connections, and tells which ones are still usable.
 pub(super) struct Connector {
     hosts: Vec<Config>,
     tls: MakeRustlsConnect,
-    /// Read for each connection, so that a password may change.
+    /// Read for each connection, so that the password can change.
     password_file: Option<PathBuf>,
-    /// Connections of an earlier generation may lead to a server that is no longer the one.
+    /// Raised after an outage: connections of an earlier generation may lead to a former primary.
     generation: AtomicU64,
 }
 
 impl Connector {
-    /// How long each host has for everything up to a connection that is ready.
-    const PATIENCE: Duration = Duration::from_secs(3);
-    /// Below the hour at which some services end connections.
+    /// How long each host has until its connection is ready.
+    const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+    /// Less than the hour after which some services close connections.
     const MAX_AGE: Duration = Duration::from_secs(50 * 60);
 
     pub(super) fn new(url: &PostgresUrl, password_file: Option<PathBuf>) -> io::Result<Self> {
@@ -115,36 +114,36 @@ impl Connector {
         })
     }
 
-    /// Asks all hosts at once and takes the first that takes writes.
-    pub(super) async fn connect(&self) -> Result<Connection, CannotConnect> {
+    /// Connects to all hosts at once and returns the first connection that accepts writes.
+    pub(super) async fn connect(&self) -> Result<Connection, ConnectError> {
         let generation = self.generation.load(Ordering::Acquire);
         let password = match &self.password_file {
-            Some(file) => Some(std::fs::read_to_string(file).map_err(|error| CannotConnect {
+            Some(file) => Some(std::fs::read_to_string(file).map_err(|error| ConnectError {
                 causes: format!("database.password_file: {}: {error}", file.display()),
-                is_refusal: true,
+                is_permanent: true,
             })?),
             None => None,
         };
-        let mut tries: FuturesUnordered<_> =
+        let mut attempts: FuturesUnordered<_> =
             self.hosts.iter().map(|host| self.connect_to(host, password.as_deref())).collect();
-        let (mut causes, mut is_refusal) = (Vec::new(), false);
-        while let Some(outcome) = tries.next().await {
+        let (mut causes, mut is_permanent) = (Vec::new(), false);
+        while let Some(outcome) = attempts.next().await {
             match outcome {
                 Ok((client, warned)) => {
-                    let (made_at, prepared) = (Instant::now(), Mutex::default());
-                    return Ok(Connection { client, warned, generation, made_at, prepared });
+                    let (opened_at, prepared) = (Instant::now(), Mutex::default());
+                    return Ok(Connection { client, warned, generation, opened_at, prepared });
                 }
                 Err(None) => causes.push("no answer".to_owned()),
                 Err(Some(error)) => {
                     causes.push(describe(&error));
-                    is_refusal |= is_refusal_between_us(&error);
+                    is_permanent |= is_permanent_error(&error);
                 }
             }
         }
-        Err(CannotConnect { causes: causes.join("; "), is_refusal })
+        Err(ConnectError { causes: causes.join("; "), is_permanent })
     }
 
-    /// None if the host does not answer in time.
+    /// The error is `None` if the host does not answer in time.
     async fn connect_to(
         &self,
         host: &Config,
@@ -154,40 +153,41 @@ impl Connector {
         if let Some(password) = password {
             host.password(password.trim_end());
         }
-        let connected = tokio::time::timeout(Self::PATIENCE, host.connect(self.tls.clone())).await;
+        let connected =
+            tokio::time::timeout(Self::CONNECT_TIMEOUT, host.connect(self.tls.clone())).await;
         let (client, mut connection) = connected.map_err(|_| None)?.map_err(Some)?;
         let warned = Arc::new(AtomicBool::new(false));
-        let noted = Arc::clone(&warned);
+        let flag = Arc::clone(&warned);
         tokio::spawn(async move {
             while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
                 if let AsyncMessage::Notice(notice) = message
                     && notice.severity() != "NOTICE"
                 {
-                    tracing::debug!(code = notice.code().code(), "the database warns");
-                    noted.store(true, Ordering::Release);
+                    tracing::debug!(code = notice.code().code(), "the database sent a warning");
+                    flag.store(true, Ordering::Release);
                 }
             }
         });
         Ok((client, warned))
     }
 
-    /// Lets go of all connections that there are.
-    pub(super) fn begin_anew(&self) {
+    /// Makes all open connections unusable.
+    pub(super) fn expire_connections(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
-    pub(super) fn is_good(&self, connection: &Connection) -> bool {
+    pub(super) fn is_usable(&self, connection: &Connection) -> bool {
         !connection.client.is_closed()
             && connection.generation == self.generation.load(Ordering::Acquire)
-            && connection.made_at.elapsed() < Self::MAX_AGE
+            && connection.opened_at.elapsed() < Self::MAX_AGE
     }
 }
 
 impl Manager for Connector {
     type Type = Connection;
-    type Error = CannotConnect;
+    type Error = ConnectError;
 
-    async fn create(&self) -> Result<Connection, CannotConnect> {
+    async fn create(&self) -> Result<Connection, ConnectError> {
         self.connect().await
     }
 
@@ -195,39 +195,43 @@ impl Manager for Connector {
         &self,
         connection: &mut Connection,
         _: &Metrics,
-    ) -> RecycleResult<CannotConnect> {
-        if self.is_good(connection) { Ok(()) } else { Err(RecycleError::message("closed or old")) }
+    ) -> RecycleResult<ConnectError> {
+        if self.is_usable(connection) {
+            Ok(())
+        } else {
+            Err(RecycleError::message("closed or old"))
+        }
     }
 }
 
-/// No host gave a connection.
+/// No host accepted a connection.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot connect: {causes}")]
-pub(super) struct CannotConnect {
-    /// What each of them said.
+pub(super) struct ConnectError {
+    /// The cause of each host.
     causes: String,
-    /// Whether one of them was there, and waiting does not help.
-    pub(super) is_refusal: bool,
+    /// Whether a retry cannot help.
+    pub(super) is_permanent: bool,
 }
 
-/// Waiting does not help: the server does not want this user, password or database, or we do not want the server.
-fn is_refusal_between_us(error: &Error) -> bool {
-    let of_us =
+/// Whether the server refused the user, password or database, or its certificate was refused.
+fn is_permanent_error(error: &Error) -> bool {
+    let refused_us =
         |code: &SqlState| ["28", "3D", "42501"].iter().any(|class| code.code().starts_with(class));
-    let of_them = std::error::Error::source(error)
+    let refused_server = std::error::Error::source(error)
         .and_then(|cause| cause.downcast_ref::<io::Error>())
         .and_then(io::Error::get_ref)
         .is_some_and(|cause| cause.is::<rustls::Error>());
-    of_them || error.code().is_some_and(of_us)
+    refused_server || error.code().is_some_and(refused_us)
 }
 
-impl From<CannotConnect> for store::Error {
-    fn from(error: CannotConnect) -> Self {
+impl From<ConnectError> for store::Error {
+    fn from(error: ConnectError) -> Self {
         Self::Unavailable(error.to_string())
     }
 }
 
-/// The error with what lies behind it, without any statement or value.
+/// The error and its cause, without statements and values.
 pub(super) fn describe(error: &Error) -> String {
     match error.as_db_error() {
         Some(error) => format!("{} ({})", error.message(), error.code().code()),
@@ -236,69 +240,4 @@ pub(super) fn describe(error: &Error) -> String {
             cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
         }
     }
-}
-
-/// A value of a statement. It may be a secret, so that it cannot be shown.
-#[derive(Clone)]
-pub(super) enum Value {
-    Id(Option<Uuid>),
-    Text(Option<String>),
-    Number(Option<i64>),
-    Flag(bool),
-    Bytes(Option<Vec<u8>>),
-    Time(std::time::SystemTime),
-}
-
-impl Value {
-    fn as_sql(&self) -> &(dyn ToSql + Sync) {
-        match self {
-            Self::Id(value) => value,
-            Self::Text(value) => value,
-            Self::Number(value) => value,
-            Self::Flag(value) => value,
-            Self::Bytes(value) => value,
-            Self::Time(value) => value,
-        }
-    }
-
-    fn sql_type(&self) -> Type {
-        match self {
-            Self::Id(_) => Type::UUID,
-            Self::Text(_) => Type::TEXT,
-            Self::Number(_) => Type::INT8,
-            Self::Flag(_) => Type::BOOL,
-            Self::Bytes(_) => Type::BYTEA,
-            Self::Time(_) => Type::TIMESTAMPTZ,
-        }
-    }
-}
-
-/// Declares what can be a value, and of which kind.
-macro_rules! values {
-    ($($kind:ty => |$value:ident| $made:expr;)*) => {
-        $(impl From<$kind> for Value {
-            fn from($value: $kind) -> Self {
-                $made
-            }
-        })*
-    };
-}
-
-values! {
-    Uuid => |id| Self::Id(Some(id));
-    Option<Uuid> => |id| Self::Id(id);
-    crate::user::UserId => |id| Self::Id(Some(id.uuid()));
-    crate::session::SessionId => |id| Self::Id(Some(id.uuid()));
-    crate::session::TokenId => |id| Self::Id(Some(id.uuid()));
-    &str => |text| Self::Text(Some(text.to_owned()));
-    String => |text| Self::Text(Some(text));
-    Option<String> => |text| Self::Text(text);
-    i64 => |number| Self::Number(Some(number));
-    Option<i64> => |number| Self::Number(number);
-    crate::clock::Timestamp => |at| Self::Number(Some(at.millis()));
-    Option<crate::clock::Timestamp> => |at| Self::Number(at.map(crate::clock::Timestamp::millis));
-    bool => |flag| Self::Flag(flag);
-    Vec<u8> => |bytes| Self::Bytes(Some(bytes));
-    Option<Vec<u8>> => |bytes| Self::Bytes(bytes);
-    std::time::SystemTime => |time| Self::Time(time);
 }

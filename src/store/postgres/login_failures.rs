@@ -1,4 +1,4 @@
-//! What the throttle keeps, shared by all instances: failed logins by account, and the networks that users have used.
+//! The tables `login_failures` and `account_secrets`.
 
 use std::time::Duration;
 
@@ -6,15 +6,16 @@ use async_trait::async_trait;
 use tokio_postgres::Row;
 
 use super::{
-    PostgresStore, column, email_value,
-    engine::{About, Plan},
-    limit_of, statements as sql, timestamp,
+    PostgresStore,
+    engine::{StatementBatch, Write},
+    row::{column, timestamp},
+    statements as sql,
+    value::sql_limit,
 };
 use crate::{
     clock::Timestamp,
     store::{Error, LoginFailureStore},
-    throttle::{AccountChange, AccountKey, AccountSecret, KnownNetworks, StoredFailures},
-    user::EmailKey,
+    throttle::{AccountChange, AccountKey, AccountSecret, StoredFailures},
 };
 
 #[async_trait]
@@ -23,12 +24,13 @@ impl LoginFailureStore for PostgresStore {
         if let Some(secret) = self.stored_secret().await? {
             return Ok(secret);
         }
-        let made = AccountSecret::random().as_bytes().to_vec();
-        let decide = move |_, _: Option<&_>| {
-            Plan::new(()).then(sql::KEEP_ACCOUNT_SECRET, [made.clone().into()])
-        };
-        self.engine.write(About::Housekeeping, decide).await?;
-        // Another instance may have been faster.
+        let created = AccountSecret::random().as_bytes().to_vec();
+        self.engine
+            .maintain(move || {
+                Write::statement(sql::ADD_ACCOUNT_SECRET, [created.clone().into()], ())
+            })
+            .await?;
+        // Another instance may have added one first.
         self.stored_secret().await?.ok_or_else(damaged)
     }
 
@@ -39,45 +41,42 @@ impl LoginFailureStore for PostgresStore {
         now: Timestamp,
     ) -> Result<(), Error> {
         let changes = changes.to_vec();
-        let decide = move |_, _: Option<&_>| {
-            let mut plan = Plan::new(());
-            for AccountChange { account, cleared, failures } in &changes {
-                let account = account.as_bytes().to_vec();
-                if *cleared {
-                    plan = plan.then(sql::CLEAR_FAILURES, [account.clone().into(), now.into()]);
+        self.engine
+            .maintain(move || {
+                let mut batch = StatementBatch::default();
+                for AccountChange { account, cleared, failures } in &changes {
+                    let account = account.as_bytes().to_vec();
+                    if *cleared {
+                        batch.add(sql::CLEAR_FAILURES, [account.clone().into(), now.into()]);
+                    }
+                    if *failures > 0 {
+                        let first = now + recovery * *failures;
+                        let added = first.millis() - now.millis();
+                        let values = [account.into(), first.into(), now.into(), added.into()];
+                        batch.add(sql::ADD_FAILURES, values);
+                    }
                 }
-                if *failures > 0 {
-                    let first = now + recovery * *failures;
-                    let added = first.millis() - now.millis();
-                    let values = [account.into(), first.into(), now.into(), added.into()];
-                    plan = plan.then(sql::ADD_FAILURES, values);
-                }
-            }
-            plan
-        };
-        self.engine.write(About::Housekeeping, decide).await
+                batch.returning(())
+            })
+            .await
     }
 
     async fn all_failures(&self) -> Result<Vec<StoredFailures>, Error> {
-        stored_failures(&self.engine.read_at_length(sql::ALL_FAILURES).await?)
+        failures_from_rows(&self.engine.read_without_limit(sql::ALL_FAILURES).await?)
     }
 
     async fn recent_failures(&self) -> Result<Vec<StoredFailures>, Error> {
-        stored_failures(&self.engine.read(sql::RECENT_FAILURES, []).await?)
+        failures_from_rows(&self.engine.read(sql::RECENT_FAILURES, []).await?)
     }
 
     async fn delete_failures(&self, until: Timestamp, limit: usize) -> Result<usize, Error> {
-        let decide = move |_, _: Option<&_>| {
-            Plan::counted(|rows| usize::try_from(rows[0]).unwrap_or(usize::MAX))
-                .then(sql::FORGET_FAILURES, [until.into(), limit_of(limit)])
-        };
-        self.engine.write(About::Housekeeping, decide).await
-    }
-
-    async fn known_networks(&self, email: &EmailKey) -> Result<KnownNetworks, Error> {
-        let rows = self.engine.read(sql::KNOWN_NETWORKS, [email_value(email)]).await?;
-        let stored = rows.first().map(|row| column::<&str>(row, 0)).transpose()?;
-        Ok(KnownNetworks::from_store(stored.unwrap_or_default()))
+        self.engine
+            .maintain(move || {
+                let mut batch = StatementBatch::default();
+                let deleted = batch.add(sql::DELETE_FAILURES, [until.into(), sql_limit(limit)]);
+                batch.counting(move |rows| rows.of(deleted))
+            })
+            .await
     }
 }
 
@@ -93,7 +92,8 @@ fn damaged() -> Error {
     Error::Failed("the table account_secrets is damaged".into())
 }
 
-fn stored_failures(rows: &[Row]) -> Result<Vec<StoredFailures>, Error> {
+/// Leaves out keys of another length.
+fn failures_from_rows(rows: &[Row]) -> Result<Vec<StoredFailures>, Error> {
     let mut found = Vec::with_capacity(rows.len());
     for row in rows {
         if let Some(account) = AccountKey::from_store(column(row, 0)?) {

@@ -1,23 +1,23 @@
-//! Brings the schema up to date: numbered files of statements that can each be run again, so that any number of
-//! instances may do it at once, and an engine without transactional DDL will do.
+//! Migrates the schema: numbered files of statements that can each be run again, so that instances may migrate at the
+//! same time and on engines without transactional DDL.
 
 use std::time::Duration;
 
 use tokio_postgres::error::SqlState;
 
-use super::{column, connection::Connection, engine::jitter, statements};
+use super::{connection::Connection, engine::jitter, row::column, statements};
 use crate::store::Error;
 
-/// In order, never changed once released. The highest number of those applied is in `schema_versions`.
+/// In order, never changed after a release. The table `schema_versions` has the numbers of the applied files.
 pub(super) const MIGRATIONS: &[&str] =
-    &[include_str!("../../../migrations/postgres/0001_everything.sql")];
+    &[include_str!("../../../migrations/postgres/0001_schema.sql")];
 
 pub(super) const VERSIONS: &str =
     "CREATE TABLE IF NOT EXISTS schema_versions (version BIGINT NOT NULL PRIMARY KEY)";
 
 pub(super) async fn apply(db: &Connection) -> Result<(), Error> {
     let rows = match db.query(statements::SCHEMA_VERSION, &[]).await {
-        // Only where there is nothing yet: making even what is there needs a right that a server can do without.
+        // Only in an empty database: CREATE TABLE IF NOT EXISTS needs a privilege even if the table exists.
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => {
             run(db, VERSIONS).await?;
             Vec::new()
@@ -30,7 +30,7 @@ pub(super) async fn apply(db: &Connection) -> Result<(), Error> {
     if found > known {
         return Err(Error::Failed(
             format!(
-                "the database was written by a newer doorward (schema {found}, this one knows {known}): \
+                "a newer doorward has written the database (schema {found}, this version knows {known}): \
                  start that version, or restore a backup from before the upgrade"
             )
             .into(),
@@ -45,22 +45,22 @@ pub(super) async fn apply(db: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs a statement of the schema. Two instances that make the same table collide in PostgreSQL's own catalogue.
+/// Runs a statement of the schema. Two instances that create the same table conflict in PostgreSQL's catalogue.
 async fn run(db: &Connection, statement: &str) -> Result<(), Error> {
-    const TRIES: usize = 20;
-    for _ in 0..TRIES {
+    const MAX_ATTEMPTS: usize = 20;
+    for _ in 0..MAX_ATTEMPTS {
         match db.batch(statement).await {
             Ok(()) => return Ok(()),
-            Err(error) if error.code().is_some_and(is_collision) => {
+            Err(error) if error.code().is_some_and(is_conflict) => {
                 tokio::time::sleep(jitter(Duration::from_millis(100))).await;
             }
             Err(error) => return Err(error.into()),
         }
     }
-    Err(Error::Unavailable("other instances are making the schema".into()))
+    Err(Error::Unavailable("other instances are creating the schema".into()))
 }
 
-fn is_collision(code: &SqlState) -> bool {
+fn is_conflict(code: &SqlState) -> bool {
     [
         SqlState::UNIQUE_VIOLATION,
         SqlState::DUPLICATE_TABLE,
@@ -73,7 +73,7 @@ fn is_collision(code: &SqlState) -> bool {
     .contains(code)
 }
 
-/// The statements of a file. None of ours has a semicolon within.
+/// The statements of a file. None of them contains a semicolon, nor does a comment.
 pub(super) fn statements_of(migration: &str) -> impl Iterator<Item = &str> {
     migration.split(';').map(str::trim).filter(|statement| !statement.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Encryption of connections to PostgreSQL, and what the server has to show for it.
+//! TLS connections to PostgreSQL and the verification of the server's certificate.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -14,30 +14,30 @@ use rustls::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::url::{PostgresUrl, Security};
+use super::url::{PostgresUrl, Verification};
 
-/// How connections to this database are encrypted.
+/// The TLS configuration for this database.
 pub(super) fn connector(url: &PostgresUrl) -> io::Result<MakeRustlsConnect> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?;
-    let config = match url.security() {
-        Security::IssuerAndHost => {
+    let config = match url.verification() {
+        Verification::IssuerAndHost => {
             builder.with_root_certificates(roots(url.root_certificates().map(|p| p.as_path()))?)
         }
-        Security::Issuer => {
+        Verification::Issuer => {
             let roots = Arc::new(roots(url.root_certificates().map(|p| p.as_path()))?);
             let inner =
                 WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build();
             let issuer = Some(inner.map_err(io::Error::other)?);
             builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Lenient { issuer, provider }))
+                .with_custom_certificate_verifier(Arc::new(PartialVerifier { issuer, provider }))
         }
-        Security::Anybody => builder
+        Verification::None => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Lenient { issuer: None, provider })),
+            .with_custom_certificate_verifier(Arc::new(PartialVerifier { issuer: None, provider })),
     };
     Ok(MakeRustlsConnect::new(config.with_no_client_auth()))
 }
@@ -58,21 +58,21 @@ fn roots(file: Option<&Path>) -> io::Result<RootCertStore> {
         }
     }
     if roots.is_empty() {
-        let place = file.map_or("the system".into(), |file| file.display().to_string());
-        return Err(io::Error::other(format!("sslrootcert: no certificate in {place}")));
+        let source = file.map_or("the system".into(), |file| file.display().to_string());
+        return Err(io::Error::other(format!("sslrootcert: no certificate in {source}")));
     }
     Ok(roots)
 }
 
-/// Asks for less than a certificate of the host: `verify-ca`, or nothing at all, as libpq does for `require`.
+/// Verifies the chain without the host name (`verify-ca`), or nothing at all, as libpq does for `require`.
 #[derive(Debug)]
-struct Lenient {
-    /// None trusts anybody.
+struct PartialVerifier {
+    /// `None` accepts any certificate.
     issuer: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Lenient {
+impl ServerCertVerifier for PartialVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -85,7 +85,7 @@ impl ServerCertVerifier for Lenient {
         let Some(issuer) = &self.issuer else { return Ok(ServerCertVerified::assertion()) };
         match issuer.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
         {
-            // The chain has been found good before the name is looked at.
+            // The name is checked after the chain was accepted.
             Err(TlsError::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
                 Ok(ServerCertVerified::assertion())
             }

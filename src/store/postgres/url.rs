@@ -1,4 +1,4 @@
-//! Where PostgreSQL is and how to get there: `postgres://…`, read as libpq reads it.
+//! URLs of PostgreSQL databases: `postgres://…`, parsed as libpq does.
 
 use std::{fmt, net::IpAddr, path::PathBuf, time::Duration};
 
@@ -8,32 +8,32 @@ use tokio_postgres::{
     config::{Host, SslMode, TargetSessionAttrs},
 };
 
-/// A database, on one host or on several of which one takes writes.
+/// The URL of a database, on one host or on several of which one accepts writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresUrl {
-    /// One for each host.
+    /// One configuration for each host.
     hosts: Vec<Config>,
-    security: Security,
+    verification: Verification,
     root_certificates: Option<PathBuf>,
 }
 
-/// What is asked of an encrypted connection.
+/// How the certificate of the server is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Security {
-    /// `disable`, `prefer`, `require`: whoever answers.
-    Anybody,
-    /// `verify-ca`: a certificate from somebody we trust.
+pub(super) enum Verification {
+    /// `disable`, `prefer`, `require`: not at all.
+    None,
+    /// `verify-ca`: its chain leads to a trusted issuer.
     Issuer,
-    /// `verify-full`: and for the host that was asked for.
+    /// `verify-full`: it is also issued for this host.
     IssuerAndHost,
 }
 
 impl PostgresUrl {
     const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-    /// For how long sent bytes may stay without an acknowledgement.
-    const UNANSWERED: Duration = Duration::from_secs(5);
+    /// How long sent bytes may stay unacknowledged.
+    const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
 
-    /// None if it is not a URL of PostgreSQL, or has a parameter that is not known.
+    /// Returns `None` if the text is not a PostgreSQL URL or has an unknown parameter.
     pub fn parse(text: &str) -> Option<Self> {
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
             return None;
@@ -57,36 +57,38 @@ impl PostgresUrl {
         if count == 0 || !(all.get_ports().len() <= 1 || all.get_ports().len() == count) {
             return None;
         }
-        let (ssl_mode, security) = match ssl_mode {
-            None if is_on_this_machine(&all) => (SslMode::Prefer, Security::Anybody),
-            None | Some("verify-full") => (SslMode::Require, Security::IssuerAndHost),
-            Some("disable") => (SslMode::Disable, Security::Anybody),
-            Some("prefer") => (SslMode::Prefer, Security::Anybody),
-            // As in libpq: whoever names certificates wants them looked at.
-            Some("require") if root_certificates.is_some() => (SslMode::Require, Security::Issuer),
-            Some("require") => (SslMode::Require, Security::Anybody),
-            Some("verify-ca") => (SslMode::Require, Security::Issuer),
+        let (ssl_mode, verification) = match ssl_mode {
+            None if is_on_this_machine(&all) => (SslMode::Prefer, Verification::None),
+            None | Some("verify-full") => (SslMode::Require, Verification::IssuerAndHost),
+            Some("disable") => (SslMode::Disable, Verification::None),
+            Some("prefer") => (SslMode::Prefer, Verification::None),
+            // As in libpq: with `sslrootcert`, `require` verifies the chain.
+            Some("require") if root_certificates.is_some() => {
+                (SslMode::Require, Verification::Issuer)
+            }
+            Some("require") => (SslMode::Require, Verification::None),
+            Some("verify-ca") => (SslMode::Require, Verification::Issuer),
             Some(_) => return None,
         };
         let hosts = (0..count).map(|number| only_host(&all, number, ssl_mode)).collect();
-        Some(Self { hosts, security, root_certificates })
+        Some(Self { hosts, verification, root_certificates })
     }
 
     pub(super) fn hosts(&self) -> &[Config] {
         &self.hosts
     }
 
-    pub(super) fn security(&self) -> Security {
-        self.security
+    pub(super) fn verification(&self) -> Verification {
+        self.verification
     }
 
-    /// A file with the certificates of those who are trusted; the system's without one.
+    /// A file with the trusted root certificates. Without one, the system's are used.
     pub(super) fn root_certificates(&self) -> Option<&PathBuf> {
         self.root_certificates.as_ref()
     }
 }
 
-/// Without the password and whatever else is nobody's business.
+/// Shows hosts and database only: no user, password or option.
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("postgres://")?;
@@ -115,7 +117,7 @@ fn is_on_this_machine(config: &Config) -> bool {
         && config.get_hostaddrs().iter().all(IpAddr::is_loopback)
 }
 
-/// The same with one of the hosts, so that each can be given its own time to answer.
+/// The configuration for one of the hosts, so that each has its own timeout.
 fn only_host(all: &Config, number: usize, ssl_mode: SslMode) -> Config {
     let mut one = Config::new();
     if let Some(user) = all.get_user() {
@@ -147,11 +149,11 @@ fn only_host(all: &Config, number: usize, ssl_mode: SslMode) -> Config {
         .channel_binding(all.get_channel_binding())
         .application_name(all.get_application_name().unwrap_or("doorward"))
         .connect_timeout(PostgresUrl::CONNECT_TIMEOUT)
-        .tcp_user_timeout(PostgresUrl::UNANSWERED)
+        .tcp_user_timeout(PostgresUrl::TCP_USER_TIMEOUT)
         .keepalives_idle(Duration::from_secs(5))
         .keepalives_interval(Duration::from_secs(2))
         .keepalives_retries(3)
-        // A server that does not take writes is of no use, whatever the URL says.
+        // Whatever the URL says: Doorward needs a server that accepts writes.
         .target_session_attrs(TargetSessionAttrs::ReadWrite);
     one
 }
@@ -160,9 +162,9 @@ fn only_host(all: &Config, number: usize, ssl_mode: SslMode) -> Config {
 mod tests {
     use super::*;
 
-    fn security(text: &str) -> (SslMode, Security) {
+    fn verification(text: &str) -> (SslMode, Verification) {
         let url = PostgresUrl::parse(text).unwrap();
-        (url.hosts[0].get_ssl_mode(), url.security)
+        (url.hosts[0].get_ssl_mode(), url.verification)
     }
 
     #[test]
@@ -178,23 +180,23 @@ mod tests {
     }
 
     #[test]
-    fn beyond_this_machine_the_server_has_to_show_who_it_is() {
-        let full = (SslMode::Require, Security::IssuerAndHost);
-        assert_eq!(security("postgres://u@db.example.com/app"), full);
-        assert_eq!(security("postgres://u@127.0.0.1,db.example.com/app"), full);
+    fn a_remote_server_is_verified_by_default() {
+        let full = (SslMode::Require, Verification::IssuerAndHost);
+        assert_eq!(verification("postgres://u@db.example.com/app"), full);
+        assert_eq!(verification("postgres://u@127.0.0.1,db.example.com/app"), full);
         for here in ["localhost", "127.0.0.1", "[::1]", "%2Frun%2Fpostgresql"] {
             let url = format!("postgres://u@{here}/app");
-            assert_eq!(security(&url), (SslMode::Prefer, Security::Anybody), "{here}");
+            assert_eq!(verification(&url), (SslMode::Prefer, Verification::None), "{here}");
         }
-        let ca = security("postgres://u@db/app?sslmode=verify-ca&sslrootcert=%2Fca.pem");
-        assert_eq!(ca, (SslMode::Require, Security::Issuer));
-        assert_eq!(security("postgres://u@db/a?sslmode=require").1, Security::Anybody);
+        let ca = verification("postgres://u@db/app?sslmode=verify-ca&sslrootcert=%2Fca.pem");
+        assert_eq!(ca, (SslMode::Require, Verification::Issuer));
+        assert_eq!(verification("postgres://u@db/a?sslmode=require").1, Verification::None);
         let named = "postgres://u@db/a?sslmode=require&sslrootcert=%2Fca.pem";
-        assert_eq!(security(named).1, Security::Issuer);
+        assert_eq!(verification(named).1, Verification::Issuer);
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn an_unknown_url_or_parameter_is_refused() {
         for wrong in [
             "mysql://db/app",
             "postgres://",

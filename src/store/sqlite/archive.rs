@@ -1,11 +1,17 @@
-//! Everything at once, for moving in and out.
+//! Export and import of the whole database.
 
 use async_trait::async_trait;
-use rusqlite::{Row, params};
+use rusqlite::{Connection, Row, params};
+use uuid::Uuid;
 
 use super::{
-    SESSION, SqliteStore, USER, endings::end, insert_user, limit_of,
-    login_failures::set_known_networks, parsed, session, timestamp, user,
+    SqliteStore,
+    credentials::import_reset_code,
+    ended_tokens::add_ended_token,
+    known_networks::set_known_networks,
+    sessions::{import_session, session_from_row},
+    sql_limit, timestamp,
+    users::{import_user, user_from_row},
 };
 use crate::{
     clock::Timestamp,
@@ -13,13 +19,12 @@ use crate::{
     session::{Session, SessionId, TokenId},
     store::{
         Error,
-        archive::{Archive, Batch, Size, UserRecord},
+        archive::{Archive, Page, Size, UserRecord},
+        columns::{USER_COLUMN_COUNT, session_columns, user_columns},
     },
     throttle::KnownNetworks,
     user::EmailKey,
 };
-
-const USER_COLUMNS: usize = 11;
 
 #[async_trait]
 impl Archive for SqliteStore {
@@ -46,12 +51,14 @@ impl Archive for SqliteStore {
         let after = after.map_or(String::new(), |key| key.as_str().to_owned());
         self.engine
             .read(move |db| {
-                db.prepare_cached(&format!(
-                    "SELECT {USER}, c.digest, c.expires_at, u.known_networks FROM users u
+                db.prepare_cached(concat!(
+                    "SELECT ",
+                    user_columns!("u."),
+                    ", c.digest, c.expires_at, u.known_networks FROM users u
                      LEFT JOIN reset_codes c ON c.user_id = u.id
                      WHERE u.email_key > ?1 ORDER BY u.email_key LIMIT ?2"
                 ))?
-                .query_map(params![after, limit_of(limit)], user_record)?
+                .query_map(params![after, sql_limit(limit)], user_record_from_row)?
                 .collect()
             })
             .await
@@ -62,13 +69,16 @@ impl Archive for SqliteStore {
         after: Option<SessionId>,
         limit: usize,
     ) -> Result<Vec<Session>, Error> {
-        let after = after.map_or(String::new(), |id| id.to_string());
+        // Every id sorts after the nil one.
+        let after = after.unwrap_or(SessionId::from_uuid(Uuid::nil()));
         self.engine
             .read(move |db| {
-                db.prepare_cached(&format!(
-                    "SELECT {SESSION} FROM sessions s WHERE s.id > ?1 ORDER BY s.id LIMIT ?2"
+                db.prepare_cached(concat!(
+                    "SELECT ",
+                    session_columns!("s."),
+                    " FROM sessions s WHERE s.id > ?1 ORDER BY s.id LIMIT ?2"
                 ))?
-                .query_map(params![after, limit_of(limit)], session)?
+                .query_map(params![after, sql_limit(limit)], session_from_row)?
                 .collect()
             })
             .await
@@ -79,15 +89,15 @@ impl Archive for SqliteStore {
         after: Option<TokenId>,
         limit: usize,
     ) -> Result<Vec<(TokenId, Timestamp)>, Error> {
-        let after = after.map_or(String::new(), |id| id.to_string());
+        let after = after.unwrap_or(TokenId::from_uuid(Uuid::nil()));
         self.engine
             .read(move |db| {
                 db.prepare_cached(
-                    "SELECT token_id, ended_at FROM endings WHERE token_id > ?1
+                    "SELECT token_id, ended_at FROM ended_tokens WHERE token_id > ?1
                      ORDER BY token_id LIMIT ?2",
                 )?
-                .query_map(params![after, limit_of(limit)], |row| {
-                    Ok((parsed(row, 0)?, timestamp(row, 1)?))
+                .query_map(params![after, sql_limit(limit)], |row| {
+                    Ok((row.get(0)?, timestamp(row, 1)?))
                 })?
                 .collect()
             })
@@ -95,73 +105,49 @@ impl Archive for SqliteStore {
     }
 
     async fn is_move_unfinished(&self) -> Result<bool, Error> {
-        self.engine.read(|db| db.prepare_cached("SELECT id FROM moves")?.exists([])).await
+        self.engine
+            .read(|db| db.prepare_cached("SELECT id FROM unfinished_moves")?.exists([]))
+            .await
     }
 
     async fn set_move_unfinished(&self, unfinished: bool) -> Result<(), Error> {
         let statement = if unfinished {
-            "INSERT INTO moves (id) VALUES (1) ON CONFLICT (id) DO NOTHING"
+            "INSERT INTO unfinished_moves (id) VALUES (1) ON CONFLICT (id) DO NOTHING"
         } else {
-            "DELETE FROM moves"
+            "DELETE FROM unfinished_moves"
         };
-        self.engine.write(None, move |db| db.execute(statement, []).map(|_| ())).await
+        self.engine.write(None, move |db| db.execute(statement, []).map(drop)).await
     }
 
-    async fn import(&self, batch: Batch) -> Result<(), Error> {
+    async fn import(&self, page: Page) -> Result<(), Error> {
         self.engine
             .write(None, move |db| {
-                for record in &batch.users {
-                    take_in_user(db, record)?;
-                }
-                for session in &batch.sessions {
-                    take_in_session(db, session)?;
-                }
-                batch.endings.iter().try_for_each(|(token, at)| end(db, *token, *at))
+                let Page { users, sessions, endings } = &page;
+                users.iter().try_for_each(|record| import_user_record(db, record))?;
+                sessions.iter().try_for_each(|session| import_session(db, session))?;
+                endings.iter().try_for_each(|(token, at)| add_ended_token(db, *token, *at))
             })
             .await
     }
 }
 
-fn take_in_user(
-    db: &rusqlite::Connection,
-    UserRecord { user, reset_code, known_networks }: &UserRecord,
-) -> rusqlite::Result<()> {
-    insert_user(db, user)?;
-    if let Some((digest, end)) = reset_code {
-        db.prepare_cached(
-            "INSERT INTO reset_codes (user_id, digest, expires_at) VALUES (?1, ?2, ?3)
-             ON CONFLICT (user_id) DO NOTHING",
-        )?
-        .execute(params![user.id.to_string(), digest.as_bytes(), end.millis()])?;
+fn import_user_record(db: &Connection, record: &UserRecord) -> rusqlite::Result<()> {
+    let UserRecord { user, reset_code, known_networks } = record;
+    import_user(db, user)?;
+    if let Some((digest, expires_at)) = reset_code {
+        import_reset_code(db, user.id, digest, *expires_at)?;
     }
     set_known_networks(db, user.id, known_networks)
 }
 
-fn take_in_session(db: &rusqlite::Connection, session: &Session) -> rusqlite::Result<()> {
-    db.prepare_cached(
-        "INSERT INTO sessions
-             (id, user_id, token_id, created_at, last_seen_at, expires_at, address, user_agent)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING",
-    )?
-    .execute(params![
-        session.id.to_string(),
-        session.user_id.to_string(),
-        session.token_id.to_string(),
-        session.created_at.millis(),
-        session.last_seen_at.millis(),
-        session.expires_at.millis(),
-        session.origin.address.to_string(),
-        session.origin.user_agent,
-    ])
-    .map(|_| ())
-}
-
-fn user_record(row: &Row<'_>) -> rusqlite::Result<UserRecord> {
-    let digest: Option<Vec<u8>> = row.get(USER_COLUMNS)?;
+fn user_record_from_row(row: &Row<'_>) -> rusqlite::Result<UserRecord> {
+    let digest: Option<Vec<u8>> = row.get(USER_COLUMN_COUNT)?;
     let reset_code = match digest {
-        Some(digest) => Some((ResetDigest::from_store(digest), timestamp(row, USER_COLUMNS + 1)?)),
+        Some(digest) => {
+            Some((ResetDigest::from_store(digest), timestamp(row, USER_COLUMN_COUNT + 1)?))
+        }
         None => None,
     };
-    let known_networks = KnownNetworks::from_store(row.get_ref(USER_COLUMNS + 2)?.as_str()?);
-    Ok(UserRecord { user: user(row, 0)?, reset_code, known_networks })
+    let known_networks = KnownNetworks::from_store(row.get_ref(USER_COLUMN_COUNT + 2)?.as_str()?);
+    Ok(UserRecord { user: user_from_row(row, 0)?, reset_code, known_networks })
 }

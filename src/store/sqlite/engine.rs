@@ -1,4 +1,4 @@
-//! How statements are run: one thread writes, committing in groups whatever is waiting, and a few others read.
+//! Runs statements: one thread writes and commits waiting writes in groups, two threads read.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -12,15 +12,18 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::{
-    Changes, Endings, Error,
     connections::{Database, READERS},
+    error_class::ErrorClass,
     health::Health,
-    trouble::Trouble,
     writer::{Write, Writer},
 };
-use crate::{data_folder::Reserve, store::NotReady, user::UserId};
+use crate::{
+    data_folder::Reserve,
+    store::{Changes, Endings, Error, NotReady},
+    user::UserId,
+};
 
-/// Reads or writes waiting at most; beyond it the database is too slow for what is asked of it.
+/// The number of reads or writes that can wait. A full queue refuses more.
 const QUEUE: usize = 1024;
 
 /// The threads and connections of one database file.
@@ -33,14 +36,14 @@ pub(super) struct Engine {
     threads: Vec<thread::JoinHandle<()>>,
 }
 
-/// Tells whether the connection can be used again.
+/// Returns whether the connection can be used again.
 type Read = Box<dyn FnOnce(rusqlite::Result<&Connection>) -> bool + Send>;
 
 impl Engine {
     pub(super) fn start(file: &Path, reserve: Option<Arc<Reserve>>) -> Result<Self, Error> {
         let database = Arc::new(Database::new(file));
         let opened = database.open_first(reserve.as_deref())?;
-        let (changes, endings) = (Arc::new(Changes::alone()), Arc::new(Endings::new()));
+        let (changes, endings) = (Arc::new(Changes::embedded()), Arc::new(Endings::new()));
         let health = Arc::<Health>::default();
         let mut writer = Writer::new(
             Arc::clone(&database),
@@ -52,11 +55,11 @@ impl Engine {
         );
         let (writes, waiting_writes) = crossbeam_channel::bounded(QUEUE);
         let (reads, waiting_reads) = crossbeam_channel::bounded(QUEUE);
-        let mut threads = vec![spawn("write".into(), move || writer.work(&waiting_writes))];
+        let mut threads = vec![spawn("write".into(), move || writer.run(&waiting_writes))];
         for number in 0..READERS {
             let (database, waiting) = (Arc::clone(&database), waiting_reads.clone());
             threads.push(spawn(format!("read-{number}"), move || {
-                read_on(&database, number, &waiting);
+                run_reads(&database, number, &waiting);
             }));
         }
         Ok(Self { writes, reads, changes, endings, health, threads })
@@ -70,7 +73,7 @@ impl Engine {
         &self.endings
     }
 
-    /// Whether writing works, as far as is known.
+    /// Whether writes succeed, as the writer thread last saw it.
     pub(super) fn check(&self) -> Result<(), NotReady> {
         self.health.check()
     }
@@ -92,52 +95,52 @@ impl Engine {
             let (outcome, reusable) = match outcome {
                 Ok(Ok(value)) => (Ok(value), true),
                 Ok(Err(error)) => {
-                    let spoilt = Trouble::of(&error).spoils_the_connection();
-                    (Err(error.into()), !spoilt)
+                    let closes = ErrorClass::of(&error).closes_connection();
+                    (Err(error.into()), !closes)
                 }
                 Err(_) => (Err(panicked()), false),
             };
             let _ = reply.send(outcome);
             reusable
         });
-        self.reads.try_send(read).map_err(too_slow)?;
+        self.reads.try_send(read).map_err(queue_error)?;
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 
-    /// Runs `work` in a transaction and returns when it is safe on disk. A change to `touched`, or to a session of
-    /// theirs, is marked before anybody is told, and so are the tokens that it ended.
+    /// Runs `work` in a transaction and returns after the commit is on disk. The change to `user` or to their sessions is
+    /// counted, and the tokens that it ended are published, before this returns.
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        touched: Option<UserId>,
+        user: Option<UserId>,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
         let mut work = Some(work);
-        self.queue(touched, false, move |db| work.take().map(|work| work(db)).transpose()).await
+        self.queue(user, false, move |db| work.take().map(|work| work(db)).transpose()).await
     }
 
-    /// As [`Self::write`], for what takes access away: on a full disk it is run once more and may use the reserve.
-    pub(super) async fn end<T: Send + 'static>(
+    /// As [`Self::write`], for a write that revokes access: on a full disk it runs once more and may use the reserve.
+    pub(super) async fn write_revocation<T: Send + 'static>(
         &self,
-        touched: UserId,
+        user: UserId,
         work: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
-        self.queue(Some(touched), true, move |db| work(db).map(Some)).await
+        self.queue(Some(user), true, move |db| work(db).map(Some)).await
     }
 
     async fn queue<T: Send + 'static>(
         &self,
-        touched: Option<UserId>,
-        is_ending: bool,
+        user: Option<UserId>,
+        may_use_reserve: bool,
         work: impl FnMut(&Connection) -> rusqlite::Result<Option<T>> + Send + 'static,
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
-        let write = Waiting { work, done: None, touched, is_ending, reply };
-        self.writes.try_send(Box::new(write)).map_err(too_slow)?;
+        let write = QueuedWrite { work, done: None, user, may_use_reserve, reply };
+        self.writes.try_send(Box::new(write)).map_err(queue_error)?;
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 }
 
-/// Everything that was queued is still done; then the file is closed.
+/// Finishes what is queued, then closes the file.
 impl Drop for Engine {
     fn drop(&mut self) {
         (self.writes, self.reads) =
@@ -152,23 +155,23 @@ fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> thread::JoinHand
     thread::Builder::new().name(name).spawn(work).expect("the system has a thread for the database")
 }
 
-fn too_slow<T>(refused: TrySendError<T>) -> Error {
+fn queue_error<T>(refused: TrySendError<T>) -> Error {
     match refused {
-        TrySendError::Full(_) => Error::Unavailable("it does not keep up with its queue".into()),
+        TrySendError::Full(_) => Error::Unavailable("too many requests are waiting for it".into()),
         TrySendError::Disconnected(_) => stopped(),
     }
 }
 
 fn stopped() -> Error {
-    Error::Unavailable("it is being closed".into())
+    Error::Unavailable("it is shutting down".into())
 }
 
-/// The panic itself is in the log.
+/// The log has the panic itself.
 pub(super) fn panicked() -> Error {
     Error::Failed("the query panicked".into())
 }
 
-fn read_on(database: &Database, number: usize, waiting: &Receiver<Read>) {
+fn run_reads(database: &Database, number: usize, waiting: &Receiver<Read>) {
     for read in waiting {
         let mut reader = database.reader(number);
         let reusable = read(match &mut *reader {
@@ -181,26 +184,28 @@ fn read_on(database: &Database, number: usize, waiting: &Receiver<Read>) {
     }
 }
 
-struct Waiting<T, F> {
+struct QueuedWrite<T, F> {
     work: F,
     done: Option<T>,
-    touched: Option<UserId>,
-    is_ending: bool,
+    user: Option<UserId>,
+    may_use_reserve: bool,
     reply: oneshot::Sender<Result<T, Error>>,
 }
 
-impl<T: Send, F: FnMut(&Connection) -> rusqlite::Result<Option<T>> + Send> Write for Waiting<T, F> {
+impl<T: Send, F: FnMut(&Connection) -> rusqlite::Result<Option<T>> + Send> Write
+    for QueuedWrite<T, F>
+{
     fn run(&mut self, db: &Connection) -> rusqlite::Result<()> {
         self.done = (self.work)(db)?;
         Ok(())
     }
 
-    fn touched(&self) -> Option<UserId> {
-        self.touched
+    fn user(&self) -> Option<UserId> {
+        self.user
     }
 
-    fn is_ending(&self) -> bool {
-        self.is_ending
+    fn may_use_reserve(&self) -> bool {
+        self.may_use_reserve
     }
 
     fn answer(self: Box<Self>, outcome: Result<(), Error>) {
@@ -219,7 +224,7 @@ mod tests {
         (folder, engine)
     }
 
-    /// Something that can be written without rules.
+    /// Writes a row to a table of the test's own.
     async fn note(engine: &Engine, text: &'static str) -> Result<(), Error> {
         engine.write(None, move |db| insert(db, text)).await
     }
@@ -238,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_that_panics_is_undone_and_the_others_go_on() {
+    async fn a_write_that_panics_is_rolled_back_and_the_others_commit() {
         let (_folder, engine) = engine();
         note(&engine, "before").await.unwrap();
         let panicking = engine.write::<()>(None, |db| {
@@ -266,7 +271,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_journal_is_moved_into_the_file_before_it_grows_long() {
+    async fn the_write_ahead_log_is_checkpointed_before_it_grows_long() {
         let (folder, engine) = engine();
         let text = "x".repeat(100_000);
         for _ in 0..200 {
@@ -275,7 +280,7 @@ mod tests {
         }
         let journal = std::fs::metadata(folder.path().join("doorward.db-wal")).unwrap().len();
         let file = std::fs::metadata(folder.path().join("doorward.db")).unwrap().len();
-        assert!(journal < 8 << 20, "a journal of {journal} bytes");
+        assert!(journal < 8 << 20, "a log of {journal} bytes");
         assert!(file > 10 << 20, "a file of {file} bytes");
     }
 }

@@ -1,14 +1,14 @@
-//! Whether writing works, as the thread that writes last saw it: told to whoever asks without asking the database.
+//! The health of the database as the writer thread last saw it, readable without a query.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::store::NotReady;
 
-/// What may be wrong, each on its own.
+/// A problem. Several can exist at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Ailment {
-    /// The last group of writes found no space.
+pub(super) enum Problem {
+    /// The last group of writes failed because the disk was full.
     DiskFull = 1,
     /// The last group of writes failed.
     CannotWrite = 2,
@@ -16,42 +16,42 @@ pub(super) enum Ailment {
     CheckpointsFail = 4,
 }
 
-/// Written by one thread, read by all.
+/// The current problems: written by one thread, read by all.
 #[derive(Default)]
 pub(super) struct Health {
-    ailments: AtomicU8,
+    problems: AtomicU8,
 }
 
 impl Health {
-    /// True if it has not been so before.
-    pub(super) fn set(&self, ailment: Ailment) -> bool {
-        let before = self.ailments.fetch_or(ailment as u8, Ordering::Relaxed);
-        before & ailment as u8 == 0
+    /// Adds a problem. Returns true if it is new.
+    pub(super) fn set(&self, problem: Problem) -> bool {
+        let before = self.problems.fetch_or(problem as u8, Ordering::Relaxed);
+        before & problem as u8 == 0
     }
 
-    /// True if it has been so before.
-    pub(super) fn clear(&self, ailment: Ailment) -> bool {
-        let before = self.ailments.fetch_and(!(ailment as u8), Ordering::Relaxed);
-        before & ailment as u8 != 0
+    /// Removes a problem. Returns true if it existed.
+    pub(super) fn clear(&self, problem: Problem) -> bool {
+        let before = self.problems.fetch_and(!(problem as u8), Ordering::Relaxed);
+        before & problem as u8 != 0
     }
 
-    pub(super) fn has(&self, ailment: Ailment) -> bool {
-        self.ailments.load(Ordering::Relaxed) & ailment as u8 != 0
+    pub(super) fn has(&self, problem: Problem) -> bool {
+        self.problems.load(Ordering::Relaxed) & problem as u8 != 0
     }
 
     pub(super) fn is_good(&self) -> bool {
-        self.ailments.load(Ordering::Relaxed) == 0
+        self.problems.load(Ordering::Relaxed) == 0
     }
 
-    /// What to tell about it, the gravest first.
+    /// The most serious problem.
     pub(super) fn check(&self) -> Result<(), NotReady> {
-        let told = [
-            (Ailment::DiskFull, NotReady::DiskFull),
-            (Ailment::CannotWrite, NotReady::CannotWrite),
-            (Ailment::CheckpointsFail, NotReady::CheckpointsFail),
+        let by_severity = [
+            (Problem::DiskFull, NotReady::DiskFull),
+            (Problem::CannotWrite, NotReady::CannotWrite),
+            (Problem::CheckpointsFail, NotReady::CheckpointsFail),
         ];
-        let found = told.into_iter().find(|(ailment, _)| self.has(*ailment));
-        found.map_or(Ok(()), |(_, told)| Err(told))
+        let found = by_severity.into_iter().find(|(problem, _)| self.has(*problem));
+        found.map_or(Ok(()), |(_, reason)| Err(reason))
     }
 }
 
@@ -60,17 +60,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_ailment_begins_and_ends_once() {
+    fn each_problem_is_set_and_cleared_once() {
         let health = Health::default();
         assert!(health.is_good() && health.check().is_ok());
-        assert!(health.set(Ailment::CheckpointsFail));
-        assert!(health.set(Ailment::CannotWrite));
-        assert!(!health.set(Ailment::CannotWrite));
+        assert!(health.set(Problem::CheckpointsFail));
+        assert!(health.set(Problem::CannotWrite));
+        assert!(!health.set(Problem::CannotWrite));
         assert_eq!(health.check(), Err(NotReady::CannotWrite));
-        assert!(health.clear(Ailment::CannotWrite));
-        assert!(!health.clear(Ailment::CannotWrite));
+        assert!(health.clear(Problem::CannotWrite));
+        assert!(!health.clear(Problem::CannotWrite));
         assert_eq!(health.check(), Err(NotReady::CheckpointsFail));
-        assert!(health.clear(Ailment::CheckpointsFail));
+        assert!(health.clear(Problem::CheckpointsFail));
         assert!(health.is_good());
     }
 }

@@ -1,18 +1,15 @@
-//! What the throttle keeps: failed logins by account, and the networks that users have used.
+//! The tables `login_failures` and `account_secrets`.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{SqliteStore, limit_of, timestamp};
+use super::{SqliteStore, sql_limit, timestamp};
 use crate::{
     clock::Timestamp,
-    network::Network,
-    session::Session,
     store::{Error, LoginFailureStore, MAX_ACCOUNTS},
-    throttle::{AccountChange, AccountKey, AccountSecret, KnownNetworks, StoredFailures},
-    user::{EmailKey, UserId},
+    throttle::{AccountChange, AccountKey, AccountSecret, StoredFailures},
 };
 
 #[async_trait]
@@ -21,12 +18,12 @@ impl LoginFailureStore for SqliteStore {
         if let Some(secret) = self.engine.read(stored_secret).await? {
             return read_secret(&secret);
         }
-        let made = AccountSecret::random();
+        let created = AccountSecret::random();
         let secret = self.engine.write(None, move |db| {
             db.prepare_cached(
                 "INSERT INTO account_secrets (id, secret) VALUES (1, ?1) ON CONFLICT (id) DO NOTHING",
             )?
-            .execute([made.as_bytes()])?;
+            .execute([created.as_bytes()])?;
             stored_secret(db)
         });
         read_secret(&secret.await?.unwrap_or_default())
@@ -47,7 +44,6 @@ impl LoginFailureStore for SqliteStore {
                             .execute([account.as_bytes()])?;
                     }
                     if failures > 0 {
-                        // From zero on: what a failure adds is the time that forgives it.
                         let first = now + recovery * failures;
                         db.prepare_cached(
                             "INSERT INTO login_failures (account, recovered_at) VALUES (?1, ?2)
@@ -74,7 +70,7 @@ impl LoginFailureStore for SqliteStore {
                     "SELECT account, recovered_at FROM login_failures
                      ORDER BY recovered_at DESC LIMIT ?1",
                 )?
-                .query_map([limit_of(MAX_ACCOUNTS)], stored_failures)?
+                .query_map([sql_limit(MAX_ACCOUNTS)], failures_from_row)?
                 .collect()
             })
             .await?;
@@ -92,50 +88,14 @@ impl LoginFailureStore for SqliteStore {
                     "DELETE FROM login_failures WHERE account IN
                          (SELECT account FROM login_failures WHERE recovered_at <= ?1 LIMIT ?2)",
                 )?
-                .execute(params![until.millis(), limit_of(limit)])
+                .execute(params![until.millis(), sql_limit(limit)])
             })
             .await
     }
-
-    async fn known_networks(&self, email: &EmailKey) -> Result<KnownNetworks, Error> {
-        let email = email.clone();
-        let stored: Option<String> = self
-            .engine
-            .read(move |db| {
-                db.prepare_cached("SELECT known_networks FROM users WHERE email_key = ?1")?
-                    .query_row([email.as_str()], |row| row.get(0))
-                    .optional()
-            })
-            .await?;
-        Ok(KnownNetworks::from_store(&stored.unwrap_or_default()))
-    }
 }
 
-/// Notes from where a user signs in, if that is news.
-pub(super) fn note_network(db: &Connection, session: &Session) -> rusqlite::Result<()> {
-    let stored: Option<String> = db
-        .prepare_cached("SELECT known_networks FROM users WHERE id = ?1")?
-        .query_row([session.user_id.to_string()], |row| row.get(0))
-        .optional()?;
-    let mut known = KnownNetworks::from_store(&stored.unwrap_or_default());
-    if known.note(Network::at(session.origin.address), session.created_at) {
-        set_known_networks(db, session.user_id, &known)?;
-    }
-    Ok(())
-}
-
-pub(super) fn set_known_networks(
-    db: &Connection,
-    user: UserId,
-    known: &KnownNetworks,
-) -> rusqlite::Result<()> {
-    db.prepare_cached("UPDATE users SET known_networks = ?2 WHERE id = ?1")?
-        .execute([user.to_string(), known.to_text()])
-        .map(|_| ())
-}
-
-/// None if the key cannot be read.
-fn stored_failures(row: &Row<'_>) -> rusqlite::Result<Option<StoredFailures>> {
+/// Returns `None` for a key of another length.
+fn failures_from_row(row: &Row<'_>) -> rusqlite::Result<Option<StoredFailures>> {
     let account = AccountKey::from_store(row.get_ref(0)?.as_blob()?);
     let recovered_at = timestamp(row, 1)?;
     Ok(account.map(|account| StoredFailures { account, recovered_at }))

@@ -1,24 +1,18 @@
-//! Brings the schema up to date: numbered files, each applied once and whole.
+//! Migrates the schema: numbered files, each applied once in one transaction.
 
 use rusqlite::Connection;
 
 use crate::store;
 
-/// In order, never changed once released. The number of those applied is the file's `user_version`.
-const MIGRATIONS: &[&str] = &[
-    include_str!("../../../migrations/sqlite/0001_users_and_sessions.sql"),
-    include_str!("../../../migrations/sqlite/0002_accounts.sql"),
-    include_str!("../../../migrations/sqlite/0003_endings.sql"),
-    include_str!("../../../migrations/sqlite/0004_moves.sql"),
-    include_str!("../../../migrations/sqlite/0005_verified_email.sql"),
-    include_str!("../../../migrations/sqlite/0006_login_failures.sql"),
-];
+/// In order, never changed after a release. The number of applied files is the database's `user_version`.
+pub(super) const MIGRATIONS: &[&str] =
+    &[include_str!("../../../migrations/sqlite/0001_schema.sql")];
 
-/// Why the schema could not be brought up to date.
+/// Why the schema could not be migrated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error(
-        "the database was written by a newer doorward (schema {found}, this one knows {known}): \
+        "a newer doorward has written the database (schema {found}, this version knows {known}): \
          start that version, or restore a backup from before the upgrade"
     )]
     Newer { found: usize, known: usize },
@@ -35,12 +29,12 @@ impl From<Error> for store::Error {
     }
 }
 
-pub(super) fn apply(db: &mut Connection) -> Result<(), Error> {
+pub(super) fn apply(db: &mut Connection, migrations: &[&str]) -> Result<(), Error> {
     let found = applied(db)?;
-    if found > MIGRATIONS.len() {
-        return Err(Error::Newer { found, known: MIGRATIONS.len() });
+    if found > migrations.len() {
+        return Err(Error::Newer { found, known: migrations.len() });
     }
-    for (number, migration) in (1..).zip(MIGRATIONS).skip(found) {
+    for (number, migration) in (1..).zip(migrations).skip(found) {
         let transaction = db.transaction()?;
         transaction.execute_batch(migration)?;
         transaction.pragma_update(None, "user_version", number)?;
@@ -59,31 +53,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn migrations_are_applied_once() {
+    fn the_schema_is_applied_once() {
         let mut db = Connection::open_in_memory().unwrap();
-        apply(&mut db).unwrap();
-        apply(&mut db).unwrap();
+        apply(&mut db, MIGRATIONS).unwrap();
+        apply(&mut db, MIGRATIONS).unwrap();
         assert_eq!(applied(&db).unwrap(), MIGRATIONS.len());
     }
 
     #[test]
-    fn a_user_of_the_first_schema_is_kept() {
+    fn a_later_version_applies_only_what_is_new_and_keeps_the_rows() {
+        const FIRST: &str = "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('kept')";
+        const SECOND: &str = "ALTER TABLE notes ADD COLUMN number INTEGER NOT NULL DEFAULT 7";
         let mut db = Connection::open_in_memory().unwrap();
-        db.execute_batch(MIGRATIONS[0]).unwrap();
-        db.pragma_update(None, "user_version", 1).unwrap();
-        let user =
-            "INSERT INTO users VALUES ('id', 'Ada', 'a@b.co', 'a@b.co', NULL, '', 0, 1, 1, NULL)";
-        db.execute_batch(user).unwrap();
-        apply(&mut db).unwrap();
-        let defaults = "SELECT password_version, email_verified FROM users WHERE id = 'id'";
-        let kept = db.query_row(defaults, [], |row| Ok((row.get(0)?, row.get(1)?)));
-        assert_eq!(kept, Ok((0, false)));
+        apply(&mut db, &[FIRST]).unwrap();
+        apply(&mut db, &[FIRST, SECOND]).unwrap();
+        let rows: Vec<(String, i64)> = db
+            .prepare("SELECT text, number FROM notes")
+            .unwrap()
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        assert_eq!(rows, [("kept".to_owned(), 7)]);
+        assert_eq!(applied(&db).unwrap(), 2);
+    }
+
+    #[test]
+    fn a_migration_that_fails_leaves_the_version_before_it() {
+        const FIRST: &str = "CREATE TABLE notes (text TEXT)";
+        const BROKEN: &str = "CREATE TABLE others (text TEXT); INSERT INTO missing VALUES (1)";
+        let mut db = Connection::open_in_memory().unwrap();
+        assert!(matches!(apply(&mut db, &[FIRST, BROKEN]), Err(Error::Sqlite(_))));
+        assert_eq!(applied(&db).unwrap(), 1);
+        assert!(!db.table_exists(None, "others").unwrap());
+        assert!(db.table_exists(None, "notes").unwrap());
     }
 
     #[test]
     fn a_database_of_a_newer_version_is_left_alone() {
         let mut db = Connection::open_in_memory().unwrap();
         db.pragma_update(None, "user_version", 1000).unwrap();
-        assert!(matches!(apply(&mut db), Err(Error::Newer { found: 1000, .. })));
+        assert!(matches!(apply(&mut db, MIGRATIONS), Err(Error::Newer { found: 1000, .. })));
+        assert!(!db.table_exists(None, "users").unwrap());
     }
 }

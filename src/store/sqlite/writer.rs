@@ -1,4 +1,4 @@
-//! The thread that writes: commits in groups, moves the journal into the file, and recovers from what goes wrong.
+//! The writer thread: commits in groups, checkpoints the write-ahead log and recovers from errors.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -10,57 +10,62 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use rusqlite::{Connection, MAIN_DB, TransactionBehavior, wal::CheckpointMode};
 
 use super::{
-    Changes, Endings, Error,
     connections::{Database, Opened},
-    endings,
-    health::{Ailment, Health},
-    trouble::{Trouble, describe},
+    ended_tokens,
+    error_class::{ErrorClass, describe},
+    health::{Health, Problem},
 };
-use crate::{data_folder::Reserve, user::UserId};
+use crate::{
+    data_folder::Reserve,
+    store::{Changes, Endings, Error},
+    user::UserId,
+};
 
-/// Writes committed together at most: one flush to disk for all of them.
-const GROUP: usize = 64;
-/// Pages of the journal that are worth moving into the file: 4 MiB, as SQLite has it.
-const CHECKPOINT_AT: usize = 1000;
-/// Pages of the journal beyond which nothing is added while they cannot be moved: 64 MiB. Endings may add as much again.
-const JOURNAL_LIMIT: usize = 16 << 10;
-/// How long after a failure something is tried again that no caller waits for.
+/// The number of writes in one commit, which share one flush to disk.
+const MAX_GROUP: usize = 64;
+/// Pages in the write-ahead log that start a checkpoint: 4 MiB, SQLite's default.
+const CHECKPOINT_PAGES: usize = 1000;
+/// Pages in the write-ahead log beyond which writes are refused while checkpoints fail: 64 MiB. Revocations may use as
+/// much again.
+const MAX_WAL_PAGES: usize = 16 << 10;
+/// The pause after which a failed operation is retried that no caller waits for.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Something to write, whatever the type of its outcome.
+/// A write, independent of the type of its result.
 pub(super) trait Write: Send {
     fn run(&mut self, db: &Connection) -> rusqlite::Result<()>;
-    fn touched(&self) -> Option<UserId>;
-    /// Whether it takes access away: then it may use the reserve, and can be run again.
-    fn is_ending(&self) -> bool;
+    /// The user whose record or sessions it changes.
+    fn user(&self) -> Option<UserId>;
+    /// Whether it revokes access: then it may use the reserve, and can run again.
+    fn may_use_reserve(&self) -> bool;
     fn answer(self: Box<Self>, outcome: Result<(), Error>);
 }
 
 type Group = Vec<Box<dyn Write>>;
 
-/// The connection of the writer.
-enum Link {
+/// The writer's connection.
+enum WriteConnection {
     Open(Connection),
-    /// It was of no use, or could not be opened.
+    /// Closed after an error, or never opened.
     Closed,
-    /// All connections have to be closed, and the journal emptied, before anything is written: after a failed flush
-    /// because pages may be missing from it.
+    /// All connections must be closed and the write-ahead log checkpointed before the next write: after a failed flush
+    /// pages may be missing from the log.
     Unflushed,
 }
 
 pub(super) struct Writer {
-    link: Link,
+    connection: WriteConnection,
     database: Arc<Database>,
     changes: Arc<Changes>,
     endings: Arc<Endings>,
     health: Arc<Health>,
     reserve: Option<Arc<Reserve>>,
-    /// The number of the last ending that has been told.
+    /// The number of the last ended token that was published.
     last_ending: i64,
     /// When the last checkpoint failed.
     checkpoint_failed_at: Option<Instant>,
-    /// Whether it was told that others keep the journal from starting anew.
-    told_of_readers: bool,
+    /// Whether a warning was logged about another program that reads the database.
+    warned_of_reader: bool,
 }
 
 impl Writer {
@@ -75,7 +80,7 @@ impl Writer {
         let Opened { db, ended, last_ending } = opened;
         endings.add(ended);
         Self {
-            link: Link::Open(db),
+            connection: WriteConnection::Open(db),
             database,
             changes,
             endings,
@@ -83,13 +88,13 @@ impl Writer {
             reserve,
             last_ending,
             checkpoint_failed_at: None,
-            told_of_readers: false,
+            warned_of_reader: false,
         }
     }
 
-    /// Writes whatever comes until nobody can send any more. While something is wrong it tries by itself, so that
-    /// recovery shows without a caller.
-    pub(super) fn work(&mut self, waiting: &Receiver<Box<dyn Write>>) {
+    /// Writes until all senders are gone. While there is a problem it probes once a second, so that recovery needs no
+    /// caller.
+    pub(super) fn run(&mut self, waiting: &Receiver<Box<dyn Write>>) {
         loop {
             let first = if self.health.is_good() {
                 waiting.recv().map_err(|_| RecvTimeoutError::Disconnected)
@@ -99,7 +104,7 @@ impl Writer {
             let survived = catch_unwind(AssertUnwindSafe(|| match first {
                 Ok(first) => {
                     let mut group = vec![first];
-                    group.extend(waiting.try_iter().take(GROUP - 1));
+                    group.extend(waiting.try_iter().take(MAX_GROUP - 1));
                     self.write(group);
                     true
                 }
@@ -113,15 +118,15 @@ impl Writer {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(_) => {
-                    tracing::error!("the thread that writes panicked: opening the database anew");
-                    self.link = Link::Unflushed;
+                    tracing::error!("the writer thread panicked: reopening the database");
+                    self.connection = WriteConnection::Unflushed;
                 }
             }
         }
     }
 
     fn write(&mut self, group: Group) {
-        let mut group = self.refuse_what_must_wait(group);
+        let mut group = self.refuse_when_full(group);
         if group.is_empty() {
             return;
         }
@@ -129,17 +134,17 @@ impl Writer {
             Ok(outcomes) => self.acknowledge(group, outcomes),
             Err(error) => {
                 let full = self.fail(&error);
-                let (mut endings, others): (Group, Group) =
-                    group.into_iter().partition(|write| full && write.is_ending());
+                let (mut revocations, others): (Group, Group) =
+                    group.into_iter().partition(|write| full && write.may_use_reserve());
                 self.answer_failure(others, &error);
-                if !endings.is_empty() {
-                    match self.commit_from_reserve(&mut endings) {
-                        Some(Ok(outcomes)) => self.acknowledge(endings, outcomes),
+                if !revocations.is_empty() {
+                    match self.commit_from_reserve(&mut revocations) {
+                        Some(Ok(outcomes)) => self.acknowledge(revocations, outcomes),
                         Some(Err(error)) => {
                             self.fail(&error);
-                            self.answer_failure(endings, &error);
+                            self.answer_failure(revocations, &error);
                         }
-                        None => self.answer_failure(endings, &error),
+                        None => self.answer_failure(revocations, &error),
                     }
                 }
             }
@@ -147,21 +152,22 @@ impl Writer {
         self.checkpoint_if_due();
     }
 
-    /// Answers the writes that may not use the reserve while it is spent, and those that the journal has no room for.
-    fn refuse_what_must_wait(&mut self, group: Group) -> Group {
+    /// Refuses the writes that may not use the reserve while it is spent, and those that would grow the write-ahead log
+    /// beyond its limit. Returns the others.
+    fn refuse_when_full(&mut self, group: Group) -> Group {
         let is_spent = self.reserve.as_ref().is_some_and(|reserve| !reserve.restore());
-        let pages = self.database.journal_pages();
-        let is_long = |limit| self.health.has(Ailment::CheckpointsFail) && pages >= limit;
-        let (refuse_all, refuse_others) = (is_long(2 * JOURNAL_LIMIT), is_long(JOURNAL_LIMIT));
+        let pages = self.database.wal_pages();
+        let is_long = |limit| self.health.has(Problem::CheckpointsFail) && pages >= limit;
+        let (refuse_all, refuse_others) = (is_long(2 * MAX_WAL_PAGES), is_long(MAX_WAL_PAGES));
         if !is_spent && !refuse_others {
             return group;
         }
         let (kept, refused): (Group, Group) =
-            group.into_iter().partition(|write| write.is_ending() && !refuse_all);
+            group.into_iter().partition(|write| write.may_use_reserve() && !refuse_all);
         let cause = if is_spent {
             "the disk is full"
         } else {
-            "the journal has reached its limit and cannot be moved into the file"
+            "the write-ahead log has reached its limit because checkpoints fail"
         };
         for write in refused {
             write.answer(Err(Error::Unavailable(cause.into())));
@@ -175,106 +181,112 @@ impl Writer {
     fn commit(&mut self, group: &mut Group) -> rusqlite::Result<Vec<Result<(), Error>>> {
         let (outcomes, panicked) = commit(self.connection()?, group)?;
         if panicked {
-            tracing::error!("a write panicked: it is undone, and the database is opened anew");
-            self.link = Link::Closed;
+            tracing::error!("a write panicked: it is rolled back, and the database is reopened");
+            self.connection = WriteConnection::Closed;
         }
         Ok(outcomes)
     }
 
-    /// Sessions must end on a full disk as well. None if there is nothing in reserve.
+    /// Commits revocations on a full disk. Returns `None` if the reserve is empty.
     fn commit_from_reserve(
         &mut self,
         group: &mut Group,
     ) -> Option<rusqlite::Result<Vec<Result<(), Error>>>> {
         self.reserve.as_ref().filter(|reserve| reserve.spend())?;
-        tracing::warn!("the disk is full: sessions end in the space of the reserve file");
+        tracing::warn!("the disk is full: ending sessions in the space of the reserve file");
         Some(self.commit(group))
     }
 
     fn acknowledge(&mut self, group: Group, outcomes: Vec<Result<(), Error>>) {
-        self.tell_recovery();
-        if group.iter().any(|write| write.touched().is_some())
-            && let Err(error) = self.tell_endings()
+        self.note_success();
+        if group.iter().any(|write| write.user().is_some())
+            && let Err(error) = self.publish_endings()
         {
-            tracing::error!(%error, "cannot read which tokens have ended: the next write tries again");
+            tracing::error!(%error, "cannot read the ended tokens: the next write tries again");
         }
         for (write, outcome) in group.into_iter().zip(outcomes) {
-            if let Some(user) = write.touched() {
+            if let Some(user) = write.user() {
                 self.changes.mark(user);
             }
             write.answer(outcome);
         }
     }
 
-    /// Tells of a failure and closes what is of no use; true if the disk is full.
+    /// Records a failure and closes connections that cannot be used any more. Returns true if the disk is full.
     fn fail(&mut self, error: &rusqlite::Error) -> bool {
-        let trouble = Trouble::of(error);
-        let full = trouble == Trouble::DiskFull
+        let class = ErrorClass::of(error);
+        let full = class == ErrorClass::DiskFull
             || self.reserve.as_ref().is_some_and(|reserve| reserve.is_disk_full());
-        let (ailment, what) = if full {
-            (Ailment::DiskFull, "the disk is full: only reading goes on, and sessions can end")
+        let (problem, message) = if full {
+            (Problem::DiskFull, "the disk is full: reads continue, and sessions can be ended")
         } else {
-            (Ailment::CannotWrite, "cannot write to the database; reading goes on")
+            (Problem::CannotWrite, "cannot write to the database: reads continue")
         };
-        if self.health.set(ailment) {
-            tracing::error!(cause = describe(error), "{what}");
+        if self.health.set(problem) {
+            tracing::error!(cause = describe(error), "{message}");
         }
-        if trouble.needs_a_new_beginning() {
-            self.link = match std::mem::replace(&mut self.link, Link::Unflushed) {
-                Link::Open(db) => {
-                    self.database.reopen(Some(db)).map_or(Link::Unflushed, Link::Open)
-                }
-                Link::Closed | Link::Unflushed => Link::Unflushed,
-            };
-        } else if trouble.spoils_the_connection() && matches!(self.link, Link::Open(_)) {
-            self.link = Link::Closed;
+        if class.closes_all_connections() {
+            self.connection =
+                match std::mem::replace(&mut self.connection, WriteConnection::Unflushed) {
+                    WriteConnection::Open(db) => self
+                        .database
+                        .reopen(Some(db))
+                        .map_or(WriteConnection::Unflushed, WriteConnection::Open),
+                    WriteConnection::Closed | WriteConnection::Unflushed => {
+                        WriteConnection::Unflushed
+                    }
+                };
+        } else if class.closes_connection() && matches!(self.connection, WriteConnection::Open(_)) {
+            self.connection = WriteConnection::Closed;
         }
         full
     }
 
     fn answer_failure(&self, group: Group, error: &rusqlite::Error) {
-        let (trouble, cause) = (Trouble::of(error), describe(error));
+        let (class, cause) = (ErrorClass::of(error), describe(error));
         for write in group {
-            // What could not be flushed may be recovered all the same.
-            if let Some(user) = write.touched() {
+            // A commit that could not be flushed may survive.
+            if let Some(user) = write.user() {
                 self.changes.mark(user);
             }
-            write.answer(Err(trouble.told(cause.clone())));
+            write.answer(Err(class.to_error(cause.clone())));
         }
     }
 
-    /// Passes on which tokens have ended since the last time.
-    fn tell_endings(&mut self) -> rusqlite::Result<()> {
+    /// Adds the tokens that have ended since the last call to the log in memory.
+    fn publish_endings(&mut self) -> rusqlite::Result<()> {
         let mut last = self.last_ending;
-        let ended = endings::read_on(self.connection()?, &mut last)?;
+        let ended = ended_tokens::read_after(self.connection()?, &mut last)?;
         self.endings.add(ended);
         self.last_ending = last;
         Ok(())
     }
 
     fn connection(&mut self) -> rusqlite::Result<&mut Connection> {
-        self.link = match std::mem::replace(&mut self.link, Link::Closed) {
-            Link::Closed => Link::Open(self.database.open_to_write()?),
-            Link::Unflushed => {
-                self.link = Link::Unflushed;
-                Link::Open(self.database.reopen(None)?)
+        self.connection = match std::mem::replace(&mut self.connection, WriteConnection::Closed) {
+            WriteConnection::Closed => WriteConnection::Open(self.database.open_to_write()?),
+            WriteConnection::Unflushed => {
+                self.connection = WriteConnection::Unflushed;
+                WriteConnection::Open(self.database.reopen(None)?)
             }
             open => open,
         };
-        match &mut self.link {
-            Link::Open(db) => Ok(db),
-            Link::Closed | Link::Unflushed => unreachable!("it has just been opened"),
+        match &mut self.connection {
+            WriteConnection::Open(db) => Ok(db),
+            WriteConnection::Closed | WriteConnection::Unflushed => {
+                unreachable!("it was opened above")
+            }
         }
     }
 
-    /// After a write that worked. Space in the journal does not mean that there is space on the disk.
-    fn tell_recovery(&self) {
+    /// After a successful write. Space in the write-ahead log does not mean that there is space on the disk.
+    fn note_success(&self) {
         if self.health.is_good() {
             return;
         }
-        let has_space = !self.is_disk_full() && self.health.clear(Ailment::DiskFull);
-        if self.health.clear(Ailment::CannotWrite) || has_space {
-            tracing::info!("writing to the database again");
+        let has_space = !self.is_disk_full() && self.health.clear(Problem::DiskFull);
+        if self.health.clear(Problem::CannotWrite) || has_space {
+            tracing::info!("writes to the database succeed again");
         }
     }
 
@@ -282,26 +294,26 @@ impl Writer {
         self.reserve.as_ref().is_some_and(|reserve| reserve.is_spent() || reserve.is_disk_full())
     }
 
-    /// Tries whether what went wrong is over.
+    /// Tries whether a problem is over.
     fn probe(&mut self) {
         if let Some(reserve) = &self.reserve {
             reserve.restore();
         }
-        let fails = self.health.has(Ailment::DiskFull) || self.health.has(Ailment::CannotWrite);
+        let fails = self.health.has(Problem::DiskFull) || self.health.has(Problem::CannotWrite);
         if fails && !self.is_disk_full() {
-            match self.connection().and_then(write_something) {
-                Ok(()) => self.tell_recovery(),
+            match self.connection().and_then(write_probe) {
+                Ok(()) => self.note_success(),
                 Err(error) => drop(self.fail(&error)),
             }
         }
         self.checkpoint_if_due();
     }
 
-    /// Moves the journal into the file when it is long enough, or when that failed the last time.
+    /// Checkpoints the write-ahead log when it is long enough, or when the last checkpoint failed.
     fn checkpoint_if_due(&mut self) {
         let is_due = match self.checkpoint_failed_at {
             Some(at) => at.elapsed() >= RETRY_AFTER,
-            None => self.database.journal_pages() >= CHECKPOINT_AT,
+            None => self.database.wal_pages() >= CHECKPOINT_PAGES,
         };
         if !is_due {
             return;
@@ -312,40 +324,41 @@ impl Writer {
         match outcome {
             Ok((pages, moved)) => {
                 self.checkpoint_failed_at = None;
-                if self.health.clear(Ailment::CheckpointsFail) {
-                    tracing::info!("the journal is moved into the database file again");
+                if self.health.clear(Problem::CheckpointsFail) {
+                    tracing::info!("checkpoints of the database succeed again");
                 }
-                self.tell_of_readers(pages.max(0) as usize, pages > moved);
+                self.warn_of_reader(pages.max(0) as usize, pages > moved);
             }
-            Err(error) if Trouble::of(&error) == Trouble::Busy => {}
+            Err(error) if ErrorClass::of(&error) == ErrorClass::Busy => {}
             Err(error) => {
                 self.checkpoint_failed_at = Some(Instant::now());
-                if self.health.set(Ailment::CheckpointsFail) {
+                if self.health.set(Problem::CheckpointsFail) {
                     tracing::error!(
                         cause = describe(&error),
-                        "cannot move the journal into the database file: it grows, and writing stops at 64 MiB"
+                        "checkpoints of the database fail: the write-ahead log grows, and writes stop at 64 MiB"
                     );
                 }
-                if Trouble::of(&error) == Trouble::Connection && matches!(self.link, Link::Open(_))
+                if ErrorClass::of(&error) == ErrorClass::Connection
+                    && matches!(self.connection, WriteConnection::Open(_))
                 {
-                    self.link = Link::Closed;
+                    self.connection = WriteConnection::Closed;
                 }
             }
         }
     }
 
-    /// A program that reads for long keeps the journal from starting anew. That is not a fault, so nothing is refused.
-    fn tell_of_readers(&mut self, pages: usize, is_held: bool) {
-        let is_long = is_held && pages >= JOURNAL_LIMIT;
-        if is_long && !self.told_of_readers {
-            tracing::warn!("another program reads the database and keeps its journal growing");
+    /// A long read by another program keeps the write-ahead log from being reset. Nothing is refused for that.
+    fn warn_of_reader(&mut self, pages: usize, is_held: bool) {
+        let is_long = is_held && pages >= MAX_WAL_PAGES;
+        if is_long && !self.warned_of_reader {
+            tracing::warn!("another program reads the database, so its write-ahead log grows");
         }
-        self.told_of_readers = is_long;
+        self.warned_of_reader = is_long;
     }
 }
 
-/// Runs each write by itself and commits them together. An error is one that hit all of them. Tells also whether one
-/// of them panicked.
+/// Runs each write in a savepoint and commits them together. An error fails all of them. Also returns whether one of
+/// them panicked.
 fn commit(
     db: &mut Connection,
     group: &mut Group,
@@ -355,7 +368,7 @@ fn commit(
     let mut panicked = false;
     for write in group {
         let savepoint = transaction.savepoint()?;
-        // Dropping the savepoint undoes what the write began.
+        // Dropping the savepoint rolls the write back.
         let outcome = match catch_unwind(AssertUnwindSafe(|| write.run(&savepoint))) {
             Ok(outcome) => outcome.and_then(|()| savepoint.commit()),
             Err(_) => {
@@ -365,7 +378,7 @@ fn commit(
             }
         };
         match outcome {
-            Err(error) if Trouble::of(&error).ends_the_transaction() => return Err(error),
+            Err(error) if ErrorClass::of(&error).fails_transaction() => return Err(error),
             outcome => outcomes.push(outcome.map_err(Error::from)),
         }
     }
@@ -373,8 +386,8 @@ fn commit(
     Ok((outcomes, panicked))
 }
 
-/// Writes the number of the schema once more: a commit like any other that changes nothing.
-fn write_something(db: &mut Connection) -> rusqlite::Result<()> {
+/// Writes the schema version again: a commit that changes nothing.
+fn write_probe(db: &mut Connection) -> rusqlite::Result<()> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     transaction.pragma_update(None, "user_version", version)?;

@@ -1,10 +1,14 @@
--- `known_networks` are those from which the user has signed in, each with the time: `address=milliseconds`, separated by
--- spaces.
+-- Times in BIGINT are milliseconds since 1970, by the clock of the instance that wrote them. Times in TIMESTAMPTZ are by
+-- the clock of the database.
+
+-- `email_key` is the address in the form that is compared. `known_networks` lists the networks from which the user has
+-- signed in, each with the time: `address=milliseconds`, separated by spaces.
 CREATE TABLE IF NOT EXISTS users (
     id               UUID             NOT NULL PRIMARY KEY,
     name             TEXT             NOT NULL,
     email            TEXT             NOT NULL,
-    email_key        TEXT COLLATE "C" NOT NULL UNIQUE,
+    email_key        TEXT COLLATE "C" NOT NULL CONSTRAINT users_by_email_key UNIQUE,
+    email_verified   BOOLEAN          NOT NULL,
     password_hash    TEXT,
     password_version BIGINT           NOT NULL,
     roles            TEXT             NOT NULL,
@@ -12,7 +16,6 @@ CREATE TABLE IF NOT EXISTS users (
     created_at       BIGINT           NOT NULL,
     updated_at       BIGINT           NOT NULL,
     last_login_at    BIGINT,
-    email_verified   BOOLEAN          NOT NULL,
     reset_digest     BYTEA,
     reset_expires_at BIGINT,
     known_networks   TEXT             NOT NULL DEFAULT ''
@@ -35,8 +38,9 @@ CREATE INDEX IF NOT EXISTS sessions_by_user ON sessions (user_id);
 
 CREATE INDEX IF NOT EXISTS sessions_by_expiry ON sessions (expires_at);
 
--- What every instance has to hear of: a user who changed, or the keys where none is named. The id is made by whoever
--- writes, so that a commit whose answer was lost can be asked about.
+-- Changes that every instance must learn of: to a user, or to the signing keys where `user_id` is null. The writer chooses
+-- the id, so that it can ask about a commit whose answer was lost. A row with `void` stands for a commit that never
+-- happened.
 CREATE TABLE IF NOT EXISTS changes (
     id      UUID        NOT NULL PRIMARY KEY,
     user_id UUID,
@@ -46,31 +50,31 @@ CREATE TABLE IF NOT EXISTS changes (
 
 CREATE INDEX IF NOT EXISTS changes_by_time ON changes (at);
 
--- Tokens that are no longer good although their time is not up.
-CREATE TABLE IF NOT EXISTS endings (
+-- Tokens that were revoked or replaced before they expired.
+CREATE TABLE IF NOT EXISTS ended_tokens (
     token_id  UUID   NOT NULL PRIMARY KEY,
     change_id UUID   NOT NULL,
     ended_at  BIGINT NOT NULL
 );
 
-CREATE INDEX IF NOT EXISTS endings_by_change ON endings (change_id);
+CREATE INDEX IF NOT EXISTS ended_tokens_by_change ON ended_tokens (change_id);
 
-CREATE INDEX IF NOT EXISTS endings_by_time ON endings (ended_at);
+CREATE INDEX IF NOT EXISTS ended_tokens_by_time ON ended_tokens (ended_at);
 
--- `place` is `signing`, `next` or `retired` and the key's id.
+-- `slot` is `signing`, `next`, or `retired` and the key's id.
 CREATE TABLE IF NOT EXISTS signing_keys (
-    place TEXT   NOT NULL PRIMARY KEY,
+    slot  TEXT   NOT NULL PRIMARY KEY,
     kid   TEXT   NOT NULL,
     pem   TEXT   NOT NULL,
     until BIGINT
 );
 
--- Has a row while everything is being moved here from another database.
-CREATE TABLE IF NOT EXISTS moves (
+-- Has a row while a move into this database is unfinished.
+CREATE TABLE IF NOT EXISTS unfinished_moves (
     id BIGINT NOT NULL PRIMARY KEY
 );
 
--- Failed logins by account, which stands there as a keyed hash of its address. A budget is full again at `recovered_at`.
+-- Failed logins. `account` is a keyed hash of the address. The account's budget is full again at `recovered_at`.
 CREATE TABLE IF NOT EXISTS login_failures (
     account      BYTEA       NOT NULL PRIMARY KEY,
     recovered_at BIGINT      NOT NULL,
@@ -81,7 +85,7 @@ CREATE INDEX IF NOT EXISTS login_failures_by_change ON login_failures (changed_a
 
 CREATE INDEX IF NOT EXISTS login_failures_by_recovery ON login_failures (recovered_at);
 
--- The secret of these hashes, in one row.
+-- The key of these hashes, in one row.
 CREATE TABLE IF NOT EXISTS account_secrets (
     id     BIGINT NOT NULL PRIMARY KEY,
     secret BYTEA  NOT NULL

@@ -1,0 +1,65 @@
+//! The columns of a user and of a session, in the order in which both databases read and insert them.
+
+/// Joins the names with commas, each after the prefix.
+macro_rules! column_list {
+    ($prefix:literal, $first:literal $(, $name:literal)*) => {
+        concat!($prefix, $first $(, ", ", $prefix, $name)*)
+    };
+}
+
+/// The columns of a user, each after a prefix: `"u."` in a query that joins tables, else `""`. `email_key` is not among
+/// them: it is derived from `email` when a row is written.
+macro_rules! user_columns {
+    ($prefix:literal) => {
+        $crate::store::columns::column_list!(
+            $prefix,
+            "id",
+            "name",
+            "email",
+            "email_verified",
+            "password_hash",
+            "password_version",
+            "roles",
+            "disabled",
+            "created_at",
+            "updated_at",
+            "last_login_at"
+        )
+    };
+}
+
+/// The columns of a session, each after a prefix: `"s."` in a query that joins tables, else `""`.
+macro_rules! session_columns {
+    ($prefix:literal) => {
+        $crate::store::columns::column_list!(
+            $prefix,
+            "id",
+            "user_id",
+            "token_id",
+            "created_at",
+            "last_seen_at",
+            "expires_at",
+            "address",
+            "user_agent"
+        )
+    };
+}
+
+pub(super) use {column_list, session_columns, user_columns};
+
+/// The number of columns in [`user_columns`].
+pub(super) const USER_COLUMN_COUNT: usize = 11;
+/// The number of columns in [`session_columns`].
+pub(super) const SESSION_COLUMN_COUNT: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counts_are_those_of_the_lists() {
+        assert_eq!(user_columns!("u.").split(", u.").count(), USER_COLUMN_COUNT);
+        assert_eq!(session_columns!("").split(", ").count(), SESSION_COLUMN_COUNT);
+        assert!(user_columns!("u.").starts_with("u.id, u.name, "));
+    }
+}

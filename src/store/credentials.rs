@@ -1,0 +1,60 @@
+//! The store of credentials: password hashes and reset codes.
+
+use async_trait::async_trait;
+
+use super::Error;
+use crate::{
+    clock::Timestamp,
+    credential::{password::PasswordHash, reset_code::ResetDigest},
+    session::SessionId,
+    user::{PasswordVersion, User, UserId},
+};
+
+/// Stores password hashes and reset codes.
+#[async_trait]
+pub trait CredentialStore: Send + Sync {
+    /// Replaces a hash by another hash of the same password, unless the password has changed since.
+    async fn replace_password_hash(
+        &self,
+        id: UserId,
+        old: &PasswordHash,
+        new: &PasswordHash,
+    ) -> Result<(), Error>;
+
+    /// Sets a new password, ends all sessions but `keep` and deletes the user's reset code. Returns false if there is no
+    /// such user or `old` does not hold.
+    async fn set_password(
+        &self,
+        id: UserId,
+        old: OldPassword,
+        new: &PasswordHash,
+        keep: Option<SessionId>,
+        now: Timestamp,
+    ) -> Result<bool, Error>;
+
+    /// Gives a user a reset code, which replaces an earlier one. Returns false if there is no such user.
+    async fn add_reset_code(
+        &self,
+        user: UserId,
+        code: &ResetDigest,
+        expires_at: Timestamp,
+    ) -> Result<bool, Error>;
+
+    /// The enabled user whose unexpired reset code this is.
+    async fn user_by_reset_code(
+        &self,
+        code: &ResetDigest,
+        now: Timestamp,
+    ) -> Result<Option<User>, Error>;
+}
+
+/// The condition under which a new password replaces the old one.
+#[derive(Clone, Debug)]
+pub enum OldPassword {
+    /// The password still has this version: the caller has proved to know it.
+    Known(PasswordVersion),
+    /// This reset code is still valid. It is used up.
+    Forgotten(ResetDigest),
+    /// None: the operator sets the password.
+    Overruled,
+}

@@ -1,0 +1,89 @@
+//! Password hashes and reset codes in the table `users`.
+
+use async_trait::async_trait;
+
+use super::{
+    PostgresStore,
+    engine::{StatementBatch, Write},
+    sessions::end_sessions,
+    statements as sql,
+};
+use crate::{
+    clock::Timestamp,
+    credential::{password::PasswordHash, reset_code::ResetDigest},
+    session::SessionId,
+    store::{CredentialStore, Error, OldPassword, archive::UserRecord},
+    user::{User, UserId},
+};
+
+#[async_trait]
+impl CredentialStore for PostgresStore {
+    async fn replace_password_hash(
+        &self,
+        id: UserId,
+        old: &PasswordHash,
+        new: &PasswordHash,
+    ) -> Result<(), Error> {
+        let (old, new) = (old.clone(), new.clone());
+        self.write_user(id, (), move |_, record| {
+            let is_unchanged = record.user.password_hash.as_ref() == Some(&old);
+            let values = [id.into(), new.as_phc().into()];
+            is_unchanged.then(|| Write::statement(sql::REPLACE_PASSWORD_HASH, values, ()))
+        })
+        .await
+    }
+
+    async fn set_password(
+        &self,
+        id: UserId,
+        old: OldPassword,
+        new: &PasswordHash,
+        keep: Option<SessionId>,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let new = new.as_phc().to_owned();
+        self.write_user(id, false, move |change_id, record| {
+            holds(record, &old, now).then(|| {
+                let values = [id.into(), new.as_str().into(), now.into()];
+                let mut batch = StatementBatch::default().with(sql::SET_PASSWORD, values);
+                end_sessions(&mut batch, id, keep, change_id, now);
+                batch.returning(true)
+            })
+        })
+        .await
+    }
+
+    async fn add_reset_code(
+        &self,
+        user: UserId,
+        code: &ResetDigest,
+        expires_at: Timestamp,
+    ) -> Result<bool, Error> {
+        let code = code.as_bytes().to_vec();
+        self.write_user(user, false, move |_, _| {
+            let values = [user.into(), code.clone().into(), expires_at.into()];
+            Some(Write::statement(sql::SET_RESET_CODE, values, true))
+        })
+        .await
+    }
+
+    async fn user_by_reset_code(
+        &self,
+        code: &ResetDigest,
+        now: Timestamp,
+    ) -> Result<Option<User>, Error> {
+        self.read_user(sql::USER_BY_RESET_CODE, [code.as_bytes().to_vec().into(), now.into()]).await
+    }
+}
+
+/// Whether the condition for a new password holds.
+fn holds(record: &UserRecord, old: &OldPassword, now: Timestamp) -> bool {
+    match old {
+        OldPassword::Known(version) => record.user.password_version == *version,
+        OldPassword::Forgotten(code) => record
+            .reset_code
+            .as_ref()
+            .is_some_and(|(digest, end)| digest.as_bytes() == code.as_bytes() && *end > now),
+        OldPassword::Overruled => true,
+    }
+}

@@ -1,0 +1,74 @@
+//! Finds out what became of a commit whose answer was lost.
+
+use std::time::Duration;
+
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep, timeout},
+};
+use uuid::Uuid;
+
+use super::{Engine, jitter, write::WriteScope};
+use crate::store::{
+    Error,
+    postgres::{row::column, statements as sql},
+};
+
+/// What became of a commit.
+pub(super) enum CommitOutcome {
+    Committed,
+    NotCommitted,
+    Unknown,
+}
+
+/// Bounds the connections on which commits are checked.
+pub(super) struct CommitChecks(Semaphore);
+
+impl CommitChecks {
+    pub(super) fn new() -> Self {
+        Self(Semaphore::new(2))
+    }
+}
+
+impl Engine {
+    /// Finds out whether a change was committed. If it was not, it never will be.
+    pub(super) async fn commit_outcome(&self, change_id: Uuid, scope: WriteScope) -> CommitOutcome {
+        const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
+        /// The statement may wait for a commit that waits for a standby.
+        const CHECK_TIMEOUT: Duration = Duration::from_secs(60);
+        let started = Instant::now();
+        let mut pause = Duration::from_millis(50);
+        while started.elapsed() < GIVE_UP_AFTER {
+            {
+                let _permit = self.commit_checks.0.acquire().await;
+                let outcome = timeout(CHECK_TIMEOUT, self.check_commit(change_id, scope)).await;
+                if let Ok(Ok(outcome)) = outcome {
+                    self.mark(scope);
+                    return outcome;
+                }
+            }
+            sleep(jitter(pause)).await;
+            pause = (pause * 2).min(Duration::from_secs(5));
+        }
+        CommitOutcome::Unknown
+    }
+
+    /// Inserts the id of the change again. That waits for a commit that is still in progress, and takes the place of one
+    /// that never happened.
+    async fn check_commit(
+        &self,
+        change_id: Uuid,
+        scope: WriteScope,
+    ) -> Result<CommitOutcome, Error> {
+        let db = self.connector().connect().await?;
+        db.clear_warnings();
+        let values = [change_id.into(), scope.user_id().into()];
+        let rows = db.query(sql::CHECK_COMMIT, &values).await?;
+        if db.was_warned() {
+            return Err(Error::Unavailable("not replicated to a standby".into()));
+        }
+        let row = rows.first().ok_or_else(|| Error::Failed("no answer".into()))?;
+        let is_void: bool = column(row, 0)?;
+        Ok(if is_void { CommitOutcome::NotCommitted } else { CommitOutcome::Committed })
+    }
+}

@@ -1,0 +1,168 @@
+//! Runs statements: reads share a few connections, and each write is one transaction on a pooled connection.
+
+mod availability;
+mod lost_commits;
+mod readers;
+mod transactions;
+mod write;
+
+use std::{
+    collections::HashSet,
+    fmt,
+    hash::{BuildHasher, RandomState},
+    io, mem,
+    path::PathBuf,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use deadpool::{Runtime, managed::Pool};
+use tokio::sync::watch;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+pub(super) use self::write::{RowCount, StatementBatch, Write, WriteScope};
+use self::{availability::Availability, lost_commits::CommitChecks, readers::Readers};
+use super::{connection::Connector, url::PostgresUrl, value::Value};
+use crate::store::{Changes, Endings, Error};
+
+/// How long a caller waits for a read or a write.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a read or a write is tried. Most of these attempts fit into [`CALL_TIMEOUT`].
+const MAX_ATTEMPTS: usize = 10;
+
+/// The connections to one database, and what is known of its state.
+pub(super) struct Engine {
+    pool: Pool<Connector>,
+    readers: Readers,
+    availability: Availability,
+    commit_checks: CommitChecks,
+    changes: Changes,
+    /// Changes of this instance since they were last taken. They are counted already.
+    own_changes: Mutex<HashSet<Uuid>>,
+    endings: Endings,
+    keys_changed: watch::Sender<()>,
+}
+
+/// How the database is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostgresOptions {
+    /// A file with the password, read for each connection.
+    pub password_file: Option<PathBuf>,
+    /// The number of connections for writes.
+    pub connections: usize,
+    /// Whether reads use named statements, which cost the server less and do not work behind every pooler.
+    pub named_statements: bool,
+    /// For how long cached callers are trusted while the database is unreachable.
+    pub outage_grace: Duration,
+}
+
+impl Engine {
+    pub(super) fn new(url: &PostgresUrl, options: PostgresOptions) -> io::Result<Self> {
+        let connector = Connector::new(url, options.password_file)?;
+        let pool = Pool::builder(connector)
+            .max_size(options.connections)
+            // A caller waits no longer, so that no queue forms behind commits that wait for a standby.
+            .wait_timeout(Some(CALL_TIMEOUT))
+            .runtime(Runtime::Tokio1)
+            .build();
+        Ok(Self {
+            pool: pool.map_err(io::Error::other)?,
+            readers: Readers::new(options.named_statements),
+            availability: Availability::new(),
+            commit_checks: CommitChecks::new(),
+            changes: Changes::shared(options.outage_grace),
+            own_changes: Mutex::default(),
+            endings: Endings::new(),
+            keys_changed: watch::Sender::new(()),
+        })
+    }
+
+    pub(super) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    pub(super) fn endings(&self) -> &Endings {
+        &self.endings
+    }
+
+    pub(super) fn keys_changed(&self) -> &watch::Sender<()> {
+        &self.keys_changed
+    }
+
+    pub(super) fn connector(&self) -> &Connector {
+        self.pool.manager()
+    }
+
+    /// Opens the connections for reads.
+    pub(super) async fn connect_readers(&self) -> Result<(), Error> {
+        self.readers.connect(self.connector()).await
+    }
+
+    /// Runs a query on a shared connection.
+    pub(super) async fn read(
+        &self,
+        sql: &'static str,
+        values: impl Into<Vec<Value>>,
+    ) -> Result<Vec<Row>, Error> {
+        let values = values.into();
+        self.while_reachable(self.readers.query(self.connector(), sql, &values)).await?
+    }
+
+    /// Runs a query without a time limit, on a connection of its own.
+    pub(super) async fn read_without_limit(&self, sql: &'static str) -> Result<Vec<Row>, Error> {
+        let db = self.connector().connect().await?;
+        Ok(db.query(sql, &[]).await?)
+    }
+
+    /// Waits for the work until it times out or the database becomes unreachable.
+    pub(super) async fn while_reachable<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Error> {
+        self.availability.while_reachable(CALL_TIMEOUT, work).await
+    }
+
+    /// Records that the database has answered.
+    pub(super) fn set_reachable(&self) {
+        self.changes.set_polled();
+        if self.availability.set_reachable() {
+            tracing::info!("the database is reachable again");
+        }
+    }
+
+    /// Records that the database does not answer.
+    pub(super) fn set_unreachable(&self, cause: &impl fmt::Display) {
+        self.changes.set_unreachable();
+        if self.availability.set_unreachable() {
+            tracing::error!(%cause, "the database is unreachable: guards admit only known callers");
+            // After the outage, another server may answer.
+            self.connector().expire_connections();
+            self.readers.disconnect();
+        }
+    }
+
+    /// Counts a change, so that this instance does not use what it has cached.
+    fn mark(&self, scope: WriteScope) {
+        match scope {
+            WriteScope::NewUser(_) | WriteScope::Maintenance => {}
+            WriteScope::User(id) => self.changes.mark(id),
+            WriteScope::SigningKeys => self.keys_changed.send_replace(()),
+        }
+    }
+
+    /// Takes the ids of changes that this instance has counted already.
+    pub(super) fn take_own_changes(&self) -> HashSet<Uuid> {
+        mem::take(&mut self.own_changes())
+    }
+
+    fn own_changes(&self) -> MutexGuard<'_, HashSet<Uuid>> {
+        self.own_changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A random duration up to this one, so that transactions that conflicted do not retry at the same time.
+pub(super) fn jitter(most: Duration) -> Duration {
+    let random = RandomState::new().hash_one(0);
+    most.mul_f64(random as f64 / u64::MAX as f64)
+}

@@ -1,0 +1,272 @@
+//! Runs writes: each is one transaction, retried after conflicts, in a task that runs to completion even if the caller
+//! disconnects.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use deadpool::managed::Object;
+use futures_util::future::{join_all, join3};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::Error as PgError;
+use uuid::Uuid;
+
+use super::{
+    CALL_TIMEOUT, Engine, MAX_ATTEMPTS, jitter,
+    lost_commits::CommitOutcome,
+    write::{RowCounts, Write, WriteScope},
+};
+use crate::store::{
+    Error,
+    archive::UserRecord,
+    postgres::{
+        archive::user_record_from_row,
+        connection::{Connection, Connector, describe},
+        error_class::ErrorClass,
+        statements as sql,
+    },
+};
+
+/// How one attempt at a write ended.
+enum Attempt<T> {
+    Done(T),
+    /// Nothing was written; a retry may succeed.
+    Retry(String),
+    /// The commit was sent and its outcome is unknown.
+    CommitLost(T),
+    Failed(Error),
+}
+
+impl Engine {
+    /// Runs a write on rows that no other instance caches.
+    pub(in crate::store::postgres) async fn maintain<T: Send + 'static>(
+        self: &Arc<Self>,
+        prepare: impl Fn() -> Write<T> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        self.write(WriteScope::Maintenance, move |_, _| prepare()).await
+    }
+
+    /// Runs a write in one transaction and returns after its commit is durable. `prepare` gets the id of the change and,
+    /// in [`WriteScope::User`], the locked row of the user. It may be called more than once.
+    pub(in crate::store::postgres) async fn write<T: Send + 'static>(
+        self: &Arc<Self>,
+        scope: WriteScope,
+        prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        self.availability.check()?;
+        let abandoned = Arc::new(AtomicBool::new(false));
+        // In a task of its own, so that a caller who disconnects leaves no transaction open.
+        let (engine, is_abandoned) = (Arc::clone(self), Arc::clone(&abandoned));
+        let writing =
+            tokio::spawn(
+                async move { engine.write_with_retries(scope, prepare, &is_abandoned).await },
+            );
+        match self.while_reachable(writing).await {
+            Ok(outcome) => outcome.unwrap_or_else(|error| Err(Error::Failed(error.into()))),
+            Err(error) => {
+                abandoned.store(true, Ordering::Release);
+                self.mark(scope);
+                Err(error)
+            }
+        }
+    }
+
+    async fn write_with_retries<T: Send + 'static>(
+        &self,
+        scope: WriteScope,
+        prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync,
+        abandoned: &AtomicBool,
+    ) -> Result<T, Error> {
+        const COMMIT_FAILED: &str = "the commit failed";
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let change_id = Uuid::new_v4();
+            let cause = match self.try_to_write(change_id, scope, &prepare, abandoned).await {
+                Attempt::Done(result) => {
+                    self.mark(scope);
+                    return Ok(result);
+                }
+                Attempt::Failed(error) => return Err(error),
+                Attempt::Retry(cause) => cause,
+                // Has no row in `changes` to ask about, and can run twice.
+                Attempt::CommitLost(_) if scope == WriteScope::Maintenance => COMMIT_FAILED.into(),
+                Attempt::CommitLost(result) => match self.commit_outcome(change_id, scope).await {
+                    CommitOutcome::Committed => return Ok(result),
+                    CommitOutcome::NotCommitted => COMMIT_FAILED.into(),
+                    CommitOutcome::Unknown => {
+                        let cause = "the outcome of the commit is unknown";
+                        return Err(Error::Unavailable(cause.into()));
+                    }
+                },
+            };
+            if attempts == MAX_ATTEMPTS || abandoned.load(Ordering::Acquire) {
+                return Err(Error::Unavailable(cause));
+            }
+            sleep(jitter(Duration::from_millis(20 << attempts.min(4)))).await;
+        }
+    }
+
+    async fn try_to_write<T: Send + 'static>(
+        &self,
+        change_id: Uuid,
+        scope: WriteScope,
+        prepare: &(impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync),
+        abandoned: &AtomicBool,
+    ) -> Attempt<T> {
+        let db = match self.pool.get().await {
+            Ok(db) => db,
+            Err(error) => return Attempt::Retry(error.to_string()),
+        };
+        let started = Instant::now();
+        let statements = run_statements(&db, change_id, scope, prepare);
+        let Uncommitted { result, is_empty } = match timeout(CALL_TIMEOUT, statements).await {
+            Ok(Ok(uncommitted)) => uncommitted,
+            Ok(Err(error)) => return attempt_after(db, error).await,
+            Err(_) => {
+                self.roll_back_in_background(db);
+                return Attempt::Retry("no answer".into());
+            }
+        };
+        if is_empty {
+            roll_back(db).await;
+            return Attempt::Done(result);
+        }
+        if abandoned.load(Ordering::Acquire) {
+            roll_back(db).await;
+            return Attempt::Retry("the caller has gone".into());
+        }
+        db.clear_warnings();
+        // Without a time limit while the database answers: the commit may wait for a standby. A cancelled commit would
+        // report success without being replicated, and a dropped connection would leave a waiting backend behind.
+        let committed = tokio::select! {
+            committed = db.batch(sql::COMMIT) => Some(committed),
+            () = self.availability.becomes_unreachable() => None,
+        };
+        match committed {
+            Some(Ok(())) if db.was_warned() || started.elapsed() > CALL_TIMEOUT => {
+                Attempt::CommitLost(result)
+            }
+            Some(Ok(())) => {
+                self.own_changes().insert(change_id);
+                Attempt::Done(result)
+            }
+            Some(Err(error)) if ErrorClass::of(&error) == ErrorClass::Connection => {
+                drop(Object::take(db));
+                Attempt::CommitLost(result)
+            }
+            Some(Err(error)) => attempt_after(db, error.into()).await,
+            None => {
+                drop(Object::take(db));
+                Attempt::CommitLost(result)
+            }
+        }
+    }
+
+    /// Waits in the background for a statement that no caller waits for. The connection keeps its place in the pool until
+    /// the server has finished, so that such statements do not pile up there.
+    fn roll_back_in_background(&self, db: Object<Connector>) {
+        let mut unreachable = self.availability.subscribe();
+        tokio::spawn(async move {
+            let is_clean = tokio::select! {
+                rolled_back = db.batch(sql::ROLLBACK) => rolled_back.is_ok(),
+                _ = unreachable.wait_for(|unreachable| *unreachable) => false,
+            };
+            if !is_clean {
+                drop(Object::take(db));
+            }
+        });
+    }
+}
+
+/// A transaction that has run all statements but its commit.
+struct Uncommitted<T> {
+    result: T,
+    /// Whether it changed nothing.
+    is_empty: bool,
+}
+
+/// Why the statements of a transaction failed.
+enum StatementError {
+    Database(PgError),
+    Store(Error),
+}
+
+impl From<PgError> for StatementError {
+    fn from(error: PgError) -> Self {
+        Self::Database(error)
+    }
+}
+
+/// Everything but the commit, in two round trips: the change is inserted and the rows are locked, then the statements run.
+async fn run_statements<T: Send + 'static>(
+    db: &Connection,
+    change_id: Uuid,
+    scope: WriteScope,
+    prepare: &(impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync),
+) -> Result<Uncommitted<T>, StatementError> {
+    let begin = db.batch(sql::BEGIN);
+    let insert_change = async {
+        if scope == WriteScope::Maintenance {
+            return Ok(0);
+        }
+        db.execute(sql::ADD_CHANGE, &[change_id.into(), scope.user_id().into()]).await
+    };
+    let lock = async {
+        match scope {
+            WriteScope::User(id) => db.query(sql::LOCK_USER, &[id.into()]).await,
+            WriteScope::SigningKeys => db.query(sql::LOCK_KEYS, &[]).await,
+            WriteScope::NewUser(_) | WriteScope::Maintenance => Ok(Vec::new()),
+        }
+    };
+    let (begun, inserted, locked) = join3(begin, insert_change, lock).await;
+    begun?;
+    inserted?;
+    let locked = locked?;
+    let user = match scope {
+        WriteScope::User(_) => locked.first().map(user_record_from_row).transpose(),
+        _ => Ok(None),
+    };
+    let user = user.map_err(StatementError::Store)?;
+    let Write { statements, result } = prepare(change_id, user.as_ref());
+    let counts = join_all(statements.iter().map(|(sql, values)| db.execute(sql, values))).await;
+    let counts = RowCounts::new(counts.into_iter().collect::<Result<_, _>>()?);
+    Ok(Uncommitted { result: result(&counts), is_empty: statements.is_empty() })
+}
+
+/// After an error before the commit, or one with which the server answered it.
+async fn attempt_after<T>(db: Object<Connector>, error: StatementError) -> Attempt<T> {
+    let error = match error {
+        StatementError::Store(error) => {
+            roll_back(db).await;
+            return Attempt::Failed(error);
+        }
+        StatementError::Database(error) => error,
+    };
+    match ErrorClass::of(&error) {
+        ErrorClass::Connection => {
+            drop(Object::take(db));
+            Attempt::Retry(describe(&error))
+        }
+        ErrorClass::Conflict => {
+            roll_back(db).await;
+            Attempt::Retry(describe(&error))
+        }
+        _ => {
+            roll_back(db).await;
+            Attempt::Failed(error.into())
+        }
+    }
+}
+
+/// Returns the connection to the pool, unless the rollback fails.
+async fn roll_back(db: Object<Connector>) {
+    const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(1);
+    if !matches!(timeout(ROLLBACK_TIMEOUT, db.batch(sql::ROLLBACK)).await, Ok(Ok(()))) {
+        drop(Object::take(db));
+    }
+}

@@ -1,0 +1,126 @@
+//! What a write consists of: its scope, its statements, and a result computed from the rows that they changed.
+
+use uuid::Uuid;
+
+use crate::{store::postgres::value::Value, user::UserId};
+
+/// What a write changes: which rows it locks first, and who must learn of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store::postgres) enum WriteScope {
+    /// A user who is being added.
+    NewUser(UserId),
+    /// A user, whose row is locked first.
+    User(UserId),
+    /// The signing keys, whose rows are locked first.
+    SigningKeys,
+    /// Rows that no other instance caches.
+    Maintenance,
+}
+
+impl WriteScope {
+    /// The user of the change, as the table `changes` has it.
+    pub(super) fn user_id(self) -> Option<Uuid> {
+        match self {
+            Self::NewUser(id) | Self::User(id) => Some(id.uuid()),
+            Self::SigningKeys | Self::Maintenance => None,
+        }
+    }
+}
+
+/// Statements of one transaction, sent in one round trip.
+#[derive(Default)]
+pub(in crate::store::postgres) struct StatementBatch {
+    statements: Vec<(&'static str, Vec<Value>)>,
+}
+
+/// The number of rows that one statement of a batch changes. [`RowCounts::of`] reads it after the batch has run.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::store::postgres) struct RowCount(usize);
+
+/// The row counts of a batch that has run.
+pub(in crate::store::postgres) struct RowCounts(Vec<u64>);
+
+impl RowCounts {
+    pub(super) fn new(counts: Vec<u64>) -> Self {
+        Self(counts)
+    }
+
+    /// The number of rows that this statement changed.
+    pub(in crate::store::postgres) fn of(&self, statement: RowCount) -> usize {
+        usize::try_from(self.0[statement.0]).unwrap_or(usize::MAX)
+    }
+}
+
+impl StatementBatch {
+    /// Adds a statement.
+    pub(in crate::store::postgres) fn add(
+        &mut self,
+        sql: &'static str,
+        values: impl Into<Vec<Value>>,
+    ) -> RowCount {
+        self.statements.push((sql, values.into()));
+        RowCount(self.statements.len() - 1)
+    }
+
+    /// Adds a statement whose row count does not matter.
+    pub(in crate::store::postgres) fn with(
+        mut self,
+        sql: &'static str,
+        values: impl Into<Vec<Value>>,
+    ) -> Self {
+        self.add(sql, values);
+        self
+    }
+
+    /// A write with a result that is known in advance.
+    pub(in crate::store::postgres) fn returning<T: Send + 'static>(self, result: T) -> Write<T> {
+        self.counting(|_| result)
+    }
+
+    /// A write whose result depends on row counts.
+    pub(in crate::store::postgres) fn counting<T>(
+        self,
+        result: impl FnOnce(&RowCounts) -> T + Send + 'static,
+    ) -> Write<T> {
+        Write { statements: self.statements, result: Box::new(result) }
+    }
+}
+
+/// The statements of a write and how its result is computed.
+pub(in crate::store::postgres) struct Write<T> {
+    pub(super) statements: Vec<(&'static str, Vec<Value>)>,
+    pub(super) result: Box<dyn FnOnce(&RowCounts) -> T + Send>,
+}
+
+impl<T: Send + 'static> Write<T> {
+    /// Changes nothing: the transaction is rolled back.
+    pub(in crate::store::postgres) fn nothing(result: T) -> Self {
+        StatementBatch::default().returning(result)
+    }
+
+    /// One statement, with a result that is known in advance.
+    pub(in crate::store::postgres) fn statement(
+        sql: &'static str,
+        values: impl Into<Vec<Value>>,
+        result: T,
+    ) -> Self {
+        StatementBatch::default().with(sql, values).returning(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_count_stays_with_its_statement_whatever_is_added_around_it() {
+        let mut batch = StatementBatch::default().with("first", []);
+        let second = batch.add("second", []);
+        let third = batch.add("third", []);
+        let Write { statements, result } =
+            batch.with("fourth", []).counting(move |rows| (rows.of(third), rows.of(second)));
+        let names: Vec<_> = statements.iter().map(|(sql, _)| *sql).collect();
+        assert_eq!(names, ["first", "second", "third", "fourth"]);
+        assert_eq!(result(&RowCounts::new(vec![1, 20, 300, 4000])), (300, 20));
+    }
+}

@@ -1,0 +1,156 @@
+//! Look-ups by id that share a query: ids that arrive while other queries run go into the next one, which saves the
+//! server most of the parsing and planning.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::{engine::Engine, row::column, statements::BATCH_IDS};
+use crate::store::Error;
+
+/// With fewer queries running, the next one starts at once. Otherwise it starts when it is full or when one of them ends.
+const CONCURRENT_QUERIES: usize = 2;
+
+/// Looks up records by id, many in one query. The id is the first column.
+pub(super) struct QueryBatch<T> {
+    /// The statement for one id.
+    one: &'static str,
+    /// The statement for [`BATCH_IDS`] ids.
+    many: &'static str,
+    decode: fn(&Row) -> Result<T, Error>,
+    queue: Mutex<Queue<T>>,
+}
+
+struct Queue<T> {
+    waiting: Vec<Lookup<T>>,
+    running: usize,
+}
+
+struct Lookup<T> {
+    id: Uuid,
+    reply: oneshot::Sender<Result<Option<T>, Error>>,
+}
+
+impl<T: Send + 'static> QueryBatch<T> {
+    pub(super) fn new(
+        one: &'static str,
+        many: &'static str,
+        decode: fn(&Row) -> Result<T, Error>,
+    ) -> Arc<Self> {
+        let queue = Mutex::new(Queue { waiting: Vec::new(), running: 0 });
+        Arc::new(Self { one, many, decode, queue })
+    }
+
+    /// The record with this id. The query starts after this call, so that the answer is never older than the question.
+    pub(super) async fn look_up(
+        self: &Arc<Self>,
+        engine: &Arc<Engine>,
+        id: Uuid,
+    ) -> Result<Option<T>, Error> {
+        let (reply, answer) = oneshot::channel();
+        if let Some(runner) = self.enqueue(Lookup { id, reply }) {
+            // In a task of its own, because other callers wait for its answers too.
+            tokio::spawn(runner.run(Arc::clone(engine)));
+        }
+        engine
+            .while_reachable(answer)
+            .await?
+            .unwrap_or_else(|_| Err(Error::Unavailable("the batched read was cancelled".into())))
+    }
+
+    /// Returns a runner if one has to be started.
+    fn enqueue(self: &Arc<Self>, lookup: Lookup<T>) -> Option<BatchRunner<T>> {
+        let mut queue = self.queue();
+        queue.waiting.push(lookup);
+        let starts =
+            queue.running < CONCURRENT_QUERIES || queue.waiting.len().is_multiple_of(BATCH_IDS);
+        starts.then(|| {
+            queue.running += 1;
+            BatchRunner { batch: Arc::clone(self), is_counted: true }
+        })
+    }
+
+    async fn query(&self, engine: &Engine, lookups: Vec<Lookup<T>>) {
+        let rows = match lookups.as_slice() {
+            [lookup] => engine.read(self.one, [lookup.id.into()]).await,
+            lookups => {
+                // The statement has a fixed number of parameters, so ids repeat.
+                let ids = lookups.iter().map(|lookup| lookup.id).cycle().take(BATCH_IDS);
+                engine.read(self.many, ids.map(Into::into).collect::<Vec<_>>()).await
+            }
+        };
+        let found = rows.and_then(|rows| {
+            let by_id = |row| Ok((column::<Uuid>(&row, 0)?, row));
+            rows.into_iter().map(by_id).collect::<Result<Vec<_>, _>>()
+        });
+        if matches!(found, Err(Error::Failed(_))) && lookups.len() > 1 {
+            // One at a time, so that an error about one id does not fail the others.
+            for lookup in lookups {
+                Box::pin(self.query(engine, vec![lookup])).await;
+            }
+            return;
+        }
+        for Lookup { id, reply } in lookups {
+            let answer = match &found {
+                Ok(rows) => {
+                    let row = rows.iter().find(|(found, _)| *found == id);
+                    row.map(|(_, row)| (self.decode)(row)).transpose()
+                }
+                Err(error) => Err(copy_of(error)),
+            };
+            // The caller may have gone.
+            let _ = reply.send(answer);
+        }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs one query after the other while look-ups wait.
+struct BatchRunner<T: Send + 'static> {
+    batch: Arc<QueryBatch<T>>,
+    is_counted: bool,
+}
+
+impl<T: Send + 'static> BatchRunner<T> {
+    async fn run(mut self, engine: Arc<Engine>) {
+        while let Some(lookups) = self.next() {
+            self.batch.query(&engine, lookups).await;
+        }
+    }
+
+    /// The look-ups of the next query. `None` ends the runner: nothing waits, or another runner takes what waits when its
+    /// query ends. The count is lowered under the same lock, so that no look-up is left behind.
+    fn next(&mut self) -> Option<Vec<Lookup<T>>> {
+        let mut queue = self.batch.queue();
+        let count = queue.waiting.len().min(BATCH_IDS);
+        if count == BATCH_IDS || count > 0 && queue.running <= CONCURRENT_QUERIES {
+            return Some(queue.waiting.drain(..count).collect());
+        }
+        queue.running -= 1;
+        self.is_counted = false;
+        None
+    }
+}
+
+/// Lowers the count even if the runner panics or is cancelled.
+impl<T: Send + 'static> Drop for BatchRunner<T> {
+    fn drop(&mut self) {
+        if self.is_counted {
+            self.batch.queue().running -= 1;
+        }
+    }
+}
+
+/// The error for another caller of the same query.
+fn copy_of(error: &Error) -> Error {
+    match error {
+        Error::Unavailable(cause) => Error::Unavailable(cause.clone()),
+        Error::Failed(cause) => Error::Failed(cause.to_string().into()),
+        Error::EmailTaken => Error::EmailTaken,
+    }
+}

@@ -1,0 +1,189 @@
+//! The table `sessions`.
+
+use async_trait::async_trait;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::{
+    PostgresStore,
+    engine::{RowCount, StatementBatch},
+    known_networks::add_known_network,
+    row::{column, parsed, timestamp},
+    statements as sql,
+    users::user_from_row,
+    value::{Value, sql_limit},
+};
+use crate::{
+    clock::Timestamp,
+    session::{Origin, Session, SessionId, TokenId},
+    store::{
+        Error, MAX_SESSIONS, ReusedToken, SessionStore, archive::UserRecord,
+        columns::SESSION_COLUMN_COUNT,
+    },
+    user::{User, UserId},
+};
+
+#[async_trait]
+impl SessionStore for PostgresStore {
+    async fn add_session(&self, user: &User, session: &Session) -> Result<bool, Error> {
+        let (id, version, created_at) = (user.id, user.password_version, session.created_at);
+        let session = session.clone();
+        self.write_user(id, false, move |change_id, record| {
+            let UserRecord { user, known_networks, .. } = record;
+            let may_sign_in = !user.disabled && user.password_version == version;
+            may_sign_in.then(|| {
+                let kept = || sql_limit(MAX_SESSIONS - 1);
+                let oldest = [id.into(), kept(), change_id.into(), created_at.into()];
+                let mut batch = StatementBatch::default()
+                    .with(sql::END_TOKENS_OF_OLDEST, oldest)
+                    .with(sql::END_OLDEST_SESSIONS, [id.into(), kept()])
+                    .with(sql::ADD_SESSION, session_values(&session))
+                    .with(sql::SET_LAST_LOGIN, [id.into(), created_at.into()]);
+                add_known_network(&mut batch, known_networks, &session);
+                batch.returning(true)
+            })
+        })
+        .await
+    }
+
+    async fn session_with_user(&self, id: SessionId) -> Result<Option<(Session, User)>, Error> {
+        self.sessions.look_up(&self.engine, id.uuid()).await
+    }
+
+    async fn sessions_by_user(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error> {
+        let rows = self.engine.read(sql::SESSIONS_BY_USER, [user.into(), now.into()]).await?;
+        rows.iter().map(session_from_row).collect()
+    }
+
+    async fn renew_session(
+        &self,
+        session: &Session,
+        token_id: TokenId,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let Session { id, token_id: old, user_id, .. } = *session;
+        self.write_user(user_id, false, move |change_id, _| {
+            let mut batch = StatementBatch::default();
+            let replaced = [id.into(), old.into(), change_id.into(), now.into()];
+            batch.add(sql::END_REPLACED_TOKEN, replaced);
+            let renewed = batch.add(sql::RENEW_SESSION, [id.into(), old.into(), token_id.into()]);
+            Some(batch.counting(move |rows| rows.of(renewed) > 0))
+        })
+        .await
+    }
+
+    async fn end_reused_session(
+        &self,
+        reused: &ReusedToken,
+        replaced_by: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let ReusedToken { user_id, session_id, token_id } = *reused;
+        self.write_user(user_id, false, move |change_id, _| {
+            let session = || {
+                let ids = [session_id.into(), user_id.into(), token_id.into()];
+                Vec::from_iter(ids.into_iter().chain([replaced_by.into(), now.into()]))
+            };
+            let mut batch = StatementBatch::default();
+            let mut token = session();
+            token.push(change_id.into());
+            batch.add(sql::END_TOKEN_OF_REUSED, token);
+            let ended = batch.add(sql::END_REUSED_SESSION, session());
+            Some(batch.counting(move |rows| rows.of(ended) > 0))
+        })
+        .await
+    }
+
+    async fn end_session(
+        &self,
+        user: UserId,
+        id: SessionId,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        self.write_user(user, false, move |change_id, _| {
+            let mut batch = StatementBatch::default();
+            batch.add(sql::END_TOKEN, [id.into(), user.into(), change_id.into(), now.into()]);
+            let ended = batch.add(sql::END_SESSION, [id.into(), user.into()]);
+            Some(batch.counting(move |rows| rows.of(ended) > 0))
+        })
+        .await
+    }
+
+    async fn end_sessions(&self, user: UserId, now: Timestamp) -> Result<usize, Error> {
+        self.write_user(user, 0, move |change_id, _| {
+            let mut batch = StatementBatch::default();
+            let ended = end_sessions(&mut batch, user, None, change_id, now);
+            Some(batch.counting(move |rows| rows.of(ended)))
+        })
+        .await
+    }
+
+    async fn set_last_seen(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error> {
+        let mut seen = seen.to_vec();
+        // Every instance locks rows in the same order, so that two of them do not deadlock.
+        seen.sort_unstable();
+        self.engine
+            .maintain(move || {
+                let mut batch = StatementBatch::default();
+                for (id, at) in &seen {
+                    batch.add(sql::SET_LAST_SEEN, [(*id).into(), (*at).into()]);
+                }
+                batch.returning(())
+            })
+            .await
+    }
+}
+
+/// Ends all sessions of a user but `keep`. Returns the count of sessions.
+pub(super) fn end_sessions(
+    batch: &mut StatementBatch,
+    user: UserId,
+    keep: Option<SessionId>,
+    change_id: Uuid,
+    now: Timestamp,
+) -> RowCount {
+    // No session has the nil id.
+    let keep: Value = keep.map_or(Uuid::nil(), SessionId::uuid).into();
+    batch.add(sql::END_TOKENS, [user.into(), keep.clone(), change_id.into(), now.into()]);
+    batch.add(sql::END_SESSIONS, [user.into(), keep])
+}
+
+/// The values of a session in the order of the columns.
+pub(super) fn session_values(session: &Session) -> Vec<Value> {
+    let Session {
+        id,
+        user_id,
+        token_id,
+        created_at,
+        last_seen_at,
+        expires_at,
+        origin: Origin { address, user_agent },
+    } = session;
+    vec![
+        (*id).into(),
+        (*user_id).into(),
+        (*token_id).into(),
+        (*created_at).into(),
+        (*last_seen_at).into(),
+        (*expires_at).into(),
+        address.to_string().into(),
+        user_agent.as_str().into(),
+    ]
+}
+
+/// Reads the columns of a session, which come first.
+pub(super) fn session_from_row(row: &Row) -> Result<Session, Error> {
+    Ok(Session {
+        id: SessionId::from_uuid(column(row, 0)?),
+        user_id: UserId::from_uuid(column(row, 1)?),
+        token_id: TokenId::from_uuid(column(row, 2)?),
+        created_at: timestamp(row, 3)?,
+        last_seen_at: timestamp(row, 4)?,
+        expires_at: timestamp(row, 5)?,
+        origin: Origin { address: parsed(row, 6)?, user_agent: column(row, 7)? },
+    })
+}
+
+pub(super) fn session_with_user_from_row(row: &Row) -> Result<(Session, User), Error> {
+    Ok((session_from_row(row)?, user_from_row(row, SESSION_COLUMN_COUNT)?))
+}

@@ -1,0 +1,157 @@
+//! The table `signing_keys`, which all instances share.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{
+    PostgresStore, change_listener,
+    engine::{StatementBatch, Write, WriteScope},
+    row::{column, optional_timestamp},
+    statements as sql,
+};
+use crate::{
+    clock::Timestamp,
+    store::Error,
+    token::{
+        KeyId, SigningKey,
+        key_store::{KeyStore, KeyStoreError, StoredKeys},
+    },
+};
+
+const SIGNING: &str = "signing";
+const NEXT: &str = "next";
+
+#[async_trait]
+impl KeyStore for PostgresStore {
+    async fn stored_keys(&self) -> Result<StoredKeys, KeyStoreError> {
+        let mut keys = StoredKeys::default();
+        for row in &self.engine.read(sql::KEYS, []).await? {
+            let (slot, kid): (String, String) = (column(row, 0)?, column(row, 1)?);
+            let pem: String = column(row, 2)?;
+            let until = optional_timestamp(row, 3)?;
+            let key = SigningKey::from_pem(&pem).map_err(|error| {
+                let cause = format!("the key {kid} in the table signing_keys: {error}");
+                Error::Failed(cause.into())
+            })?;
+            match (slot.as_str(), until) {
+                (SIGNING, _) => keys.signing = Some(key),
+                (NEXT, at) => keys.next = Some((key, at)),
+                (_, Some(until)) => keys.retired.push((key, until)),
+                (_, None) => {}
+            }
+        }
+        Ok(keys)
+    }
+
+    async fn add_first_key(&self, key: &SigningKey) -> Result<(), KeyStoreError> {
+        self.add_key(SIGNING, key, None).await?;
+        tracing::info!("created a signing key in the database");
+        Ok(())
+    }
+
+    async fn add_next_key(
+        &self,
+        key: &SigningKey,
+        signs_at: Timestamp,
+    ) -> Result<(), KeyStoreError> {
+        self.add_key(NEXT, key, Some(signs_at)).await
+    }
+
+    async fn add_retired_key(
+        &self,
+        key: &SigningKey,
+        until: Timestamp,
+    ) -> Result<(), KeyStoreError> {
+        self.add_key(&retired_slot(key.id()), key, Some(until)).await
+    }
+
+    async fn promote_next_key(
+        &self,
+        next: &KeyId,
+        signing: &SigningKey,
+        until: Option<Timestamp>,
+    ) -> Result<(), KeyStoreError> {
+        let (next, old) = (next.to_string(), signing.id().to_string());
+        let slot = retired_slot(signing.id());
+        self.write_keys(move || {
+            let (next, old) = (next.as_str(), old.as_str());
+            let batch = StatementBatch::default();
+            let batch = match until {
+                Some(until) => {
+                    let values = [next.into(), old.into(), slot.as_str().into(), until.into()];
+                    batch.with(sql::RETIRE_KEY, values)
+                }
+                None => batch.with(sql::DELETE_SIGNING_KEY, [next.into(), old.into()]),
+            };
+            batch.with(sql::PROMOTE_KEY, [next.into()]).returning(())
+        })
+        .await
+    }
+
+    async fn retire_signing_key(
+        &self,
+        signing: &SigningKey,
+        until: Timestamp,
+    ) -> Result<(), KeyStoreError> {
+        let (id, slot) = (signing.id().to_string(), retired_slot(signing.id()));
+        self.write_keys(move || {
+            let values = [id.as_str().into(), slot.as_str().into(), until.into()];
+            Write::statement(sql::RETIRE_SIGNING_KEY, values, ())
+        })
+        .await
+    }
+
+    async fn remove_key(&self, id: &KeyId) -> Result<(), KeyStoreError> {
+        let id = id.to_string();
+        self.write_keys(move || Write::statement(sql::DELETE_KEY, [id.as_str().into()], ())).await
+    }
+
+    fn propagation_time(&self) -> Duration {
+        change_listener::PROPAGATION
+    }
+
+    fn location(&self) -> String {
+        "the signing key in the table signing_keys".into()
+    }
+
+    async fn changed(&self) {
+        // The sender lives as long as the store.
+        let _ = self.keys_changed.lock().await.changed().await;
+    }
+}
+
+impl From<Error> for KeyStoreError {
+    fn from(error: Error) -> Self {
+        Self::new(error)
+    }
+}
+
+/// The slot of a key that no longer signs.
+fn retired_slot(id: &KeyId) -> String {
+    format!("retired {id}")
+}
+
+impl PostgresStore {
+    async fn add_key(
+        &self,
+        slot: &str,
+        key: &SigningKey,
+        until: Option<Timestamp>,
+    ) -> Result<(), KeyStoreError> {
+        let (slot, kid, pem) = (slot.to_owned(), key.id().to_string(), key.to_pem());
+        self.write_keys(move || {
+            let values =
+                [slot.as_str().into(), kid.as_str().into(), pem.as_str().into(), until.into()];
+            Write::statement(sql::ADD_KEY, values, ())
+        })
+        .await
+    }
+
+    async fn write_keys(
+        &self,
+        prepare: impl Fn() -> Write<()> + Send + Sync + 'static,
+    ) -> Result<(), KeyStoreError> {
+        Ok(self.engine.write(WriteScope::SigningKeys, move |_, _| prepare()).await?)
+    }
+}

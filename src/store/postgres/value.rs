@@ -1,0 +1,87 @@
+//! Values of statements.
+
+use std::time::SystemTime;
+
+use tokio_postgres::types::{ToSql, Type};
+use uuid::Uuid;
+
+use crate::{
+    clock::Timestamp,
+    session::{SessionId, TokenId},
+    user::{EmailKey, UserId},
+};
+
+/// A value of a statement. It may be a secret, so it does not implement `Debug`.
+#[derive(Clone)]
+pub(super) enum Value {
+    Id(Option<Uuid>),
+    Text(Option<String>),
+    Number(Option<i64>),
+    Flag(bool),
+    Bytes(Option<Vec<u8>>),
+    Time(SystemTime),
+}
+
+impl Value {
+    pub(super) fn as_sql(&self) -> &(dyn ToSql + Sync) {
+        match self {
+            Self::Id(value) => value,
+            Self::Text(value) => value,
+            Self::Number(value) => value,
+            Self::Flag(value) => value,
+            Self::Bytes(value) => value,
+            Self::Time(value) => value,
+        }
+    }
+
+    pub(super) fn sql_type(&self) -> Type {
+        match self {
+            Self::Id(_) => Type::UUID,
+            Self::Text(_) => Type::TEXT,
+            Self::Number(_) => Type::INT8,
+            Self::Flag(_) => Type::BOOL,
+            Self::Bytes(_) => Type::BYTEA,
+            Self::Time(_) => Type::TIMESTAMPTZ,
+        }
+    }
+}
+
+/// Declares the conversions into a value.
+macro_rules! values {
+    ($($kind:ty => |$value:ident| $made:expr;)*) => {
+        $(impl From<$kind> for Value {
+            fn from($value: $kind) -> Self {
+                $made
+            }
+        })*
+    };
+}
+
+values! {
+    Uuid => |id| Self::Id(Some(id));
+    Option<Uuid> => |id| Self::Id(id);
+    UserId => |id| Self::Id(Some(id.uuid()));
+    SessionId => |id| Self::Id(Some(id.uuid()));
+    TokenId => |id| Self::Id(Some(id.uuid()));
+    &str => |text| Self::Text(Some(text.to_owned()));
+    String => |text| Self::Text(Some(text));
+    Option<String> => |text| Self::Text(text);
+    i64 => |number| Self::Number(Some(number));
+    Option<i64> => |number| Self::Number(number);
+    Timestamp => |at| Self::Number(Some(at.millis()));
+    Option<Timestamp> => |at| Self::Number(at.map(Timestamp::millis));
+    bool => |flag| Self::Flag(flag);
+    Vec<u8> => |bytes| Self::Bytes(Some(bytes));
+    Option<Vec<u8>> => |bytes| Self::Bytes(bytes);
+    SystemTime => |time| Self::Time(time);
+}
+
+/// A limit as PostgreSQL takes it.
+pub(super) fn sql_limit(limit: usize) -> Value {
+    i64::try_from(limit).unwrap_or(i64::MAX).into()
+}
+
+/// The key of an address. PostgreSQL has no text with NUL; a key with one becomes empty, which no user has.
+pub(super) fn email_key(email: &EmailKey) -> Value {
+    if email.as_str().contains('\0') { "" } else { email.as_str() }.into()
+}

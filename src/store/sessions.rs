@@ -1,0 +1,67 @@
+//! The store of sessions.
+
+use async_trait::async_trait;
+
+use super::Error;
+use crate::{
+    clock::Timestamp,
+    session::{Session, SessionId, TokenId},
+    user::{User, UserId},
+};
+
+/// The number of sessions that one user can have.
+pub const MAX_SESSIONS: usize = 100;
+
+/// Stores sessions.
+#[async_trait]
+pub trait SessionStore: Send + Sync {
+    /// Adds a session for a user who has proved to know their password, and sets the time of their last login. Returns
+    /// false if the user is gone or disabled, or has another password since. Beyond [`MAX_SESSIONS`] the oldest sessions
+    /// end. The session's network becomes a known one.
+    async fn add_session(&self, user: &User, session: &Session) -> Result<bool, Error>;
+
+    /// The session with this id, and its user.
+    async fn session_with_user(&self, id: SessionId) -> Result<Option<(Session, User)>, Error>;
+
+    /// A user's sessions that have not expired, the oldest first.
+    async fn sessions_by_user(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error>;
+
+    /// Replaces the valid token of a session. Returns false if the session has ended or its token was replaced before.
+    async fn renew_session(
+        &self,
+        session: &Session,
+        token_id: TokenId,
+        now: Timestamp,
+    ) -> Result<bool, Error>;
+
+    /// Ends a session when one of its tokens is used again that was replaced at or before `replaced_by`. Returns false if
+    /// the session has ended, the token is its valid one, or the token was replaced later.
+    async fn end_reused_session(
+        &self,
+        reused: &ReusedToken,
+        replaced_by: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, Error>;
+
+    /// Ends one session of a user. Returns false if they have no such session.
+    async fn end_session(&self, user: UserId, id: SessionId, now: Timestamp)
+    -> Result<bool, Error>;
+
+    /// Ends all sessions of a user and returns their number.
+    async fn end_sessions(&self, user: UserId, now: Timestamp) -> Result<usize, Error>;
+
+    /// Sets when sessions were last used. This is not counted in [`super::Store::changes`], because no decision depends on
+    /// it.
+    async fn set_last_seen(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error>;
+}
+
+/// A token that its session has replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReusedToken {
+    /// The user of the session.
+    pub user_id: UserId,
+    /// The session.
+    pub session_id: SessionId,
+    /// The token.
+    pub token_id: TokenId,
+}

@@ -1,0 +1,155 @@
+//! Password hashes in the table `users`, and the table `reset_codes`.
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{SqliteStore, sessions::end_sessions, sql_limit, users::user_from_row};
+use crate::{
+    clock::Timestamp,
+    credential::{password::PasswordHash, reset_code::ResetDigest},
+    session::SessionId,
+    store::{CredentialStore, Error, OldPassword, columns::user_columns},
+    user::{User, UserId},
+};
+
+#[async_trait]
+impl CredentialStore for SqliteStore {
+    async fn replace_password_hash(
+        &self,
+        id: UserId,
+        old: &PasswordHash,
+        new: &PasswordHash,
+    ) -> Result<(), Error> {
+        let (old, new) = (old.clone(), new.clone());
+        self.engine
+            .write(Some(id), move |db| {
+                db.prepare_cached(
+                    "UPDATE users SET password_hash = ?3 WHERE id = ?1 AND password_hash = ?2",
+                )?
+                .execute(params![id, old.as_phc(), new.as_phc()])
+                .map(drop)
+            })
+            .await
+    }
+
+    async fn set_password(
+        &self,
+        id: UserId,
+        old: OldPassword,
+        new: &PasswordHash,
+        keep: Option<SessionId>,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let new = new.clone();
+        self.engine
+            .write_revocation(id, move |db| {
+                if !holds(db, id, &old, now)? {
+                    return Ok(false);
+                }
+                let changed = db
+                    .prepare_cached(
+                        "UPDATE users SET password_hash = ?2, updated_at = ?3,
+                             password_version = password_version + 1
+                         WHERE id = ?1",
+                    )?
+                    .execute(params![id, new.as_phc(), now.millis()])?;
+                delete_reset_code(db, id)?;
+                end_sessions(db, id, keep, now)?;
+                Ok(changed > 0)
+            })
+            .await
+    }
+
+    async fn add_reset_code(
+        &self,
+        user: UserId,
+        code: &ResetDigest,
+        expires_at: Timestamp,
+    ) -> Result<bool, Error> {
+        let code = code.clone();
+        self.engine
+            .write(Some(user), move |db| {
+                let added = db
+                    .prepare_cached(
+                        "INSERT INTO reset_codes (user_id, digest, expires_at)
+                         SELECT id, ?2, ?3 FROM users WHERE id = ?1
+                         ON CONFLICT (user_id)
+                             DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at",
+                    )?
+                    .execute(params![user, code.as_bytes(), expires_at.millis()])?;
+                Ok(added > 0)
+            })
+            .await
+    }
+
+    async fn user_by_reset_code(
+        &self,
+        code: &ResetDigest,
+        now: Timestamp,
+    ) -> Result<Option<User>, Error> {
+        let code = code.clone();
+        self.engine
+            .read(move |db| {
+                db.prepare_cached(concat!(
+                    "SELECT ",
+                    user_columns!("u."),
+                    " FROM users u JOIN reset_codes c ON c.user_id = u.id
+                     WHERE c.digest = ?1 AND c.expires_at > ?2 AND NOT u.disabled"
+                ))?
+                .query_row(params![code.as_bytes(), now.millis()], |row| user_from_row(row, 0))
+                .optional()
+            })
+            .await
+    }
+}
+
+/// Whether the condition for a new password holds.
+fn holds(
+    db: &Connection,
+    user: UserId,
+    old: &OldPassword,
+    now: Timestamp,
+) -> rusqlite::Result<bool> {
+    match old {
+        OldPassword::Known(version) => db
+            .prepare_cached("SELECT 1 FROM users WHERE id = ?1 AND password_version = ?2")?
+            .exists(params![user, version.number()]),
+        OldPassword::Forgotten(code) => db
+            .prepare_cached(
+                "SELECT 1 FROM reset_codes WHERE user_id = ?1 AND digest = ?2 AND expires_at > ?3",
+            )?
+            .exists(params![user, code.as_bytes(), now.millis()]),
+        OldPassword::Overruled => Ok(true),
+    }
+}
+
+pub(super) fn delete_reset_code(db: &Connection, user: UserId) -> rusqlite::Result<usize> {
+    db.prepare_cached("DELETE FROM reset_codes WHERE user_id = ?1")?.execute([user])
+}
+
+/// Inserts a reset code unless the user has one: a move may be resumed.
+pub(super) fn import_reset_code(
+    db: &Connection,
+    user: UserId,
+    code: &ResetDigest,
+    expires_at: Timestamp,
+) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "INSERT INTO reset_codes (user_id, digest, expires_at) VALUES (?1, ?2, ?3)
+         ON CONFLICT (user_id) DO NOTHING",
+    )?
+    .execute(params![user, code.as_bytes(), expires_at.millis()])
+    .map(drop)
+}
+
+pub(super) fn delete_expired(
+    db: &Connection,
+    now: Timestamp,
+    limit: usize,
+) -> rusqlite::Result<usize> {
+    db.prepare_cached(
+        "DELETE FROM reset_codes WHERE user_id IN
+             (SELECT user_id FROM reset_codes WHERE expires_at <= ?1 LIMIT ?2)",
+    )?
+    .execute(params![now.millis(), sql_limit(limit)])
+}

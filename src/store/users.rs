@@ -1,0 +1,64 @@
+//! The store of users.
+
+use async_trait::async_trait;
+
+use super::Error;
+use crate::{
+    clock::Timestamp,
+    session::Session,
+    user::{Email, EmailKey, Name, Role, User, UserId},
+};
+
+/// Stores users.
+#[async_trait]
+pub trait UserStore: Send + Sync {
+    /// Adds a user and, if given, their first session: both or neither. The session's network becomes a known one.
+    async fn add_user(&self, user: &User, session: Option<&Session>) -> Result<(), Error>;
+
+    /// The user with this id.
+    async fn user_by_id(&self, id: UserId) -> Result<Option<User>, Error>;
+
+    /// The user with this address.
+    async fn user_by_email(&self, email: &EmailKey) -> Result<Option<User>, Error>;
+
+    /// Up to `limit` users in the order of their addresses, from the first one after `after`.
+    async fn users(&self, after: Option<&EmailKey>, limit: usize) -> Result<Vec<User>, Error>;
+
+    /// Whether there is any user.
+    async fn has_users(&self) -> Result<bool, Error>;
+
+    /// Changes a user's name, address or both, and returns the changed user; `None` if there is no such user. An address
+    /// that differs from the old one in any character is not verified.
+    async fn change_user(
+        &self,
+        id: UserId,
+        name: Option<&Name>,
+        email: Option<&Email>,
+        now: Timestamp,
+    ) -> Result<Option<User>, Error>;
+
+    /// Sets whether this address of a user is verified. Returns false if it was so before, or if the user is gone or has
+    /// another address.
+    async fn set_email_verified(
+        &self,
+        id: UserId,
+        email: &Email,
+        verified: bool,
+        now: Timestamp,
+    ) -> Result<bool, Error>;
+
+    /// Grants a role to a user. Returns false if they had it.
+    async fn grant_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error>;
+
+    /// Revokes a role of a user. Returns false if they did not have it.
+    async fn revoke_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error>;
+
+    /// Disables a user and ends all their sessions. Returns false if there is no such user.
+    async fn disable_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error>;
+
+    /// Enables a user. Returns false if there is no such user.
+    async fn enable_user(&self, id: UserId) -> Result<bool, Error>;
+
+    /// Deletes a user with all their sessions and reset codes. Returns false if there is no such user.
+    async fn delete_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error>;
+}
