@@ -1,4 +1,4 @@
-//! The body of a request, which tells the watch when it has arrived.
+//! The bodies of requests and answers, which report their progress to the connection.
 
 use std::{
     pin::Pin,
@@ -8,24 +8,24 @@ use std::{
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
-use super::watch::{Connection, Phase};
+use super::connections::{Connection, Phase};
 
-/// A body whose end turns its connection from reading to answering. Nobody reads some bodies; then the connection
-/// counts as reading, which is what its client is still able to make it do.
-pub(super) struct Watched {
+/// The body of a request. Its end turns the connection from reading to answering. While nobody reads the body, the
+/// connection counts as reading, because the client can still send.
+pub(super) struct RequestBody {
     body: Incoming,
     connection: Arc<Connection>,
 }
 
-impl Watched {
+impl RequestBody {
     pub(super) fn new(body: Incoming, connection: Arc<Connection>) -> Self {
         connection.enter(Phase::Body);
-        connection.note_body();
+        connection.mark_body_buffered();
         Self { body, connection }
     }
 }
 
-impl Body for Watched {
+impl Body for RequestBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -34,11 +34,49 @@ impl Body for Watched {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
-        // The end of a body of unknown length is known only when there is nothing more.
+        // A body of unknown length has ended only when there is no further frame.
         if matches!(frame, Poll::Ready(None)) || frame.is_ready() && self.body.is_end_stream() {
             self.connection.enter(Phase::Answering);
         }
         frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of an answer. hyper drops it as soon as it has buffered all of it.
+pub(super) struct AnswerBody {
+    body: axum::body::Body,
+    connection: Arc<Connection>,
+}
+
+impl AnswerBody {
+    pub(super) fn new(body: axum::body::Body, connection: Arc<Connection>) -> Self {
+        Self { body, connection }
+    }
+}
+
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        self.connection.answer_buffered();
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {

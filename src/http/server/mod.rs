@@ -1,8 +1,8 @@
-//! Connections: accepted, watched, limited, drained; no routes.
+//! The TCP server: accepts connections, limits and times them, and drains them on shutdown. It knows no routes.
 
 mod body;
-mod watch;
-mod wire;
+mod connections;
+mod stream;
 
 use std::{convert::Infallible, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
@@ -26,23 +26,24 @@ use tokio::{
 use tower_service::Service;
 
 use self::{
-    body::Watched,
-    watch::{Connection, Connections, Phase, Seat},
-    wire::Wire,
+    body::{AnswerBody, RequestBody},
+    connections::{Connection, Connections, Phase, Slot},
+    stream::ConnectionStream,
 };
 
-/// How much of everything a client gets.
+/// The limits of a server and of each connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at most. Beyond it, whoever has been silent longest is sent away.
+    /// Connections at most. Beyond it, the connection that has been silent longest is closed.
     pub connections: usize,
-    /// From the first byte of a request, or a connection's start, to the end of its head.
+    /// Time from the first byte of a request, or from the start of the connection, to the end of the head.
     pub head: Duration,
-    /// Between two requests.
+    /// Time between two requests.
     pub idle: Duration,
-    /// For a client to take what is sent to it: so long without taking anything, or less than 1,000 bytes a second.
+    /// Time that an answer may wait for the client to read. Each byte that the client reads adds a millisecond, up to
+    /// this time.
     pub write: Duration,
-    /// For requests under way to finish when the server stops.
+    /// Time for running requests to finish when the server stops.
     pub drain: Duration,
 }
 
@@ -58,16 +59,15 @@ impl Default for Limits {
     }
 }
 
-/// Bytes of a request's head at most.
-const HEAD_BYTES: usize = 16 << 10;
-const HEADER_FIELDS: usize = 64;
-/// What is held of a connection in each direction: hyper's own 400 KiB are memory for whoever asks and never reads.
-const BUFFER_BYTES: usize = 32 << 10;
-
-/// What hyper reads into at first.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+const MAX_HEADER_FIELDS: usize = 64;
+/// The buffer of a connection in each direction. hyper's default of 400 KiB would let clients that never read take too
+/// much memory.
+const MAX_BUFFER_BYTES: usize = 32 << 10;
+/// The size of the buffer that hyper first reads into.
 const READ_BUFFER_BYTES: usize = 8 << 10;
 
-/// Answers requests: Doorward's own service, or any router.
+/// What the server serves: Doorward's own service, or any router.
 pub trait App:
     Service<Request<Body>, Response = Response, Error = Infallible, Future: Send>
     + Clone
@@ -86,8 +86,8 @@ impl<S> App for S where
 {
 }
 
-/// Serves `app` on `listener` until `shutdown` resolves, and then until every request under way is answered or
-/// their time is up.
+/// Serves `app` on `listener` until `shutdown` resolves, and then until every running request is answered or
+/// [`Limits::drain`] has passed.
 pub async fn serve(
     listener: TcpListener,
     app: impl App,
@@ -96,20 +96,20 @@ pub async fn serve(
 ) {
     let connections = Connections::new(limits);
     let mut http = http1::Builder::new();
-    http.max_header_size(HEAD_BYTES)
-        .max_headers(HEADER_FIELDS)
-        .max_buf_size(BUFFER_BYTES)
+    http.max_header_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_HEADER_FIELDS)
+        .max_buf_size(MAX_BUFFER_BYTES)
         .half_close(true);
     tokio::select! {
         () = accept(&listener, &connections, &app, &http) => {}
-        () = connections.watch() => {}
+        () = connections.enforce_timeouts() => {}
         () = shutdown => {}
     }
-    // Whoever comes now is better told by the kernel than left waiting.
+    // The kernel refuses new clients at once instead of leaving them waiting.
     drop(listener);
     connections.close_all();
-    if timeout(limits.drain, connections.all_gone()).await.is_err() {
-        tracing::warn!(left = connections.count(), "stopping with requests unanswered");
+    if timeout(limits.drain, connections.all_closed()).await.is_err() {
+        tracing::warn!(left = connections.count(), "stopping with unanswered requests");
     }
 }
 
@@ -122,66 +122,67 @@ async fn accept(
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                let seat = connections.seat();
-                tokio::spawn(attend(stream, peer, seat, app.clone(), http.clone()));
+                let slot = connections.take_slot();
+                tokio::spawn(serve_connection(stream, peer, slot, app.clone(), http.clone()));
             }
-            Err(error) if is_about_one_connection(&error) => {}
+            Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
-                // Out of descriptors or memory: room comes only with time.
+                // Out of descriptors or memory: connections must close first.
                 tracing::error!(%error, "cannot accept connections");
-                connections.make_room();
+                connections.evict_silent();
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
     }
 }
 
-fn is_about_one_connection(error: &io::Error) -> bool {
+fn concerns_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-/// One connection, from its first byte to its last.
-async fn attend(
+/// Serves one connection to its end.
+async fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
-    seat: Seat,
+    slot: Slot,
     app: impl App,
     http: http1::Builder,
 ) {
     let _ = stream.set_nodelay(true);
-    let wire = Wire::new(stream, seat.connection());
+    let stream = ConnectionStream::new(stream, slot.connection());
     let service = service_fn(|request: Request<Incoming>| {
-        let connection = seat.connection();
+        let connection = slot.connection();
         let mut app = app.clone();
         async move {
-            let mut request = request.map(|body| watched(body, &connection));
+            connection.answer_begun();
+            let mut request = request.map(|body| request_body(body, &connection));
             request.extensions_mut().insert(ConnectInfo(peer));
-            let response = app.call(request).await;
+            let Ok(response) = app.call(request).await;
             connection.enter(Phase::Idle);
-            response
+            Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, connection)))
         }
     });
-    let mut serving = http.serve_connection(TokioIo::new(wire), service);
+    let mut serving = http.serve_connection(TokioIo::new(stream), service);
     loop {
         tokio::select! {
             biased;
-            // Whatever ends it (a reset, a malformed request, the end), the client has been told or is gone.
+            // Whatever the reason, there is nothing left to send.
             _ = &mut serving => {
-                if seat.connection().take_body() {
+                if slot.connection().take_body_mark() {
                     wipe(serving.into_parts().read_buf);
                 }
                 return;
             }
-            () = seat.asked_to_leave() => {}
+            () = slot.close_requested() => {}
         }
-        match seat.connection().phase() {
-            // Whatever it was asked for, an answer that is being made is still sent.
+        match slot.connection().phase() {
+            // The answer is still sent.
             Phase::Answering => Pin::new(&mut serving).graceful_shutdown(),
-            Phase::Body if seat.is_closing() => Pin::new(&mut serving).graceful_shutdown(),
-            Phase::Head if !seat.is_closing() => {
-                let wire = serving.into_parts().io.into_inner();
-                tell_and_close(wire.into_stream(), StatusCode::REQUEST_TIMEOUT).await;
+            Phase::Body if slot.is_shutting_down() => Pin::new(&mut serving).graceful_shutdown(),
+            Phase::Head if !slot.is_shutting_down() => {
+                let stream = serving.into_parts().io.into_inner();
+                answer_and_close(stream.into_inner(), StatusCode::REQUEST_TIMEOUT).await;
                 return;
             }
             _ => return,
@@ -189,8 +190,8 @@ async fn attend(
     }
 }
 
-/// Overwrites a read buffer of hyper's: the last body in it may contain a password. One that somebody else holds or
-/// that has grown stays as it is.
+/// Overwrites a read buffer of hyper's: the last body in it may contain a password. A buffer that is shared or has grown
+/// is left as it is.
 fn wipe(buffer: Bytes) {
     if let Ok(mut buffer) = buffer.try_into_mut()
         && buffer.try_reclaim(READ_BUFFER_BYTES)
@@ -199,17 +200,99 @@ fn wipe(buffer: Bytes) {
     }
 }
 
-/// Most requests have no body, and nothing to watch.
-fn watched(body: Incoming, connection: &Arc<Connection>) -> Body {
+/// The body for the handler. Most requests have none, and then there is no progress to report.
+fn request_body(body: Incoming, connection: &Arc<Connection>) -> Body {
     if body.is_end_stream() {
         connection.enter(Phase::Answering);
         return Body::empty();
     }
-    Body::new(Watched::new(body, Arc::clone(connection)))
+    Body::new(RequestBody::new(body, Arc::clone(connection)))
 }
 
-async fn tell_and_close(mut stream: TcpStream, status: StatusCode) {
-    // The client may be gone, or deaf: what does not fit into the socket at once is not sent.
-    let _ = stream.try_write(&wire::closing_answer(status));
+async fn answer_and_close(mut stream: TcpStream, status: StatusCode) {
+    // Does not wait for a client that does not read: what does not fit into the socket's buffer is not sent.
+    let _ = stream.try_write(&stream::closing_answer(status));
     let _ = stream.shutdown().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, body::Body, routing::get};
+    use futures_util::StreamExt;
+    use tokio::{io::AsyncReadExt, sync::oneshot};
+
+    use super::*;
+
+    const MALFORMED: &str = "GET / HTTP/9\r\n\r\n";
+
+    /// Sends these bytes to an embedding app and returns everything that comes back.
+    async fn exchange(requests: &str) -> String {
+        const BODY_LIKE_AN_ANSWER: &str = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
+        let streamed = async || {
+            // The pause before each chunk makes hyper write it by itself.
+            let chunks = futures_util::stream::iter([BODY_LIKE_AN_ANSWER; 2]).then(async |chunk| {
+                tokio::task::yield_now().await;
+                Ok::<_, Infallible>(chunk)
+            });
+            ([("content-length", "94")], Body::from_stream(chunks))
+        };
+        let app = Router::new()
+            .route("/bad", get(async || StatusCode::BAD_REQUEST))
+            .route("/forbidden", get(async || StatusCode::FORBIDDEN))
+            .route("/streamed", get(streamed));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let server = tokio::spawn(serve(listener, app, Limits::default(), async {
+            let _ = stopped.await;
+        }));
+        let mut client = TcpStream::connect(address).await.unwrap();
+        client.write_all(requests.as_bytes()).await.unwrap();
+        let mut answers = String::new();
+        client.read_to_string(&mut answers).await.unwrap();
+        drop(stop);
+        server.await.unwrap();
+        answers
+    }
+
+    fn get_request(path: &str) -> String {
+        format!("GET {path} HTTP/1.1\r\nhost: app.example\r\n\r\n")
+    }
+
+    /// The answers, without the date.
+    fn split(answers: &str) -> Vec<String> {
+        let lines = answers.split_inclusive("\r\n").filter(|line| !line.starts_with("date: "));
+        let without_date: String = lines.collect();
+        without_date.split_inclusive("\r\n\r\n").map(str::to_owned).collect()
+    }
+
+    #[tokio::test]
+    async fn an_empty_error_of_an_embedding_app_is_sent_as_it_is() {
+        for (path, status) in [
+            ("/elsewhere", "404 Not Found"),
+            ("/forbidden", "403 Forbidden"),
+            ("/bad", "400 Bad Request"),
+        ] {
+            let requests = get_request(path) + MALFORMED;
+            let answers = split(&exchange(&requests).await);
+            assert_eq!(answers[0], format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n"));
+            assert!(answers[1].contains("content-type: application/json\r\n"), "{answers:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_looks_like_an_answer_of_hyper_is_sent_as_it_is() {
+        let answers = split(&exchange(&(get_request("/streamed") + MALFORMED)).await);
+        assert_eq!(answers[1], answers[2]);
+        assert!(answers[1].starts_with("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n"));
+        assert!(answers[3].contains("content-type: application/json\r\n"), "{answers:?}");
+    }
+
+    #[tokio::test]
+    async fn a_request_that_hyper_cannot_parse_gets_a_body_and_a_request_id() {
+        let answers = split(&exchange(MALFORMED).await);
+        assert!(answers[0].starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answers:?}");
+        assert!(answers[0].contains("x-request-id: "), "{answers:?}");
+        assert!(answers[1].starts_with("{\"message\":"), "{answers:?}");
+    }
 }

@@ -1,0 +1,468 @@
+//! All connections of a server: what each is doing since when, and which of them have to close.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{sync::Notify, time::Instant};
+
+use super::Limits;
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The head of a request is arriving, or the connection is new.
+    Head,
+    /// The body of a request is arriving. The code that reads it has its own deadline.
+    Body,
+    /// The handler is running. It has its own deadline.
+    Answering,
+    /// A write waits for the client to read.
+    Writing,
+    /// The connection is between two requests.
+    Idle,
+}
+
+const TICK_MILLIS: i64 = 500;
+
+/// All connections of a server.
+pub(super) struct Connections {
+    limits: Limits,
+    started: Instant,
+    clock: Arc<TickClock>,
+    open: Mutex<HashMap<u64, Arc<Connection>>>,
+    last_id: AtomicU64,
+    /// How many evicted connections are still open.
+    evicted: AtomicUsize,
+    shutting_down: AtomicBool,
+    closed: Notify,
+}
+
+impl Connections {
+    /// How often timeouts are checked, and so their precision.
+    const TICK: Duration = Duration::from_millis(TICK_MILLIS as u64);
+
+    pub(super) fn new(limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
+            limits,
+            started: Instant::now(),
+            clock: Arc::new(TickClock::new(limits.write)),
+            open: Mutex::default(),
+            last_id: AtomicU64::new(0),
+            evicted: AtomicUsize::new(0),
+            shutting_down: AtomicBool::new(false),
+            closed: Notify::new(),
+        })
+    }
+
+    /// A slot for a new connection. If all slots are taken, silent connections are evicted.
+    pub(super) fn take_slot(self: &Arc<Self>) -> Slot {
+        if self.count().saturating_sub(self.evicted.load(Ordering::Relaxed))
+            >= self.limits.connections
+        {
+            self.evict_silent();
+        }
+        let connection = Arc::new(Connection::new(Arc::clone(&self.clock)));
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed);
+        self.open().insert(id, Arc::clone(&connection));
+        Slot { id, connection, connections: Arc::clone(self) }
+    }
+
+    /// Closes the connections that have been silent longest. It closes several, because it has to look at all to find
+    /// them.
+    pub(super) fn evict_silent(&self) {
+        let at_once = (self.limits.connections / 64).max(1);
+        let open = self.open();
+        let mut silent: Vec<_> = open
+            .values()
+            .filter(|connection| connection.phase() != Phase::Answering && !connection.is_evicted())
+            .map(|connection| (connection.last_activity.load(Ordering::Relaxed), connection))
+            .collect();
+        let at_once = at_once.min(silent.len());
+        if at_once > 0 {
+            silent.select_nth_unstable_by_key(at_once - 1, |(last_activity, _)| *last_activity);
+        }
+        for (_, connection) in &silent[..at_once] {
+            connection.evicted.store(true, Ordering::Relaxed);
+            connection.close.notify_one();
+        }
+        self.evicted.fetch_add(at_once, Ordering::Relaxed);
+    }
+
+    /// Closes connections that have timed out, for as long as it is polled.
+    pub(super) async fn enforce_timeouts(&self) {
+        loop {
+            tokio::time::sleep(Self::TICK).await;
+            self.close_timed_out();
+        }
+    }
+
+    /// Closes connections that have timed out and returns their number.
+    pub(super) fn close_timed_out(&self) -> usize {
+        self.advance_clock();
+        let open = self.open();
+        let late = open.values().filter(|connection| self.has_timed_out(connection));
+        late.map(|connection| connection.close.notify_one()).count()
+    }
+
+    fn advance_clock(&self) {
+        let tick = self.started.elapsed().as_millis() / Self::TICK.as_millis();
+        let tick = u64::try_from(tick).unwrap_or(u64::MAX >> 3);
+        self.clock.tick.store(tick, Ordering::Relaxed);
+    }
+
+    fn has_timed_out(&self, connection: &Connection) -> bool {
+        let allowed = match connection.phase() {
+            Phase::Head => self.limits.head,
+            Phase::Writing => connection.write_budget(),
+            Phase::Idle => self.limits.idle,
+            Phase::Body | Phase::Answering => return false,
+        };
+        // The phase may have begun at the end of its tick, so that tick does not count.
+        let ticks = self.clock.now().saturating_sub(connection.since() + 1);
+        u128::from(ticks) * Self::TICK.as_millis() >= allowed.as_millis()
+    }
+
+    /// Closes every connection, at once or after the running answer.
+    pub(super) fn close_all(&self) {
+        self.shutting_down.store(true, Ordering::Release);
+        self.open().values().for_each(|connection| connection.close.notify_one());
+    }
+
+    pub(super) async fn all_closed(&self) {
+        loop {
+            let closed = self.closed.notified();
+            if self.count() == 0 {
+                return;
+            }
+            closed.await;
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.open().len()
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The slot of one connection, which dropping frees.
+pub(super) struct Slot {
+    id: u64,
+    connection: Arc<Connection>,
+    connections: Arc<Connections>,
+}
+
+impl Slot {
+    pub(super) fn connection(&self) -> Arc<Connection> {
+        Arc::clone(&self.connection)
+    }
+
+    /// Resolves when the connection has timed out or is evicted, or the server shuts down.
+    pub(super) async fn close_requested(&self) {
+        self.connection.close.notified().await;
+    }
+
+    pub(super) fn is_shutting_down(&self) -> bool {
+        self.connections.shutting_down.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut open = self.connections.open();
+        open.remove(&self.id);
+        if self.connection.is_evicted() {
+            self.connections.evicted.fetch_sub(1, Ordering::Relaxed);
+        }
+        drop(open);
+        self.connections.closed.notify_waiters();
+    }
+}
+
+/// The time in ticks, and the order in which connections were active. Reading the system clock four times per request
+/// would cost as much as routing it.
+struct TickClock {
+    tick: AtomicU64,
+    activities: AtomicU64,
+    /// How many milliseconds writes may wait for a client.
+    write_millis: i64,
+}
+
+impl TickClock {
+    fn new(write: Duration) -> Self {
+        let write_millis = i64::try_from(write.as_millis()).unwrap_or(i64::MAX);
+        Self { tick: AtomicU64::new(0), activities: AtomicU64::new(0), write_millis }
+    }
+
+    fn now(&self) -> u64 {
+        self.tick.load(Ordering::Relaxed)
+    }
+
+    fn next_activity(&self) -> u64 {
+        self.activities.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// What one connection is doing, and since when.
+pub(super) struct Connection {
+    clock: Arc<TickClock>,
+    /// The tick in which the phase began, and the phase in the lowest three bits.
+    phase_since: AtomicU64,
+    /// The number of the last activity: the smallest one belongs to the connection that has been silent longest.
+    last_activity: AtomicU64,
+    /// For how many milliseconds more writes may wait for the client. Below zero if they have waited too long.
+    write_budget_millis: AtomicI64,
+    close: Notify,
+    /// Whether it has been asked to close to make room, which happens once.
+    evicted: AtomicBool,
+    /// Whether a body has been in the read buffer since that was last wiped.
+    body_buffered: AtomicBool,
+    answer: AtomicU8,
+}
+
+/// No answer of the service is being sent.
+const NO_ANSWER: u8 = 0;
+/// The service has received a request, and hyper has not buffered the whole answer.
+const ANSWER_OPEN: u8 = 1;
+/// hyper has buffered the whole answer, but not written all of it.
+const ANSWER_BUFFERED: u8 = 2;
+
+impl Connection {
+    /// The slowest rate at which a client may read: each byte adds a millisecond to its budget.
+    const MILLIS_PER_BYTE: i64 = 1;
+
+    fn new(clock: Arc<TickClock>) -> Self {
+        let connection = Self {
+            write_budget_millis: AtomicI64::new(clock.write_millis),
+            clock,
+            phase_since: AtomicU64::new(0),
+            last_activity: AtomicU64::new(0),
+            close: Notify::new(),
+            evicted: AtomicBool::new(false),
+            body_buffered: AtomicBool::new(false),
+            answer: AtomicU8::new(NO_ANSWER),
+        };
+        connection.enter(Phase::Head);
+        connection
+    }
+
+    pub(super) fn enter(&self, phase: Phase) {
+        self.phase_since.store(self.clock.now() << 3 | phase as u64, Ordering::Relaxed);
+        if phase != Phase::Answering {
+            self.last_activity.store(self.clock.next_activity(), Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that the client has read some bytes of an answer that had to wait. The waiting time is deducted from the
+    /// budget and the bytes add to it, so that a client that reads a byte now and then runs out of it.
+    pub(super) fn bytes_read_by_client(&self, bytes: usize) {
+        let ticks = self.clock.now().saturating_sub(self.since());
+        let waited = i64::try_from(ticks).unwrap_or(i64::MAX).saturating_mul(TICK_MILLIS);
+        let earned = i64::try_from(bytes).unwrap_or(i64::MAX).saturating_mul(Self::MILLIS_PER_BYTE);
+        let left = self.write_budget_millis.load(Ordering::Relaxed).saturating_sub(waited);
+        let left = left.saturating_add(earned).min(self.clock.write_millis);
+        self.write_budget_millis.store(left, Ordering::Relaxed);
+    }
+
+    /// Notes that the client has read a whole answer without delay.
+    pub(super) fn refill_write_budget(&self) {
+        self.write_budget_millis.store(self.clock.write_millis, Ordering::Relaxed);
+    }
+
+    fn write_budget(&self) -> Duration {
+        let millis = self.write_budget_millis.load(Ordering::Relaxed);
+        Duration::from_millis(u64::try_from(millis).unwrap_or(0))
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        match self.phase_since.load(Ordering::Relaxed) & 7 {
+            0 => Phase::Head,
+            1 => Phase::Body,
+            2 => Phase::Answering,
+            3 => Phase::Writing,
+            _ => Phase::Idle,
+        }
+    }
+
+    /// Notes that the service has received a request.
+    pub(super) fn answer_begun(&self) {
+        self.answer.store(ANSWER_OPEN, Ordering::Relaxed);
+    }
+
+    /// Notes that hyper has buffered the whole answer.
+    pub(super) fn answer_buffered(&self) {
+        self.answer.store(ANSWER_BUFFERED, Ordering::Relaxed);
+    }
+
+    /// Notes that everything that hyper has buffered is written.
+    pub(super) fn answer_flushed(&self) {
+        if self.answer.load(Ordering::Relaxed) == ANSWER_BUFFERED {
+            self.answer.store(NO_ANSWER, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the bytes that are written belong to an answer of the service.
+    pub(super) fn is_answer_open(&self) -> bool {
+        self.answer.load(Ordering::Relaxed) != NO_ANSWER
+    }
+
+    pub(super) fn mark_body_buffered(&self) {
+        self.body_buffered.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a body has to be wiped. The caller wipes it.
+    pub(super) fn take_body_mark(&self) -> bool {
+        self.body_buffered.load(Ordering::Relaxed)
+            && self.body_buffered.swap(false, Ordering::Relaxed)
+    }
+
+    fn is_evicted(&self) -> bool {
+        self.evicted.load(Ordering::Relaxed)
+    }
+
+    fn since(&self) -> u64 {
+        self.phase_since.load(Ordering::Relaxed) >> 3
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_asked_to_close(slot: &Slot) -> bool {
+        use futures_util::FutureExt;
+        slot.close_requested().now_or_never().is_some()
+    }
+
+    fn connections(max: usize) -> Arc<Connections> {
+        Connections::new(Limits { connections: max, ..Limits::default() })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_server_evicts_the_connection_that_has_been_silent_longest() {
+        let connections = connections(3);
+        let mut slots = Vec::new();
+        for phase in [Phase::Answering, Phase::Idle, Phase::Head] {
+            let slot = connections.take_slot();
+            slot.connection.enter(phase);
+            slots.push(slot);
+            tokio::time::advance(Duration::from_secs(1)).await;
+            connections.advance_clock();
+        }
+        let _newcomer = connections.take_slot();
+        let asked: Vec<_> = slots.iter().map(is_asked_to_close).collect();
+        assert_eq!(asked, [false, true, false]);
+    }
+
+    #[tokio::test]
+    async fn no_connection_is_evicted_twice() {
+        let connections = connections(2);
+        let slots = [(); 4].map(|()| connections.take_slot());
+        let asked = slots.iter().filter(|slot| is_asked_to_close(slot)).count();
+        assert_eq!((asked, connections.evicted.load(Ordering::Relaxed)), (2, 2));
+        drop(slots);
+        assert_eq!((connections.count(), connections.evicted.load(Ordering::Relaxed)), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn of_connections_silent_since_the_same_tick_the_first_to_fall_silent_is_evicted() {
+        let connections = connections(3);
+        let slots = [(); 3].map(|()| connections.take_slot());
+        slots[0].connection.enter(Phase::Answering);
+        slots[0].connection.enter(Phase::Idle);
+        let _newcomer = connections.take_slot();
+        let asked = slots.each_ref().map(is_asked_to_close);
+        assert_eq!(asked, [false, true, false], "the first was active last");
+    }
+
+    /// How long a connection may stay in a phase that begins in the middle of a tick.
+    async fn time_in(phase: Phase) -> Option<Duration> {
+        let connections = connections(10);
+        tokio::time::advance(Connections::TICK * 3 / 2).await;
+        connections.advance_clock();
+        let slot = connections.take_slot();
+        slot.connection.enter(phase);
+        let began = Instant::now();
+        tokio::time::advance(Connections::TICK / 2).await;
+        while began.elapsed() < Duration::from_secs(600) {
+            connections.advance_clock();
+            if connections.has_timed_out(&slot.connection) {
+                return Some(began.elapsed());
+            }
+            tokio::time::advance(Connections::TICK).await;
+        }
+        None
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_phase_but_body_and_answering_times_out() {
+        for (phase, seconds) in [(Phase::Head, 10), (Phase::Writing, 10), (Phase::Idle, 75)] {
+            let least = Duration::from_secs(seconds);
+            let time = time_in(phase).await.unwrap();
+            assert!((least..least + 2 * Connections::TICK).contains(&time), "{phase:?}: {time:?}");
+        }
+        assert_eq!(time_in(Phase::Answering).await, None);
+        assert_eq!(time_in(Phase::Body).await, None);
+    }
+
+    /// How long a client may read an answer at this rate, once per second.
+    async fn time_reading(bytes_per_second: usize) -> Option<Duration> {
+        let connections = connections(10);
+        connections.advance_clock();
+        let slot = connections.take_slot();
+        let began = Instant::now();
+        slot.connection.enter(Phase::Writing);
+        while began.elapsed() < Duration::from_secs(600) {
+            for _ in 0..2 {
+                tokio::time::advance(Connections::TICK).await;
+                connections.advance_clock();
+                if connections.has_timed_out(&slot.connection) {
+                    return Some(began.elapsed());
+                }
+            }
+            slot.connection.bytes_read_by_client(bytes_per_second);
+            slot.connection.enter(Phase::Idle);
+            slot.connection.enter(Phase::Writing);
+        }
+        None
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_too_slowly_times_out_and_a_slow_phone_does_not() {
+        let seconds = async |rate| time_reading(rate).await.map(|time| time.as_secs());
+        assert_eq!(seconds(1).await, Some(11));
+        assert_eq!(seconds(512).await, Some(21));
+        assert_eq!(seconds(4096).await, None);
+        assert_eq!(seconds(1000).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reading_the_next_answer_without_delay_refills_the_write_budget() {
+        let connections = connections(10);
+        let slot = connections.take_slot();
+        slot.connection.enter(Phase::Writing);
+        tokio::time::advance(Duration::from_secs(9)).await;
+        connections.advance_clock();
+        slot.connection.bytes_read_by_client(100);
+        assert_eq!(slot.connection.write_budget(), Duration::from_millis(1100));
+        slot.connection.refill_write_budget();
+        assert_eq!(slot.connection.write_budget(), Limits::default().write);
+    }
+
+    #[tokio::test]
+    async fn dropping_a_slot_frees_it_and_the_last_one_is_noticed() {
+        let connections = connections(10);
+        let slot = connections.take_slot();
+        assert_eq!(connections.count(), 1);
+        let ((), ()) = tokio::join!(connections.all_closed(), async { drop(slot) });
+        assert_eq!(connections.count(), 0);
+    }
+}
