@@ -1,4 +1,4 @@
-//! Every answer that is not a success: one enum, one place that makes responses of it.
+//! Every answer that is not a success: one enum, converted to responses in one place.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -17,37 +17,37 @@ use crate::{
     throttle::Throttled,
 };
 
-/// What goes wrong with a request. Whatever must look alike to a caller is one variant.
+/// Why a request fails. Failures that a caller must not distinguish are one variant.
 #[derive(Debug)]
 pub enum Error {
-    /// The body is missing, unreadable or has bad fields: each with its fault, in order.
+    /// The body is missing, unreadable or has invalid fields. Holds the fault of each field, in order.
     Invalid(Vec<(Cow<'static, str>, Fault)>),
-    /// No good token, or the policy refuses. The challenge is the only difference; the decision's id leads the
-    /// operator to the reason.
+    /// The token is missing or not valid, or the policy refuses. The answers differ in the challenge only. With the id of
+    /// the decision, the operator finds the reason.
     Unauthorized(Challenge, Option<DecisionId>),
-    /// A client, in OAuth's sense, that does not show to be one.
-    UnknownClient,
-    /// A form that does not name one token.
-    NoTokenAsked,
-    /// The head of the request is ambiguous: it names two hosts.
+    /// An OAuth client that does not authenticate.
+    InvalidClient,
+    /// A form without exactly one field `token`.
+    NoTokenField,
+    /// The head of the request is ambiguous: it has several `Host` fields.
     Malformed,
-    /// No such thing; also every login that is not a match.
+    /// The resource does not exist. Also every login that fails.
     NotFound,
     /// The route exists, the method does not. The router adds `Allow`.
     MethodNotAllowed,
     /// The client took too long to send its request.
     TooSlow,
-    /// Somebody has registered this address.
+    /// The e-mail address is registered already.
     EmailTaken,
     /// The body has more bytes than allowed.
     TooLarge,
-    /// The body is not JSON by its own account.
+    /// The body has another content type than JSON.
     NotJson,
-    /// Too many tries; wait this long.
+    /// Too many attempts. The client has to wait this long.
     Throttled(Duration),
-    /// A bug. The cause is for the log only.
+    /// A bug or a damaged database. The cause goes to the log only.
     Internal(String),
-    /// Trouble of our own that may pass. The cause is for the log only.
+    /// An internal failure that may pass. The cause goes to the log only.
     Unavailable(String),
 }
 
@@ -57,11 +57,11 @@ pub(super) const DECISION_ID: HeaderName = HeaderName::from_static("x-decision-i
 /// The error code of `WWW-Authenticate`, by RFC 6750.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Challenge {
-    /// There were no credentials: no code.
+    /// There are no credentials, so the challenge has no code.
     NoCredentials,
-    /// They are not good, or no longer.
+    /// The token is not valid.
     InvalidToken,
-    /// They are good, and the policy refuses.
+    /// The token is valid, but the policy refuses.
     InsufficientScope,
 }
 
@@ -85,13 +85,13 @@ impl Challenge {
 }
 
 impl Error {
-    /// Whoever meets trouble of ours should try again, but not at once.
+    /// When a client should retry after an internal failure.
     const RETRY_AFTER: Duration = Duration::from_secs(1);
 
     fn status(&self) -> StatusCode {
         match self {
-            Self::Invalid(_) | Self::NoTokenAsked | Self::Malformed => StatusCode::BAD_REQUEST,
-            Self::Unauthorized(..) | Self::UnknownClient => StatusCode::UNAUTHORIZED,
+            Self::Invalid(_) | Self::NoTokenField | Self::Malformed => StatusCode::BAD_REQUEST,
+            Self::Unauthorized(..) | Self::InvalidClient => StatusCode::UNAUTHORIZED,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
@@ -111,8 +111,8 @@ impl Error {
                 let fault = Fault::new("Already registered");
                 Some(Detail::Fields([Faults(vec![("email".into(), fault)])]))
             }
-            Self::UnknownClient => Some(Detail::Code("invalid_client")),
-            Self::NoTokenAsked => Some(Detail::Code("invalid_request")),
+            Self::InvalidClient => Some(Detail::Code("invalid_client")),
+            Self::NoTokenField => Some(Detail::Code("invalid_request")),
             _ => None,
         }
     }
@@ -129,7 +129,7 @@ impl Error {
                     headers.insert(DECISION_ID, id);
                 }
             }
-            Self::UnknownClient => {
+            Self::InvalidClient => {
                 let challenge = HeaderValue::from_static("Basic realm=\"doorward\"");
                 headers.insert(header::WWW_AUTHENTICATE, challenge);
             }
@@ -139,7 +139,7 @@ impl Error {
             Self::Unavailable(_) => {
                 headers.insert(header::RETRY_AFTER, whole_seconds(Self::RETRY_AFTER));
             }
-            // The rest of a request that was not read to its end cannot be told from the next one.
+            // The unread rest of this request would be taken for the next one.
             Self::TooLarge | Self::TooSlow | Self::Malformed => {
                 headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
@@ -149,14 +149,16 @@ impl Error {
 
     fn log(&self) {
         match self {
-            Self::Internal(cause) => tracing::error!(%cause, "a bug, or a damaged database"),
+            Self::Internal(cause) => {
+                tracing::error!(%cause, "internal error: a bug, or a damaged database")
+            }
             Self::Unavailable(cause) => tracing::warn!(%cause, "unavailable"),
             _ => {}
         }
     }
 }
 
-/// The text that goes with a status: the document's where it has one, ours elsewhere.
+/// The message for a status.
 pub(crate) fn message(status: StatusCode) -> &'static str {
     match status.as_u16() {
         400 => "The requested action could not be exercised due to malformed syntax.",
@@ -185,17 +187,17 @@ struct Body {
     error: Option<Detail>,
 }
 
-/// What goes with the message.
+/// The member `error` beside the message.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Detail {
-    /// The fields of a form, as the document has them.
+    /// A message per field.
     Fields([Faults; 1]),
     /// A code of RFC 6749.
     Code(&'static str),
 }
 
-/// An object with a message per field, in the order in which the fields were judged.
+/// An object with a message per field, in the order in which the fields were checked.
 struct Faults(Vec<(Cow<'static, str>, Fault)>);
 
 impl Serialize for Faults {
@@ -208,14 +210,14 @@ impl Serialize for Faults {
     }
 }
 
-/// The body of an answer with this status and no list of fields.
+/// The body of an answer with this status and no further detail.
 pub(crate) fn plain_body(status: StatusCode) -> Vec<u8> {
     body_of(status, None)
 }
 
 fn body_of(status: StatusCode, error: Option<Detail>) -> Vec<u8> {
     let body = Body { message: message(status), error };
-    serde_json::to_vec(&body).expect("a body of texts is valid JSON")
+    serde_json::to_vec(&body).expect("a body of strings serialises to JSON")
 }
 
 impl IntoResponse for Error {
@@ -229,7 +231,7 @@ impl IntoResponse for Error {
     }
 }
 
-/// Rounded up, so that nobody is told to come back too early.
+/// Rounds up, so that no client retries too early.
 fn whole_seconds(wait: Duration) -> HeaderValue {
     HeaderValue::from(wait.as_millis().div_ceil(1000).max(1) as u64)
 }

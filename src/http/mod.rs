@@ -25,7 +25,7 @@ use axum::{
 use self::{
     api::{health, login, logout, look_up, me, openapi, refresh, register, reset, sessions},
     forward_auth::GuardRoutes,
-    oauth::{revocations, well_known},
+    oauth::{introspect, revocations, revoke, well_known},
 };
 pub(crate) use self::{
     error::plain_body, forward_auth::identity::names as identity_names, request_log::REQUEST_ID,
@@ -134,8 +134,8 @@ fn handler(method: Method, endpoint: Endpoint, doorward: &Doorward) -> MethodRou
         Endpoint::DeleteMe => on(method, me::delete),
         Endpoint::ChangePassword => on(method, me::change_password),
         Endpoint::Export => on(method, me::export),
-        Endpoint::Introspect => on(method, oauth::introspect),
-        Endpoint::Revoke => on(method, oauth::revoke),
+        Endpoint::Introspect => on(method, introspect::introspect),
+        Endpoint::Revoke => on(method, revoke::revoke),
         Endpoint::KeySet => on(method, well_known::keys),
         Endpoint::Metadata => on(method, well_known::metadata),
         Endpoint::Revocations => on(method, revocations::revocations),

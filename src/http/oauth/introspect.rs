@@ -1,9 +1,9 @@
-//! `POST /oauth/introspect` (RFC 7662): whether a token is good at this moment, and what it says.
+//! `POST /oauth/introspect` (RFC 7662): whether a token is valid now, and its claims.
 
 use axum::{extract::State, http::StatusCode};
 use serde::Serialize;
 
-use super::{AskedToken, KnownClient};
+use super::{AuthenticatedClient, TokenField};
 use crate::{
     Doorward,
     access::caller::AuthError,
@@ -11,16 +11,16 @@ use crate::{
     token::{Claims, TokenTerms},
 };
 
-/// Nothing but `active` is told of a token that is not good.
+/// A token that is not valid gets `active` alone.
 #[derive(Serialize)]
-pub(in crate::http) struct Introspected {
+pub(crate) struct Introspected {
     active: bool,
     #[serde(flatten)]
-    says: Option<Says>,
+    claims: Option<TokenClaims>,
 }
 
 #[derive(Serialize)]
-struct Says {
+struct TokenClaims {
     sub: String,
     sid: String,
     iss: String,
@@ -31,7 +31,7 @@ struct Says {
     token_type: &'static str,
 }
 
-impl Says {
+impl TokenClaims {
     fn new(claims: Claims, terms: &TokenTerms) -> Self {
         Self {
             sub: claims.user_id.to_string(),
@@ -46,19 +46,18 @@ impl Says {
     }
 }
 
-pub(in crate::http) async fn introspect(
+pub(crate) async fn introspect(
     State(doorward): State<Doorward>,
-    _: KnownClient,
-    AskedToken(token): AskedToken,
+    _: AuthenticatedClient,
+    TokenField(token): TokenField,
 ) -> Result<NoStore<Introspected>, Error> {
-    let is_good = match doorward.caller(&token).await {
+    let is_valid = match doorward.caller(&token).await {
         Ok(_) => true,
         Err(AuthError::Unauthenticated(_)) => false,
         Err(AuthError::Store(error)) => return Err(error.into()),
     };
-    // A good token's signature has been checked.
-    let read = is_good.then(|| doorward.mint().read(&token, doorward.now()).ok()).flatten();
-    let says =
-        read.map(|token| token.claims).map(|claims| Says::new(claims, doorward.mint().terms()));
-    Ok(NoStore(StatusCode::OK, Introspected { active: says.is_some(), says }))
+    // The look-up has checked the signature of a valid token.
+    let read = is_valid.then(|| doorward.mint().read(&token, doorward.now()).ok()).flatten();
+    let claims = read.map(|token| TokenClaims::new(token.claims, doorward.mint().terms()));
+    Ok(NoStore(StatusCode::OK, Introspected { active: claims.is_some(), claims }))
 }

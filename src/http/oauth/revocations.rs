@@ -1,5 +1,5 @@
-//! `GET /.well-known/revocations`: which tokens have ended, for those who verify them by themselves. Open to anybody: the ids
-//! in it are random, and mean something only to whoever holds the token.
+//! `GET /.well-known/revocations`: the feed of ended tokens, for services that verify tokens by themselves. It is public:
+//! the ids in it are random and mean something only to those who hold the token.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{
 
 const JWT: HeaderValue = HeaderValue::from_static("application/jwt");
 
-pub(in crate::http) async fn revocations(
+pub(crate) async fn revocations(
     State(doorward): State<Doorward>,
     RequestOrigin { requester, .. }: RequestOrigin,
     RawQuery(query): RawQuery,

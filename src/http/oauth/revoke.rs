@@ -1,9 +1,9 @@
-//! `POST /oauth/revoke` (RFC 7009): ends the session of a token. What is no good token needs no end: that is a success, too.
+//! `POST /oauth/revoke` (RFC 7009): ends the session of a token. A token that is not valid is a success too.
 
 use axum::{extract::State, http::StatusCode};
 use serde::Serialize;
 
-use super::{AskedToken, KnownClient};
+use super::{AuthenticatedClient, TokenField};
 use crate::{
     Doorward,
     access::caller::AuthError,
@@ -11,12 +11,12 @@ use crate::{
 };
 
 #[derive(Serialize)]
-pub(in crate::http) struct Revoked {}
+pub(crate) struct Revoked {}
 
-pub(in crate::http) async fn revoke(
+pub(crate) async fn revoke(
     State(doorward): State<Doorward>,
-    KnownClient(client): KnownClient,
-    AskedToken(token): AskedToken,
+    AuthenticatedClient(client): AuthenticatedClient,
+    TokenField(token): TokenField,
 ) -> Result<NoStore<Revoked>, Error> {
     match doorward.caller(&token).await {
         Ok(caller) => {

@@ -1,4 +1,4 @@
-//! `GET /.well-known/…`: what whoever verifies tokens needs to know, open to anybody.
+//! `GET /.well-known/…`: the key set and the metadata that verifiers of tokens need. Both are public.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::{Doorward, http::answer::Cacheable, routes};
 
-/// The members of RFC 8414 and OpenID Connect Discovery that mean something without an authorisation endpoint.
+/// The members of RFC 8414 and OpenID Connect Discovery that apply without an authorisation endpoint.
 #[derive(Serialize)]
-pub(in crate::http) struct Metadata {
+pub(crate) struct Metadata {
     issuer: String,
     jwks_uri: String,
     revocations_uri: String,
@@ -23,11 +23,11 @@ pub(in crate::http) struct Metadata {
     grant_types_supported: [&'static str; 0],
 }
 
-pub(in crate::http) async fn keys(State(doorward): State<Doorward>) -> Cacheable<impl Serialize> {
+pub(crate) async fn keys(State(doorward): State<Doorward>) -> Cacheable<impl Serialize> {
     Cacheable(max_age(&doorward), doorward.mint().public_keys())
 }
 
-pub(in crate::http) async fn metadata(State(doorward): State<Doorward>) -> Cacheable<Metadata> {
+pub(crate) async fn metadata(State(doorward): State<Doorward>) -> Cacheable<Metadata> {
     let settings = doorward.settings();
     let base = doorward.public_base();
     let at = |path: &str| format!("{base}{path}");
@@ -47,8 +47,8 @@ pub(in crate::http) async fn metadata(State(doorward): State<Doorward>) -> Cache
     Cacheable(max_age(&doorward), metadata)
 }
 
-/// A copy of the key set is out of date before a key signs that is missing in it.
+/// A cached key set expires before a key that it lacks starts to sign.
 fn max_age(doorward: &Doorward) -> Duration {
-    const AT_MOST: Duration = Duration::from_secs(60 * 60);
-    doorward.settings().token.publish_before_signing.min(AT_MOST)
+    const MAX: Duration = Duration::from_secs(60 * 60);
+    doorward.settings().token.publish_before_signing.min(MAX)
 }
