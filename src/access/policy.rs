@@ -9,7 +9,7 @@ use crate::user::{User, UserId};
 ///
 /// Deciding is pure: whatever a policy needs to know is in the caller or in the policy itself. A policy that needs nothing
 /// else derives `Default`; one with data of its own says where the data come from by
-/// [`FromState`](crate::http::only::FromState).
+/// [`FromState`](crate::FromState).
 pub trait Policy {
     /// The name of the policy in the list of refusals (`doorward why`).
     const NAME: &'static str;

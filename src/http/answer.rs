@@ -1,4 +1,4 @@
-//! Bodies of answers: always JSON, and never kept by a cache when they carry a token, a decision or what is private.
+//! JSON answers. Answers with a token, a decision or private data are never cached.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use serde::Serialize;
 
 pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 pub(super) const AUTHORIZATION: HeaderValue = HeaderValue::from_static("Authorization");
-/// No browser takes an answer for anything but what it says it is.
+/// Keeps browsers from guessing another content type.
 pub(super) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
-    /// Room for every header of an admission: growing on the way costs more than filling it.
+    /// Enough for every header of an answer: growing the map costs more than filling it.
     const HEADERS: usize = 12;
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
@@ -26,7 +26,7 @@ pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     response
 }
 
-/// An answer that no cache may keep.
+/// A JSON answer that no cache may store.
 pub(super) struct NoStore<T>(pub(super) StatusCode, pub(super) T);
 
 impl<T: Serialize> IntoResponse for NoStore<T> {
@@ -35,7 +35,7 @@ impl<T: Serialize> IntoResponse for NoStore<T> {
     }
 }
 
-/// An answer that anybody may see and keep for this long.
+/// A public JSON answer that caches may store for this long.
 pub(super) struct Cacheable<T>(pub(super) Duration, pub(super) T);
 
 impl<T: Serialize> IntoResponse for Cacheable<T> {
@@ -44,20 +44,20 @@ impl<T: Serialize> IntoResponse for Cacheable<T> {
     }
 }
 
-/// Anybody may keep it for this long.
+/// The value of `Cache-Control` for a public answer.
 pub(super) fn public(max_age: Duration) -> HeaderValue {
     let text = format!("public, max-age={}", max_age.as_secs());
     HeaderValue::try_from(text).expect("a number is valid in a header")
 }
 
 fn serialized(status: StatusCode, cache: HeaderValue, body: &impl Serialize) -> Response {
-    let body = serde_json::to_vec(body).expect("an answer of texts is valid JSON");
+    let body = serde_json::to_vec(body).expect("an answer serialises to JSON");
     let mut response = json(status, body);
     response.headers_mut().insert(header::CACHE_CONTROL, cache);
     response
 }
 
-/// An answer that has nothing to tell but success.
+/// A success without a body.
 pub(super) struct NoContent;
 
 impl IntoResponse for NoContent {

@@ -1,4 +1,4 @@
-//! Who made a request, as far as limits go.
+//! The address that a request comes from, behind the trusted proxies.
 
 use std::{
     convert::Infallible,
@@ -18,7 +18,7 @@ use crate::{
     session::Origin,
 };
 
-/// The address of a request behind the proxies that are trusted, and who that is as far as limits go.
+/// The client address of a request, and whom its limits count for.
 pub(super) fn requester(parts: &Parts, doorward: &Doorward) -> (IpAddr, Requester) {
     let (headers, settings) = (&parts.headers, doorward.settings());
     let (peer, trusted) = (peer(&parts.extensions), &settings.trusted_proxies);
@@ -35,7 +35,7 @@ pub(super) fn requester(parts: &Parts, doorward: &Doorward) -> (IpAddr, Requeste
     (address, Requester { network, exempt_from_network_limits })
 }
 
-/// Whether a proxy has passed the request on.
+/// Whether a proxy has forwarded the request.
 fn is_forwarded(headers: &HeaderMap) -> bool {
     headers.keys().map(|name| name.as_str()).any(|name| {
         name.starts_with("x-forwarded-") || ["forwarded", "x-real-ip", "via"].contains(&name)
@@ -62,23 +62,21 @@ impl FromRequestParts<Doorward> for RequestOrigin {
     }
 }
 
-/// The address that a request comes from. An app that does not tell it has one client, whom nobody trusts.
+/// The address of the peer. If an embedding app does not provide it, all requests come from the unspecified address,
+/// which is never trusted.
 pub(super) fn peer(extensions: &Extensions) -> IpAddr {
     let info = extensions.get::<ConnectInfo<SocketAddr>>();
     info.map_or(Ipv4Addr::UNSPECIFIED.into(), |info| info.0.ip())
 }
 
-pub(in crate::http) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
+pub(super) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     let address = address.to_canonical();
     trusted.iter().any(|network| network.contains(&address))
 }
 
-/// The last hop that is not a proxy of ours. Everything before it is hearsay, and a hop that cannot be read hides it.
-pub(in crate::http) fn client(
-    headers: &HeaderMap,
-    peer: IpAddr,
-    trusted: &[IpNet],
-) -> Option<IpAddr> {
+/// The last hop that is not a trusted proxy. The hops before it prove nothing, because that hop may have invented them.
+/// An unreadable hop hides the address.
+pub(super) fn client(headers: &HeaderMap, peer: IpAddr, trusted: &[IpNet]) -> Option<IpAddr> {
     let lines = headers.get_all("x-forwarded-for").iter();
     let lines: Vec<_> = lines.map(|line| String::from_utf8_lossy(line.as_bytes())).collect();
     let mut client = peer.to_canonical();
@@ -91,7 +89,7 @@ pub(in crate::http) fn client(
     Some(client)
 }
 
-/// An address as proxies write it: some add the port, some the brackets of an IPv6 address.
+/// An address as proxies write it, with or without a port and the brackets of IPv6.
 fn address(hop: &str) -> Option<IpAddr> {
     let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']')).unwrap_or(hop);
     let with_port = || hop.parse().ok().map(|address: SocketAddr| address.ip());
@@ -105,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_header_of_a_proxy_tells_that_a_request_was_forwarded() {
+    fn every_header_of_a_proxy_marks_a_request_as_forwarded() {
         let with = |name: &'static str| {
             let header = (HeaderName::from_static(name), HeaderValue::from_static("x"));
             is_forwarded(&HeaderMap::from_iter([header]))

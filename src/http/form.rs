@@ -1,4 +1,4 @@
-//! A request's body, read field by field so that every fault is named in one answer.
+//! The JSON body of a request, parsed field by field so that one answer names every fault.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -10,56 +10,56 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::{Map, Value};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::Error;
+use super::error::Error;
 use crate::{Doorward, fault::Fault, spelling::is_misspelling};
 
-/// The fields of a JSON object and what is wrong with those judged so far.
+/// The fields of a JSON object, and the faults of those checked so far.
 pub(super) struct Form {
     fields: Map<String, Value>,
-    /// Fields that were asked for and are not there.
+    /// Fields that a handler has asked for and the body lacks.
     missing: Vec<&'static str>,
     faults: Vec<(Cow<'static, str>, Fault)>,
 }
 
-/// Stands for a field whose fault the form has noted.
+/// The form has recorded a fault of this field.
 pub(super) struct InvalidField;
 
 impl Form {
-    /// A field that must be there.
+    /// A field that must be present.
     pub(super) fn required<T>(
         &mut self,
         field: &'static str,
-        judge: impl FnOnce(String) -> Result<T, Fault>,
+        parse: impl FnOnce(String) -> Result<T, Fault>,
     ) -> Result<T, InvalidField> {
-        match self.optional(field, judge)? {
+        match self.optional(field, parse)? {
             Some(value) => Ok(value),
-            None => self.note(field, Fault::REQUIRED),
+            None => self.record(field, Fault::REQUIRED),
         }
     }
 
-    /// A field that may be left out.
+    /// A field that may be absent.
     pub(super) fn optional<T>(
         &mut self,
         field: &'static str,
-        judge: impl FnOnce(String) -> Result<T, Fault>,
+        parse: impl FnOnce(String) -> Result<T, Fault>,
     ) -> Result<Option<T>, InvalidField> {
         match self.fields.remove(field) {
             None => {
                 self.missing.push(field);
                 Ok(None)
             }
-            Some(Value::String(text)) => match judge(text) {
+            Some(Value::String(text)) => match parse(text) {
                 Ok(value) => Ok(Some(value)),
-                Err(fault) => self.note(field, fault),
+                Err(fault) => self.record(field, fault),
             },
-            Some(other) => self.note(field, Fault::wrong_type("string", type_of(&other))),
+            Some(other) => self.record(field, Fault::wrong_type("string", type_of(&other))),
         }
     }
 
-    /// Refuses a field that nobody asked for and that is a misspelling of a missing one. Others are ignored. To be called
-    /// when all fields have been judged.
+    /// Records a fault for each unknown field that is a misspelling of a missing one. Other unknown fields are ignored. To
+    /// be called after all fields have been checked.
     pub(super) fn reject_misspelled(&mut self) -> Result<(), InvalidField> {
-        /// Bounds what a hostile body costs, and how much of it is sent back.
+        // These bound the cost of a hostile body, and how much of it is sent back.
         const MAX_COMPARED: usize = 64;
         const MAX_BYTES: usize = 32;
         let candidates = self.fields.keys().filter(|key| key.len() <= MAX_BYTES);
@@ -72,12 +72,12 @@ impl Form {
         if self.faults.len() == known { Ok(()) } else { Err(InvalidField) }
     }
 
-    /// The answer that names every fault noted.
+    /// The error with every recorded fault.
     pub(super) fn into_error(self) -> Error {
         Error::Invalid(self.faults)
     }
 
-    fn note<T>(&mut self, field: &'static str, fault: Fault) -> Result<T, InvalidField> {
+    fn record<T>(&mut self, field: &'static str, fault: Fault) -> Result<T, InvalidField> {
         self.faults.push((field.into(), fault));
         Err(InvalidField)
     }
@@ -98,10 +98,10 @@ where
     }
 }
 
-/// From the first byte of a body to its last.
+/// Time for a whole body to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Reads a whole body into memory that is wiped afterwards: most bodies contain a password.
+/// Reads a whole body into memory that is wiped when it is dropped, because most bodies contain a password.
 pub(super) async fn read(
     body: axum::body::Body,
     headers: &HeaderMap,
@@ -115,8 +115,8 @@ pub(super) async fn read(
     let whole = async {
         let mut bytes = Zeroizing::new(Vec::new());
         while let Some(frame) = body.frame().await {
-            // Each frame is dropped at once: the server wipes its buffer only when nobody else holds it. A buffer that
-            // the server has left already is ours alone.
+            // Each frame is dropped at once, because the server can wipe its buffer only while nobody else holds it. A
+            // buffer that the server no longer holds is wiped here.
             if let Ok(data) = frame?.into_data() {
                 append(&mut bytes, &data);
                 if let Ok(mut data) = data.try_into_mut() {
@@ -130,12 +130,12 @@ pub(super) async fn read(
         Err(_) => Err(Error::TooSlow),
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Error::TooLarge),
-        // The client broke off, or its chunks are malformed.
-        Ok(Err(_)) => Err(no_json()),
+        // The client disconnected, or its chunks are malformed.
+        Ok(Err(_)) => Err(invalid_json()),
     }
 }
 
-/// Like `extend_from_slice`, which would leave a copy behind when it moves what is there to a larger place.
+/// Like `extend_from_slice`, which leaves an unwiped copy behind when it reallocates.
 fn append(bytes: &mut Zeroizing<Vec<u8>>, data: &[u8]) {
     if bytes.capacity() - bytes.len() < data.len() {
         let mut larger = Zeroizing::new(Vec::with_capacity(2 * bytes.len() + data.len()));
@@ -157,15 +157,15 @@ fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<Map<String, Value>, Error>
         Ok(other) => {
             Err(Error::Invalid(vec![("body".into(), Fault::wrong_type("object", type_of(&other)))]))
         }
-        Err(_) => Err(no_json()),
+        Err(_) => Err(invalid_json()),
     }
 }
 
-fn no_json() -> Error {
+fn invalid_json() -> Error {
     Error::Invalid(vec![("body".into(), Fault::new("Invalid JSON"))])
 }
 
-/// Whether a body is of this type. One without a type is taken for whatever is expected.
+/// Whether a body has this content type. A missing content type counts as the expected one.
 pub(super) fn is_type(headers: &HeaderMap, expected: &str) -> bool {
     headers.get_all(header::CONTENT_TYPE).iter().all(|value| {
         let essence = value.to_str().ok().and_then(|value| value.split(';').next());

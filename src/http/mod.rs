@@ -22,13 +22,11 @@ use axum::{
     routing::{MethodFilter, MethodRouter, any, on},
 };
 
+pub(crate) use self::forward_auth::identity::names as identity_names;
 use self::{
     api::{health, login, logout, look_up, me, openapi, refresh, register, reset, sessions},
     forward_auth::GuardRoutes,
     oauth::{introspect, revocations, revoke, well_known},
-};
-pub(crate) use self::{
-    error::plain_body, forward_auth::identity::names as identity_names, request_log::REQUEST_ID,
 };
 pub use self::{
     error::{Challenge, Error},

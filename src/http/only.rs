@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderMap, header, request::Parts},
 };
 
-use super::{Challenge, Error};
+use super::error::{Challenge, Error};
 use crate::{
     Doorward,
     access::{

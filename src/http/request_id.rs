@@ -1,4 +1,4 @@
-//! Ids that name one request in its answer and in the log, and tell nothing else.
+//! The id of a request, in its answer and in the log. It reveals nothing else.
 
 use std::{
     fmt,
@@ -11,13 +11,13 @@ use std::{
 
 use axum::http::HeaderValue;
 
-/// Names one request in its answer and in the log.
+/// The id of one request, in its answer and in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId(u64);
 
 impl RequestId {
-    /// An id that no other request of this process has. Two of them do not tell how many requests lay between: they are
-    /// a counter under a cipher with a key that only this process knows.
+    /// An id that no other request of this process has. It is an encrypted counter whose key only this process knows, so
+    /// that two ids do not reveal how many requests were between them.
     pub fn next() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         static CIPHER: LazyLock<Speck> = LazyLock::new(Speck::with_random_key);
@@ -40,20 +40,20 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// Eight hexadecimal digits, all at once: one at a time would cost every request three times as much.
+/// Eight hexadecimal digits, computed together, which costs a third of computing them one by one.
 fn digits(number: u32) -> [u8; 8] {
-    // Each of four bits into a byte of its own.
+    // Spreads each group of four bits into its own byte.
     let spread = u64::from(number);
     let spread = (spread | spread << 16) & 0x0000_ffff_0000_ffff;
     let spread = (spread | spread << 8) & 0x00ff_00ff_00ff_00ff;
     let spread = (spread | spread << 4) & 0x0f0f_0f0f_0f0f_0f0f;
-    // One in each byte above nine, which continues with `a`.
+    // A one in each byte above nine, whose digit is a letter.
     let letters = (spread + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
     let gap = u64::from(b'a' - b'0' - 10);
     (spread + 0x3030_3030_3030_3030 + letters * gap).to_be_bytes()
 }
 
-/// The block cipher Speck64/128, which takes three instructions of any CPU for a round.
+/// The block cipher Speck64/128, which takes a few instructions per round on any CPU.
 struct Speck {
     keys: [u32; Self::ROUNDS],
 }
@@ -67,7 +67,7 @@ impl Speck {
         Self::new([(one >> 32) as u32, one as u32, (two >> 32) as u32, two as u32])
     }
 
-    /// The cipher with this key, whose last word is the first to be used.
+    /// The cipher with this key, whose last word is used first.
     fn new([l2, l1, l0, k0]: [u32; 4]) -> Self {
         let (mut keys, mut left) = ([k0; Self::ROUNDS], [l0, l1, l2]);
         for round in 0..Self::ROUNDS - 1 {
@@ -97,13 +97,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cipher_is_that_of_its_authors() {
+    fn the_cipher_matches_the_published_test_vector() {
         let cipher = Speck::new([0x1b1a_1918, 0x1312_1110, 0x0b0a_0908, 0x0302_0100]);
         assert_eq!(cipher.encrypt(0x3b72_6574_7475_432d), 0x8c6f_a548_454e_028b);
     }
 
     #[test]
-    fn a_header_has_the_digits_that_the_log_has() {
+    fn the_header_and_the_log_show_the_same_digits() {
         for number in [0, 1, 0x0123_4567_89ab_cdef, u64::MAX, 0xa0a0_9090_f0f0_0909] {
             let id = RequestId(number);
             assert_eq!(id.header().to_str().unwrap(), id.to_string());
@@ -111,10 +111,10 @@ mod tests {
     }
 
     #[test]
-    fn ids_differ_and_do_not_tell_how_many_lie_between() {
+    fn ids_differ_and_do_not_reveal_how_many_requests_were_between() {
         let ids: Vec<_> = (0..1000).map(|_| RequestId::next().0).collect();
         assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len());
         let steps: HashSet<_> = ids.windows(2).map(|two| two[1].wrapping_sub(two[0])).collect();
-        assert!(steps.len() > 990, "from one to the next it is never the same step");
+        assert!(steps.len() > 990, "the steps between ids differ");
     }
 }

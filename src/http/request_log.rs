@@ -20,10 +20,10 @@ use futures_util::{FutureExt, future::poll_immediate};
 use tracing::Instrument;
 
 use super::{
-    Error, RequestId,
     answer::NOSNIFF,
-    error::DECISION_ID,
+    error::{DECISION_ID, Error},
     refusal_log::{Logging, Reason, RefusalLog},
+    request_id::RequestId,
 };
 
 /// Longer than a legitimate wait for a hash or the database.

@@ -28,7 +28,7 @@ pub struct Service {
 }
 
 impl Service {
-    pub(in crate::http) fn new(router: Router, guards: Arc<GuardRoutes>) -> Self {
+    pub(crate) fn new(router: Router, guards: Arc<GuardRoutes>) -> Self {
         Self { router, guards }
     }
 }

@@ -23,8 +23,8 @@ use self::{
     identity::{Identity, value},
 };
 use super::{
-    Challenge, Error,
     answer::{JSON, NO_STORE, NOSNIFF},
+    error::{Challenge, Error},
     only::{admit, authenticate, identify},
     request_log::{REQUEST_ID, log_guarded_request},
 };
@@ -43,7 +43,7 @@ use crate::{
 };
 
 /// The guards of a running service.
-pub(super) struct GuardRoutes {
+pub(crate) struct GuardRoutes {
     doorward: Doorward,
     designated_path: String,
     designated_answer: DesignatedAnswer,

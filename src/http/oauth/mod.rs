@@ -14,7 +14,7 @@ use axum::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use zeroize::Zeroizing;
 
-use super::{Error, client_ip::requester, form, only::credentials};
+use super::{client_ip::requester, error::Error, form, only::credentials};
 use crate::Doorward;
 
 /// The name of a client that has authenticated.

@@ -11,7 +11,7 @@ use axum::{
 
 use crate::{
     Doorward,
-    http::{Error, answer::NO_STORE, client_ip::RequestOrigin},
+    http::{answer::NO_STORE, client_ip::RequestOrigin, error::Error},
     token::feed::Refused,
 };
 

@@ -7,7 +7,7 @@ use super::{AuthenticatedClient, TokenField};
 use crate::{
     Doorward,
     access::caller::AuthError,
-    http::{Error, answer::NoStore},
+    http::{answer::NoStore, error::Error},
 };
 
 #[derive(Serialize)]

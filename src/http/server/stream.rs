@@ -16,7 +16,7 @@ use tokio::{
 use zeroize::Zeroize;
 
 use super::connections::{Connection, Phase};
-use crate::http;
+use crate::http::{error::plain_body, request_id::RequestId, request_log::REQUEST_ID};
 
 /// A TCP stream that reports what its connection is doing.
 pub(super) struct ConnectionStream<S = TcpStream> {
@@ -191,12 +191,12 @@ fn client_error(answer: &[u8]) -> Option<StatusCode> {
 
 /// A whole answer after which the connection is closed, for a request that no handler receives.
 pub(super) fn closing_answer(status: StatusCode) -> Vec<u8> {
-    let body = http::plain_body(status);
+    let body = plain_body(status);
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nx-content-type-options: nosniff\r\n\
          cache-control: no-store\r\n{}: {}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
-        http::REQUEST_ID,
-        http::RequestId::next(),
+        REQUEST_ID,
+        RequestId::next(),
         body.len(),
     );
     [head.into_bytes(), body].concat()
