@@ -120,8 +120,8 @@ impl Run<'_> {
         poll: &mut Poll,
         connections: &mut [Connection],
     ) -> anyhow::Result<()> {
-        const PATIENCE: Duration = Duration::from_secs(5);
-        let end = Instant::now() + PATIENCE;
+        const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+        let end = Instant::now() + DRAIN_TIMEOUT;
         let mut events = Events::with_capacity(1024);
         let mut buffer = vec![0; 64 << 10];
         while connections.iter().any(|connection| connection.waits) && Instant::now() < end {

@@ -26,7 +26,7 @@ pub(crate) struct Start {
 
 impl Start {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        const PATIENCE: Duration = Duration::from_secs(60);
+        const START_TIMEOUT: Duration = Duration::from_secs(60);
         let started = Instant::now();
         let mut program = Command::new(&self.program[0]);
         program.args(&self.program[1..]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -35,7 +35,7 @@ impl Start {
             if let Some(status) = running.try_wait()? {
                 bail!("the program ended: {status}");
             }
-            if started.elapsed() > PATIENCE {
+            if started.elapsed() > START_TIMEOUT {
                 running.kill()?;
                 bail!("no answer");
             }

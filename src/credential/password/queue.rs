@@ -10,7 +10,7 @@ use crate::network::Network;
 
 /// A job that waited longer is dropped: its caller has given up or soon will. A full queue at half of the rate that a
 /// core computes hashes takes this long.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const MAX_QUEUE_TIME: Duration = Duration::from_secs(10);
 
 /// Prefix lengths of the nested networks, the widest first. A [`Network`] is the narrowest.
 const WIDER: [u32; 2] = [48, 56];
@@ -160,7 +160,7 @@ impl<J> Jobs<J> {
             Self::ByNetwork(networks) => networks.pop(now),
             Self::Line(line) => {
                 while let Some((since, job)) = line.pop_front() {
-                    if now.duration_since(since) <= PATIENCE {
+                    if now.duration_since(since) <= MAX_QUEUE_TIME {
                         return Some(job);
                     }
                 }
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn whoever_waited_too_long_is_not_served_any_more_and_costs_nobody_a_turn() {
         let (mut queue, now) = (Queue::new(8), Instant::now());
-        let late = now + PATIENCE + Duration::from_millis(1);
+        let late = now + MAX_QUEUE_TIME + Duration::from_millis(1);
         queue.push(client(1), 0, now);
         queue.push(client(2), 10, late);
         queue.push(client(1), 1, late);
