@@ -98,7 +98,7 @@ pub use self::{
         policy::{Authenticated, Designated, Policy, SignedIn},
     },
     account::{
-        Failure, InvalidField, NewSession, NewUser, RegisterError, RoleError, SetPasswordError,
+        Failure, InvalidInput, NewSession, NewUser, RegisterError, RoleError, SetPasswordError,
         SignInError, UserError, VerifyError,
     },
     config::Settings,

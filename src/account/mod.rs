@@ -53,13 +53,13 @@ pub struct NewSession {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {}", .fault.message())]
 #[non_exhaustive]
-pub struct InvalidField {
+pub struct InvalidInput {
     /// The name of the field, such as `password`.
     pub field: &'static str,
     pub(crate) fault: Fault,
 }
 
-impl InvalidField {
+impl InvalidInput {
     /// What is wrong with the value, such as `String must contain at least 8 character(s)`.
     pub fn message(&self) -> &str {
         self.fault.message()

@@ -1,7 +1,7 @@
 //! Setting a password: by the user, who knows the current one, and by the operator.
 
 use super::{
-    Failure, InvalidField, has_failure,
+    Failure, InvalidInput, has_failure,
     sign_in::{ConfirmError, confirm},
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 pub enum SetPasswordError {
     /// The password breaks a rule.
     #[error(transparent)]
-    Invalid(InvalidField),
+    Invalid(InvalidInput),
     /// The user does not exist.
     #[error("there is no such user")]
     NoSuchUser,
@@ -61,7 +61,7 @@ pub(crate) async fn set(
     user: &User,
     password: String,
 ) -> Result<(), SetPasswordError> {
-    let password = parse(doorward, user, password).map_err(InvalidField::new("password"));
+    let password = parse(doorward, user, password).map_err(InvalidInput::new("password"));
     let password = password.map_err(SetPasswordError::Invalid)?;
     let hash = doorward.hasher().hash(password, Network::LOOPBACK).await?;
     let (old, now) = (OldPassword::Overruled, doorward.now());

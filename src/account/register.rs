@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use super::{Failure, InvalidField, NewSession, has_failure, requester};
+use super::{Failure, InvalidInput, NewSession, has_failure, requester};
 use crate::{
     Doorward,
     credential::password::{Busy, Password},
@@ -28,7 +28,7 @@ pub(crate) struct Registration {
 pub enum RegisterError {
     /// A field breaks a rule.
     #[error(transparent)]
-    Invalid(InvalidField),
+    Invalid(InvalidInput),
     /// Another user has this e-mail address.
     #[error("the e-mail address is taken")]
     EmailTaken,
@@ -47,7 +47,7 @@ impl Registration {
         let password = password
             .map(|password| password.reject_identity(name.as_str(), email.as_str(), rules))
             .transpose();
-        let password = password.map_err(InvalidField::new("password"));
+        let password = password.map_err(InvalidInput::new("password"));
         Ok(Self { password: password.map_err(RegisterError::Invalid)?, name, email })
     }
 
@@ -125,14 +125,14 @@ impl NewUser {
 
     pub(crate) fn check(self, doorward: &Doorward) -> Result<Registration, RegisterError> {
         let Self { name, email, password } = self;
-        let check = || -> Result<Registration, InvalidField> {
+        let check = || -> Result<Registration, InvalidInput> {
             let rules = doorward.settings().password_rules;
             let parse =
                 |mut sent: Zeroizing<String>| Password::parse(std::mem::take(&mut *sent), rules);
             Ok(Registration {
-                name: Name::parse(name).map_err(InvalidField::new("name"))?,
-                email: Email::parse(email).map_err(InvalidField::new("email"))?,
-                password: password.map(parse).transpose().map_err(InvalidField::new("password"))?,
+                name: Name::parse(name).map_err(InvalidInput::new("name"))?,
+                email: Email::parse(email).map_err(InvalidInput::new("email"))?,
+                password: password.map(parse).transpose().map_err(InvalidInput::new("password"))?,
             })
         };
         check().map_err(RegisterError::Invalid)

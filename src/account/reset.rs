@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Failure, InvalidField, UserError, found, has_failure};
+use super::{Failure, InvalidInput, UserError, found, has_failure};
 use crate::{
     Doorward,
     credential::{
@@ -21,7 +21,7 @@ pub(crate) enum ResetError {
     #[error("the reset code is wrong or has expired")]
     WrongCode,
     #[error(transparent)]
-    Invalid(InvalidField),
+    Invalid(InvalidInput),
     #[error(transparent)]
     Failed(Failure),
 }
@@ -50,7 +50,7 @@ pub(crate) async fn reset(
     };
     let rules = doorward.settings().password_rules;
     let password = password.reject_identity(user.name.as_str(), user.email.as_str(), rules);
-    let password = password.map_err(InvalidField::new("password")).map_err(ResetError::Invalid)?;
+    let password = password.map_err(InvalidInput::new("password")).map_err(ResetError::Invalid)?;
     let hash = doorward.hasher().hash(password, requester.network).await?;
     let (old, now) = (OldPassword::Forgotten(code), doorward.now());
     if !doorward.store().set_password(user.id, old, &hash, None, now).await? {

@@ -14,7 +14,7 @@ pub(super) enum Guard {
     List(Output),
     /// Show how a guard decides about a user, and why
     Check(Check),
-    /// Run the expectations ([[guards.NAME.expect]]) of the settings file
+    /// Run the examples ([[guards.NAME.expect]]) of the settings file
     Test,
 }
 
@@ -98,7 +98,7 @@ impl Check {
     }
 }
 
-/// Loading the settings has run the expectations, and a failed one is an error there.
+/// Loading the settings has run the examples, and a failed one is an error there.
 fn test(settings: &Settings) -> anyhow::Result<()> {
     let mut examples = 0;
     for guard in settings.guards.iter() {

@@ -2,7 +2,7 @@
 
 use crate::{
     account::{
-        Failure, InvalidField, RegisterError, SignInError, change::ChangeError,
+        Failure, InvalidInput, RegisterError, SignInError, change::ChangeError,
         refresh::RefreshError, reset::ResetError, sign_in::ConfirmError,
     },
     http::{Challenge, Error},
@@ -18,8 +18,8 @@ impl From<Failure> for Error {
     }
 }
 
-impl From<InvalidField> for Error {
-    fn from(invalid: InvalidField) -> Self {
+impl From<InvalidInput> for Error {
+    fn from(invalid: InvalidInput) -> Self {
         Self::Invalid(vec![(invalid.field.into(), invalid.fault)])
     }
 }
