@@ -15,6 +15,8 @@ pub(crate) mod roles;
 pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod sign_in;
+#[cfg(test)]
+mod tests;
 pub(crate) mod verify;
 
 use std::time::Duration;

@@ -97,7 +97,7 @@ impl Doorward {
     }
 
     /// Records a refusal and returns its id.
-    pub(crate) fn refuse(&self, refused: Refused) -> DecisionId {
+    pub(crate) fn record_refusal(&self, refused: Refused) -> DecisionId {
         self.inner.refusals.keep(refused)
     }
 

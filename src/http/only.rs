@@ -149,7 +149,7 @@ pub(super) fn admit<P: Policy>(
 ) -> Result<P::Grant, Error> {
     policy.admit(caller).ok_or_else(|| {
         let refused = Refused::caller(By::Policy(P::NAME), caller, doorward.now());
-        Error::Unauthorized(Challenge::InsufficientScope, Some(doorward.refuse(refused)))
+        Error::Unauthorized(Challenge::InsufficientScope, Some(doorward.record_refusal(refused)))
     })
 }
 
@@ -158,7 +158,7 @@ pub(super) fn refuse(doorward: &Doorward, policy: &'static str, error: AuthError
     match error {
         AuthError::Unauthenticated(reason) => {
             let refused = Refused::unauthenticated(By::Policy(policy), reason, doorward.now());
-            Error::Unauthorized(reason.into(), Some(doorward.refuse(refused)))
+            Error::Unauthorized(reason.into(), Some(doorward.record_refusal(refused)))
         }
         AuthError::Store(error) => error.into(),
     }

@@ -8,14 +8,24 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Line, PATIENCE, Server};
+use crate::{
+    accounts::with_input,
+    support::{Home, Line, PATIENCE, Server},
+};
 
 /// How every password of these tests begins, and nothing else.
 const MARK: &str = "~Wq7xK-marked-";
 
-/// Everything that the process can write to, and that begins with the mark: 40 bytes of each.
+/// The same in Base64, in which commands send passwords to the server.
+const ENCODED_MARK: &str = "fldxN3hLLW1hcmtl";
+
+/// Everything that the process can write to, and that begins with the mark in plain text or in Base64.
 fn marked(server: &Server) -> Vec<String> {
-    let mark = MARK.as_bytes();
+    [MARK, ENCODED_MARK].iter().flat_map(|mark| find(server, mark.as_bytes())).collect()
+}
+
+/// 40 bytes of each place in memory that begins with the mark.
+fn find(server: &Server, mark: &[u8]) -> Vec<String> {
     let memory = File::open(format!("/proc/{}/mem", server.pid())).unwrap();
     let maps = fs::read_to_string(format!("/proc/{}/maps", server.pid())).unwrap();
     let mut found = Vec::new();
@@ -109,6 +119,24 @@ fn no_password_stays_in_memory() {
     let invalid = json!({ "name": "A", "email": "ada", "password": &second });
     assert_eq!(post(&mut line, "/api/user", "", &invalid), 400);
     must_forget(&server, "a registration that was refused");
+}
+
+#[test]
+fn no_password_of_a_command_stays_in_memory() {
+    let home = Home::new();
+    let server = home.start_with(&["--password-threads", "1"]);
+    // JSON would escape the quote.
+    let (first, second) = (format!("{MARK}first"), format!("{MARK}\"second\""));
+    let add = ["user", "add", "ada@example.com", "--name", "Ada", "--password-stdin"];
+    for (arguments, password) in
+        [(&add[..], &first), (&["user", "set-password", "ada@example.com"], &second)]
+    {
+        let done = with_input(&home, arguments, password);
+        assert!(done.status.success(), "{done:?}");
+        must_forget(&server, arguments[1]);
+        assert_eq!(server.client.login("ada@example.com", password).status, 200);
+        must_forget(&server, "a login");
+    }
 }
 
 #[test]

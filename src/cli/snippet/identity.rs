@@ -1,18 +1,18 @@
-//! The identity headers in the files of `deploy/`: those that Doorward sends are copied to the app, and the client's are
-//! always removed, whatever their set.
+//! The identity headers in the files of `deploy/`: those of Doorward are copied to the app, and those of the client are
+//! always removed.
 
 use crate::{config::IdentityHeaders, http::identity_names as names};
 
-/// Has the headers of these sets copied beside those that are always sent, which the files of `deploy/` name.
+/// Adds the headers of these sets to those that the files of `deploy/` copy.
 pub(super) fn fill_in(contents: &str, sets: &[IdentityHeaders]) -> String {
-    let write = |text: String, place: &Place| text.replace(&place(&[]), &place(sets));
-    PLACES.iter().fold(contents.to_owned(), write)
+    let write = |text: String, list: &HeaderList| text.replace(&list(&[]), &list(sets));
+    LISTS.iter().fold(contents.to_owned(), write)
 }
 
 /// Writes a list of headers in the syntax of one file.
-type Place = fn(&[IdentityHeaders]) -> String;
+type HeaderList = fn(&[IdentityHeaders]) -> String;
 
-const PLACES: &[Place] = &[
+const LISTS: &[HeaderList] = &[
     |sets| {
         let line = |name: &&str| {
             let upstream = name.replace('-', "_");
@@ -63,7 +63,7 @@ fn list(
     format!("{start}{lines}{end}")
 }
 
-/// The headers that Doorward sends and the app shall have.
+/// The headers that are copied to the app.
 fn copied(sets: &[IdentityHeaders]) -> Vec<&'static str> {
     let others = sets.iter().flat_map(|set| match set {
         IdentityHeaders::Remote => names::REMOTE,
@@ -77,7 +77,7 @@ fn all() -> impl Iterator<Item = &'static str> {
     names::X_AUTH.into_iter().chain(names::REMOTE).chain(names::X_AUTH_REQUEST)
 }
 
-/// A variable of nginx for the value of a header.
+/// The nginx variable for a header.
 fn variable(name: &str) -> String {
     format!("$doorward_{}", name.trim_start_matches("x-auth-").replace('-', "_"))
 }
@@ -108,9 +108,9 @@ mod tests {
     }
 
     #[test]
-    fn each_list_stands_in_one_file_of_deploy_and_once() {
-        for place in PLACES {
-            let written = place(&[]);
+    fn each_list_appears_once_in_the_files_of_deploy() {
+        for list in LISTS {
+            let written = list(&[]);
             let found: usize = Kind::value_variants()
                 .iter()
                 .map(|kind| text(*kind, &[]).matches(&written).count())
@@ -120,8 +120,8 @@ mod tests {
     }
 
     #[test]
-    fn every_snippet_removes_the_headers_of_all_sets_whatever_is_set() {
-        // What removes each of them, where names are listed and where their beginnings are.
+    fn every_snippet_removes_the_headers_of_all_sets() {
+        // The text that removes a header, by name or by prefix.
         let removed = |kind, name: &str| match kind {
             Kind::Nginx => vec![format!("proxy_set_header {} ", capitalised(name))],
             Kind::Traefik => vec![format!("          {}: \"\"\n", capitalised(name))],
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snippet_copies_the_headers_of_the_sets_that_are_on_and_no_others() {
+    fn a_snippet_copies_only_the_headers_of_the_sets_that_are_on() {
         for (kind, sets) in
             Kind::value_variants().iter().flat_map(|kind| SETS.map(|sets| (*kind, sets)))
         {

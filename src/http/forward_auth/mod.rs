@@ -202,7 +202,7 @@ async fn declared(
         }
         Err(AuthError::Store(error)) => return Err(error.into()),
     };
-    let decision = doorward.refuse(refused);
+    let decision = doorward.record_refusal(refused);
     match guard.mode {
         Mode::Enforce => Err(Error::Unauthorized(challenge, Some(decision))),
         Mode::Report => {

@@ -1,0 +1,163 @@
+//! The methods for an embedding app, from registration to deletion.
+
+use super::*;
+use crate::{
+    Doorward, Settings,
+    config::DatabaseUrl,
+    credential::password::Cost,
+    user::{Role, UserId},
+};
+
+const EMAIL: &str = "ada@example.com";
+const PASSWORD: &str = "correct horse";
+
+async fn open(folder: &std::path::Path) -> Doorward {
+    let database = DatabaseUrl::Sqlite(folder.join("doorward.db"));
+    let password_cost = Cost { memory_kib: 64, passes: 1 };
+    Doorward::open(Settings { database, password_cost, ..Settings::default() }).await.unwrap()
+}
+
+fn origin() -> Origin {
+    Origin::new([192, 0, 2, 1].into(), "an app")
+}
+
+async fn register(doorward: &Doorward) -> NewSession {
+    let ada = NewUser::new("Ada", EMAIL).password(PASSWORD);
+    doorward.register(ada, origin()).await.unwrap()
+}
+
+async fn is_valid(doorward: &Doorward, token: &Token) -> bool {
+    doorward.caller(token.as_str()).await.is_ok()
+}
+
+#[tokio::test]
+async fn a_user_registers_and_signs_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let registered = register(&doorward).await;
+    let caller = doorward.caller(registered.token.as_str()).await.unwrap();
+    assert_eq!((caller.user.id, caller.session.id), (registered.user.id, registered.session.id));
+
+    let signed_in = doorward.sign_in("ADA@example.com", PASSWORD, origin()).await.unwrap();
+    assert_eq!(signed_in.user.id, registered.user.id);
+    assert_ne!(signed_in.session.id, registered.session.id);
+    assert_eq!(signed_in.session.origin, origin());
+    for (email, password) in [(EMAIL, "wrong horse"), ("bob@example.com", PASSWORD)] {
+        let refused = doorward.sign_in(email, password, origin()).await;
+        assert!(matches!(refused, Err(SignInError::WrongCredentials)), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_invalid_value_of_a_registration_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let created = doorward.create_user(NewUser::new("Ada", EMAIL)).await.unwrap();
+    assert!(created.password_hash.is_none());
+    for (user, expected) in [
+        (NewUser::new("A", "bob"), "name: String must contain at least 2 character(s)"),
+        (NewUser::new("Bob", "bob").password("short"), "email: Invalid email"),
+        (
+            NewUser::new("Bob", "bob@example.com").password("short"),
+            "password: String must contain at least 8 character(s)",
+        ),
+        (NewUser::new("Eve", "ADA@example.com"), "the e-mail address is taken"),
+    ] {
+        let refused = doorward.register(user, origin()).await.unwrap_err();
+        assert_eq!(refused.to_string(), expected);
+    }
+}
+
+#[tokio::test]
+async fn failed_logins_are_throttled_by_account() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    register(&doorward).await;
+    let elsewhere = Origin::new([192, 0, 2, 2].into(), "");
+    for attempt in 0.. {
+        match doorward.sign_in(EMAIL, "wrong horse", elsewhere.clone()).await.unwrap_err() {
+            SignInError::WrongCredentials => assert!(attempt < 20),
+            SignInError::Failed(Failure::Throttled { retry_after }) => {
+                assert_eq!(attempt, 20);
+                assert!(retry_after > Duration::ZERO);
+                break;
+            }
+            error @ SignInError::Failed(_) => panic!("{error}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn whatever_ends_the_sessions_of_a_user_ends_their_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let NewSession { user, mut token, .. } = register(&doorward).await;
+    let mut password = PASSWORD;
+    for step in ["end", "set password", "disable"] {
+        assert!(is_valid(&doorward, &token).await, "before {step}");
+        match step {
+            "end" => assert_eq!(doorward.end_sessions(user.id).await.unwrap(), 1),
+            "set password" => {
+                password = "another horse";
+                doorward.set_password(user.id, password).await.unwrap();
+            }
+            _ => {
+                doorward.disable_user(user.id).await.unwrap();
+                let refused = doorward.sign_in(EMAIL, password, origin()).await;
+                assert!(matches!(refused, Err(SignInError::WrongCredentials)), "{refused:?}");
+                doorward.enable_user(user.id).await.unwrap();
+            }
+        }
+        assert!(!is_valid(&doorward, &token).await, "after {step}");
+        token = doorward.sign_in(EMAIL, password, origin()).await.unwrap().token;
+    }
+    doorward.delete_user(user.id).await.unwrap();
+    assert!(!is_valid(&doorward, &token).await);
+    assert!(doorward.user_by_email(EMAIL).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn roles_are_granted_and_revoked_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let id = register(&doorward).await.user.id;
+    assert!(doorward.grant_role(id, "staff").await.unwrap());
+    assert!(!doorward.grant_role(id, "staff").await.unwrap());
+    let user = doorward.user_by_id(id).await.unwrap().unwrap();
+    assert_eq!(user.roles, Role::parse("staff").into_iter().collect());
+    assert!(doorward.revoke_role(id, "staff").await.unwrap());
+    assert!(!doorward.revoke_role(id, "staff").await.unwrap());
+    let invalid = doorward.grant_role(id, "two words").await;
+    assert!(matches!(invalid, Err(RoleError::Invalid(_))), "{invalid:?}");
+}
+
+#[tokio::test]
+async fn only_the_current_address_of_a_user_is_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let id = register(&doorward).await.user.id;
+    let old = doorward.verify_email(id, "old@example.com").await;
+    assert!(matches!(old, Err(VerifyError::UserChanged)), "{old:?}");
+    assert!(doorward.verify_email(id, EMAIL).await.unwrap());
+    assert!(!doorward.verify_email(id, EMAIL).await.unwrap());
+    assert!(doorward.user_by_id(id).await.unwrap().unwrap().email_verified);
+}
+
+#[tokio::test]
+async fn every_method_tells_that_there_is_no_such_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let nobody = UserId::random();
+    let told = [
+        doorward.disable_user(nobody).await.unwrap_err().to_string(),
+        doorward.enable_user(nobody).await.unwrap_err().to_string(),
+        doorward.delete_user(nobody).await.unwrap_err().to_string(),
+        doorward.create_reset_code(nobody).await.unwrap_err().to_string(),
+        doorward.set_password(nobody, PASSWORD).await.unwrap_err().to_string(),
+        doorward.grant_role(nobody, "staff").await.unwrap_err().to_string(),
+        doorward.revoke_role(nobody, "staff").await.unwrap_err().to_string(),
+        doorward.verify_email(nobody, EMAIL).await.unwrap_err().to_string(),
+    ];
+    assert_eq!(told, [(); 8].map(|()| "there is no such user"));
+    assert_eq!(doorward.end_sessions(nobody).await.unwrap(), 0);
+}
