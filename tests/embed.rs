@@ -1,4 +1,4 @@
-//! Doorward inside somebody's own axum app, as `examples/embed.rs` does it.
+//! Doorward embedded in an axum app, as in `examples/embed.rs`.
 
 mod postgres;
 
@@ -24,7 +24,7 @@ use doorward::{
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-/// The state of an app that has more in it than Doorward.
+/// The state of an app that holds more than Doorward.
 #[derive(Clone)]
 struct Shop {
     doorward: Doorward,
@@ -125,7 +125,7 @@ async fn an_app_guards_its_own_routes_with_its_own_policies() {
     let pete = register(&app, "Pete", "pete@example.com").await;
     let basket = format!("the basket of {}", pete["id"].as_str().unwrap());
     assert_eq!(visit(&app, "/basket", &pete["token"]).await, (StatusCode::OK, basket));
-    // Whoever registers the owner's address is not the owner before somebody has verified it.
+    // Registering the owner's address does not make an owner before it is verified.
     assert_eq!(visit(&app, "/till", &olga["token"]).await.0, StatusCode::UNAUTHORIZED);
     let id = olga["id"].as_str().unwrap().parse().unwrap();
     let found = doorward.store().user_by_id(id).await.unwrap().unwrap();
@@ -145,7 +145,7 @@ async fn an_app_guards_its_own_routes_with_its_own_policies() {
     assert_eq!(visit(&app, "/counter", &pete["token"]).await.0, StatusCode::UNAUTHORIZED);
     let nobody = Request::get("/basket").body(Body::empty()).unwrap();
     assert_eq!(send(&app, nobody).await.0, StatusCode::UNAUTHORIZED);
-    // What is not Doorward's stays the app's: its own 404 is untouched.
+    // The app's own 404 is unchanged.
     let elsewhere = Request::get("/elsewhere").body(Body::empty()).unwrap();
     assert_eq!(send(&app, elsewhere).await, (StatusCode::NOT_FOUND, String::new()));
 }
@@ -179,7 +179,7 @@ async fn commands_reach_an_app_that_takes_them() {
     let (done, told) = command(folder.path(), &["reload", "--database-url", &url]).await;
     assert!(!done && told.contains("this app cannot reload its guards"), "{told}");
 
-    // Whoever no longer takes commands cannot be reached.
+    // An app that no longer serves commands cannot be reached.
     commands.abort();
     assert!(commands.await.unwrap_err().is_cancelled());
     let unheard = control::run(settings, &Command::ListGuards).await;
@@ -187,7 +187,7 @@ async fn commands_reach_an_app_that_takes_them() {
 }
 
 #[tokio::test]
-async fn an_app_that_can_read_its_guards_anew_is_told_to() {
+async fn an_app_that_can_reload_its_guards_reloads_them_on_command() {
     let folder = tempfile::tempdir().unwrap();
     let database = DatabaseUrl::Sqlite(folder.path().join("doorward.db"));
     let settings = Settings { database, ..Settings::default() };
@@ -213,7 +213,7 @@ async fn commands_reach_an_app_on_postgresql() {
         |report: &Reply| matches!(report, Reply::Failed(why) if why.contains("cannot reload"));
     assert!(is_told(&report), "the app has answered: {report:?}");
 
-    // Without a folder in common, a command uses the database by itself.
+    // Without a shared folder, a command uses the database directly.
     let (done, told) = command(folder.path(), &["user", "list", "--database-url", &url]).await;
     assert!(done && told.contains("olga@example.com"), "{told}");
 }

@@ -89,7 +89,7 @@ async fn a_common_password_from_before_still_logs_in() {
 }
 
 #[tokio::test]
-async fn the_operator_is_held_to_it_as_well() {
+async fn the_setting_applies_to_the_operator() {
     let house = strict().await;
     house.register("Ada Lovelace", EMAIL).await;
     for (password, fault) in REFUSED {

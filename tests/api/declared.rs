@@ -1,4 +1,4 @@
-//! Guards that an operator declares, as proxies and apps ask them.
+//! Guards declared by an operator, as proxies and apps call them.
 
 use axum::{
     body::Body,
@@ -12,7 +12,7 @@ use crate::support::{Answer, House, NOW, UNAUTHORIZED};
 const PASSED: (u16, &str) = (200, r#""You may pass.""#);
 const REFUSED: (u16, &str) = (401, UNAUTHORIZED);
 
-/// A house with the guards of a settings file.
+/// A service with the guards of a settings file.
 async fn house(file: &str) -> House {
     let guards = settings(file).guards;
     House::open_with(|settings| settings.guards = guards).await
@@ -154,7 +154,7 @@ async fn the_documents_guards_written_as_conditions_decide_as_the_built_in_ones(
 }
 
 #[tokio::test]
-async fn a_guard_that_only_reports_admits_and_remembers_whom_it_would_have_refused() {
+async fn a_guard_in_report_mode_admits_and_records_whom_it_would_have_refused() {
     let house =
         house("[guards.soon]\nallow = '\"staff\" in user.roles'\nmode = \"report\"\n").await;
     let ada = house.register("Ada", "ada@example.com").await;
@@ -219,7 +219,7 @@ async fn every_refusal_leads_to_its_reason() {
 }
 
 #[tokio::test]
-async fn a_proxy_is_believed_in_its_style_and_from_its_network_only() {
+async fn proxy_headers_count_in_their_style_and_from_their_network_only() {
     let house = house(
         r#"
         [guards.plain]
@@ -320,7 +320,7 @@ async fn a_decision_that_does_not_depend_on_the_request_is_not_shared_between_gu
 }
 
 #[tokio::test]
-async fn other_guards_are_put_in_force_all_at_once() {
+async fn guards_are_replaced_all_at_once() {
     let house = house("[guards.door]\nallow = 'true'\n").await;
     let token = house.register("Ada", "ada@example.com").await.token;
     assert_eq!(house.guard("door", &token).await.status, StatusCode::OK);
@@ -435,7 +435,7 @@ fn examples_beside_a_condition_are_tried() {
 }
 
 #[tokio::test]
-async fn the_short_way_to_a_guard_gives_the_answer_of_the_long_one() {
+async fn the_fast_path_to_a_guard_gives_the_same_answer_as_the_router() {
     let house = house(STAFF).await;
     let miles = house.register("Miles Davis", "miles@example.com").await;
     let authorization = format!("Bearer {}", miles.token);
@@ -443,7 +443,7 @@ async fn the_short_way_to_a_guard_gives_the_answer_of_the_long_one() {
     for guard in ["guard", "miles", "domain", "staff", "nobody-declared-this"] {
         for authorization in [&[&*authorization][..], &[]] {
             let mut answers = Vec::new();
-            // Only the first of these goes the short way, with and without a query.
+            // Only the first of these takes the fast path, with and without a query.
             for (method, path) in
                 [(Method::GET, ""), (Method::GET, "?x=/"), (Method::HEAD, ""), (Method::GET, "/")]
             {

@@ -1,4 +1,4 @@
-//! Everything that is not one of the five routes at its best.
+//! Errors: unknown paths, wrong methods, oversized bodies, a damaged database.
 
 use axum::{
     body::Body,
@@ -34,7 +34,7 @@ async fn an_unknown_path_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_wrong_method_is_told_which_ones_there_are() {
+async fn a_wrong_method_gets_405_with_the_allowed_ones() {
     let house = House::open().await;
     let id = "/api/user/00000000-0000-4000-8000-000000000000";
     for (method, path, allowed) in [
@@ -108,7 +108,7 @@ async fn every_answer_has_a_request_id_of_its_own() {
 }
 
 #[tokio::test]
-async fn no_answer_may_be_taken_for_another_kind_of_document() {
+async fn every_answer_forbids_content_sniffing() {
     let house = House::open().await;
     let token = house.register("Miles Davis", "miles@example.com").await.token;
     for path in [
@@ -165,7 +165,7 @@ async fn a_request_that_names_two_hosts_is_malformed() {
 }
 
 #[tokio::test]
-async fn a_damaged_database_is_a_failure_of_ours_and_never_a_refusal() {
+async fn a_damaged_database_returns_503_and_never_a_refusal() {
     let house = House::open().await;
     let token = house.register("Ada", "ada@example.com").await.token;
     let DatabaseUrl::Sqlite(file) = &house.doorward.settings().database else { panic!() };

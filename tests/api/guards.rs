@@ -78,7 +78,7 @@ async fn a_token_is_read_from_the_authorization_header_alone() {
 }
 
 #[tokio::test]
-async fn a_token_is_good_until_its_last_second() {
+async fn a_token_is_valid_until_its_last_second() {
     let house = House::open_with(|s| s.token.lifetime = Duration::from_secs(3600)).await;
     let token = house.register("Ada", "ada@example.com").await.token;
     house.let_pass(Duration::from_secs(3599));
@@ -100,7 +100,7 @@ async fn name_and_segment_of_the_designated_guard_are_settings() {
 }
 
 #[tokio::test]
-async fn a_registered_address_of_a_deleted_user_is_a_new_user() {
+async fn registering_the_address_of_a_deleted_user_creates_a_new_user() {
     let house = House::open().await;
     let old = house.register("Ada", "ada@example.com").await;
     house.doorward.store().delete_user(old.id.parse().unwrap(), NOW).await.unwrap();
@@ -111,7 +111,7 @@ async fn a_registered_address_of_a_deleted_user_is_a_new_user() {
 }
 
 #[tokio::test]
-async fn whoever_has_the_designated_name_is_told_apart_and_as_they_are_now() {
+async fn the_designated_guard_judges_the_current_name() {
     let house = House::open().await;
     let one = house.register("Miles Davis", "one@example.com").await;
     let other = house.register("Miles Davis", "other@example.com").await;

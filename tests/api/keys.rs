@@ -1,4 +1,4 @@
-//! Keys that come and go, as the holders of their tokens see it.
+//! Rotation, retirement and revocation of keys, as holders of tokens see it.
 
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ async fn a_key_that_was_not_published_for_long_enough_waits_again_after_a_restar
 }
 
 #[tokio::test]
-async fn tokens_of_a_retired_key_are_good_to_their_end_and_across_restarts() {
+async fn tokens_of_a_retired_key_stay_valid_until_they_expire_even_across_restarts() {
     let house = House::open_with(at_once).await;
     let first = signing(&house).await;
     let ada = house.register("Ada", "ada@example.com").await;
@@ -110,7 +110,7 @@ async fn tokens_of_a_retired_key_are_good_to_their_end_and_across_restarts() {
 }
 
 #[tokio::test]
-async fn another_algorithm_is_for_the_keys_that_are_made_from_then_on() {
+async fn a_new_algorithm_applies_to_new_keys_only() {
     let with = |algorithm| {
         move |settings: &mut Settings| {
             at_once(settings);
@@ -163,7 +163,7 @@ fn key_file(algorithms: &[Algorithm]) -> (TempDir, Vec<String>) {
 }
 
 #[tokio::test]
-async fn keys_in_a_file_of_the_operators_sign_and_verify_and_are_copied_nowhere() {
+async fn keys_in_a_key_file_sign_and_verify_and_are_not_copied() {
     let (file, own) = key_file(&[Algorithm::EdDsa, Algorithm::Es256]);
     let with_file =
         |settings: &mut Settings| settings.key_file = Some(file.path().join("keys.pem"));
@@ -204,7 +204,7 @@ async fn keys_in_a_file_of_the_operators_sign_and_verify_and_are_copied_nowhere(
         assert!(!bytes.windows(line.len()).any(|window| window == line));
     }
 
-    // The key from before goes when its last token is gone.
+    // The previous key is deleted when its last token has expired.
     let house = House::reopen(data, with_file).await;
     assert_eq!(stages(&house).await.len(), 3);
     house.let_pass(DAY + MINUTE);
@@ -213,7 +213,7 @@ async fn keys_in_a_file_of_the_operators_sign_and_verify_and_are_copied_nowhere(
 }
 
 #[tokio::test]
-async fn a_key_from_before_the_file_can_be_revoked() {
+async fn a_key_older_than_the_key_file_can_be_revoked() {
     let (file, _) = key_file(&[Algorithm::Es256]);
     let house = House::open().await;
     let before = signing(&house).await;
@@ -242,7 +242,7 @@ async fn a_key_that_moves_into_the_file_goes_on_signing() {
 }
 
 #[tokio::test]
-async fn rotation_leaves_remembered_tokens_remembered() {
+async fn rotation_keeps_cached_tokens_cached() {
     let house = House::open_with(at_once).await;
     let ada = house.register("Ada", "ada@example.com").await;
     assert!(is_good(&house, &ada.token).await);
@@ -255,7 +255,7 @@ async fn rotation_leaves_remembered_tokens_remembered() {
 }
 
 #[tokio::test]
-async fn a_revoked_key_bites_at_the_very_next_request_even_of_a_remembered_token() {
+async fn key_revocation_takes_effect_at_the_next_request_even_for_a_cached_token() {
     let house = House::open_with(at_once).await;
     let first = signing(&house).await;
     let ada = house.register("Ada", "ada@example.com").await;
@@ -296,7 +296,7 @@ async fn revoking_the_key_that_signs_has_another_one_sign_first() {
 }
 
 #[tokio::test]
-async fn a_next_key_can_be_revoked_and_made_anew() {
+async fn a_next_key_can_be_revoked_and_replaced() {
     let house = House::open().await;
     let next = keys(&house, Command::RotateKeys).await.remove(1).kid;
     assert_eq!(keys(&house, Command::RevokeKey(next.clone())).await.len(), 1);
@@ -304,12 +304,12 @@ async fn a_next_key_can_be_revoked_and_made_anew() {
 }
 
 #[tokio::test]
-async fn a_rotation_cut_short_by_a_crash_leaves_every_token_good() {
+async fn a_rotation_interrupted_by_a_crash_leaves_every_token_valid() {
     let house = House::open_with(at_once).await;
     let first = signing(&house).await;
     let ada = house.register("Ada", "ada@example.com").await;
     let folder = house.close();
-    // The old key has been kept, and the next one has not taken its place.
+    // The old key was kept, and the next one has not replaced it.
     let key = folder.path().join("signing-key.pem");
     std::fs::copy(&key, folder.path().join(format!("retired-1700000000-{first}.pem"))).unwrap();
     let house = House::reopen(folder, at_once).await;

@@ -27,7 +27,7 @@ fn without_request_id(mut answer: Answer) -> (StatusCode, HeaderMap, String) {
 }
 
 #[tokio::test]
-async fn the_refusals_of_a_login_are_the_same_to_the_byte() {
+async fn all_login_refusals_have_the_same_bytes() {
     let house = House::open().await;
     house.register("Ada", "ada@example.com").await;
     house.register_with(json!({"name": "Bob", "email": "bob@example.com"})).await;

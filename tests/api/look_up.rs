@@ -4,7 +4,7 @@ use serde_json::json;
 use crate::support::{House, NOT_FOUND};
 
 #[tokio::test]
-async fn anybody_may_know_the_name_behind_an_id() {
+async fn anybody_can_look_up_a_name_by_id() {
     let house = House::open().await;
     let member = house
         .register_with(json!({"name": " Ada \"λ\" Lovelace ", "email": "ada@example.com"}))

@@ -1,4 +1,4 @@
-//! The service as its callers see it: whole answers to whole requests, through the router.
+//! The service through its router: whole requests and whole answers.
 
 mod common_passwords;
 mod declared;

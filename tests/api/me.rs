@@ -46,7 +46,7 @@ async fn an_export_holds_everything_but_the_hash() {
 }
 
 #[tokio::test]
-async fn a_name_is_changed_freely_and_counts_at_once() {
+async fn a_name_change_needs_no_password_and_takes_effect_at_once() {
     let house = House::open().await;
     let member = house.register("Ada", "ada@example.com").await;
     assert_eq!(house.guard("miles", &member.token).await.told(), REFUSED);
@@ -60,7 +60,7 @@ async fn a_name_is_changed_freely_and_counts_at_once() {
     assert_eq!(answer.told(), (200, &*expected));
     assert_eq!(house.guard("miles", &member.token).await.status, StatusCode::OK);
 
-    // What changes nothing is no change.
+    // An update without a difference does not change the record.
     house.let_pass(Duration::from_secs(5));
     for body in [json!({}), json!({"name": "Miles Davis"}), Value::Null] {
         let answer = house.ask_as(&member.token, "PATCH", "/api/me", body).await;
@@ -100,7 +100,7 @@ async fn an_address_is_changed_only_with_the_password() {
     assert_eq!(house.login("ada@example.com", PASSWORD).await.status, StatusCode::NOT_FOUND);
     assert_eq!(house.login("new@example.com", PASSWORD).await.status, StatusCode::OK);
     assert_eq!(house.guard("guard", &member.token).await.status, StatusCode::OK);
-    // The address that was given up is free.
+    // The previous address can be registered.
     house.register("Carl", "ada@example.com").await;
 }
 
@@ -160,7 +160,7 @@ async fn every_fault_is_named_in_one_answer_in_the_words_of_registration() {
 }
 
 #[tokio::test]
-async fn a_new_password_takes_the_place_of_the_old_one() {
+async fn a_new_password_replaces_the_old_one() {
     let house = House::open().await;
     let token = house.register("Ada", "ada@example.com").await.token;
     house.let_pass(Duration::from_secs(5));
@@ -178,7 +178,7 @@ async fn a_new_password_takes_the_place_of_the_old_one() {
 }
 
 #[tokio::test]
-async fn leaving_needs_the_password_and_frees_the_address() {
+async fn deleting_an_account_needs_the_password_and_frees_the_address() {
     let house = House::open().await;
     let member = house.register("Ada", "ada@example.com").await;
     let leave = async |password: &str| {

@@ -1,4 +1,4 @@
-//! What a guarded request costs, counted.
+//! Queries and signature checks that a guarded request costs.
 
 use axum::http::StatusCode;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -22,7 +22,7 @@ async fn a_guarded_request_makes_no_query_and_no_signature_check_while_nothing_c
 }
 
 #[tokio::test]
-async fn the_end_of_a_session_bites_at_the_next_request() {
+async fn ending_a_session_takes_effect_at_the_next_request() {
     let house = House::open().await;
     let member = house.register("Ada", "ada@example.com").await;
     assert_eq!(house.guard("guard", &member.token).await.status, StatusCode::OK);
@@ -33,7 +33,7 @@ async fn the_end_of_a_session_bites_at_the_next_request() {
 }
 
 #[tokio::test]
-async fn the_removal_of_a_user_bites_at_the_next_request_of_all_their_tokens() {
+async fn deleting_a_user_takes_effect_at_the_next_request_of_every_token() {
     let house = House::open().await;
     let member = house.register("Ada", "ada@example.com").await;
     let login = house.login("ada@example.com", "correct horse").await.json();
@@ -78,7 +78,7 @@ async fn garbage_is_not_remembered_and_costs_no_query() {
     assert_eq!(house.doorward.work_done().look_ups, 0);
 }
 
-/// Tokens as we make them, each with a change that only a key can tell.
+/// Tokens with a change that only the signature reveals.
 fn forgeries(token: &str) -> impl Iterator<Item = String> {
     let [head, claims, signature] = token.split('.').collect::<Vec<_>>()[..] else {
         panic!("{token}")
@@ -125,11 +125,11 @@ async fn wrong_signatures_under_the_claims_of_a_session_are_checked_a_few_times_
     };
     wrong(&seen).await;
     assert_eq!(checks() - before, 10);
-    // Nobody else notices, nor whoever is remembered already.
+    // Other sessions and cached tokens are not affected.
     assert_eq!(house.guard("guard", &unseen).await.status, StatusCode::OK);
     wrong(&known).await;
     assert_eq!(house.guard("guard", &known).await.status, StatusCode::OK);
-    // The right one is refused unseen until the minute is over.
+    // The genuine token is refused unchecked for the rest of the minute.
     assert_eq!(house.guard("guard", &seen).await.told(), REFUSED);
     house.let_pass(std::time::Duration::from_secs(60));
     assert_eq!(house.guard("guard", &seen).await.status, StatusCode::OK);

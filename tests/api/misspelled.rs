@@ -1,4 +1,4 @@
-//! A field that nobody expects is ignored, unless it is a misspelling of an expected one that is missing.
+//! Unknown fields are ignored, unless one looks like a misspelling of a missing field.
 
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -90,7 +90,7 @@ async fn a_similar_field_beside_the_expected_one_is_ignored() {
 }
 
 #[tokio::test]
-async fn a_key_comes_back_escaped_and_never_when_it_is_long() {
+async fn an_unknown_field_name_is_echoed_escaped_and_only_if_short() {
     let house = House::open().await;
     let odd = "\"pass\u{7}word\"\\";
     let body = json!({"name": "Ada", "email": "ada@example.com", odd: "correct horse"});
@@ -104,7 +104,7 @@ async fn a_key_comes_back_escaped_and_never_when_it_is_long() {
 }
 
 #[tokio::test]
-async fn only_so_many_keys_are_compared_and_sent_back() {
+async fn the_number_of_compared_and_echoed_field_names_is_bounded() {
     let house = House::open().await;
     let separators = |number: usize| {
         (0..10).map(move |bit| if number >> bit & 1 == 0 { '-' } else { '_' }).collect::<String>()

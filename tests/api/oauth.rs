@@ -1,4 +1,4 @@
-//! What other programs learn about tokens, and how they end them.
+//! Introspection and revocation of tokens by other programs.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -23,7 +23,7 @@ const REVOKE: &str = "/oauth/revoke";
 const INACTIVE: (u16, &str) = (200, r#"{"active":false}"#);
 const REVOKED: (u16, &str) = (200, "{}");
 
-/// A house that one client may ask.
+/// A service with one OAuth client.
 struct Asked {
     house: House,
     secret: ClientSecret,
@@ -57,7 +57,7 @@ fn basic(name: &str, secret: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_good_token_is_active_and_says_what_it_says() {
+async fn a_valid_token_is_active_with_its_claims() {
     let asked = Asked::open().await;
     let ada = asked.house.register("Ada", "ada@example.com").await;
     let answer = asked.ask(INTROSPECT, &ada.token).await;
@@ -78,7 +78,7 @@ async fn a_good_token_is_active_and_says_what_it_says() {
 }
 
 #[tokio::test]
-async fn whatever_is_not_a_good_token_is_just_not_active() {
+async fn anything_but_a_valid_token_is_inactive() {
     let asked = Asked::open().await;
     let house = &asked.house;
     let refreshed = house.register("Ada", "ada@example.com").await.token;
@@ -133,7 +133,7 @@ async fn only_a_client_that_knows_its_secret_is_answered() {
             Some(format!("Bearer {token}")),
             Some("Basic !".into()),
         ] {
-            // Whether the form is any good is not told either.
+            // The answer does not depend on the form.
             for form in [format!("token={token}"), String::new()] {
                 let answer = asked.send(path, authorization.as_deref(), &form).await;
                 assert_eq!(answer.told(), (401, &*body), "{authorization:?}");
@@ -163,7 +163,7 @@ async fn wrong_secrets_of_one_address_are_throttled_and_a_right_one_never_is() {
         assert_eq!(ask(one, &wrong).await.status, 401, "{number}");
     }
     let throttled = loop {
-        // A budget grows by one each second.
+        // A budget recovers by one per second.
         let answer = ask(one, &basic("shop", "x")).await;
         if answer.status != 401 {
             break answer;
@@ -178,7 +178,7 @@ async fn wrong_secrets_of_one_address_are_throttled_and_a_right_one_never_is() {
 }
 
 #[tokio::test]
-async fn without_clients_nobody_is_answered() {
+async fn without_configured_clients_every_request_is_refused() {
     let house = House::open().await;
     let asked = Asked { house, secret: ClientSecret::random() };
     for name in ["", "shop", "none"] {

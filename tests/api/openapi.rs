@@ -1,4 +1,4 @@
-//! The service as its OpenAPI document has it: every operation answers as documented, and nothing else does.
+//! The OpenAPI document matches the service: every operation, status and member.
 
 use axum::{
     body::Body,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::House;
 
-/// The document, and its operations: path, method and what is said of them.
+/// The operations of the document: path, method and description.
 async fn operations(house: &House) -> Vec<(String, String, Value)> {
     let document = house.get("/openapi.json").await.json();
     let mut operations = Vec::new();
@@ -25,7 +25,7 @@ fn documented(operation: &Value, status: StatusCode) -> bool {
     operation["responses"].get(status.as_str()).is_some()
 }
 
-/// A path with something in the place of its parameters.
+/// A path with values for its parameters.
 fn filled_in(path: &str) -> String {
     path.replace("{id}", "5089354e-80af-4353-8ef8-5cc431a60c77").replace("{guard}", "nobody-has-it")
 }

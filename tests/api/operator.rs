@@ -1,4 +1,4 @@
-//! What the operator's orders do to users, as their callers see it.
+//! Commands of the operator, and what they change for callers.
 
 use axum::http::StatusCode;
 use doorward::internals::control::{Command, Reply, Secret, UserInfo, UserRef};
@@ -35,7 +35,7 @@ async fn an_added_user_can_log_in() {
 }
 
 #[tokio::test]
-async fn the_operator_is_held_to_the_rules_of_registration() {
+async fn the_rules_of_registration_apply_to_the_operator() {
     let house = House::open().await;
     house.register("Ada", "ada@example.com").await;
     for (name, email, password, expected) in [
@@ -59,7 +59,7 @@ async fn the_operator_is_held_to_the_rules_of_registration() {
 }
 
 #[tokio::test]
-async fn a_disabled_user_is_like_nobody_until_enabled() {
+async fn a_disabled_user_is_like_an_unknown_one_until_enabled() {
     let house = House::open().await;
     house.register("Ada", "ada@example.com").await;
     assert!(matches!(command(&house, Command::DisableUser).await, Reply::Done));
@@ -74,7 +74,7 @@ async fn a_disabled_user_is_like_nobody_until_enabled() {
 }
 
 #[tokio::test]
-async fn a_set_password_is_the_only_one() {
+async fn a_password_set_by_the_operator_replaces_the_old_one() {
     let house = House::open().await;
     house.register("Ada", "ada@example.com").await;
     let set = |who| Command::SetPassword(who, Secret::from("another horse".to_owned()));
@@ -85,7 +85,7 @@ async fn a_set_password_is_the_only_one() {
 }
 
 #[tokio::test]
-async fn orders_about_nobody_say_so_and_secrets_do_not_show() {
+async fn commands_about_an_unknown_user_fail_and_show_no_secret() {
     let house = House::open().await;
     for command in [
         Command::ShowUser,

@@ -1,4 +1,4 @@
-//! What an operator learns of logins and guards that were refused to a user.
+//! What an operator can look up about refused logins and guard requests.
 
 use axum::http::StatusCode;
 use doorward::internals::control::{Command, RecentRefusals, RefusedAction, Reply, UserRef};

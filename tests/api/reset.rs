@@ -56,7 +56,7 @@ async fn wrong_expired_replaced_and_voided_codes_are_refused_alike() {
 }
 
 #[tokio::test]
-async fn a_refused_code_blames_no_token() {
+async fn a_refused_code_gets_a_challenge_without_an_error() {
     let house = House::open().await;
     let answer = reset(&house, "x", "another horse").await;
     assert_eq!(answer.told(), REFUSED);
@@ -91,7 +91,7 @@ async fn a_client_that_guesses_codes_is_throttled() {
     for _ in 0..600 {
         assert_eq!(guess().await.told(), REFUSED);
     }
-    // The budget earns one more guess a second, which may have passed.
+    // The budget recovers by one guess per second, which may have passed.
     let throttled = loop {
         let answer = guess().await;
         if answer.told() != REFUSED {

@@ -1,4 +1,4 @@
-//! The revocation feed: what it tells, to whom at once, and whom it keeps waiting.
+//! The revocation feed: its answers, its cursors, and how many requests may wait.
 
 use std::{collections::HashSet, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -63,7 +63,7 @@ async fn kids(house: &House) -> Value {
 }
 
 #[tokio::test]
-async fn whoever_asks_first_is_told_everything_and_later_only_news() {
+async fn the_first_answer_has_everything_and_later_ones_only_news() {
     let house = House::open().await;
     let [ada, bob, eve] = ["ada", "bob", "eve"];
     let mut tokens = Vec::new();
@@ -91,7 +91,7 @@ async fn whoever_asks_first_is_told_everything_and_later_only_news() {
 }
 
 #[tokio::test]
-async fn a_cursor_that_means_nothing_is_told_everything() {
+async fn an_unknown_cursor_returns_everything() {
     let house = House::open().await;
     let ada = house.register("Ada", "ada@example.com").await.token;
     log_out(&house, &ada).await;
@@ -106,7 +106,7 @@ async fn a_cursor_that_means_nothing_is_told_everything() {
 }
 
 #[tokio::test]
-async fn a_cursor_of_another_process_is_told_what_ended_since() {
+async fn a_cursor_of_another_process_returns_what_ended_since() {
     let house = House::open().await;
     let tokens = [
         house.register("Ada", "ada@example.com").await.token,
@@ -126,7 +126,7 @@ async fn a_cursor_of_another_process_is_told_what_ended_since() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_waits_is_told_as_soon_as_a_token_ends() {
+async fn a_waiting_request_is_answered_as_soon_as_a_token_ends() {
     let house = Arc::new(House::open().await);
     let ada = house.register("Ada", "ada@example.com").await.token;
     let first = everything(&house).await;
@@ -146,7 +146,7 @@ fn waiters(house: &House) -> usize {
 }
 
 #[tokio::test]
-async fn a_change_of_the_keys_is_news_as_well() {
+async fn a_key_change_appears_in_the_feed() {
     let house = House::open_with(at_once).await;
     let mut last = everything(&house).await;
     for command in
@@ -162,7 +162,7 @@ async fn a_change_of_the_keys_is_news_as_well() {
 }
 
 #[tokio::test]
-async fn without_news_an_answer_takes_10_seconds_and_the_end_of_the_server_cuts_that_short() {
+async fn without_news_an_answer_takes_10_seconds_or_until_the_server_stops() {
     let house = House::open().await;
     let first = everything(&house).await;
     tokio::time::pause();
@@ -177,7 +177,7 @@ async fn without_news_an_answer_takes_10_seconds_and_the_end_of_the_server_cuts_
 }
 
 #[tokio::test]
-async fn a_thousand_may_wait_and_the_next_is_answered_at_once() {
+async fn a_thousand_requests_may_wait_and_the_next_is_answered_at_once() {
     let house = Arc::new(House::open().await);
     let first = everything(&house).await;
     tokio::time::pause();
@@ -194,7 +194,7 @@ async fn a_thousand_may_wait_and_the_next_is_answered_at_once() {
 }
 
 #[tokio::test]
-async fn an_ending_is_told_for_as_long_as_its_token_would_have_lived() {
+async fn an_ended_token_is_listed_until_it_would_have_expired() {
     let house = House::open().await;
     let ada = house.register("Ada", "ada@example.com").await.token;
     log_out(&house, &ada).await;
@@ -209,7 +209,7 @@ async fn an_ending_is_told_for_as_long_as_its_token_would_have_lived() {
     assert_eq!(everything(&house).await["revoked"], json!([]), "gone from the database as well");
 }
 
-/// Has 1,280 tokens end, and returns their ids.
+/// Ends 1,280 tokens and returns their ids.
 async fn many_endings(house: &Arc<House>) -> HashSet<String> {
     const SESSIONS: usize = 16;
     const REFRESHES: usize = 80;
@@ -238,7 +238,7 @@ async fn many_endings(house: &Arc<House>) -> HashSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_endings_than_an_answer_holds_are_told_in_several() {
+async fn more_ended_tokens_than_an_answer_holds_come_in_several() {
     let house = Arc::new(House::open().await);
     let ended = many_endings(&house).await;
     let mut told = HashSet::new();
@@ -256,7 +256,7 @@ async fn more_endings_than_an_answer_holds_are_told_in_several() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_goes_on_with_another_process_before_the_end_misses_nothing() {
+async fn switching_to_another_process_in_the_middle_misses_nothing() {
     let house = Arc::new(House::open().await);
     let ended = many_endings(&house).await;
     house.let_pass(Duration::from_secs(3600));
@@ -279,7 +279,7 @@ async fn whoever_goes_on_with_another_process_before_the_end_misses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn however_many_cursors_are_tried_few_answers_are_signed() {
+async fn many_different_cursors_cost_few_signatures() {
     let house = Arc::new(House::open().await);
     many_endings(&house).await;
     let now = everything(&house).await["iat"].as_i64().unwrap();
@@ -313,7 +313,7 @@ fn from(address: [u8; 4], cursor: &str) -> Request<Body> {
 }
 
 #[tokio::test]
-async fn a_hundred_of_one_network_may_wait_and_others_still_can() {
+async fn a_hundred_requests_of_one_network_may_wait_beside_others() {
     let house = Arc::new(House::open().await);
     let first = everything(&house).await;
     let cursor = first["cursor"].as_str().unwrap();
@@ -340,7 +340,7 @@ async fn a_hundred_of_one_network_may_wait_and_others_still_can() {
 }
 
 #[tokio::test]
-async fn a_network_that_does_not_take_its_answers_gets_no_more_of_them() {
+async fn a_network_that_does_not_read_its_answers_gets_no_more() {
     let house = House::open().await;
     let ask = async |address| house.app.clone().oneshot(from(address, "")).await.unwrap();
     let mut untaken = Vec::new();
@@ -358,7 +358,7 @@ async fn a_network_that_does_not_take_its_answers_gets_no_more_of_them() {
 }
 
 #[tokio::test]
-async fn those_who_are_told_the_same_share_one_answer_in_memory() {
+async fn equal_answers_share_one_buffer() {
     let house = House::open().await;
     let news = async || {
         let requester = Requester { network: Network::LOOPBACK, exempt_from_network_limits: true };
@@ -370,7 +370,7 @@ async fn those_who_are_told_the_same_share_one_answer_in_memory() {
 }
 
 #[tokio::test]
-async fn the_feed_is_no_token_and_takes_no_other_method() {
+async fn the_feed_is_not_a_token_and_answers_get_only() {
     let house = House::open().await;
     let feed = house.get(FEED).await.body;
     assert_eq!(house.guard("guard", &feed).await.told(), REFUSED);

@@ -1,4 +1,4 @@
-//! Sessions: who may do what with them, every way in which they end, and that an end is one at once.
+//! Sessions: who may list and end them, every way in which they end, and when that takes effect.
 
 use std::{
     collections::HashSet,
@@ -69,7 +69,7 @@ async fn every_route_of_an_account_is_for_its_user_alone() {
 }
 
 #[tokio::test]
-async fn a_wrong_method_on_a_route_of_an_account_is_told_which_ones_there_are() {
+async fn a_wrong_method_on_an_account_route_gets_405_with_the_allowed_ones() {
     let house = House::open().await;
     let id = "/api/sessions/00000000-0000-4000-8000-000000000000";
     for (path, allowed) in [
@@ -89,7 +89,7 @@ async fn a_wrong_method_on_a_route_of_an_account_is_told_which_ones_there_are() 
     }
 }
 
-/// A user who is signed in twice; `old` is the token that has to end.
+/// A user with two sessions; `old` is the token that has to end.
 struct TwoSessions {
     house: House,
     id: String,
@@ -118,7 +118,7 @@ impl TwoSessions {
         self.house.command(command(UserRef(self.id.clone()))).await
     }
 
-    /// The very next guarded request with the old token is refused, and whoever verifies elsewhere is told.
+    /// Asserts that the next request with the old token is refused, and that the feed lists it.
     async fn has_ended(&self, other: StatusCode, how: &str) {
         self.is_refused(other, how).await;
         let told = everything(&self.house).await;
@@ -135,7 +135,7 @@ impl TwoSessions {
 }
 
 #[tokio::test]
-async fn whatever_ends_a_session_its_token_is_refused_at_the_very_next_request() {
+async fn every_way_to_end_a_session_takes_effect_at_the_next_request() {
     const STAYS: StatusCode = StatusCode::OK;
     const ENDS: StatusCode = StatusCode::UNAUTHORIZED;
 
@@ -227,7 +227,7 @@ async fn an_address_that_is_registered_again_revives_no_token() {
 }
 
 #[tokio::test]
-async fn a_refreshed_token_is_good_for_another_day_and_for_the_same_session() {
+async fn a_refreshed_token_is_valid_for_another_day_in_the_same_session() {
     let house = House::open().await;
     let first = house.register("Ada", "ada@example.com").await.token;
     house.let_pass(DAY / 2);
@@ -307,7 +307,7 @@ async fn refreshing_with_a_replaced_token_ends_the_session() {
     let member = house.register("Ada", "ada@example.com").await;
     let owned = member.token;
     let other = house.token_of("ada@example.com", PASSWORD).await;
-    // A thief refreshes a stolen token; later the owner wants to refresh the same one.
+    // A thief refreshes a stolen token; later the owner refreshes the same one.
     let stolen = refresh(&house, &owned).await.unwrap();
     assert_eq!(house.guard("guard", &stolen).await.status, StatusCode::OK);
     house.let_pass(Duration::from_secs(30));
@@ -325,7 +325,7 @@ async fn refreshing_with_a_replaced_token_ends_the_session() {
     assert!(line.contains("refresh token reuse") && line.contains(&session), "{line}");
 }
 
-/// Whatever any test in this process has been warned of since this was first called.
+/// The warnings logged in this process since the first call.
 fn warnings() -> &'static Mutex<Vec<u8>> {
     static WARNINGS: Mutex<Vec<u8>> = Mutex::new(Vec::new());
     static START: Once = Once::new();
@@ -363,7 +363,7 @@ async fn a_token_that_was_replaced_just_now_may_be_a_lost_answer() {
 }
 
 #[tokio::test]
-async fn a_replaced_token_ends_nothing_anywhere_but_at_a_refresh() {
+async fn a_replaced_token_ends_its_session_only_at_a_refresh() {
     let house = House::open().await;
     let first = house.register("Ada", "ada@example.com").await.token;
     let second = refresh(&house, &first).await.unwrap();
@@ -377,7 +377,7 @@ async fn a_replaced_token_ends_nothing_anywhere_but_at_a_refresh() {
         assert_eq!(house.guard(guard, &first).await.told(), REFUSED);
     }
     assert_eq!(house.guard("guard", &second).await.status, StatusCode::OK);
-    // Nor does one that somebody forged, or that has expired.
+    // Neither does a forged or an expired one.
     let (signed, _) = first.rsplit_once('.').unwrap();
     let (_, signature) = second.rsplit_once('.').unwrap();
     assert_eq!(refresh(&house, &format!("{signed}.{signature}")).await, None);
@@ -459,7 +459,7 @@ async fn sessions_are_listed_with_where_and_when() {
 }
 
 #[tokio::test]
-async fn whoever_refreshes_without_end_has_to_wait() {
+async fn endless_refreshes_are_throttled() {
     let house = House::open().await;
     let mut token = house.register("Ada", "ada@example.com").await.token;
     let refresh =
@@ -508,7 +508,7 @@ async fn a_session_has_the_address_of_the_client_behind_a_trusted_proxy() {
 }
 
 #[tokio::test]
-async fn the_last_use_of_a_session_is_written_in_the_background_and_seldom() {
+async fn the_last_use_of_a_session_is_written_rarely_and_in_the_background() {
     let house = House::open().await;
     let token = house.register("Ada", "ada@example.com").await.token;
     let last_seen = async || {
@@ -531,7 +531,7 @@ async fn the_last_use_of_a_session_is_written_in_the_background_and_seldom() {
 }
 
 #[tokio::test]
-async fn a_session_of_somebody_else_cannot_be_ended_or_told_from_none() {
+async fn another_users_session_cannot_be_ended_and_looks_unknown() {
     let house = House::open().await;
     let ada = house.register("Ada", "ada@example.com").await.token;
     let eve = house.register("Eve", "eve@example.com").await.token;

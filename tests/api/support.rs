@@ -1,4 +1,4 @@
-//! A Doorward of one's own for each test, with a clock that the test can turn, spoken to in HTTP.
+//! A Doorward for each test, with a clock that the test sets, called through its router.
 
 use std::{
     net::SocketAddr,
@@ -33,7 +33,7 @@ pub const MALFORMED: &str = "The requested action could not be exercised due to 
 pub const UNAUTHORIZED: &str = r#"{"message":"The provided credentials are either invalid or has insufficient privilege to perform the requested action."}"#;
 pub const NOT_FOUND: &str = r#"{"message":"The requested resource could not be found."}"#;
 
-/// When every house opens.
+/// The time at which every service starts.
 pub const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
 pub const REFUSED: (u16, &str) = (401, UNAUTHORIZED);
@@ -85,7 +85,7 @@ impl House {
         Self::reopen(tempfile::tempdir().unwrap(), change).await
     }
 
-    /// Ends this Doorward and leaves its folder to the next.
+    /// Stops this Doorward and returns its folder for the next one.
     pub fn close(self) -> TempDir {
         self.folder
     }

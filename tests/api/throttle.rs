@@ -1,4 +1,4 @@
-//! Guessing and locking out, from many networks through a proxy on this machine.
+//! Password guessing from many networks, through a trusted proxy.
 
 use axum::{
     body::Body,
@@ -26,7 +26,7 @@ async fn open(change: impl FnOnce(&mut Settings)) -> House {
     .await
 }
 
-/// Logs in through a proxy that tells this address.
+/// Logs in through a proxy that forwards this address.
 async fn login_from(house: &House, address: &str, email: &str, password: &str) -> Answer {
     let body = json!({"email": email, "password": password});
     send_from(house, address, "/api/auth/login", body).await
@@ -45,7 +45,7 @@ async fn register_from(house: &House, address: &str, email: &str) {
     assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.body);
 }
 
-/// Guesses from each network until it is refused; tells how many guesses were looked at.
+/// Guesses from each network until it is refused. Returns the number of guesses that were checked.
 async fn guesses(house: &House, networks: impl Iterator<Item = String>, email: &str) -> usize {
     let mut made = 0;
     for network in networks {
@@ -81,7 +81,7 @@ async fn one_ipv6_subscriber_cannot_lock_an_owner_out() {
 }
 
 #[tokio::test]
-async fn a_network_that_the_owner_has_used_is_never_locked_out_by_others() {
+async fn a_known_network_is_never_locked_out_by_others() {
     let house = open(|_| {}).await;
     register_from(&house, "203.0.113.7", ADA).await;
     let second_home = login_from(&house, "2001:db8:ffff::7", ADA, PASSWORD).await;
@@ -103,7 +103,7 @@ async fn a_network_that_the_owner_has_used_is_never_locked_out_by_others() {
 }
 
 #[tokio::test]
-async fn a_network_that_the_owner_has_used_has_a_bounded_budget_too() {
+async fn a_known_network_has_a_bounded_budget_too() {
     let house = open(|_| {}).await;
     register_from(&house, "203.0.113.7", ADA).await;
     assert_eq!(guesses(&house, anywhere(400), ADA).await, 100);
@@ -156,7 +156,7 @@ async fn a_restart_does_not_refill_the_budget_of_an_account() {
 }
 
 #[tokio::test]
-async fn whoever_gets_a_new_password_can_use_it_from_anywhere() {
+async fn a_new_password_can_be_used_from_any_network() {
     let house = open(|_| {}).await;
     house.register("Ada", ADA).await;
     assert_eq!(guesses(&house, anywhere(400), ADA).await, 100);
@@ -167,7 +167,7 @@ async fn whoever_gets_a_new_password_can_use_it_from_anywhere() {
     assert_eq!(answer.status, StatusCode::OK);
 }
 
-/// Signs up until it is refused, from this machine with these headers.
+/// Registers until it is refused, from this machine with these headers.
 async fn sign_ups(house: &House, headers: &[(&str, &str)], most: usize) -> usize {
     for number in 0..most {
         let mut request = Request::post("/api/user");

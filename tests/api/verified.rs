@@ -1,4 +1,4 @@
-//! Verified e-mail addresses: who says so, what a condition makes of it, and what the guarded side is told.
+//! Verified e-mail addresses: who sets them, how conditions read them, what apps receive.
 
 use axum::http::StatusCode;
 use doorward::internals::control::{Command, Reply, UserRef};
@@ -65,7 +65,7 @@ async fn an_address_counts_once_the_operator_has_verified_it_and_until_it_change
 }
 
 #[tokio::test]
-async fn what_the_operator_takes_back_counts_no_more() {
+async fn an_address_that_the_operator_unverifies_no_longer_counts() {
     let house = house().await;
     let ada = house.register("Ada", "ada@example.com").await;
     assert!(matches!(verify(&house, "ada@example.com", false).await, Reply::Unchanged));

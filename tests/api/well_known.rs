@@ -1,4 +1,4 @@
-//! What the service publishes about itself and its keys.
+//! Discovery documents and the key set.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ async fn a_copy_of_the_key_set_is_out_of_date_before_a_key_signs_that_is_missing
 }
 
 #[tokio::test]
-async fn discovery_leads_to_the_key_set() {
+async fn discovery_names_the_key_set() {
     let file =
         "public_url = \"https://auth.example.com/\"\ntoken.issuer = \"https://auth.example.com\"\n";
     let Settings { public_url, token, .. } = House::settings_from(file).unwrap();

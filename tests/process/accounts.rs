@@ -1,4 +1,4 @@
-//! What an operator does to accounts: passwords from a pipe and from a terminal, locking out, letting in.
+//! Commands that change accounts: passwords from a pipe or a terminal, disable, enable.
 
 use std::{
     fs::File,
@@ -147,7 +147,7 @@ fn a_terminal_is_asked_twice_and_shows_nothing() {
     let home = Home::new();
     let server = home.start();
     let mut add = AtTerminal::start(&home, &["user", "add", "ada@example.com", "--name", "Ada"]);
-    // With a slip of the finger, and a false start.
+    // With a corrected typo, and a first attempt that does not match.
     add.answer("Password: ", "wrong\u{15}correcté\u{7f} horse\r")
         .answer("Repeat the password: ", "correct horse\n");
     let (code, printed, shown) = add.end();

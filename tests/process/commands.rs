@@ -1,4 +1,4 @@
-//! Commands beside a running server, and without one.
+//! Commands with and without a running server.
 
 use std::{
     fs::{self, Permissions},
@@ -166,7 +166,7 @@ fn help_shows_a_commands_own_options_and_names_the_settings() {
         let help = told(&home, &[command, &["--help"]].concat());
         assert!(help.contains("--token-lifetime") && help.contains("good for"), "{help}");
     }
-    // A setting counts wherever it stands.
+    // A setting may come before or after the command.
     let url = format!("sqlite://{}", home.database().display());
     home.start().stop();
     for arguments in [
@@ -205,7 +205,7 @@ fn a_command_that_finds_no_database_says_where_it_looked_and_how_to_name_another
 fn a_command_without_permission_says_so() {
     let home = Home::new();
     home.start().stop();
-    // What the test itself may read anyway, another user may not.
+    // Root can read every file, so another user runs the command.
     let is_root = rustix::process::geteuid().is_root();
     let command = || {
         let mut command = if is_root {
@@ -242,7 +242,7 @@ fn a_command_without_permission_says_so() {
 }
 
 #[test]
-fn after_a_logout_the_very_next_request_is_refused() {
+fn after_a_logout_the_next_request_is_refused() {
     let home = Home::new();
     let server = home.start();
     let (ada, bob) = two_members(&server);
@@ -266,9 +266,9 @@ fn after_a_logout_the_very_next_request_is_refused() {
     server.client.must_know(&bob);
 }
 
-/// What is left of somebody who was deleted: nothing, and the way back is open.
+/// Asserts that nothing is left of a deleted user, and that the address can be registered again.
 #[track_caller]
-fn is_gone_for_good(server: &Server, ada: &Member) {
+fn must_be_deleted(server: &Server, ada: &Member) {
     assert_eq!(server.client.guard(&ada.token), 401);
     assert_eq!(server.client.profile(&ada.id).status, 404);
     let unknown = server.client.login("nobody@example.com", PASSWORD);
@@ -283,25 +283,25 @@ fn is_gone_for_good(server: &Server, ada: &Member) {
 }
 
 #[test]
-fn a_deleted_user_is_gone_with_the_very_next_request() {
+fn a_deleted_user_is_refused_at_the_next_request() {
     let home = Home::new();
     let server = home.start();
     let (ada, bob) = two_members(&server);
     server.client.must_know(&ada);
     assert_eq!(told(&home, &["user", "delete", &ada.email]), "deleted\n");
-    is_gone_for_good(&server, &ada);
+    must_be_deleted(&server, &ada);
     server.client.must_know(&bob);
 }
 
 #[test]
-fn a_user_deleted_without_a_server_is_gone_for_the_next_one() {
+fn a_user_deleted_without_a_server_stays_deleted() {
     let home = Home::new();
     let server = home.start();
     let (ada, bob) = two_members(&server);
     server.stop();
     assert_eq!(told(&home, &["user", "delete", &ada.id]), "deleted\n");
     let server = home.start();
-    is_gone_for_good(&server, &ada);
+    must_be_deleted(&server, &ada);
     server.client.must_know(&bob);
 }
 
@@ -316,14 +316,14 @@ fn a_command_reaches_a_server_in_a_folder_with_a_long_name() {
 }
 
 #[test]
-fn a_move_from_where_there_is_nothing_makes_nothing_and_leaves_the_new_place_free() {
+fn a_migration_without_a_source_creates_nothing() {
     let (empty, target) = (Home::new(), Home::new());
     let to = format!("sqlite://{}", target.database().display());
     let error = refused(&empty, &["migrate", "--to", &to]);
     assert!(error.contains("--database-url"), "{error}");
     assert!(!empty.database().exists() && !target.database().exists());
 
-    // A database that no server has ever used: the new one can still be.
+    // No server has used the new database, so the migration can be repeated.
     fs::create_dir_all(empty.data()).unwrap();
     fs::write(empty.database(), "").unwrap();
     let error = refused(&empty, &["migrate", "--to", &to]);
@@ -341,7 +341,7 @@ fn a_snippet_replaces_no_file_that_is_different_unless_told_to() {
     assert_eq!(told(&home, &into), written);
     assert_eq!(told(&home, &into), written, "the same once more is no loss");
 
-    // The second file is mine: then the first, which could be written, is left alone too.
+    // One file differs, so none is written.
     fs::remove_file(&config).unwrap();
     fs::write(&script, "-- mine\n").unwrap();
     let refusal = refused(&home, &into);

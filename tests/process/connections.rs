@@ -1,4 +1,4 @@
-//! Connections that are slow, many, too large or malformed, on a real socket.
+//! Slow, idle, oversized and malformed requests on real sockets.
 
 use std::{process::Command, thread, time::Duration};
 
@@ -8,14 +8,14 @@ use crate::{
 };
 
 /// Reads the 408 that a slow client gets, and the end of its connection.
-fn told_to_be_quicker(mut line: Line) -> Answer {
+fn timeout_answer(mut line: Line) -> Answer {
     let answer = line.answer().expect("a slow client is told");
     assert!(line.is_closed());
     answer
 }
 
 #[test]
-fn a_client_that_dribbles_is_told_after_ten_seconds_and_sent_away() {
+fn a_slow_client_gets_408_after_ten_seconds_and_is_disconnected() {
     const PAUSE: Duration = Duration::from_millis(300);
     let home = Home::new();
     let server = home.start();
@@ -55,7 +55,7 @@ fn a_client_that_dribbles_is_told_after_ten_seconds_and_sent_away() {
                 if what.starts_with("dribbles") {
                     line.dribble(b"a", PAUSE);
                 }
-                let answer = told_to_be_quicker(line);
+                let answer = timeout_answer(line);
                 begun.must_show_less_than(Duration::from_secs(15), what);
                 let waited = begun.started.elapsed();
                 assert!(waited >= Duration::from_secs(10), "{what}: {waited:?}");
@@ -79,7 +79,7 @@ fn only_answer(server: &Server, request: impl AsRef<[u8]>) -> Answer {
 }
 
 #[test]
-fn a_client_that_does_not_read_is_sent_away_after_ten_seconds() {
+fn a_client_that_does_not_read_is_disconnected_after_ten_seconds() {
     let home = Home::new();
     let server = home.start();
     let many = "GET / HTTP/1.1\r\nHost: here\r\n\r\n".repeat(1000);
@@ -92,7 +92,7 @@ fn a_client_that_does_not_read_is_sent_away_after_ten_seconds() {
 }
 
 #[test]
-fn a_head_that_is_too_large_is_told_so() {
+fn a_head_that_is_too_large_gets_431() {
     let home = Home::new();
     let server = home.start();
     let mebibyte = "a".repeat(1 << 20);
@@ -116,7 +116,7 @@ fn a_head_that_is_too_large_is_told_so() {
 }
 
 #[test]
-fn a_body_that_is_too_large_is_told_so_before_it_is_read() {
+fn a_body_that_is_too_large_gets_413_before_it_is_read() {
     let home = Home::new();
     let server = home.start();
     let head = "POST /api/user HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n";
@@ -129,7 +129,7 @@ fn a_body_that_is_too_large_is_told_so_before_it_is_read() {
 }
 
 #[test]
-fn a_malformed_request_is_told_so() {
+fn a_malformed_request_gets_400() {
     let home = Home::new();
     let server = home.start();
     for request in [
@@ -153,7 +153,7 @@ fn a_malformed_request_is_told_so() {
 }
 
 #[test]
-fn idle_connections_do_not_stop_a_good_client() {
+fn idle_connections_do_not_block_other_clients() {
     const LIMIT: usize = 100;
     let home = Home::new();
     let server = home.start_with(&["--limits-connections", &LIMIT.to_string()]);
@@ -194,9 +194,9 @@ fn start_with_few_descriptors(home: &Home) -> Server {
 
 const SOON: Duration = Duration::from_secs(5);
 
-/// Asserts that newcomers are served before those who take all places lose theirs by themselves.
+/// Asserts that new connections are served well before the slow ones time out.
 #[track_caller]
-fn newcomers_are_served(server: &Server) {
+fn new_connections_are_served(server: &Server) {
     for _ in 0..5 {
         let asked = Stopwatch::start(&[server.pid()]);
         let mut newcomer = server.connect();
@@ -207,13 +207,13 @@ fn newcomers_are_served(server: &Server) {
 }
 
 #[test]
-fn half_sent_heads_that_take_all_descriptors_do_not_stop_newcomers() {
-    // By themselves the heads would end after ten seconds.
+fn half_sent_heads_that_use_all_descriptors_do_not_block_new_connections() {
+    // A half-sent head times out after ten seconds.
     let home = Home::new();
     let server = start_with_few_descriptors(&home);
     let mut lines: Vec<_> = (0..400).map(|_| server.connect()).collect();
     lines.iter_mut().for_each(|line| line.send_if_it_listens("GET / HTTP/1.1\r\nHo"));
-    newcomers_are_served(&server);
+    new_connections_are_served(&server);
 }
 
 #[test]
@@ -229,12 +229,12 @@ fn half_sent_bodies_count_as_connections_too() {
                 "POST /api/user HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\
                  Expect: 100-continue\r\n\r\n",
             );
-            // Sent when somebody begins to read the body.
+            // The server sends this when it starts to read the body.
             assert_eq!(line.answer().unwrap().status, 100);
             line
         })
         .collect();
-    newcomers_are_served(&server);
+    new_connections_are_served(&server);
     eventually("those beyond the limit are closed", || {
         lines.iter_mut().map(Line::was_closed).filter(|closed| !closed).count() <= LIMIT
     });

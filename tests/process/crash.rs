@@ -1,4 +1,4 @@
-//! SIGKILL at any moment: whoever was told that they are registered is.
+//! SIGKILL at any moment: an acknowledged registration is never lost.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -81,7 +81,7 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed_under_load() {
     for round in 0..kills {
         thread::scope(|scope| {
             keep_busy(scope, &ledger, &server.client, round);
-            // The instant of the fault, not a wait for anything.
+            // This chooses the moment of the fault; nothing is waited for.
             thread::sleep(Duration::from_millis(5 + random(396)));
             server.kill_now();
         });
@@ -103,14 +103,14 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed_under_load() {
 }
 
 #[test]
-fn a_first_start_that_was_killed_at_any_instant_can_be_made_again() {
+fn a_first_start_that_is_killed_can_be_repeated() {
     const ROUNDS: u32 = 25;
     let usual = Home::new().start().ready_after;
     for round in 0..ROUNDS {
         let home = Home::new();
         let mut first = home.command();
         let mut first = first.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // The instant of the fault, not a wait for anything.
+        // This chooses the moment of the fault; nothing is waited for.
         thread::sleep(usual * round / ROUNDS);
         first.kill().unwrap();
         first.wait().unwrap();

@@ -1,4 +1,4 @@
-//! A disk that is full or fails: nothing is acknowledged that is not kept, reading goes on, writing comes back.
+//! A full or failing disk: no acknowledged write is lost, reads go on, writes resume.
 
 use std::{
     fs::{self, File},
@@ -15,7 +15,7 @@ use crate::{
     support::{Home, Member, Server, Signal, eventually, is_installed, told},
 };
 
-/// A small file system in memory, gone with the value.
+/// A small file system in memory, unmounted on drop.
 struct SmallDisk {
     mounted_at: PathBuf,
 }
@@ -69,7 +69,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Registers people until the disk is really full: a page or two may still fit into the journal.
+/// Registers users until the disk is full. Some pages may still fit into the journal at first.
 fn write_until_unavailable(server: &Server, ledger: &Ledger, prefix: &str) {
     const MOST: usize = 2000;
     let mut number = 0;
@@ -83,7 +83,7 @@ fn write_until_unavailable(server: &Server, ledger: &Ledger, prefix: &str) {
 }
 
 #[test]
-fn a_full_disk_stops_writing_only_and_only_while_it_is_full() {
+fn a_full_disk_stops_writes_while_it_is_full() {
     let home = Home::with_data_in("disk/data");
     let Some(disk) = SmallDisk::mount(&home.root().join("disk")) else { return };
     let ledger = Ledger::default();
@@ -137,7 +137,7 @@ fn a_restart_on_a_full_disk_serves_reads_and_loses_nothing() {
                 fs::remove_file(home.data().join("doorward.db-shm")).unwrap();
             }
         }
-        // Whatever the end of the process gave back is taken by somebody else.
+        // Another process takes the space that the server released.
         disk.fill();
 
         let server = home.start();
@@ -207,7 +207,7 @@ fn on_a_full_disk_sessions_end_and_nothing_else_is_written() {
 }
 
 #[test]
-fn readyz_tells_that_the_disk_is_full_until_it_is_not_without_a_write() {
+fn readyz_reports_a_full_disk_until_there_is_space() {
     let home = Home::with_data_in("disk/data");
     let Some(disk) = SmallDisk::mount(&home.root().join("disk")) else { return };
     let ledger = Ledger::default();
@@ -229,7 +229,7 @@ fn readyz_tells_that_the_disk_is_full_until_it_is_not_without_a_write() {
 }
 
 #[test]
-fn a_disk_that_stays_full_can_be_started_on_again_and_again() {
+fn repeated_starts_on_a_full_disk_succeed() {
     let home = Home::with_data_in("disk/data");
     let Some(disk) = SmallDisk::mount(&home.root().join("disk")) else { return };
     let mut server = home.start();
@@ -335,7 +335,7 @@ fn a_write_that_fails_once_is_not_acknowledged_and_the_next_one_is() {
             ledger.figures().registered > 0
         });
         println!("{fault}: acknowledged again at try {tries}");
-        // Every further fault may cost one more.
+        // Each injected fault may fail one more request.
         assert!(tries <= 3, "{fault}: {tries} tries");
         saboteur.detach(&server);
         for number in 0..10 {
@@ -356,7 +356,7 @@ fn a_write_that_fails_once_is_not_acknowledged_and_the_next_one_is() {
 }
 
 /// A disk that fails in this way for a while and then recovers.
-fn only_writing_stops_during(fault: &str) {
+fn only_writes_stop_during(fault: &str) {
     if !can_trace() {
         return;
     }
@@ -387,18 +387,18 @@ fn only_writing_stops_during(fault: &str) {
 }
 
 #[test]
-fn a_disk_that_cannot_flush_for_a_while_stops_writing_only() {
-    only_writing_stops_during("fdatasync,fsync:error=EIO");
+fn failing_flushes_stop_writes_only() {
+    only_writes_stop_during("fdatasync,fsync:error=EIO");
 }
 
 #[test]
-fn a_disk_that_cannot_write_for_a_while_stops_writing_only() {
-    only_writing_stops_during("pwrite64:error=EIO");
+fn failing_writes_stop_writes_only() {
+    only_writes_stop_during("pwrite64:error=EIO");
 }
 
 #[test]
-fn a_disk_without_room_for_a_while_stops_writing_only() {
-    only_writing_stops_during("pwrite64:error=ENOSPC");
+fn missing_space_stops_writes_only() {
+    only_writes_stop_during("pwrite64:error=ENOSPC");
 }
 
 /// After a failed flush the system may count pages as written that never were, and a later flush says nothing about
@@ -461,7 +461,7 @@ fn nothing_is_acknowledged_on_top_of_a_flush_that_failed() {
 }
 
 #[test]
-fn a_read_that_fails_is_unavailable_and_not_a_bug() {
+fn a_failed_read_returns_503() {
     if !can_trace() {
         return;
     }
@@ -479,7 +479,7 @@ fn a_read_that_fails_is_unavailable_and_not_a_bug() {
 }
 
 #[test]
-fn checkpoints_that_fail_are_told_until_they_work_again() {
+fn failing_checkpoints_are_reported_until_they_succeed() {
     if !can_trace() {
         return;
     }
@@ -516,7 +516,7 @@ fn checkpoints_that_fail_are_told_until_they_work_again() {
 }
 
 #[test]
-fn a_file_that_could_be_opened_only_for_reading_once_is_written_to_again() {
+fn a_file_that_was_opened_read_only_is_reopened_for_writing() {
     if !can_trace() {
         return;
     }
@@ -524,7 +524,7 @@ fn a_file_that_could_be_opened_only_for_reading_once_is_written_to_again() {
         let home = Home::new();
         let mut server = home.start();
         let ada = server.client.register_quickly("ada@example.com");
-        // The journal and the shared memory stay.
+        // Keep the journal and the shared memory.
         server.kill_now();
         for number in 1..=2 {
             let mut strace = Command::new("strace");

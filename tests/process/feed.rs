@@ -1,4 +1,4 @@
-//! The revocation feed of the real binary: across crashes and across instances.
+//! The revocation feed of the binary, across crashes and across instances.
 
 use std::{thread, time::Duration};
 
@@ -22,7 +22,7 @@ fn news(client: &Client, since: &Value) -> Value {
 }
 
 #[test]
-fn what_has_ended_stays_ended_for_verifiers_when_the_server_is_killed() {
+fn the_revocation_feed_survives_a_crash() {
     let home = Home::new();
     let server = home.start();
     let mut ended = Vec::new();
@@ -46,7 +46,7 @@ fn what_has_ended_stays_ended_for_verifiers_when_the_server_is_killed() {
 }
 
 #[test]
-fn an_end_on_one_instance_is_told_by_the_others_within_a_second() {
+fn the_feeds_of_other_instances_show_a_revocation_within_a_second() {
     let Some((homes, url)) = homes(2) else { return };
     let (here, there) = (start(&homes[0], &url), start(&homes[1], &url));
     let processes = [here.pid(), there.pid(), postgres_pid()];
@@ -74,7 +74,7 @@ fn an_end_on_one_instance_is_told_by_the_others_within_a_second() {
     assert!(!heard["kids"].as_array().unwrap().contains(&json!(kid)), "{heard}");
 }
 
-/// Has many tokens end.
+/// Ends many tokens.
 fn end_tokens(server: &Server, users: usize, of_each: usize) {
     thread::scope(|scope| {
         for number in 0..users {
@@ -92,7 +92,7 @@ fn end_tokens(server: &Server, users: usize, of_each: usize) {
 }
 
 #[test]
-fn an_answer_that_many_do_not_read_is_in_memory_once() {
+fn an_unread_answer_is_in_memory_once() {
     const CONNECTIONS: usize = 300;
     let home = Home::new();
     let server = home.start();
@@ -102,12 +102,12 @@ fn an_answer_that_many_do_not_read_is_in_memory_once() {
         line.send(format!("GET {FEED}?since={number} HTTP/1.1\r\nHost: here\r\n\r\n"));
         line
     };
-    // What the first ones need is there for all others.
+    // The first requests fill what all later ones share.
     let mut lines: Vec<_> = (0..30).map(ask).collect();
     assert!(lines.iter_mut().all(|line| line.answer().unwrap().status == 200));
     let before = server.memory();
     let mut unread: Vec<_> = (0..CONNECTIONS).map(ask).collect();
-    // Its answer comes after those that were asked for before, or nearly all of them.
+    // This answer comes after nearly all that were requested before.
     assert_eq!(ask(0).answer().unwrap().status, 200);
     eventually("the last one has been answered", || unread.last().unwrap().has_more());
     let each = server.memory().saturating_sub(before) / CONNECTIONS as u64;

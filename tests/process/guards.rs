@@ -1,4 +1,4 @@
-//! Declared guards in the real binary: their file, their reload, their reasons.
+//! Declared guards in the binary: the settings file, reload, and reasons of refusals.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use crate::support::{Answer, Finished, Home, Member, Server, Signal, eventually,
 
 const STAFF: &str = "[guards.staff]\nallow = '\"staff\" in user.roles'\n";
 
-/// Replaces the settings file at once: a file that is half written is another file.
+/// Replaces the settings file atomically, so that the server never reads half of it.
 fn write_settings(home: &Home, text: &str) {
     let (unfinished, path) = (home.root().join("unfinished"), home.root().join("doorward.toml"));
     fs::write(&unfinished, text).unwrap();
@@ -26,7 +26,7 @@ fn ask(server: &Server, guard: &str, member: &Member) -> Answer {
 }
 
 #[test]
-fn a_role_bites_at_the_next_request_and_so_does_its_end() {
+fn granting_and_revoking_a_role_take_effect_at_the_next_request() {
     let home = Home::new();
     write_settings(&home, STAFF);
     let server = home.start();
@@ -56,7 +56,7 @@ fn guards_are_reloaded_all_or_none() {
     server.signal(Signal::HUP);
     eventually("SIGHUP puts the new guard in force", || ask(&server, "open", &ada).status == 200);
 
-    // One bad guard, and the good ones of the same file are not in force either.
+    // One invalid guard keeps the whole file from taking effect.
     write_settings(
         &home,
         "[guards.new]\nallow = 'true'\n[guards.open]\nallow = 'user.nmae == 1'\n",
@@ -251,7 +251,7 @@ fn a_guard_that_trusts_an_unverified_address_is_warned_about_wherever_it_is_read
 }
 
 #[test]
-fn what_was_refused_to_a_user_is_listed_and_logged_without_an_address() {
+fn refusals_are_listed_and_logged_without_an_address() {
     let home = Home::new();
     write_settings(&home, STAFF);
     let server = home.start();

@@ -1,4 +1,4 @@
-//! Several instances on one PostgreSQL: what one does, the others obey.
+//! Several instances on one PostgreSQL: a change on one takes effect on the others.
 
 use std::{process::Command, thread, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     support::{Client, Home, Member, Server, eventually, refused, run, told},
 };
 
-/// What the documents promise.
+/// The time that the documentation promises.
 pub const WITHIN: Duration = Duration::from_secs(1);
 
 /// Homes that share one database.
@@ -25,7 +25,7 @@ fn command(home: &Home, url: &str) -> Command {
     command
 }
 
-/// Gives an order on a machine where no instance runs.
+/// Runs a command on a machine without an instance.
 pub fn order(url: &str, arguments: &[&str]) {
     let home = Home::new();
     let mut command = command(&home, url);
@@ -49,7 +49,7 @@ fn wait_until_refused(client: &Client, token: &str) {
 }
 
 #[test]
-fn whatever_ends_a_session_is_obeyed_by_every_instance_within_a_second() {
+fn revocation_takes_effect_on_every_instance_within_a_second() {
     let Some((homes, url)) = homes(2) else { return };
     let (here, there) = (start(&homes[0], &url), start(&homes[1], &url));
     let (near, far) = (&here.client, &there.client);
@@ -106,7 +106,7 @@ fn whatever_ends_a_session_is_obeyed_by_every_instance_within_a_second() {
         }
         end(&member);
         let ended = Stopwatch::start(&[here.pid(), there.pid(), postgres_pid()]);
-        // An order of the operator reaches even the nearest instance through the database.
+        // A command of the operator reaches every instance through the database.
         let by_operator = way.contains("operator") || ["disabled", "the key revoked"].contains(way);
         if !by_operator {
             assert_eq!(near.guard(&member.token), 401, "{way}: the very next request");
@@ -118,7 +118,7 @@ fn whatever_ends_a_session_is_obeyed_by_every_instance_within_a_second() {
 }
 
 #[test]
-fn ten_that_start_at_once_on_an_empty_database_share_one_key() {
+fn ten_instances_that_start_at_once_on_an_empty_database_share_one_key() {
     let Some((homes, url)) = homes(10) else { return };
     let servers: Vec<_> = thread::scope(|scope| {
         let starting: Vec<_> = homes.iter().map(|home| scope.spawn(|| start(home, &url))).collect();
@@ -139,7 +139,7 @@ fn ten_that_start_at_once_on_an_empty_database_share_one_key() {
 }
 
 #[test]
-fn an_installation_is_moved_to_postgres_and_back_and_nobody_has_to_log_in_again() {
+fn migrating_to_postgres_and_back_keeps_every_session() {
     let Some((mut homes, url)) = homes(2) else { return };
     let (back, home) = (homes.pop().unwrap(), homes.pop().unwrap());
     let to_postgres = ["migrate", "--to", &url];

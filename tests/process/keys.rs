@@ -1,4 +1,4 @@
-//! Keys of the real binary: rotated under load, across crashes, with and without a server.
+//! Signing keys of the binary: rotation under load, crashes, commands with and without a server.
 
 use std::{
     sync::{
@@ -61,7 +61,7 @@ fn fifty_rotations_under_load_refuse_nobody() {
         .collect();
     for _ in 0..ROTATIONS {
         keys(&home, &["rotate"]);
-        // One more than may have been under way before the key signed.
+        // The old key may have signed one more token for each client.
         let enough = load.signed.load(Ordering::Relaxed) + ASKERS + 1;
         eventually("the new key has signed under load", || {
             load.signed.load(Ordering::Relaxed) >= enough
@@ -80,7 +80,7 @@ fn fifty_rotations_under_load_refuse_nobody() {
 }
 
 #[test]
-fn a_published_key_signs_by_itself_when_its_time_has_come() {
+fn a_published_key_starts_to_sign_when_it_is_due() {
     let home = Home::new();
     let server = home.start_with(&["--token-publish-before-signing", "1s"]);
     let listed = keys(&home, &["rotate"]);
@@ -94,7 +94,7 @@ fn a_published_key_signs_by_itself_when_its_time_has_come() {
 }
 
 #[test]
-fn a_crash_during_a_rotation_leaves_every_token_good() {
+fn a_crash_during_a_rotation_leaves_every_token_valid() {
     const CRASHES: u64 = 20;
     let home = Home::new();
     let mut tokens = Vec::new();
@@ -105,7 +105,7 @@ fn a_crash_during_a_rotation_leaves_every_token_good() {
             assert_eq!(server.client.guard(token), 200, "after {crash} crashes");
         }
         thread::scope(|scope| {
-            // Whoever gives the order may hear that the server is gone, or carry it out without one.
+            // The command may fail because the server is gone, or run without one.
             scope.spawn(|| (0..3).for_each(|_| drop(home.run(&["keys", "rotate"]))));
             thread::sleep(Duration::from_millis(4 * crash));
             server.kill();
@@ -152,7 +152,7 @@ fn keys_are_rotated_and_revoked_with_and_without_a_server() {
 }
 
 #[test]
-fn a_client_gets_a_secret_and_the_line_that_makes_it_known() {
+fn a_new_client_secret_is_printed_with_its_setting() {
     let home = Home::new();
     let printed = told(&home, &["client", "secret", "shop"]);
     let line = printed.lines().last().unwrap().trim();
@@ -164,7 +164,7 @@ fn a_client_gets_a_secret_and_the_line_that_makes_it_known() {
 }
 
 #[test]
-fn an_installation_with_own_keys_is_moved_without_them() {
+fn migration_leaves_out_keys_of_the_operator() {
     let (home, new) = (Home::new(), Home::new());
     home.start().stop();
     let file = home.root().join("own.pem");

@@ -1,4 +1,4 @@
-//! What was asked of a server that may die at any moment, and what it answered: kept apart from it, to compare.
+//! A record of what a server acknowledged, kept outside of it, to compare with after a crash.
 //!
 //! Only an answer that was read to its end counts as given.
 
@@ -33,9 +33,9 @@ struct Pages {
     registered: Vec<(Entry, Member)>,
     /// Tokens of logins.
     logged_in: Vec<String>,
-    /// Sent, and answered with trouble or not at all: made or not, but never by half.
+    /// Sent, and answered with an error or not at all. Each is stored in full or not at all.
     unanswered: Vec<Entry>,
-    /// Found to have been made although nobody was told.
+    /// Stored although the client got no answer.
     made_untold: Vec<Entry>,
 }
 
@@ -45,7 +45,7 @@ pub struct Ledger {
     pages: Mutex<Pages>,
 }
 
-/// What became of it all.
+/// Counts of every outcome.
 #[derive(Debug)]
 pub struct Figures {
     pub registered: usize,
@@ -66,7 +66,7 @@ impl Pages {
 }
 
 impl Ledger {
-    /// Registers somebody and notes what came of it; false when the server is gone.
+    /// Registers a user and records the outcome; false if the server is gone.
     pub fn register(&self, client: &Client, email: &str, has_password: bool) -> bool {
         let entry = Entry { email: email.to_owned(), has_password };
         let answer = client.try_post("/api/user", &entry.body());
@@ -89,7 +89,7 @@ impl Ledger {
         }
     }
 
-    /// Logs somebody in and notes it; false when the server is gone.
+    /// Logs a user in and records it; false if the server is gone.
     pub fn login(&self, client: &Client, email: &str) -> bool {
         let body = json!({"email": email, "password": PASSWORD});
         match client.try_post("/api/auth/login", &body) {
@@ -105,7 +105,7 @@ impl Ledger {
         }
     }
 
-    /// Somebody who has registered, by a number that the caller draws.
+    /// A registered user, selected by a random number.
     pub fn anybody(&self, number: usize, with_password: bool) -> Option<Member> {
         let pages = self.pages.lock().unwrap();
         let count = pages.registered.len();
@@ -119,7 +119,7 @@ impl Ledger {
         self.pages.lock().unwrap().figures()
     }
 
-    /// Asks about every registration without an answer by sending it again.
+    /// Repeats every registration without an answer, to learn whether it was stored.
     pub fn settle(&self, client: &Client) {
         let unanswered = std::mem::take(&mut self.pages.lock().unwrap().unanswered);
         for entry in unanswered {

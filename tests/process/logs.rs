@@ -1,4 +1,4 @@
-//! Logs: for programs, and without anything that somebody would rather keep to themselves.
+//! Logs are JSON lines without passwords, tokens or e-mail addresses.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ const MAIL: &str = "canarymail-55d0";
 const GARBAGE: &str = "canarygarbage-c2e8";
 const NAME: &str = "Canaryname Eab1";
 
-/// Puts secrets wherever a client can put them. Returns the tokens that it got.
+/// Sends secrets in every part of a request. Returns the tokens that were issued.
 fn spread_secrets(server: &Server) -> Vec<String> {
     let client = &server.client;
     let email = format!("{MAIL}@example.com");
@@ -64,7 +64,7 @@ fn spread_secrets(server: &Server) -> Vec<String> {
     tokens
 }
 
-/// What a client library would not send.
+/// Requests that an HTTP library would not send.
 fn send_odd_requests(server: &Server, token: &str) {
     let length = PASSWORD.len() + 1;
     for request in [
@@ -133,12 +133,12 @@ fn logs_are_json_lines_without_passwords_tokens_or_addresses() {
 }
 
 #[test]
-fn the_most_talkative_log_tells_no_secrets_either() {
+fn a_trace_log_contains_no_secrets() {
     nothing_secret_is_logged("trace");
 }
 
 #[test]
-fn a_method_that_nobody_knows_is_not_logged() {
+fn an_unknown_method_is_not_logged() {
     let home = Home::new();
     let server = home.start();
     for path in ["/", "/api/user", "/api/auth/guard"] {
@@ -151,8 +151,8 @@ fn a_method_that_nobody_knows_is_not_logged() {
 }
 
 #[test]
-fn a_log_that_nobody_reads_does_not_stop_the_service() {
-    // More lines than are kept.
+fn an_unread_log_does_not_block_the_service() {
+    // More lines than the buffer holds.
     const BATCHES: usize = 44;
     const BATCH: usize = 500;
     let home = Home::new();
@@ -186,7 +186,7 @@ fn a_log_that_nobody_reads_does_not_stop_the_service() {
 }
 
 #[test]
-fn a_flood_of_refusals_is_counted_and_not_told_one_by_one() {
+fn a_flood_of_refusals_is_counted_and_not_logged_one_by_one() {
     const REQUESTS: usize = 2000;
     let home = Home::new();
     let server = home.start();
@@ -218,7 +218,7 @@ fn a_flood_of_refusals_is_counted_and_not_told_one_by_one() {
 }
 
 #[test]
-fn a_line_before_the_end_is_not_lost() {
+fn the_last_log_line_is_written() {
     let home = Home::new();
     let server = home.start();
     server.signal(crate::support::Signal::TERM);

@@ -1,4 +1,4 @@
-//! The real binary: how it starts, stops, crashes and recovers, seen from outside the process.
+//! The binary as a process: start, stop, crash, recovery.
 
 mod accounts;
 mod commands;

@@ -1,4 +1,4 @@
-//! What a running server keeps of a password in its memory, and what a crash could leave on disk.
+//! Passwords in the memory of a running server, and what a crash leaves on disk.
 
 use std::{
     fs::{self, File},
@@ -13,7 +13,7 @@ use crate::{
     support::{Home, Line, PATIENCE, Server},
 };
 
-/// How every password of these tests begins, and nothing else.
+/// The beginning of every password in these tests, and of nothing else.
 const MARK: &str = "~Wq7xK-marked-";
 
 /// The same in Base64, in which commands send passwords to the server.
@@ -34,7 +34,7 @@ fn find(server: &Server, mark: &[u8]) -> Vec<String> {
         let (start, end) = range.split_once('-').unwrap();
         let address = |text| u64::from_str_radix(text, 16).unwrap();
         let mut bytes = vec![0; usize::try_from(address(end) - address(start)).unwrap()];
-        // Some regions cannot be read, and some are gone by now.
+        // Some regions cannot be read, and some no longer exist.
         let Ok(length) = memory.read_at(&mut bytes, address(start)) else { continue };
         let mut rest = &bytes[..length];
         while let Some(at) = rest.iter().position(|byte| *byte == mark[0]) {
@@ -49,7 +49,7 @@ fn find(server: &Server, mark: &[u8]) -> Vec<String> {
     found
 }
 
-/// Waits until no password is left: an answer is sent a little before the memory behind it is wiped.
+/// Waits until no password is left. The server wipes its memory shortly after it answers.
 fn must_forget(server: &Server, what: &str) {
     let start = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Starting: for the first time, again, twice, with parts missing, with bad settings.
+//! Starts: the first, repeated, concurrent, with missing files, with bad settings.
 
 use std::{
     collections::HashSet,
@@ -57,7 +57,7 @@ fn an_open_umask_does_not_open_the_folder() {
     everything_is_private(&home);
 }
 
-/// Lets everybody read and use what is in a folder, as a backup that was restored may do.
+/// Makes a folder accessible to everyone, as restoring a backup may do.
 fn open_to_all(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap() {
         fs::set_permissions(entry.unwrap().path(), fs::Permissions::from_mode(0o644)).unwrap();
@@ -71,7 +71,7 @@ fn every_start_makes_private_what_others_could_read() {
     let mut server = home.start();
     let ada = server.client.register("ada@example.com");
     home.run(&["keys", "rotate"]);
-    // The journal and the shared memory stay.
+    // Keep the journal and the shared memory.
     server.kill_now();
     open_to_all(home.data());
     let server = home.start();
@@ -118,14 +118,14 @@ fn what_root_makes_in_a_folder_of_another_user_can_be_used_by_that_user() {
     let everything_is_nobodys = || {
         for entry in fs::read_dir(home.data()).unwrap() {
             let entry = entry.unwrap();
-            // A socket is made anew by whoever needs it.
+            // A server creates its socket again.
             if entry.file_name() != "doorward.sock" {
                 assert_eq!(entry.metadata().unwrap().uid(), NOBODY, "{:?}", entry.path());
             }
         }
     };
 
-    // Root makes everything, and is killed so that nothing is tidied up.
+    // Root creates everything. The process is killed so that it cleans nothing up.
     let mut server = home.start();
     let ada = server.client.register("ada@example.com");
     server.kill_now();
@@ -147,7 +147,7 @@ fn what_root_makes_in_a_folder_of_another_user_can_be_used_by_that_user() {
 }
 
 #[test]
-fn the_second_start_keeps_users_tokens_and_the_key() {
+fn users_tokens_and_the_key_survive_a_restart() {
     let home = Home::new();
     let server = home.start();
     let ada = server.client.register("ada@example.com");

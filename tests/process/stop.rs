@@ -1,4 +1,4 @@
-//! Stopping: what is under way is finished, everything else is not waited for.
+//! Graceful stop: requests in flight are finished, everything else is closed.
 
 use std::{fs, sync::Mutex, thread, time::Duration};
 
@@ -21,7 +21,7 @@ fn must_have_drained(finished: &Finished) {
     assert!(!finished.stderr.contains("stopping with unanswered requests"), "{finished:#?}");
 }
 
-/// A login whose head has been read and whose body is half sent, and the other half.
+/// A login whose head was read and whose body is half sent, and the other half of the body.
 fn half_a_login(server: &Server, member: &Member) -> (Line, String) {
     let body = json!({"email": member.email, "password": PASSWORD}).to_string();
     let (first, second) = body.split_at(body.len() / 2);
@@ -31,7 +31,7 @@ fn half_a_login(server: &Server, member: &Member) -> (Line, String) {
          Content-Length: {}\r\nExpect: 100-continue\r\n\r\n",
         body.len()
     ));
-    // Sent when somebody begins to read the body.
+    // The server sends this when it starts to read the body.
     assert_eq!(line.answer().unwrap().status, 100);
     line.send(first);
     (line, second.to_owned())
@@ -78,12 +78,12 @@ fn stop_gracefully_at(signal: Signal) {
 }
 
 #[test]
-fn sigterm_finishes_what_is_under_way_and_waits_for_nothing_else() {
+fn sigterm_finishes_requests_in_flight_and_waits_for_nothing_else() {
     stop_gracefully_at(Signal::TERM);
 }
 
 #[test]
-fn sigint_finishes_what_is_under_way_and_waits_for_nothing_else() {
+fn sigint_finishes_requests_in_flight_and_waits_for_nothing_else() {
     stop_gracefully_at(Signal::INT);
 }
 
@@ -97,12 +97,12 @@ fn is_hashing(server: &Server) -> bool {
 }
 
 #[test]
-fn a_password_that_is_being_hashed_when_the_signal_comes_is_answered() {
+fn a_login_that_is_being_hashed_is_answered_before_the_stop() {
     let home = Home::new();
     let slow = ["--password-memory-kib", "16384", "--password-passes", "4"];
     let server = home.start_with(&slow);
     let ada = server.client.register("ada@example.com");
-    // The thread that made the hash has something to tidy up.
+    // The hashing thread may still be releasing its memory.
     eventually("nothing is being hashed", || !is_hashing(&server));
     let client = server.client.clone();
     let login = thread::spawn(move || client.login(&ada.email, PASSWORD));
@@ -112,7 +112,7 @@ fn a_password_that_is_being_hashed_when_the_signal_comes_is_answered() {
 }
 
 #[test]
-fn those_who_wait_for_news_are_answered_when_the_server_stops() {
+fn waiting_feed_requests_are_answered_when_the_server_stops() {
     let home = Home::new();
     let server = home.start();
     let cursor = feed_cursor(&server.client.get("/.well-known/revocations").body);
@@ -122,7 +122,7 @@ fn those_who_wait_for_news_are_answered_when_the_server_stops() {
             "GET /.well-known/revocations?since={cursor}.0 HTTP/1.1\r\nHost: here\r\n\r\n"
         ));
     }
-    // Answered after those before it have been read.
+    // By now the server has read the requests before this one.
     an_idle_connection(&server);
     let signalled = Stopwatch::start(&[server.pid()]);
     let finished = server.stop();
@@ -135,13 +135,13 @@ fn those_who_wait_for_news_are_answered_when_the_server_stops() {
 }
 
 fn feed_cursor(feed: &str) -> String {
-    // Without the time at its end.
+    // Without the timestamp at its end.
     let claims = claims_of(feed);
     claims["cursor"].as_str().unwrap().rsplit_once('.').unwrap().0.to_owned()
 }
 
 #[test]
-fn a_stop_with_nothing_under_way_is_over_at_once() {
+fn a_stop_without_requests_in_flight_is_immediate() {
     let home = Home::new();
     let server = home.start();
     let _lines: Vec<_> = (0..20).map(|_| an_idle_connection(&server)).collect();
@@ -152,7 +152,7 @@ fn a_stop_with_nothing_under_way_is_over_at_once() {
 }
 
 #[test]
-fn a_second_signal_ends_the_process_there_and_then() {
+fn a_second_signal_ends_the_process_at_once() {
     for second in [Signal::TERM, Signal::INT] {
         let home = Home::new();
         let server = home.start();
@@ -170,7 +170,7 @@ fn a_second_signal_ends_the_process_there_and_then() {
     }
 }
 
-/// Registers one after the other until the server is gone. Returns those with an answer, and the one without.
+/// Registers users until the server is gone. Returns the acknowledged ones and the last, unanswered address.
 fn register_until_it_stops(client: &Client, writer: &str) -> (Vec<Member>, String) {
     let mut members = Vec::new();
     loop {
@@ -178,7 +178,7 @@ fn register_until_it_stops(client: &Client, writer: &str) -> (Vec<Member>, Strin
         let body = json!({"name": name_for(&email), "email": email});
         match client.try_post("/api/user", &body) {
             Ok(answer) if answer.status == 201 => members.push(member(&email, &answer)),
-            // On a connection that was accepted and not read from when the signal came.
+            // The connection was accepted, but not read before the signal.
             Ok(answer) => {
                 answer.must_be_error(408);
                 return (members, email);
@@ -189,7 +189,7 @@ fn register_until_it_stops(client: &Client, writer: &str) -> (Vec<Member>, Strin
 }
 
 #[test]
-fn a_stop_under_load_leaves_nothing_done_that_nobody_was_told_of() {
+fn a_stop_under_load_stores_only_what_it_acknowledges() {
     const ROUNDS: usize = 10;
     const WRITERS: usize = 8;
     let home = Home::new();
@@ -205,7 +205,7 @@ fn a_stop_under_load_leaves_nothing_done_that_nobody_was_told_of() {
                     outcomes.lock().unwrap().push(outcome);
                 });
             }
-            // The instant of the signal, not a wait for anything.
+            // This chooses the moment of the signal; nothing is waited for.
             thread::sleep(Duration::from_millis(40 + 13 * round as u64));
             server.stop();
         });

@@ -1,4 +1,4 @@
-//! Guessing and locking out, against the real binary behind a proxy that tells clients' addresses.
+//! Password guessing against the binary behind a proxy that forwards client addresses.
 
 use std::{thread, time::Duration};
 
@@ -19,7 +19,7 @@ struct Network<'a> {
 }
 
 impl Network<'_> {
-    /// The status that a request gets which the proxy passes on.
+    /// The status of a request through the proxy.
     fn post(&self, path: &str, body: &Value) -> u16 {
         let request = ureq::post(format!("http://{}{path}", self.server.address))
             .config()
@@ -45,7 +45,7 @@ fn network(server: &Server, address: impl Into<String>) -> Network<'_> {
     Network { server, address: address.into() }
 }
 
-/// Guesses from ever new networks until the account refuses a fresh one; tells how many guesses were looked at.
+/// Guesses from new networks until the account is locked for them. Returns the number of guesses that were checked.
 fn spend(server: &Server) -> usize {
     let mut made = 0;
     for number in 0..1000 {
@@ -81,7 +81,7 @@ fn a_restart_does_not_refill_the_budget_of_an_account() {
 }
 
 #[test]
-fn a_password_that_the_operator_sets_while_nothing_runs_can_be_used() {
+fn a_password_set_while_no_server_runs_can_be_used() {
     let home = Home::new();
     let server = home.start();
     network(&server, "203.0.113.7").register();
@@ -99,7 +99,7 @@ fn instances_share_the_budget_of_an_account() {
     let (here, there) = (start(&homes[0], &url), start(&homes[1], &url));
     network(&here, "203.0.113.7").register();
     assert_eq!(spend(&here), 100);
-    // Fewer tries than the budget holds, each from a network of its own: nothing but what was heard refuses one.
+    // Fewer attempts than the budget, each from its own network: only failures on the other instance explain a refusal.
     let heard = (0..90).any(|number| {
         thread::sleep(Duration::from_millis(300));
         network(&there, format!("192.0.2.{number}")).login("wrong horse") == 429
@@ -112,7 +112,7 @@ fn instances_share_the_budget_of_an_account() {
 }
 
 #[test]
-fn a_proxy_that_hides_its_clients_is_told_of_once() {
+fn a_proxy_that_hides_client_addresses_is_logged_once() {
     let home = Home::new();
     let server = home.start_with(&["--public-url", "https://auth.example.com"]);
     for number in 0..3 {

@@ -1,4 +1,4 @@
-//! Commits whose answer is lost on the way, and servers that go away: what PostgreSQL's own protocol does not settle.
+//! Lost commits and unreachable servers, through a proxy between the store and PostgreSQL.
 
 use std::{
     sync::{
@@ -38,19 +38,19 @@ const TOLD_WITHIN: Duration = Duration::from_secs(2);
 /// For what has no promised time.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What happens to a commit on its way.
+/// What the proxy does to a commit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It arrives, and its answer does not.
+    /// Forward it and drop the answer.
     AnswerLost,
-    /// It does not arrive.
+    /// Drop it.
     Lost,
 }
 
-/// Stands between a store and its server.
+/// A proxy between a store and its server.
 struct Wire {
     url: String,
-    /// How many commits still meet their fate.
+    /// How many more commits are affected.
     left: Arc<AtomicUsize>,
     cut: watch::Sender<bool>,
 }
@@ -78,7 +78,7 @@ impl Wire {
     }
 }
 
-/// Passes bytes on in both directions until a commit meets its fate, or the wire is cut.
+/// Forwards bytes in both directions until a commit is affected or the connection is cut.
 async fn pass(
     mut client: TcpStream,
     mut server: TcpStream,
@@ -89,7 +89,7 @@ async fn pass(
     let (mut from_client, mut from_server) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     loop {
         tokio::select! {
-            // Once it is cut, nothing passes, whatever has arrived meanwhile.
+            // After the cut nothing is forwarded, even if it arrived before.
             biased;
             () = is_cut(&mut cut) => return,
             read = client.read(&mut from_client) => {
@@ -101,7 +101,7 @@ async fn pass(
                 if is_commit && left.fetch_update(order, order, takes_one).is_ok() {
                     if fate == Fate::AnswerLost {
                         server.write_all(bytes).await.unwrap();
-                        // Until the server has answered.
+                        // Wait for the server's answer.
                         let _ = server.read(&mut from_server).await;
                     }
                     return;
@@ -137,7 +137,7 @@ fn session(user: &User) -> Session {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_whose_answer_was_lost_is_asked_about_and_counts_once() {
+async fn a_commit_whose_answer_is_lost_counts_once() {
     let Some(url) = postgres::fresh_database() else { return };
     for fate in [Fate::AnswerLost, Fate::Lost] {
         let wire = Wire::to(&url, fate).await;
@@ -149,7 +149,7 @@ async fn a_commit_whose_answer_was_lost_is_asked_about_and_counts_once() {
             assert_eq!(wire.left.load(Ordering::SeqCst), 0, "no commit met its fate");
             assert_eq!(store.user_by_id(user.id).await.unwrap().as_ref(), Some(&user));
 
-            // Doing it twice would show.
+            // A repeated write would change these results.
             let role = Role::parse("staff").unwrap();
             wire.left.store(1, Ordering::SeqCst);
             assert!(store.grant_role(user.id, &role, NOW).await.unwrap());
@@ -163,7 +163,7 @@ async fn a_commit_whose_answer_was_lost_is_asked_about_and_counts_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_cut_off_is_away_at_once_and_back_as_soon() {
+async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
     let Some(url) = postgres::fresh_database() else { return };
     let wire = Wire::to(&url, Fate::Lost).await;
     let store = open(&wire.url).await;
@@ -174,7 +174,7 @@ async fn a_database_that_is_cut_off_is_away_at_once_and_back_as_soon() {
 
     wire.cut.send_replace(true);
     let cut = Stopwatch::start(&[std::process::id()]);
-    // More than are asked for at once, and one who does not wait for the answer.
+    // More reads than one batch holds, and one that is cancelled.
     let mut reads: Vec<_> = (0..40).map(|_| Box::pin(store.user_by_id(ada.id))).collect();
     let asked = poll_immediate(&mut reads[0]).await;
     assert!(matches!(asked, None | Some(Err(Error::Unavailable(_)))));
@@ -189,7 +189,7 @@ async fn a_database_that_is_cut_off_is_away_at_once_and_back_as_soon() {
     until("it is away", || store.changes().connectivity() == Connectivity::Unreachable).await;
     assert!(store.changes().is_current(before), "an outage changes nobody");
 
-    // Somebody else changes something meanwhile.
+    // Another instance changes the user meanwhile.
     let elsewhere = open(&url).await;
     assert!(elsewhere.grant_role(ada.id, &Role::parse("staff").unwrap(), NOW).await.unwrap());
     wire.cut.send_replace(false);
@@ -248,7 +248,7 @@ async fn until(what: &str, condition: impl Fn() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_that_did_not_reach_its_standby_is_not_taken_for_safe() {
+async fn a_commit_without_its_standby_is_not_acknowledged() {
     let Some(server) = own_postgres() else { return };
     let url = server.fresh_database();
     let operator = tokio_postgres_client(&url).await;
@@ -262,7 +262,7 @@ async fn a_commit_that_did_not_reach_its_standby_is_not_taken_for_safe() {
         "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     let mut numbers = 0..;
     let deadline = Instant::now() + Duration::from_secs(60);
-    // Until the server has taken notice of its new settings, nobody waits.
+    // Commits do not wait until the server has reloaded its settings.
     let (ada, adding) = 'waits: loop {
         assert!(Instant::now() < deadline, "no commit waits for a standby");
         let ada = user(numbers.next().unwrap());
@@ -282,7 +282,7 @@ async fn a_commit_that_did_not_reach_its_standby_is_not_taken_for_safe() {
     operator.batch_execute("ALTER SYSTEM RESET synchronous_standby_names").await.unwrap();
     operator.batch_execute("SELECT pg_reload_conf()").await.unwrap();
     assert!(matches!(told, Err(Error::Unavailable(_))), "it was not safe");
-    // Nobody said that it was done, and it was: no other user can have the address.
+    // The write was not acknowledged, but it was stored: the address is taken.
     let again = User { id: doorward::UserId::random(), ..ada.clone() };
     assert!(matches!(store.add_user(&again, None).await, Err(Error::EmailTaken)));
     assert_eq!(store.user_by_id(ada.id).await.unwrap(), Some(ada));

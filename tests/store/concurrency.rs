@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reuse_ends_a_session_once_whatever_happens_beside_it() {
+async fn reuse_ends_a_session_once_under_contention() {
     let folder = tempfile::tempdir().unwrap();
     reuse_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()))
         .await;
@@ -52,7 +52,7 @@ async fn reuse_at_once(store: Arc<dyn Store>) {
             ended += usize::from(outcome.await.unwrap().unwrap());
         }
         let beside = beside.await.unwrap().unwrap();
-        // A renewal saves nothing; a logout may have been first.
+        // A renewal does not save the session; a logout may have come first.
         assert_eq!(ended, if renewing { 1 } else { usize::from(!beside) });
         assert_eq!(store.session_with_user(id).await.unwrap(), None);
         tells(&*store, if renewing && beside { vec![&second, &third] } else { vec![&second] })
@@ -60,9 +60,9 @@ async fn reuse_at_once(store: Arc<dyn Store>) {
     }
 }
 
-/// As distributed engines have it: whoever comes second is turned away with a serialisation failure.
+/// Distributed engines answer the second of two conflicting transactions with a serialization failure.
 #[tokio::test(flavor = "multi_thread")]
-async fn conflicts_between_transactions_are_tried_again() {
+async fn serialization_failures_are_retried() {
     let Some(url) = postgres::fresh_database() else { return };
     let (operator, connection) =
         tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
@@ -91,7 +91,7 @@ async fn conflicts_between_transactions_are_tried_again() {
     assert_eq!(roles.to_text().split(' ').count(), 24);
 }
 
-/// Whether the second of two transactions about one row is turned away.
+/// Whether the second of two transactions on one row fails.
 async fn conflicts(url: &str) -> bool {
     let connect = async || {
         let (client, connection) =
@@ -140,7 +140,7 @@ async fn register_at_once(store: Arc<dyn Store>) {
 }
 
 #[tokio::test]
-async fn who_reads_together_gets_what_each_asked_for() {
+async fn concurrent_reads_return_their_own_rows() {
     let folder = tempfile::tempdir().unwrap();
     read_at_once(&SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()).await;
     if let Some(store) = postgres_store().await {
@@ -156,7 +156,7 @@ async fn read_at_once(store: &dyn Store) {
         store.add_user(user, Some(session)).await.unwrap();
     }
     let (nobody, none) = (UserId::random(), SessionId::random());
-    // Everybody three times, with strangers in between.
+    // Every user three times, with unknown ids in between.
     let everybody = users.iter().zip(&sessions).cycle().take(120);
     join_all(everybody.map(async |(user, session)| {
         let (found, stranger) = join(store.user_by_id(user.id), store.user_by_id(nobody)).await;
@@ -169,11 +169,11 @@ async fn read_at_once(store: &dyn Store) {
 }
 
 #[tokio::test]
-async fn what_was_changed_here_is_no_news() {
+async fn own_changes_are_not_reported_back() {
     let Some(url) = postgres::fresh_database() else { return };
     let (here, elsewhere) = (open_postgres(&url).await, open_postgres(&url).await);
     let ada = user("Ada", "ada@example.com");
-    // Another whose changes are counted in another place.
+    // A user whose changes are counted in another slot.
     let stamp = |user: &User| here.changes().stamp(user.id);
     let mut bobs = iter::repeat_with(|| user("Bob", "bob@example.com"));
     let bob = bobs.find(|bob| stamp(bob) != stamp(&ada)).unwrap();

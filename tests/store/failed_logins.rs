@@ -12,7 +12,7 @@ use doorward::internals::{
 
 use crate::{NOW, open_postgres, postgres, session, user};
 
-/// For how long the database tells others of a failure.
+/// How long the database reports a failure to other instances.
 const RECENT: Duration = Duration::from_secs(10);
 
 /// Failed logins that still count at this time, as days until the account has recovered.
@@ -24,7 +24,7 @@ async fn days(store: &dyn Store, account: AccountKey, now: Timestamp) -> i64 {
     millis.max(0) / 86_400_000
 }
 
-async fn tell_of_failures(store: &dyn Store) {
+async fn failed_logins_and_networks(store: &dyn Store) {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     assert_eq!(store.account_secret().await.unwrap(), store.account_secret().await.unwrap());
     let account = |number: u8| AccountKey::from_store(&[number; 16]).unwrap();
@@ -34,20 +34,20 @@ async fn tell_of_failures(store: &dyn Store) {
         store.save_failures(changes, DAY, now).await.unwrap();
     };
 
-    // Each failure adds the time that forgives it, from now on if everything was forgiven.
+    // Each failure adds one recovery time, starting now if the account had recovered.
     save(NOW, &[change(1, false, 3), change(2, false, 1)]).await;
     save(NOW + DAY, &[change(1, false, 2)]).await;
     assert_eq!(days(store, account(1), NOW).await, 5);
     save(NOW + DAY * 4, &[change(2, false, 2)]).await;
     assert_eq!(days(store, account(2), NOW + DAY * 4).await, 2);
 
-    // A success forgives all failures before it, and none after it.
+    // A success clears the failures before it, and none after it.
     save(NOW + DAY, &[change(1, true, 0), change(2, true, 4), change(3, true, 0)]).await;
     for (number, left) in [(1, 0), (2, 4), (3, 0)] {
         assert_eq!(days(store, account(number), NOW + DAY).await, left, "{number}");
     }
 
-    // The networks of a user are known from the first sign-in on, and those of a stranger never.
+    // A user's networks are known from the first sign-in. An unknown address has none.
     let ada = user("Ada", "failing@example.com");
     let known = async |email: &str| {
         let known = store.known_networks(&EmailKey::of(email)).await.unwrap();
@@ -75,7 +75,7 @@ async fn tell_of_failures(store: &dyn Store) {
 async fn failed_logins_and_known_networks_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
-    tell_of_failures(&store).await;
+    failed_logins_and_networks(&store).await;
     let five_days = NOW + Duration::from_secs(5 * 24 * 60 * 60);
     assert_eq!(store.delete_failures(NOW, 10).await.unwrap(), 0);
     assert_eq!(store.delete_failures(five_days, 10).await.unwrap(), 1);
@@ -86,7 +86,7 @@ async fn failed_logins_and_known_networks_on_sqlite() {
 async fn failed_logins_and_known_networks_on_postgres() {
     let Some(url) = postgres::fresh_database() else { return };
     let (here, there) = (open_postgres(&url).await, open_postgres(&url).await);
-    tell_of_failures(&here).await;
+    failed_logins_and_networks(&here).await;
     assert_eq!(there.account_secret().await.unwrap(), here.account_secret().await.unwrap());
     assert_eq!(there.all_failures().await.unwrap(), here.all_failures().await.unwrap());
     let account = AccountKey::from_store(&[9; 16]).unwrap();
@@ -100,6 +100,6 @@ async fn failed_logins_and_known_networks_on_postgres() {
         }
         assert!(saved.elapsed() > RECENT, "not heard of: {heard:?}");
     }
-    // What was just written is kept, so that others can hear of it.
+    // A recent failure is kept, so that other instances can read it.
     assert_eq!(here.delete_failures(NOW + Duration::from_secs(100), 10).await.unwrap(), 0);
 }

@@ -54,7 +54,7 @@ fn own_postgres() -> Option<postgres::Server> {
 }
 
 #[test]
-fn every_database_is_another_one() {
+fn every_fresh_database_is_a_different_one() {
     if let (Some(first), Some(second)) = (postgres::fresh_database(), postgres::fresh_database()) {
         assert_ne!(first, second);
     }

@@ -1,4 +1,4 @@
-//! A move from one database to another that is cut short, and goes on.
+//! Migration from one database to another: interruption, resumption, detected differences.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -40,7 +40,7 @@ async fn add_users(store: &SqliteStore, count: usize) {
 }
 
 #[tokio::test]
-async fn a_move_that_was_cut_short_goes_on_and_nobody_serves_from_it_before() {
+async fn an_interrupted_migration_resumes_and_is_not_served_before() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (old, store) = place(here.path());
     old.key_store.add_first_key(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
@@ -78,7 +78,7 @@ async fn a_move_that_was_cut_short_goes_on_and_nobody_serves_from_it_before() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_changes_under_a_move_is_noticed() {
+async fn changes_during_a_migration_are_detected() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (old, store) = place(here.path());
     old.key_store.add_first_key(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
@@ -97,7 +97,7 @@ async fn what_changes_under_a_move_is_noticed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_verified_in_one_place_alone_is_noticed() {
+async fn a_difference_in_verified_addresses_is_detected() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (old, store) = place(here.path());
     old.key_store.add_first_key(&SigningKey::generate(Algorithm::Es256)).await.unwrap();

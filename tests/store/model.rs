@@ -1,4 +1,4 @@
-//! The same random operations on every store: whatever one answers, the others must.
+//! Random operations on every store: all give the same answers.
 
 use std::{fmt::Debug, time::Duration};
 
@@ -19,8 +19,8 @@ use doorward::internals::{
 
 use crate::postgres;
 
-/// Names and addresses that databases may see differently: case, accents, combining marks, other scripts, quotes,
-/// what looks like SQL, what sorts otherwise elsewhere.
+/// Names and addresses that databases may treat differently: case, accents, combining marks, other scripts, quotes,
+/// SQL syntax, different collation.
 const NAMES: &[&str] = &[
     "Ada",
     "ADA",
@@ -47,7 +47,7 @@ const EMAILS: &[&str] = &[
 ];
 const ROLES: &[&str] = &["admin", "staff", "a:b", "A", "z.z/z"];
 
-/// What chance decides, repeatable by its seed.
+/// A random generator with a seed.
 struct Chance(u64);
 
 impl Chance {
@@ -72,7 +72,7 @@ impl Chance {
     }
 }
 
-/// What the operations are about, known to the test and to no store.
+/// The records that the operations use, as the test knows them.
 #[derive(Default)]
 struct World {
     users: Vec<User>,
@@ -101,7 +101,7 @@ fn outcome<T: Debug>(result: Result<T, Error>) -> String {
     }
 }
 
-/// Asks every store the same, and returns what they agree upon.
+/// Runs an operation on every store, asserts that the results are equal, and returns them.
 macro_rules! ask {
     ($model:expr, $store:ident => $question:expr) => {{
         let mut answers = Vec::new();
@@ -289,7 +289,7 @@ impl Model<'_> {
         }
     }
 
-    /// Everything in the stores, to the last row.
+    /// Compares every row of the stores.
     async fn compare(&self) {
         ask!(self, store => store.user_records(None, 1000));
         ask!(self, store => hashes(*store));
@@ -299,7 +299,7 @@ impl Model<'_> {
     }
 }
 
-/// The hashes by themselves: users do not show them.
+/// The password hashes, which `User` does not print.
 async fn hashes(store: &dyn Whole) -> Result<Vec<Option<String>>, Error> {
     let records = store.user_records(None, 1000).await?;
     let hash = |user: User| user.password_hash.map(|hash| hash.as_phc().to_owned());
@@ -329,7 +329,7 @@ fn sequences() -> u64 {
 }
 
 #[tokio::test]
-async fn both_stores_answer_alike() {
+async fn both_stores_give_the_same_answers() {
     let Some(url) = postgres::fresh_database() else { return };
     let url = PostgresUrl::parse(&url).unwrap();
     let postgres = PostgresStore::open(&url, Settings::default().postgres).await.unwrap();
@@ -341,7 +341,7 @@ async fn both_stores_answer_alike() {
 }
 
 #[tokio::test]
-async fn nobody_has_an_address_with_a_null_character() {
+async fn an_address_with_a_null_character_is_never_found() {
     let folder = tempfile::tempdir().unwrap();
     let sqlite = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
     let key = EmailKey::of("a\0@example.com");

@@ -1,4 +1,4 @@
-//! One story about users and sessions, told to every store.
+//! One sequence of operations on users and sessions, run on every store.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{NOW, open_postgres, postgres, session, user};
 pub async fn tell(store: &dyn Store) {
     assert!(!store.has_users().await.unwrap());
 
-    // Whoever registers is found by id and by any spelling of their address, to the last character.
+    // A user is found by id and by any letter case of the address, unchanged.
     let ada = user("Ada \"λ\" '; DROP TABLE users --", "Ada@Example.com");
     let first = session(&ada, 60);
     store.add_user(&ada, Some(&first)).await.unwrap();
@@ -28,12 +28,12 @@ pub async fn tell(store: &dyn Store) {
         Some((first.clone(), ada.clone()))
     );
 
-    // Strangers are not found.
+    // Unknown users are not found.
     assert_eq!(store.user_by_id(UserId::random()).await.unwrap(), None);
     assert_eq!(store.user_by_email(&EmailKey::of("x@example.com")).await.unwrap(), None);
     assert_eq!(store.session_with_user(SessionId::random()).await.unwrap(), None);
 
-    // An address is taken once; the loser leaves neither user nor session behind.
+    // An address is unique. A refused registration stores neither user nor session.
     let eve = user("Eve", "ADA@example.com");
     let refused = session(&eve, 60);
     assert!(matches!(store.add_user(&eve, Some(&refused)).await, Err(Error::EmailTaken)));
@@ -48,7 +48,7 @@ pub async fn tell(store: &dyn Store) {
     assert_eq!(store.users(None, 1).await.unwrap(), std::slice::from_ref(&ada));
     assert_eq!(store.users(Some(&ada.email.key()), 10).await.unwrap(), [bob.clone()]);
 
-    // A hash is replaced only while it is the one that was replaced.
+    // A hash is replaced only if it is still the expected one.
     let hash = |text: &str| PasswordHash::from_store(text.into());
     let old = ada.password_hash.clone().unwrap();
     store.replace_password_hash(ada.id, &hash("another"), &hash("new")).await.unwrap();
@@ -56,7 +56,7 @@ pub async fn tell(store: &dyn Store) {
     store.replace_password_hash(ada.id, &old, &hash("new")).await.unwrap();
     assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap().password_hash, Some(hash("new")));
 
-    // Roles are granted and revoked once, and each time the record changes.
+    // Granting and revoking a role change the record once.
     let role = |text| Role::parse(text).unwrap();
     let later = NOW + Duration::from_secs(5);
     let before = store.changes().stamp(ada.id);
@@ -70,7 +70,7 @@ pub async fn tell(store: &dyn Store) {
     assert!(store.revoke_role(ada.id, &role("admin"), later).await.unwrap());
     assert!(!store.grant_role(UserId::random(), &role("staff"), NOW).await.unwrap());
 
-    // Sessions end together, are swept when their time is up, and every end is marked as a change.
+    // Sessions can end together, expired ones are deleted, and every end counts as a change.
     let second = session(&ada, 3600);
     assert!(store.add_session(&ada, &second).await.unwrap());
     let (_, owner) = store.session_with_user(second.id).await.unwrap().unwrap();
@@ -86,7 +86,7 @@ pub async fn tell(store: &dyn Store) {
     assert!(!store.changes().is_current(before));
     assert_eq!(store.session_with_user(second.id).await.unwrap(), None);
 
-    // The oldest sessions make room for new ones.
+    // The oldest sessions end when there are too many.
     let many = user("Many", "many@example.com");
     let at = |second: u64| Session {
         created_at: NOW + Duration::from_secs(second),
@@ -104,7 +104,7 @@ pub async fn tell(store: &dyn Store) {
     assert!(store.delete_user(many.id, NOW).await.unwrap());
     tells(store, &latest).await;
 
-    // A session is renewed once for each token, and only while it lasts.
+    // A session is renewed once per token, and only before it expires.
     let third = session(&ada, 60);
     assert!(store.add_session(&ada, &third).await.unwrap());
     let renewed = Session { token_id: TokenId::random(), ..third.clone() };
@@ -115,7 +115,7 @@ pub async fn tell(store: &dyn Store) {
     assert_eq!(store.session_with_user(third.id).await.unwrap().unwrap().0, renewed);
     tells(store, [&third]).await;
 
-    // Its last use is written down without being a change.
+    // Recording its last use does not count as a change.
     let seen_at = NOW + Duration::from_secs(30);
     let before = store.changes().stamp(ada.id);
     store.set_last_seen(&[(third.id, seen_at), (SessionId::random(), seen_at)]).await.unwrap();
@@ -124,7 +124,7 @@ pub async fn tell(store: &dyn Store) {
     assert_eq!(store.sessions_by_user(ada.id, seen_at).await.unwrap(), std::slice::from_ref(&seen));
     assert_eq!(store.sessions_by_user(ada.id, seen.expires_at).await.unwrap(), []);
 
-    // A session is ended by its owner alone.
+    // Only its owner can end a session.
     assert!(!store.end_session(bob.id, third.id, NOW).await.unwrap());
     let before = store.changes().stamp(ada.id);
     assert!(store.end_session(ada.id, third.id, NOW).await.unwrap());
@@ -140,7 +140,7 @@ pub async fn tell(store: &dyn Store) {
     let ada = store.user_by_id(ada.id).await.unwrap().unwrap();
     disable_and_enable(store, &ada).await;
 
-    // A user goes with everything that is theirs, once, and no session can be added for them any more.
+    // Deleting a user deletes their sessions, and none can be added afterwards.
     let last = session(&ada, 60);
     assert!(store.add_session(&ada, &last).await.unwrap());
     let before = store.changes().stamp(ada.id);
@@ -152,11 +152,11 @@ pub async fn tell(store: &dyn Store) {
     assert!(!store.add_session(&ada, &session(&ada, 60)).await.unwrap());
     assert_eq!(store.users(None, 10).await.unwrap(), [bob]);
 
-    // The freed address is anybody's.
+    // The address can be registered again.
     let again = user("Ada again", "ada@example.com");
     store.add_user(&again, None).await.unwrap();
 
-    // Endings are forgotten when they are old, some at a time.
+    // Old ended tokens are deleted in batches.
     assert!(!told(store).contains(&first.token_id), "sessions that expire are no endings");
     let kept = told(store);
     assert_eq!(store.delete_endings(NOW, 10).await.unwrap(), 0);
@@ -179,7 +179,7 @@ fn told(store: &dyn Store) -> HashSet<TokenId> {
     endings.tokens(endings.since_start()).unwrap().0.into_iter().collect()
 }
 
-/// The tokens of these sessions have ended, or will be heard to have.
+/// Waits until the tokens of these sessions are listed as ended.
 pub async fn tells(store: &dyn Store, ended: impl IntoIterator<Item = &Session> + Clone) {
     let mut count = store.endings().count();
     let all_told = async {
@@ -195,7 +195,7 @@ async fn verify_addresses(store: &dyn Store, ada: &User) {
     let later = NOW + Duration::from_secs(4);
     assert!(!ada.email_verified && !verified().await, "anybody can register any address");
 
-    // It is noted once, for the address that was looked at, and each time the record changes.
+    // It is set once, for the given address only, and changes the record.
     let elsewhere = Email::parse("ada@elsewhere.example".into()).unwrap();
     assert!(!store.set_email_verified(ada.id, &elsewhere, true, later).await.unwrap());
     assert!(!store.set_email_verified(UserId::random(), &ada.email, true, later).await.unwrap());
@@ -209,7 +209,7 @@ async fn verify_addresses(store: &dyn Store, ada: &User) {
     assert!(!store.set_email_verified(ada.id, &ada.email, false, later).await.unwrap());
     assert!(!verified().await);
 
-    // Another name or the same address changes nothing about it, another address or another spelling of it does.
+    // A new name or the same address keeps it. A new address or another spelling resets it.
     let other_spelling = Email::parse(ada.email.as_str().to_ascii_uppercase()).unwrap();
     for (name, email, stays) in [
         (Some(&ada.name), None, true),
@@ -226,7 +226,7 @@ async fn verify_addresses(store: &dyn Store, ada: &User) {
     store.change_user(ada.id, None, Some(&ada.email), later).await.unwrap();
 }
 
-/// The token of this session, as it is used again.
+/// The token of this session as a reused one.
 pub fn reused(session: &Session) -> ReusedToken {
     ReusedToken { user_id: session.user_id, session_id: session.id, token_id: session.token_id }
 }
@@ -246,14 +246,14 @@ async fn end_reused_sessions(store: &dyn Store, ada: &User, bob: &User) {
     let end = async |reused: ReusedToken, replaced_by, now| {
         store.end_reused_session(&reused, replaced_by, now).await.unwrap()
     };
-    // Neither the good token, nor one that was never replaced or just now, nor one of somebody else ends it.
+    // The current token, an unknown one, one replaced just now, or another user's does not end it.
     assert!(!end(reused(&second), NOW, NOW).await);
     assert!(!end(ReusedToken { token_id: TokenId::random(), ..reused(&first) }, NOW, NOW).await);
     assert!(!end(reused(&first), before, NOW).await);
     assert!(!end(ReusedToken { user_id: bob.id, ..reused(&first) }, NOW, NOW).await);
     assert!(!end(reused(&first), NOW, first.expires_at).await, "it has expired");
     assert_eq!(store.session_with_user(first.id).await.unwrap().unwrap().0, second);
-    // The one that was replaced does, once, and everybody hears of the good one's end.
+    // The replaced token ends the session once, and the current token is listed as ended.
     let stamp = store.changes().stamp(ada.id);
     assert!(end(reused(&first), NOW, NOW).await);
     assert!(!store.changes().is_current(stamp));
@@ -275,7 +275,7 @@ async fn change_names_and_addresses(store: &dyn Store, ada: &User, bob: &User) {
     assert_eq!(store.user_by_email(&email.key()).await.unwrap(), Some(moved));
     assert_eq!(store.user_by_email(&ada.email.key()).await.unwrap(), None);
 
-    // A taken address leaves everything as it was.
+    // A taken address changes nothing.
     let taken = store.change_user(ada.id, Some(&ada.name), Some(&bob.email), later).await;
     assert!(matches!(taken, Err(Error::EmailTaken)));
     assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap().name, name);
@@ -307,12 +307,12 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     tells(store, [&other]).await;
     assert_eq!(store.user_by_reset_code(&code, later).await.unwrap(), None);
 
-    // Somebody who knew the one before neither changes it nor signs in.
+    // The previous password neither changes it nor signs in.
     assert!(!set(OldPassword::Known(ada.password_version), "stolen").await);
     assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap(), changed);
     assert!(!store.add_session(ada, &session(ada, 60)).await.unwrap());
 
-    // A code is good once, until it expires or another takes its place.
+    // A code is valid once, until it expires or another replaces it.
     let [replaced, code] = [ResetCode::random().digest(), ResetCode::random().digest()];
     for code in [&replaced, &code] {
         assert!(store.add_reset_code(ada.id, code, end).await.unwrap());
@@ -329,7 +329,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     assert!(!reset(later).await);
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
 
-    // The operator needs neither.
+    // The operator needs neither password nor code.
     let overrule = async |id| {
         let old = OldPassword::Overruled;
         store.set_password(id, old, &hash("overruled"), None, later).await.unwrap()

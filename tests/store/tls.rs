@@ -1,4 +1,4 @@
-//! Encrypted connections to PostgreSQL: what a server has to show under each `sslmode`.
+//! Encrypted connections to PostgreSQL: which certificates each `sslmode` accepts.
 
 use std::{
     fs,
@@ -46,7 +46,7 @@ fn make_certificates(folder: &Path) {
     );
 }
 
-/// Has the server encrypt, with the certificate in the folder.
+/// Turns encryption on, with the certificate in the folder.
 async fn encrypt(url: &str, folder: &Path) {
     let (operator, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -71,7 +71,7 @@ async fn try_to_open(url: &str) -> Result<PostgresStore, Error> {
 }
 
 #[tokio::test]
-async fn a_server_has_to_show_what_sslmode_asks_for() {
+async fn each_sslmode_accepts_only_the_certificates_that_it_should() {
     let Some(server) = own_postgres() else { return };
     let url = server.fresh_database();
     let folder = tempfile::tempdir().unwrap();
