@@ -27,7 +27,7 @@ SECRET = "for-each-other"
 
 
 def in_own_network():
-    """Starts this command again in a network and a process namespace that end with it."""
+    """Restarts this command in its own network and process namespaces."""
     if os.getppid() == 1 and "DOORWARD_LAB_NETWORK" in os.environ:
         run("ip", "link", "set", "lo", "up")
         return
@@ -73,7 +73,7 @@ class Machine:
             return None
 
     def processes(self):
-        """Whatever runs on it."""
+        """The processes on this machine."""
         pids = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
         return [pid for pid in pids if pid != self._holder.pid and self._network(pid) == self._name]
 
@@ -123,12 +123,12 @@ class Node:
         return self._patroni.log()
 
     def kill_postgres(self):
-        """The server alone; its Patroni goes on."""
+        """Kills the server; Patroni keeps running."""
         postmaster = (self._folder / self.name / "postmaster.pid").read_text().split()[0]
         os.kill(int(postmaster), signal.SIGKILL)
 
     def status(self, path="/patroni", method="GET", body=None, timeout=2):
-        """What its Patroni says; None if it says nothing."""
+        """The status that Patroni reports; None if it does not answer."""
         data = json.dumps(body).encode() if body else None
         request = urllib.request.Request(f"http://{self.address}:8008{path}", data, method=method)
         try:
@@ -204,7 +204,7 @@ ASYNCHRONOUS = {"loop_wait": 2, "retry_timeout": 3, "synchronous_mode": False, "
 
 
 class Cluster:
-    """Started and whole inside the `with` block."""
+    """Started inside the `with` block, with a leader and two synchronised standbys."""
 
     def __init__(self, *, synchronous=True):
         self._synchronous = synchronous
@@ -256,7 +256,7 @@ class Cluster:
     # --- what it looks like ---
 
     def leader(self):
-        """The node that leads by its own account, on the latest timeline; None while nobody does."""
+        """The node that reports to be the leader, on the latest timeline; None if there is none."""
         told = [(node.status(), node) for node in self.nodes]
         leading = [(status["timeline"], node) for status, node in told if self._leads(status)]
         return max(leading, key=lambda each: each[0], default=(0, None))[1]
@@ -273,7 +273,7 @@ class Cluster:
         return {member["name"]: member for member in known["members"]} if isinstance(known, dict) else {}
 
     def is_whole(self):
-        """One leads, two follow at its pace, and one of them holds whatever the leader acknowledges."""
+        """Whether there is a leader, and two standbys without lag, one of them synchronous."""
         leader = self.leader()
         status = leader and leader.status()
         if not isinstance(status, dict):
@@ -299,7 +299,7 @@ class Cluster:
     # --- ways to go ---
 
     def switch_over(self, leader):
-        """As an operator does."""
+        """Requests a planned switchover from Patroni."""
         answer = leader.status("/switchover", "POST", {"leader": leader.name}, timeout=60)
         if "Success" not in str(answer):
             raise RuntimeError(f"no switchover: {answer}")

@@ -27,7 +27,7 @@ LOGINS = 500
 
 @dataclass
 class Account:
-    """A user as the client knows them; a token is None when nobody can say which one is good."""
+    """A user as the client knows them; the token is None if the valid one is unknown."""
 
     email: str
     name: str
@@ -39,7 +39,7 @@ class Account:
 
 @dataclass
 class Ledger:
-    """What one client was told."""
+    """The answers that one client received."""
 
     accounts: list = field(default_factory=list)
     # Addresses that a second try found registered: the first one had worked, although nobody could say so.
@@ -62,7 +62,7 @@ class Ledger:
 
 
 class Clients:
-    """Several clients of one service, in a process of their own."""
+    """Several clients of one service, in their own process."""
 
     def __init__(self, name, port, others, connections=4):
         self._stop = FORK.Event()
@@ -86,7 +86,7 @@ class Clients:
 
 
 class Client:
-    """One person after the other, on one connection to each service."""
+    """Registers and uses one account after the other, on one connection to each service."""
 
     def __init__(self, name, port, others, stop):
         self._name, self._port, self._others, self._stop = name, port, others, stop
@@ -105,7 +105,7 @@ class Client:
                 (self._log_in, self._refresh, self._log_out, self._keep)[number % 4](account)
 
     def _register(self, account):
-        """Whether somebody was registered and has a token."""
+        """Whether the account was registered and has a token."""
         fields = {"name": account.name, "email": account.email}
         if account.password:
             fields["password"] = account.password
@@ -178,7 +178,7 @@ class Client:
 
 @dataclass
 class Audit:
-    """What was acknowledged and is not so, by what it is."""
+    """Acknowledged changes that are missing, by kind."""
 
     users: int
     lost_users: list

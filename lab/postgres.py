@@ -45,7 +45,7 @@ def debian():
 
 
 def free_port():
-    """A port below those that the system hands out by itself, so that nobody takes it before its server does."""
+    """A port below the ephemeral ones, so that no connection takes it before its server listens."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -57,7 +57,7 @@ def free_port():
 
 
 def account():
-    """Whose servers these are."""
+    """The account that runs the servers."""
     if os.geteuid():
         return None
     for name in ("postgres", "nobody"):
@@ -67,7 +67,7 @@ def account():
 
 
 def as_account():
-    """What stands before a command so that it runs as that account."""
+    """The prefix of a command that runs as that account."""
     if user := account():
         return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
     return []
@@ -83,7 +83,7 @@ def folder():
 
 
 class Process:
-    """A program that runs until it is stopped or nobody is left to stop it."""
+    """A program that runs until it is stopped or this process ends."""
 
     def __init__(self, command, log, *, end=signal.SIGTERM, before=(), environment=None):
         self._log = log
@@ -107,7 +107,7 @@ class Process:
         os.kill(self.pid, number)
 
     def stop(self):
-        """Ends it in the way that it was given at its start."""
+        """Stops it with the signal that was chosen at its start."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGCONT)
         # A line, because other processes may have inherited this end of the pipe.
@@ -145,7 +145,7 @@ def eventually(what, condition, seconds=START_SECONDS, pause=0.02):
 
 
 class PostgreSQL:
-    """One server with a role for Doorward; its superuser comes in by the Unix socket only."""
+    """One server with a role for Doorward; the superuser can connect by the Unix socket only."""
 
     _numbers = count(1)
 
@@ -210,13 +210,13 @@ class PostgreSQL:
         eventually("PostgreSQL accepts connections", self._accepts)
 
     def stop(self):
-        """As a quick restart does: sessions are cut off, everything else is put in order."""
+        """Stops in fast mode: sessions are closed, then the server shuts down cleanly."""
         self._process.signal(signal.SIGINT)
         eventually("PostgreSQL has stopped", lambda: not self._process.runs())
         self._process.stop()
 
     def kill(self):
-        """The whole of it at once, as if the machine had gone."""
+        """Kills all processes at once, as a power failure does."""
         for pid in self.family():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -246,7 +246,7 @@ class PostgreSQL:
             return False
 
     def _reach_programs(self):
-        """Programs in a folder that the account must not enter are copied."""
+        """Copies programs from a folder that the account may not enter."""
         version = [*as_account(), self._programs / "postgres", "--version"]
         if subprocess.run(version, capture_output=True).returncode:
             copy = self._folder / "installation"
@@ -263,7 +263,7 @@ class PostgreSQL:
 
 
 def family(pid):
-    """A process and all that stem from it."""
+    """A process and its descendants."""
     children = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -276,7 +276,7 @@ def family(pid):
 
 
 class PgBouncer:
-    """In transaction mode before a PostgreSQL, with Debian's settings otherwise."""
+    """Transaction mode in front of a PostgreSQL, otherwise with Debian's settings."""
 
     def __init__(self, server):
         self._server = server
@@ -316,7 +316,7 @@ class PgBouncer:
 
 
 class Refused(Exception):
-    """What the server said, with its SQLSTATE."""
+    """An error of the server, with its SQLSTATE."""
 
     def __init__(self, fields):
         super().__init__(f"{fields.get('C')}: {fields.get('M')}")
@@ -324,7 +324,7 @@ class Refused(Exception):
 
 
 class Session:
-    """A connection that asks one statement after the other; where it goes, nobody asks for a password."""
+    """A connection that runs one statement after the other, to a server that asks for no password."""
 
     def __init__(self, address, user, database, timeout=10):
         self._socket = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)

@@ -35,7 +35,7 @@ def machine_stall():
 
 
 def waits():
-    """For each thread of this process and its descendants: the seconds for which it has waited for a CPU in its life."""
+    """Each thread of this process and its descendants, with the seconds that it has waited for a CPU."""
     left, found = [os.getpid()], {}
     while left:
         # Processes and threads end at any time.
@@ -54,7 +54,7 @@ def read(path):
 
 
 class StallRecorder(threading.Thread):
-    """Records from its start on, so that a stall can be told for any time in the past."""
+    """Records continuously, so that the stall of any past period is known."""
 
     def __init__(self):
         super().__init__(daemon=True)

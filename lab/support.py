@@ -109,7 +109,7 @@ class Service:
         self.start = Span(self._started, time.monotonic())
 
     def run(self, *arguments):
-        """Carries out a command of the binary on it; returns what it printed."""
+        """Runs a command of the binary on it; returns what it printed."""
         command = [self.binary(), *arguments]
         return subprocess.check_output(command, cwd=self._folder, env=self._settings(), text=True)
 
@@ -129,7 +129,7 @@ class Service:
         self._cleanup.close()
 
     def stop(self):
-        """Asks it to stop; returns the exit code (None: it had to be killed) and how long that took."""
+        """Stops it; returns the exit code (None if it had to be killed) and the seconds that it took."""
         started = time.perf_counter()
         self._process.terminate()
         try:
@@ -144,7 +144,7 @@ class Service:
         return Connection(self.port)
 
     def sign_up(self, password=None):
-        """Registers somebody new; returns the e-mail address and a token."""
+        """Registers a new user; returns the e-mail address and a token."""
         email = f"member-{next(self._numbers):06}@example.com"
         fields = {"name": "Ada Lovelace", "email": email} | ({"password": password} if password else {})
         with self.connect() as connection:
@@ -181,7 +181,7 @@ class Service:
 
 
 def free_port():
-    """A port below those that the system hands out by itself, so that nobody takes it before its server does."""
+    """A port below the ephemeral ones, so that no connection takes it before its server listens."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -217,12 +217,12 @@ class Answer:
 
     @property
     def visible(self):
-        """Everything a caller can see, apart from the two values that differ by their nature."""
+        """Everything that a caller can see, except for the date and the request id."""
         return re.sub(rb"(?im)^(date|x-request-id):.*$", rb"\1", self.head), self.body
 
 
 class Connection:
-    """A keep-alive connection that does as little as possible itself, because it is used to measure time."""
+    """A keep-alive connection with little overhead, for measurements."""
 
     def __init__(self, port, timeout=60):
         self._socket = socket.create_connection((HOST, port), timeout)
@@ -263,7 +263,7 @@ class Connection:
 
 
 class Helper:
-    """Runs a function in a process of its own: clients that share one Python process would slow each other down."""
+    """Runs a function in its own process, because threads of one Python process slow each other down."""
 
     def __init__(self, function, *args, niceness=0):
         self._result, result = FORK.Pipe(duplex=False)
@@ -323,7 +323,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a probe saw."""
+    """The answers that a probe received."""
 
     latencies: list
     failures: list
@@ -350,7 +350,7 @@ def milliseconds(values):
 
 @dataclass(frozen=True)
 class Span:
-    """A measured time, by its two moments of time.monotonic()."""
+    """A measured time, from start to end in time.monotonic()."""
 
     start: float
     end: float
@@ -360,12 +360,12 @@ class Span:
         return self.end - self.start
 
     def exceeds(self, bound, stalls):
-        """Whether it is longer than the bound and the machine's stall in that time together."""
+        """Whether it is longer than the bound plus the stall in that time."""
         return self.seconds > bound and self.seconds > bound + stalls.between(self.start, self.end)
 
 
 class Report:
-    """A table of what was measured, each with its bound, if it has one."""
+    """A table of measurements, with bounds where there are any."""
 
     def __init__(self):
         self._rows = []
@@ -374,7 +374,7 @@ class Report:
         self._rows.append((what, str(value), bound, ("ok" if met else "NOT MET") if bound else ""))
 
     def add_times(self, what, spans, seconds, stalls, value=None):
-        """Times with one bound in seconds, which stalls of the machine extend. A span is None if it did not end."""
+        """Adds times with a bound in seconds, which stalls extend. A span is None if it did not end."""
         value = value or slowest(spans)
         late = [span for span in spans if span and span.seconds > seconds]
         met = None not in spans and not any(span.exceeds(seconds, stalls) for span in late)

@@ -1,4 +1,4 @@
-"""A wire between a service and its database that can be cut in two ways."""
+"""A proxy between a service and its database that can be interrupted in two ways."""
 
 import contextlib
 import socket
@@ -88,7 +88,7 @@ class Wire:
 
 
 def _reset(end):
-    """Closes it so that the other side sees a reset at once."""
+    """Closes it with a reset."""
     with contextlib.suppress(OSError):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         # Wakes the thread that reads from it, which a bare close would not.

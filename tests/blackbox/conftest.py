@@ -39,7 +39,7 @@ def pytest_addoption(parser):
 
 
 def free_port():
-    """A port below those that the system hands out by itself, so that nobody takes it before its server does."""
+    """A port below the ephemeral ones, so that no connection takes it before its server listens."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):

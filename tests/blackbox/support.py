@@ -66,7 +66,7 @@ class Answer:
 
     @property
     def fingerprint(self):
-        """Everything a caller can see, apart from the two values that differ by their nature."""
+        """Everything that a caller can see, except for the date and the request id."""
         volatile = ("date", "x-request-id")
         headers = [(name, None if name.lower() in volatile else value) for name, value in self.headers]
         return self.status, headers, self.body
