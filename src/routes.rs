@@ -27,6 +27,7 @@ pub enum Method {
     Delete,
 }
 
+#[cfg(feature = "internals")]
 impl Method {
     /// The method as requests have it.
     pub fn as_str(self) -> &'static str {

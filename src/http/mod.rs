@@ -31,7 +31,6 @@ use self::{
 pub use self::{
     error::{Challenge, Error},
     forward_auth::fast_path::Service,
-    request_id::RequestId,
 };
 use crate::{
     Doorward,
