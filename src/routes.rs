@@ -55,7 +55,10 @@ pub enum Target {
 
 /// What answers a route that is not a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the table shows the path of each")]
+#[cfg_attr(
+    feature = "internals",
+    expect(missing_docs, reason = "the table shows the path of each")
+)]
 pub enum Endpoint {
     Register,
     LookUp,
@@ -166,6 +169,7 @@ impl Route {
 }
 
 /// The names that no guard may have, because the service has a route there. Sorted.
+#[cfg(any(test, feature = "internals"))]
 pub fn reserved_guard_names() -> Vec<&'static str> {
     let mut names: Vec<_> = ROUTES.iter().filter_map(Route::segment_among_guards).collect();
     names.sort_unstable();
