@@ -48,10 +48,10 @@ impl Value {
 
 /// Declares the conversions into a value.
 macro_rules! values {
-    ($($kind:ty => |$value:ident| $made:expr;)*) => {
+    ($($kind:ty => |$value:ident| $converted:expr;)*) => {
         $(impl From<$kind> for Value {
             fn from($value: $kind) -> Self {
-                $made
+                $converted
             }
         })*
     };
