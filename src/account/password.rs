@@ -9,7 +9,7 @@ use crate::{
     credential::password::Password,
     fault::Fault,
     network::{Network, Requester},
-    store::OldPassword,
+    store::PasswordCondition,
     user::{User, UserId},
 };
 
@@ -46,9 +46,10 @@ pub(crate) async fn change(
 ) -> Result<(), ConfirmError> {
     let user = confirm(doorward, &caller.user, current, requester).await?;
     let hash = doorward.hasher().hash(new, requester.network).await?;
-    let (old, kept) = (OldPassword::Known(user.password_version), Some(caller.session.id));
+    let (condition, kept) =
+        (PasswordCondition::Unchanged(user.password_version), Some(caller.session.id));
     // If another change was faster, what was confirmed is no longer the current password.
-    if !doorward.store().set_password(user.id, old, &hash, kept, doorward.now()).await? {
+    if !doorward.store().set_password(user.id, condition, &hash, kept, doorward.now()).await? {
         return Err(ConfirmError::WrongPassword);
     }
     tracing::info!(user = %user.id, "password changed");
@@ -64,8 +65,8 @@ pub(crate) async fn set(
     let password = parse(doorward, user, password).map_err(InvalidInput::new("password"));
     let password = password.map_err(SetPasswordError::Invalid)?;
     let hash = doorward.hasher().hash(password, Network::LOOPBACK).await?;
-    let (old, now) = (OldPassword::Overruled, doorward.now());
-    let is_set = doorward.store().set_password(user.id, old, &hash, None, now).await?;
+    let (condition, now) = (PasswordCondition::Unconditional, doorward.now());
+    let is_set = doorward.store().set_password(user.id, condition, &hash, None, now).await?;
     // The user must be able to log in with the new password, whatever others have tried.
     doorward.clear_failures(&user.email.key()).await?;
     if !is_set {

@@ -10,7 +10,7 @@ use crate::{
         reset_code::{ResetCode, ResetDigest},
     },
     network::Requester,
-    store::OldPassword,
+    store::PasswordCondition,
     user::{User, UserId},
 };
 
@@ -52,8 +52,8 @@ pub(crate) async fn reset(
     let password = password.reject_identity(user.name.as_str(), user.email.as_str(), rules);
     let password = password.map_err(InvalidInput::new("password")).map_err(ResetError::Invalid)?;
     let hash = doorward.hasher().hash(password, requester.network).await?;
-    let (old, now) = (OldPassword::Forgotten(code), doorward.now());
-    if !doorward.store().set_password(user.id, old, &hash, None, now).await? {
+    let (condition, now) = (PasswordCondition::ResetCode(code), doorward.now());
+    if !doorward.store().set_password(user.id, condition, &hash, None, now).await? {
         return Err(ResetError::WrongCode);
     }
     doorward.throttle().clear_account(&user.email.key(), Instant::now());

@@ -22,11 +22,11 @@ pub trait CredentialStore: Send + Sync {
     ) -> Result<(), Error>;
 
     /// Sets a new password, ends all sessions but `keep` and deletes the user's reset code. Returns false if there is no
-    /// such user or `old` does not hold.
+    /// such user or the condition does not hold.
     async fn set_password(
         &self,
         id: UserId,
-        old: OldPassword,
+        condition: PasswordCondition,
         new: &PasswordHash,
         keep: Option<SessionId>,
         now: Timestamp,
@@ -50,11 +50,11 @@ pub trait CredentialStore: Send + Sync {
 
 /// The condition under which a new password replaces the old one.
 #[derive(Clone, Debug)]
-pub enum OldPassword {
-    /// The password still has this version: the caller has proved to know it.
-    Known(PasswordVersion),
+pub enum PasswordCondition {
+    /// The password still has this version, which the caller has proved to know.
+    Unchanged(PasswordVersion),
     /// This reset code is still valid. It is used up.
-    Forgotten(ResetDigest),
-    /// None: the operator sets the password.
-    Overruled,
+    ResetCode(ResetDigest),
+    /// No condition: the operator sets the password.
+    Unconditional,
 }

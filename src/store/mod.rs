@@ -18,7 +18,7 @@ use async_trait::async_trait;
 
 pub use self::{
     changes::{Changes, Connectivity, Stamp},
-    credentials::{CredentialStore, OldPassword},
+    credentials::{CredentialStore, PasswordCondition},
     ended_tokens::EndedTokenStore,
     endings::{Endings, Span},
     known_networks::KnownNetworkStore,

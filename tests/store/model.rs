@@ -11,8 +11,8 @@ use doorward::internals::{
     },
     session::{Origin, Session, TokenId},
     store::{
-        Error, OldPassword, PostgresStore, PostgresUrl, ReusedToken, SqliteStore, Store, UserStore,
-        archive::Archive,
+        Error, PasswordCondition, PostgresStore, PostgresUrl, ReusedToken, SqliteStore, Store,
+        UserStore, archive::Archive,
     },
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
@@ -236,9 +236,9 @@ impl Model<'_> {
             "set password" => {
                 let keep = self.chance.sometimes().then_some(session.id);
                 let old = match self.chance.number(3) {
-                    0 => OldPassword::Known(user.password_version),
-                    1 => OldPassword::Forgotten(code),
-                    _ => OldPassword::Overruled,
+                    0 => PasswordCondition::Unchanged(user.password_version),
+                    1 => PasswordCondition::ResetCode(code),
+                    _ => PasswordCondition::Unconditional,
                 };
                 ask!(self, store => store.set_password(user.id, old.clone(), &hash, keep, now));
             }

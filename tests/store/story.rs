@@ -6,7 +6,7 @@ use doorward::internals::{
     clock::Timestamp,
     credential::{password::PasswordHash, reset_code::ResetCode},
     session::{Session, SessionId, TokenId},
-    store::{Error, MAX_SESSIONS, OldPassword, ReusedToken, SqliteStore, Store, UserStore},
+    store::{Error, MAX_SESSIONS, PasswordCondition, ReusedToken, SqliteStore, Store, UserStore},
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
 
@@ -299,7 +299,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
         store.set_password(ada.id, old, &hash(new), Some(kept.id), later).await.unwrap()
     };
     let before = store.changes().stamp(ada.id);
-    assert!(set(OldPassword::Known(ada.password_version), "newer").await);
+    assert!(set(PasswordCondition::Unchanged(ada.password_version), "newer").await);
     assert!(!store.changes().is_current(before));
     let changed = store.user_by_id(ada.id).await.unwrap().unwrap();
     assert_eq!((&changed.password_hash, changed.updated_at), (&Some(hash("newer")), later));
@@ -308,7 +308,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     assert_eq!(store.user_by_reset_code(&code, later).await.unwrap(), None);
 
     // The previous password neither changes it nor signs in.
-    assert!(!set(OldPassword::Known(ada.password_version), "stolen").await);
+    assert!(!set(PasswordCondition::Unchanged(ada.password_version), "stolen").await);
     assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap(), changed);
     assert!(!store.add_session(ada, &session(ada, 60)).await.unwrap());
 
@@ -321,7 +321,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     assert_eq!(store.user_by_reset_code(&code, later).await.unwrap().unwrap().id, ada.id);
     assert_eq!(store.user_by_reset_code(&code, end).await.unwrap(), None);
     let reset = async |now| {
-        let old = OldPassword::Forgotten(code.clone());
+        let old = PasswordCondition::ResetCode(code.clone());
         store.set_password(ada.id, old, &hash("reset"), None, now).await.unwrap()
     };
     assert!(!reset(end).await);
@@ -331,7 +331,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
 
     // The operator needs neither password nor code.
     let overrule = async |id| {
-        let old = OldPassword::Overruled;
+        let old = PasswordCondition::Unconditional;
         store.set_password(id, old, &hash("overruled"), None, later).await.unwrap()
     };
     assert!(overrule(ada.id).await);

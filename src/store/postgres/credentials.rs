@@ -12,7 +12,7 @@ use crate::{
     clock::Timestamp,
     credential::{password::PasswordHash, reset_code::ResetDigest},
     session::SessionId,
-    store::{CredentialStore, Error, OldPassword, archive::UserRecord},
+    store::{CredentialStore, Error, PasswordCondition, archive::UserRecord},
     user::{User, UserId},
 };
 
@@ -36,14 +36,14 @@ impl CredentialStore for PostgresStore {
     async fn set_password(
         &self,
         id: UserId,
-        old: OldPassword,
+        condition: PasswordCondition,
         new: &PasswordHash,
         keep: Option<SessionId>,
         now: Timestamp,
     ) -> Result<bool, Error> {
         let new = new.as_phc().to_owned();
         self.write_user(id, false, move |change_id, record| {
-            holds(record, &old, now).then(|| {
+            holds(record, &condition, now).then(|| {
                 let values = [id.into(), new.as_str().into(), now.into()];
                 let mut batch = StatementBatch::default().with(sql::SET_PASSWORD, values);
                 end_sessions(&mut batch, id, keep, change_id, now);
@@ -77,13 +77,13 @@ impl CredentialStore for PostgresStore {
 }
 
 /// Whether the condition for a new password holds.
-fn holds(record: &UserRecord, old: &OldPassword, now: Timestamp) -> bool {
-    match old {
-        OldPassword::Known(version) => record.user.password_version == *version,
-        OldPassword::Forgotten(code) => record
+fn holds(record: &UserRecord, condition: &PasswordCondition, now: Timestamp) -> bool {
+    match condition {
+        PasswordCondition::Unchanged(version) => record.user.password_version == *version,
+        PasswordCondition::ResetCode(code) => record
             .reset_code
             .as_ref()
             .is_some_and(|(digest, end)| digest.as_bytes() == code.as_bytes() && *end > now),
-        OldPassword::Overruled => true,
+        PasswordCondition::Unconditional => true,
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     clock::Timestamp,
     credential::{password::PasswordHash, reset_code::ResetDigest},
     session::SessionId,
-    store::{CredentialStore, Error, OldPassword, columns::user_columns},
+    store::{CredentialStore, Error, PasswordCondition, columns::user_columns},
     user::{User, UserId},
 };
 
@@ -35,7 +35,7 @@ impl CredentialStore for SqliteStore {
     async fn set_password(
         &self,
         id: UserId,
-        old: OldPassword,
+        condition: PasswordCondition,
         new: &PasswordHash,
         keep: Option<SessionId>,
         now: Timestamp,
@@ -43,7 +43,7 @@ impl CredentialStore for SqliteStore {
         let new = new.clone();
         self.engine
             .write_revocation(id, move |db| {
-                if !holds(db, id, &old, now)? {
+                if !holds(db, id, &condition, now)? {
                     return Ok(false);
                 }
                 let changed = db
@@ -107,19 +107,19 @@ impl CredentialStore for SqliteStore {
 fn holds(
     db: &Connection,
     user: UserId,
-    old: &OldPassword,
+    condition: &PasswordCondition,
     now: Timestamp,
 ) -> rusqlite::Result<bool> {
-    match old {
-        OldPassword::Known(version) => db
+    match condition {
+        PasswordCondition::Unchanged(version) => db
             .prepare_cached("SELECT 1 FROM users WHERE id = ?1 AND password_version = ?2")?
             .exists(params![user, version.number()]),
-        OldPassword::Forgotten(code) => db
+        PasswordCondition::ResetCode(code) => db
             .prepare_cached(
                 "SELECT 1 FROM reset_codes WHERE user_id = ?1 AND digest = ?2 AND expires_at > ?3",
             )?
             .exists(params![user, code.as_bytes(), now.millis()]),
-        OldPassword::Overruled => Ok(true),
+        PasswordCondition::Unconditional => Ok(true),
     }
 }
 
