@@ -141,3 +141,31 @@ impl Command {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DatabaseUrl;
+
+    #[tokio::test]
+    async fn a_runner_keeps_the_database_open_from_command_to_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = DatabaseUrl::Sqlite(folder.path().join("doorward.db"));
+        let settings = Settings { database, ..Settings::default() };
+        drop(Doorward::open(settings.clone()).await.unwrap());
+        let runner = CommandRunner::open(settings.clone()).await.unwrap();
+        for _ in 0..2 {
+            let reply = runner.run(&Command::ListGuards).await.unwrap();
+            assert!(matches!(&reply, Reply::Guards(guards) if guards.is_empty()), "{reply:?}");
+            let second = Doorward::open(settings.clone()).await.err();
+            assert!(
+                matches!(second, Some(OpenError::Data(data_folder::Error::InUse { .. }))),
+                "{second:?}"
+            );
+        }
+        let reload = runner.run(&Command::ReloadGuards).await;
+        assert!(matches!(reload, Err(Error::NotRunning)), "{reload:?}");
+        let why = runner.run(&Command::ShowRefusal(String::new())).await;
+        assert!(matches!(why, Err(Error::NothingInMemory)), "{why:?}");
+    }
+}
