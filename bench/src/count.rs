@@ -17,7 +17,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use doorward::{
     Authenticated, Caller, Designated, Doorward, MissingKey, Policy, Settings,
     internals::{
-        access::guard::{CallerFacts, Declaration, Guard, RequestFacts},
+        access::guard::{CallerFacts, Declaration, Guard, Memo, RequestFacts},
         clock::{Clock, Timestamp},
         config::DatabaseUrl,
         credential::password::{Cost, Password, PasswordRules},
@@ -129,15 +129,15 @@ impl House {
             address: None,
             time: NOW,
         };
-        let mint = self.doorward.keys().mint();
+        let (mint, memo) = (self.doorward.keys().mint(), Memo::default());
         let forged = self.forged(0)?;
         Ok(vec![
             (
                 "token, remembered",
                 self.operation(|| Ok(ready(self.doorward.caller(&self.token))?.is_ok())),
             ),
-            ("token, first time", self.operation(|| Ok(mint.recognise(&self.token, NOW).is_ok()))),
-            ("token, forged", self.operation(move || Ok(mint.recognise(&forged, NOW).is_err()))),
+            ("token, first time", self.operation(|| Ok(mint.verify(&self.token, NOW).is_ok()))),
+            ("token, forged", self.operation(move || Ok(mint.verify(&forged, NOW).is_err()))),
             (
                 "policy, any user",
                 self.operation(|| Ok(Authenticated.admit(&self.caller).is_some())),
@@ -145,7 +145,12 @@ impl House {
             ("policy, name", self.operation(move || Ok(designated.admit(&self.caller).is_some()))),
             (
                 "policy, condition",
-                self.operation(move || Ok(self.guard.decide(&self.caller, &facts).is_ok())),
+                self.operation(move || {
+                    Ok(self
+                        .guard
+                        .decide(&self.caller.user, &self.caller.session, &memo, &facts)
+                        .is_ok())
+                }),
             ),
             ("validation", self.operation(valid)),
             (
@@ -172,7 +177,8 @@ impl House {
     fn condition(&self, runtime: &Runtime, text: &str) -> anyhow::Result<Operation<'static>> {
         let guard = condition::guard(text)?;
         let caller = condition::largest_caller(runtime, &self.doorward, &mut self.app.clone())?;
-        let (facts, request) = (CallerFacts::of(&caller), condition::largest_request());
+        let (facts, request) =
+            (CallerFacts::new(&caller.user, &caller.session), condition::largest_request());
         let operation = move || {
             black_box(guard.condition.holds(&facts, &request).is_ok());
             Ok(())

@@ -1,5 +1,5 @@
-//! Logins that failed lately and the reason of each, for the log and for `doorward why --user`. StoredKeys in memory, bounded,
-//! without addresses.
+//! The latest failed logins and their reasons, for the log and `doorward why --user`. Kept in memory, bounded, without
+//! e-mail addresses.
 
 use std::{
     cmp::Reverse,
@@ -19,7 +19,7 @@ use crate::{
     user::{EmailKey, UserId},
 };
 
-/// Why somebody could not log in. The answer does not tell: it is the same for all but those that are throttled.
+/// Why a login failed. The response does not show the reason, unless the login was throttled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginRefusal {
     /// No user has this address.
@@ -28,13 +28,13 @@ pub enum LoginRefusal {
     Disabled,
     /// The user has no password.
     NoPassword,
-    /// The password is not the user's.
+    /// The password is wrong.
     WrongPassword,
-    /// There were too many failed logins on the account.
+    /// Too many logins to the account have failed.
     AccountThrottled,
-    /// There were too many failures from the network.
+    /// Too many requests from the network have failed.
     NetworkThrottled,
-    /// The user was deleted, disabled or changed while they logged in.
+    /// The user was deleted, disabled or given another password during the login.
     Gone,
 }
 
@@ -64,22 +64,22 @@ impl From<Throttled> for LoginRefusal {
 /// A login that failed.
 #[derive(Clone, Copy, Debug)]
 pub struct FailedLogin {
-    /// When.
+    /// The time.
     pub time: Timestamp,
-    /// Why.
+    /// The reason.
     pub reason: LoginRefusal,
-    /// Where it came from.
+    /// The network of the client.
     pub client: Network,
-    /// Whose account it was, if that was found out.
+    /// The user, if there is one with the address.
     user: Option<UserId>,
-    /// A keyed hash of the address, so that whoever types the address again finds it.
+    /// A keyed hash of the address, by which it can be found again.
     address: u64,
-    /// In the order in which they failed: the time of several may be the same.
+    /// A sequence number, because several logins may fail at the same time.
     number: u64,
 }
 
-/// The latest failed logins. Those on accounts that were found are kept apart, so that a flood of made-up addresses does
-/// not wash them away.
+/// The latest failed logins. Those of existing users are kept separately, so that logins with many unknown addresses cannot
+/// displace them.
 #[derive(Default)]
 pub struct FailedLogins {
     of_users: Mutex<VecDeque<FailedLogin>>,
@@ -89,11 +89,12 @@ pub struct FailedLogins {
 }
 
 impl FailedLogins {
-    const KEPT_OF_EACH: usize = 5000;
+    /// The most failed logins of each kind.
+    const MAX_OF_EACH: usize = 5000;
     /// More than anybody reads.
-    const TOLD: usize = 50;
+    const MAX_REPORTED: usize = 50;
 
-    /// Keeps a failed login and logs it.
+    /// Records a failed login and logs it.
     pub fn note(
         &self,
         reason: LoginRefusal,
@@ -108,13 +109,13 @@ impl FailedLogins {
         let failed = FailedLogin { time, reason, client, user, address, number };
         let kept = if user.is_some() { &self.of_users } else { &self.of_others };
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() == Self::KEPT_OF_EACH {
+        if kept.len() == Self::MAX_OF_EACH {
             kept.pop_front();
         }
         kept.push_back(failed);
     }
 
-    /// The latest with this address or of this user, the newest first.
+    /// The latest failed logins with this address or of this user, newest first.
     pub fn lately(&self, email: &EmailKey, user: Option<UserId>) -> Vec<FailedLogin> {
         let address = self.keyed.hash_one(email.as_str());
         let is_theirs = |failed: &&FailedLogin| {
@@ -124,11 +125,16 @@ impl FailedLogins {
             .into_iter()
             .flat_map(|kept| {
                 let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.iter().rev().filter(is_theirs).take(Self::TOLD).copied().collect::<Vec<_>>()
+                kept.iter()
+                    .rev()
+                    .filter(is_theirs)
+                    .take(Self::MAX_REPORTED)
+                    .copied()
+                    .collect::<Vec<_>>()
             })
             .collect();
         found.sort_by_key(|failed| Reverse(failed.number));
-        found.truncate(Self::TOLD);
+        found.truncate(Self::MAX_REPORTED);
         found
     }
 }
@@ -136,7 +142,7 @@ impl FailedLogins {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::guard::hypothetical::NOW;
+    use crate::access::guard::sample::NOW;
 
     fn at(seconds: u64) -> Timestamp {
         NOW + std::time::Duration::from_secs(seconds)
@@ -164,17 +170,17 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_made_up_addresses_leaves_the_failures_of_users() {
+    fn many_unknown_addresses_do_not_displace_failed_logins_of_users() {
         let (logins, ada) = (FailedLogins::default(), UserId::random());
         let client = Network::at([192, 0, 2, 1].into());
         let email = EmailKey::of("ada@example.com");
         logins.note(LoginRefusal::WrongPassword, Some(ada), &email, client, at(0));
-        for number in 0..=FailedLogins::KEPT_OF_EACH {
+        for number in 0..=FailedLogins::MAX_OF_EACH {
             let made_up = EmailKey::of(&format!("{number}@example.com"));
             logins.note(LoginRefusal::UnknownAddress, None, &made_up, client, at(1));
         }
         assert_eq!(logins.lately(&email, None).len(), 1);
-        assert_eq!(logins.lately(&EmailKey::of("0@example.com"), None).len(), 0, "forgotten");
-        assert_eq!(logins.of_others.lock().unwrap().len(), FailedLogins::KEPT_OF_EACH);
+        assert_eq!(logins.lately(&EmailKey::of("0@example.com"), None).len(), 0, "displaced");
+        assert_eq!(logins.of_others.lock().unwrap().len(), FailedLogins::MAX_OF_EACH);
     }
 }

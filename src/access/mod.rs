@@ -1,4 +1,4 @@
-//! Who is calling, and whether they may: callers, policies, guards and the refusals that are kept.
+//! Who sent a request, and whether they may: callers, policies, guards, and the record of refusals.
 
 pub mod caller;
 pub mod failed_logins;

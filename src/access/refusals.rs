@@ -1,4 +1,4 @@
-//! The latest refusals and the reason for each, for `doorward why`. StoredKeys in memory, bounded, without secrets.
+//! The latest refusals and their reasons, for `doorward why`. Kept in memory, bounded, without secrets.
 
 use std::{
     collections::VecDeque,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{clock::Timestamp, user::UserId};
 
-/// Names one refusal, on its answer and for `doorward why`. Tells nothing by itself.
+/// The id of a refusal, in its response and for `doorward why`. It is random and reveals nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecisionId(Uuid);
 
@@ -25,30 +25,30 @@ impl fmt::Display for DecisionId {
     }
 }
 
-/// A refusal and its reason, as it is told.
+/// A refusal and its reason, as `doorward why` reports it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The decision's id.
+    /// The id.
     pub id: String,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub time: i64,
-    /// The guard or policy.
+    /// The name of the guard or policy.
     pub guard: String,
     /// The version of a declared guard.
     pub version: Option<String>,
-    /// Whether the caller was admitted all the same, because the guard only reports.
+    /// Whether the request was admitted because the guard only reports.
     pub only_reported: bool,
-    /// What was wrong with the token, or that nothing was.
+    /// What is wrong with the token, or `good`.
     pub token: String,
-    /// Whose token it was, if it was good.
+    /// The user, if the token is valid.
     pub user: Option<String>,
-    /// The condition that refused.
+    /// The condition that was not satisfied.
     pub condition: Option<String>,
-    /// The condition taken apart.
+    /// The parts of the condition with their values.
     pub explanation: Option<Explanation>,
 }
 
-/// A refusal as it is kept: what a reason is made from once somebody asks for it.
+/// A refusal as it is recorded. Its reason is worked out on request.
 pub struct Refused {
     time: Timestamp,
     by: By,
@@ -59,11 +59,11 @@ pub struct Refused {
 enum Subject {
     /// A request without a valid token.
     Unauthenticated(Unauthenticated),
-    /// A known caller, with what the condition of a guard was decided on.
-    Caller(UserId, Option<Evidence>),
+    /// A known caller, with the input of the condition of a guard.
+    Caller(UserId, Option<ConditionInput>),
 }
 
-/// Who refuses.
+/// What refused a request.
 #[derive(Clone)]
 pub enum By {
     /// A policy with this name.
@@ -72,9 +72,9 @@ pub enum By {
     Guard(Arc<Guard>),
 }
 
-/// What the condition was decided on: what it can see of the caller, which holds no secret, and the fields of the
-/// request that it reads.
-struct Evidence {
+/// The input of a condition: the facts about the caller, which contain no secret, and the fields of the request that it
+/// reads.
+struct ConditionInput {
     caller: Arc<Memo>,
     request: RequestFacts<'static>,
 }
@@ -85,23 +85,23 @@ impl Refused {
         Self { time, by, subject: Subject::Unauthenticated(reason) }
     }
 
-    /// A known caller whom a policy refused.
+    /// A known caller, refused by a policy.
     pub fn caller(by: By, caller: &Caller, time: Timestamp) -> Self {
         Self { time, by, subject: Subject::Caller(caller.user.id, None) }
     }
 
-    /// A known caller for whom the condition of a guard does not hold.
+    /// A known caller who does not satisfy the condition of a guard.
     pub fn by_condition(guard: &Arc<Guard>, caller: &Caller, request: &RequestFacts<'_>) -> Self {
-        let evidence = Evidence {
+        let input = ConditionInput {
             caller: Arc::clone(&caller.memo),
-            request: request.kept(guard.condition.request_fields()),
+            request: request.copy_of(guard.condition.request_fields()),
         };
         let by = By::Guard(Arc::clone(guard));
-        let subject = Subject::Caller(caller.user.id, Some(evidence));
+        let subject = Subject::Caller(caller.user.id, Some(input));
         Self { time: request.time, by, subject }
     }
 
-    /// The known caller that it is about.
+    /// The user, if the token is valid.
     fn user(&self) -> Option<UserId> {
         match self.subject {
             Subject::Unauthenticated(_) => None,
@@ -109,19 +109,19 @@ impl Refused {
         }
     }
 
-    fn told(&self, id: DecisionId, with_reason: bool) -> Refusal {
+    fn report(&self, id: DecisionId, with_reason: bool) -> Refusal {
         let guard = match &self.by {
             By::Guard(guard) => Some(guard),
             By::Policy(_) => None,
         };
-        let (token, evidence) = match &self.subject {
+        let (token, input) = match &self.subject {
             Subject::Unauthenticated(reason) => (reason.to_string(), None),
-            Subject::Caller(_, evidence) => ("good".to_owned(), evidence.as_ref()),
+            Subject::Caller(_, input) => ("good".to_owned(), input.as_ref()),
         };
-        let evidence = evidence.filter(|_| with_reason);
-        let explanation = evidence.zip(guard).and_then(|(evidence, guard)| {
-            let facts = evidence.caller.known_facts()?;
-            Some(guard.condition.explain(facts, &evidence.request))
+        let input = input.filter(|_| with_reason);
+        let explanation = input.zip(guard).and_then(|(input, guard)| {
+            let facts = input.caller.known_facts()?;
+            Some(guard.condition.explain(facts, &input.request))
         });
         Refusal {
             id: id.to_string(),
@@ -142,118 +142,122 @@ impl Refused {
     }
 }
 
-/// The latest refusals. Those of known callers are kept apart, so that a flood of strangers does not wash them away.
+/// The latest refusals. Refusals of known callers are kept separately, so that many unauthenticated requests cannot
+/// displace them.
 #[derive(Default)]
 pub struct Refusals {
-    strangers: Mutex<VecDeque<(DecisionId, Arc<Refused>)>>,
+    unauthenticated: Mutex<VecDeque<(DecisionId, Arc<Refused>)>>,
     callers: Mutex<VecDeque<(DecisionId, Arc<Refused>)>>,
 }
 
 impl Refusals {
-    const KEPT_OF_EACH: usize = 1000;
+    /// The most refusals of each kind.
+    const MAX_OF_EACH: usize = 1000;
 
-    /// Keeps a refusal and names it.
-    pub fn keep(&self, refused: Refused) -> DecisionId {
+    /// Records a refusal and returns its id.
+    pub fn record(&self, refused: Refused) -> DecisionId {
         let id = DecisionId(Uuid::new_v4());
-        let kept = if refused.user().is_some() { &self.callers } else { &self.strangers };
+        let list = if refused.user().is_some() { &self.callers } else { &self.unauthenticated };
         let refused = Arc::new(refused);
-        let mut kept = lock(kept);
-        let forgotten = if kept.len() == Self::KEPT_OF_EACH { kept.pop_front() } else { None };
-        kept.push_back((id, refused));
-        // Others need not wait until it is gone.
-        drop(kept);
-        drop(forgotten);
+        let mut list = lock(list);
+        let oldest = if list.len() == Self::MAX_OF_EACH { list.pop_front() } else { None };
+        list.push_back((id, refused));
+        // The lock is released before the oldest refusal is freed.
+        drop(list);
+        drop(oldest);
         id
     }
 
-    /// The refusal with this id, if it is among the latest. Its condition is evaluated again, with what was known then.
+    /// The refusal with this id, if it is among the latest. Its condition is evaluated again with the same input.
     pub fn by_id(&self, id: &str) -> Option<Refusal> {
         let id = DecisionId(Uuid::try_parse(id).ok()?);
-        let refused = [&self.callers, &self.strangers].into_iter().find_map(|kept| {
-            lock(kept)
+        let refused = [&self.callers, &self.unauthenticated].into_iter().find_map(|list| {
+            lock(list)
                 .iter()
                 .find(|(other, _)| *other == id)
                 .map(|(_, refused)| Arc::clone(refused))
         });
-        refused.map(|refused| refused.told(id, true))
+        refused.map(|refused| refused.report(id, true))
     }
 
-    /// The latest refusals of this user, the newest first, without their reasons.
-    pub fn of_user(&self, user: UserId) -> Vec<Refusal> {
+    /// The latest refusals of this user, newest first, without reasons.
+    pub fn by_user(&self, user: UserId) -> Vec<Refusal> {
         let of_user: Vec<_> = lock(&self.callers)
             .iter()
             .rev()
             .filter(|(_, refused)| refused.user() == Some(user))
-            .take(Self::TOLD)
+            .take(Self::MAX_BY_USER)
             .cloned()
             .collect();
-        of_user.into_iter().map(|(id, refused)| refused.told(id, false)).collect()
+        of_user.into_iter().map(|(id, refused)| refused.report(id, false)).collect()
     }
 
     /// More than anybody reads.
-    const TOLD: usize = 50;
+    const MAX_BY_USER: usize = 50;
 }
 
-fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::guard::{Declaration, Untrue, hypothetical};
+    use crate::access::guard::{Declaration, Unsatisfied, sample};
 
     const STAFF: By = By::Policy("staff");
 
     #[test]
-    fn a_flood_of_strangers_leaves_the_refusals_of_callers() {
+    fn many_unauthenticated_requests_do_not_displace_refusals_of_callers() {
         let refusals = Refusals::default();
-        let now = hypothetical::NOW;
-        let caller = hypothetical::caller();
-        let kept = refusals.keep(Refused::caller(STAFF, &caller, now));
-        let first = refusals.keep(Refused::unauthenticated(STAFF, Unauthenticated::NoToken, now));
-        for _ in 0..Refusals::KEPT_OF_EACH {
-            refusals.keep(Refused::unauthenticated(STAFF, Unauthenticated::NotOurs, now));
+        let now = sample::NOW;
+        let caller = Caller::sample();
+        let recorded = refusals.record(Refused::caller(STAFF, &caller, now));
+        let first = refusals.record(Refused::unauthenticated(STAFF, Unauthenticated::NoToken, now));
+        for _ in 0..Refusals::MAX_OF_EACH {
+            refusals.record(Refused::unauthenticated(STAFF, Unauthenticated::NotOurs, now));
         }
-        assert!(refusals.by_id(&kept.to_string()).is_some());
+        assert!(refusals.by_id(&recorded.to_string()).is_some());
         assert!(refusals.by_id(&first.to_string()).is_none());
         assert!(refusals.by_id("nonsense").is_none());
-        let of_user = refusals.of_user(caller.user.id);
+        let of_user = refusals.by_user(caller.user.id);
         assert_eq!(
             of_user.iter().map(|refusal| &*refusal.id).collect::<Vec<_>>(),
-            [kept.to_string()]
+            [recorded.to_string()]
         );
-        assert!(refusals.of_user(hypothetical::caller().user.id).is_empty());
+        assert!(refusals.by_user(Caller::sample().user.id).is_empty());
     }
 
     #[test]
-    fn a_reason_shows_the_values_of_the_time_of_the_refusal() {
+    fn a_reason_shows_the_values_at_the_time_of_the_refusal() {
         let allow = r#""boss" in user.roles && request.path == "/""#.to_owned();
         let declaration = Declaration { name: "boss".into(), allow, ..Declaration::default() };
         let guard = Arc::new(Guard::declare(declaration).unwrap_or_else(|_| panic!("is valid")));
         let refusals = Refusals::default();
-        let caller = hypothetical::caller();
+        let caller = Caller::sample();
         let id = {
             let path = "/then".to_owned();
-            let request = RequestFacts { path: Some((&*path).into()), ..hypothetical::request() };
-            assert_eq!(guard.decide(&caller, &request), Err(Untrue::False));
-            refusals.keep(Refused::by_condition(&guard, &caller, &request))
+            let request = RequestFacts { path: Some((&*path).into()), ..sample::request() };
+            assert_eq!(
+                guard.decide(&caller.user, &caller.session, &caller.memo, &request),
+                Err(Unsatisfied::False)
+            );
+            refusals.record(Refused::by_condition(&guard, &caller, &request))
         };
         drop(caller);
-        let told = refusals.by_id(&id.to_string()).unwrap();
-        let explanation = told.explanation.unwrap();
+        let report = refusals.by_id(&id.to_string()).unwrap();
+        let explanation = report.explanation.unwrap();
         let values: Vec<_> = explanation.steps.iter().map(|step| &*step.value).collect();
         assert!(values.contains(&r#"["admin", "staff"]"#), "{values:?}");
         assert!(values.contains(&r#""/then""#), "{values:?}");
-        assert_eq!(told.condition.as_deref(), Some(guard.condition.text()));
+        assert_eq!(report.condition.as_deref(), Some(guard.condition.text()));
     }
 
     #[test]
-    fn a_refusal_keeps_only_what_its_condition_reads() {
-        let request =
-            RequestFacts { host: Some("h".repeat(60_000).into()), ..hypothetical::request() };
-        let kept = request.kept(&["host", "method"]);
-        assert_eq!((kept.host, kept.method.as_deref()), (None, Some("GET")), "too long to be seen");
-        assert_eq!((kept.path, kept.scheme, kept.address), (None, None, None));
+    fn a_refusal_records_only_what_its_condition_reads() {
+        let request = RequestFacts { host: Some("h".repeat(60_000).into()), ..sample::request() };
+        let copy = request.copy_of(&["host", "method"]);
+        assert_eq!((copy.host, copy.method.as_deref()), (None, Some("GET")), "too long to be read");
+        assert_eq!((copy.path, copy.scheme, copy.address), (None, None, None));
     }
 }

@@ -222,7 +222,7 @@ fn print_explanation(explanation: &Explanation, refused: bool) {
         print_line!("{:indent$}{text}  =>  {value}", "", indent = 2 * (depth + 1));
     }
     if refused {
-        let Step { text, value, .. } = &explanation.culprit;
+        let Step { text, value, .. } = &explanation.cause;
         print_line!("\nrefused because  {text}  is  {value}");
     }
 }

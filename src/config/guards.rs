@@ -8,8 +8,8 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::{Error, file::SettingsFile};
 use crate::{
     access::guard::{
-        Declaration, Expectation, Expected, Grant, Guard, GuardSet, MadeUpRequest, MadeUpUser,
-        Mode, ProxyStyle, Unusable,
+        Declaration, ExampleRequest, ExampleUser, Expectation, Expected, Grant, Guard, GuardSet,
+        InvalidGuard, Mode, ProxyStyle,
     },
     spelling::suggest,
     user::{Email, Name, Role},
@@ -69,12 +69,12 @@ impl<'f> Reader<'f> {
         };
         let allow = declaration.allow.clone();
         Guard::declare(declaration).map_err(|unusable| match unusable {
-            Unusable::Name(message) => self.wrong(name.span(), &message),
-            Unusable::Condition(flaw) => {
+            InvalidGuard::Name(message) => self.wrong(name.span(), &message),
+            InvalidGuard::Condition(flaw) => {
                 let at = self.file.within(condition, &allow, flaw.at);
                 self.file.error(at, &format!("{}.allow: {}", self.path, flaw.message))
             }
-            Unusable::Expectation(number, unmet) => {
+            InvalidGuard::Expectation(number, unmet) => {
                 let (should, but) = match unmet.expected {
                     Expected::Allow => ("allowed", "refused"),
                     Expected::Deny => ("refused", "allowed"),
@@ -90,8 +90,8 @@ impl<'f> Reader<'f> {
         let mut expected = None;
         let mut expectation = Expectation {
             expected: Expected::Deny,
-            user: MadeUpUser::default(),
-            request: MadeUpRequest::default(),
+            user: ExampleUser::default(),
+            request: ExampleRequest::default(),
             session_address: None,
         };
         for (key, value) in self.table(example, example.span())? {
@@ -122,8 +122,8 @@ impl<'f> Reader<'f> {
         Ok(expectation)
     }
 
-    fn user(&self, table: &Item<'_>) -> Result<MadeUpUser, Error> {
-        let mut user = MadeUpUser::default();
+    fn user(&self, table: &Item<'_>) -> Result<ExampleUser, Error> {
+        let mut user = ExampleUser::default();
         for (key, value) in self.table(table, table.span())? {
             let bad = |allowed: &str| self.wrong(value.span(), &format!("not {allowed}"));
             match key.get_ref().as_ref() {
@@ -155,8 +155,8 @@ impl<'f> Reader<'f> {
         Ok(user)
     }
 
-    fn request(&self, table: &Item<'_>) -> Result<MadeUpRequest, Error> {
-        let mut request = MadeUpRequest::default();
+    fn request(&self, table: &Item<'_>) -> Result<ExampleRequest, Error> {
+        let mut request = ExampleRequest::default();
         for (key, value) in self.table(table, table.span())? {
             match key.get_ref().as_ref() {
                 "method" => request.method = Some(self.text(key, value)?),

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Caller, Doorward, Settings,
-    access::guard::{Guard, MadeUpRequest},
+    access::guard::{ExampleRequest, Guard},
     account::{
         NewUser, RegisterError, RoleError, SetPasswordError, UserError, VerifyError, look_up,
         password, reset, roles,
@@ -170,7 +170,7 @@ fn check(guard: &Guard, user: User, request: &SampleRequest, now: Timestamp) -> 
     let origin = Origin::new(address.unwrap_or(Ipv4Addr::LOCALHOST.into()), "");
     let session = Session::new(user.id, origin, now, Duration::ZERO);
     let caller = Caller::new(Arc::new(user), Arc::new(session));
-    let request = MadeUpRequest {
+    let request = ExampleRequest {
         method: method.clone(),
         host: host.clone(),
         path: path.clone(),
@@ -179,7 +179,7 @@ fn check(guard: &Guard, user: User, request: &SampleRequest, now: Timestamp) -> 
     };
     let facts = request.facts(now);
     Reply::Decision {
-        admitted: guard.decide(&caller, &facts).is_ok(),
+        admitted: guard.decide(&caller.user, &caller.session, &caller.memo, &facts).is_ok(),
         condition: guard.condition.text().to_owned(),
         warning: guard.warning(),
         explanation: guard.condition.explain(caller.facts(), &facts),

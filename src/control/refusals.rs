@@ -18,7 +18,7 @@ pub(super) async fn of_user(doorward: &Doorward, typed: &UserRef) -> Result<Repl
         };
         RecentRefusal { time: failed.time.millis(), action }
     });
-    let refusals = id.map(|id| doorward.refusals().of_user(id)).unwrap_or_default();
+    let refusals = id.map(|id| doorward.refusals().by_user(id)).unwrap_or_default();
     let guards = refusals.into_iter().map(|refusal| {
         let action = RefusedAction::Guard {
             guard: refusal.guard,

@@ -98,7 +98,7 @@ impl Doorward {
 
     /// Records a refusal and returns its id.
     pub(crate) fn record_refusal(&self, refused: Refused) -> DecisionId {
-        self.inner.refusals.keep(refused)
+        self.inner.refusals.record(refused)
     }
 
     /// The latest refusals by guards and policies.

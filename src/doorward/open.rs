@@ -14,7 +14,7 @@ use crate::{
     credential::password::{Hasher, HasherError},
     data_folder::{self, DataFolder},
     network::ProxyWarnings,
-    store::{self, PostgresStore, SqliteStore, Store, transfer::Installation},
+    store::{self, Connectivity, PostgresStore, SqliteStore, Store, transfer::Installation},
     throttle::{AccountSecret, Throttle},
     token::{
         feed::Feed,
@@ -149,9 +149,21 @@ impl Doorward {
         clock: Clock,
     ) -> Result<Self, OpenError> {
         let hasher = Hasher::new(settings.password_cost, settings.password_threads);
+        let changes = Arc::clone(&store);
+        let feed = Feed::new(
+            Arc::clone(keys.mint()),
+            Arc::clone(store.endings()),
+            move || {
+                matches!(
+                    changes.changes().connectivity(),
+                    Connectivity::Embedded | Connectivity::Connected
+                )
+            },
+            clock.clone(),
+        );
         let inner = Inner {
             callers: Callers::new(Arc::clone(keys.mint()), Arc::clone(&store)),
-            feed: Feed::new(Arc::clone(keys.mint()), Arc::clone(&store), clock.clone()),
+            feed,
             hasher: hasher?,
             throttle: Throttle::new(&settings.throttle, secret),
             proxy_warnings: ProxyWarnings::default(),

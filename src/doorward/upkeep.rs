@@ -132,7 +132,7 @@ impl Doorward {
         const BATCH: usize = 1000;
         /// A verifier's clock may be this far behind.
         const CLOCK_SKEW: Duration = Duration::from_secs(5 * 60);
-        for seen in self.inner.callers.sightings().take().chunks(BATCH) {
+        for seen in self.inner.callers.last_seen().take().chunks(BATCH) {
             self.store().set_last_seen(seen).await?;
         }
         while self.store().delete_expired(self.now(), BATCH).await? == BATCH {}

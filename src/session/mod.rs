@@ -1,4 +1,4 @@
-//! A session: what a token stands for until it ends.
+//! Sessions: a user is signed in from one place until the session ends.
 
 pub mod last_seen;
 
@@ -6,27 +6,29 @@ use std::{net::IpAddr, time::Duration};
 
 use crate::{clock::Timestamp, id::id, user::UserId};
 
-/// One signing-in of one user. Its token is good for as long as it is kept.
+/// One sign-in of one user. Its token is valid only while the session exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Session {
-    /// Named by every token of the session.
+    /// The `sid` claim of every token of the session.
     pub id: SessionId,
-    /// Whose session it is.
+    /// The user who signed in.
     pub user_id: UserId,
-    /// The one token of the session that is good: the latest.
+    /// The `jti` claim of the only valid token of the session: the latest one.
     pub token_id: TokenId,
     /// When the user signed in.
     pub created_at: Timestamp,
-    /// When it was last used, to within some minutes.
+    /// When the session was last used, accurate to a few minutes.
     pub last_seen_at: Timestamp,
-    /// When it ends by itself.
+    /// When the session expires.
     pub expires_at: Timestamp,
-    /// From where the user signed in.
+    /// Where the user signed in from.
     pub origin: Origin,
 }
 
 impl Session {
-    /// A session that begins now.
+    /// A session that starts now.
+    #[doc(hidden)]
     pub fn new(user_id: UserId, origin: Origin, now: Timestamp, lifetime: Duration) -> Self {
         Self {
             id: SessionId::random(),
@@ -40,20 +42,22 @@ impl Session {
     }
 }
 
-/// Where a sign-in came from, as far as it can be told.
+/// Where a sign-in came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Origin {
-    /// The address of the client.
+    /// The IP address of the client.
     pub address: IpAddr,
-    /// What the client says it is, cut to [`Self::MAX_USER_AGENT`].
+    /// The `User-Agent` header, without control characters and cut to [`Self::MAX_USER_AGENT`] bytes.
     pub user_agent: String,
 }
 
 impl Origin {
-    /// Bytes of a client's own description that are kept.
+    /// The most bytes of a `User-Agent` header that are stored.
     pub const MAX_USER_AGENT: usize = 256;
 
-    /// An origin whose description may be anything that a client can send.
+    /// An origin with an unchecked `User-Agent` header.
+    #[doc(hidden)]
     pub fn new(address: IpAddr, user_agent: &str) -> Self {
         let printable: String = user_agent.chars().filter(|c| !c.is_control()).collect();
         let end = printable.floor_char_boundary(Self::MAX_USER_AGENT);
@@ -62,11 +66,11 @@ impl Origin {
 }
 
 id!(
-    /// Identifies a session.
+    /// The id of a session.
     SessionId
 );
 
 id!(
-    /// Identifies a token of a session.
+    /// The id of a token.
     TokenId
 );

@@ -5,7 +5,6 @@ mod changes;
 mod columns;
 mod credentials;
 mod ended_tokens;
-mod endings;
 mod known_networks;
 mod login_failures;
 mod postgres;
@@ -20,7 +19,6 @@ pub use self::{
     changes::{Changes, Connectivity, Stamp},
     credentials::{CredentialStore, PasswordCondition},
     ended_tokens::EndedTokenStore,
-    endings::{Endings, Span},
     known_networks::KnownNetworkStore,
     login_failures::{LoginFailureStore, MAX_ACCOUNTS},
     postgres::{PostgresOptions, PostgresStore, PostgresUrl},
@@ -28,7 +26,7 @@ pub use self::{
     sqlite::SqliteStore,
     users::UserStore,
 };
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, token::endings::Endings};
 
 /// A database: the stores of all kinds of data together.
 ///

@@ -1,4 +1,4 @@
-//! The keys that sign tokens: of three kinds, each known by what it is made for.
+//! Signing keys: ES256, EdDSA and RS256.
 
 use std::fmt;
 
@@ -23,15 +23,15 @@ use zeroize::Zeroizing;
 
 use super::mac::MacKey;
 
-/// How tokens are signed.
+/// A signature algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
-    /// ECDSA on P-256: small, and known to every verifier.
+    /// ECDSA on P-256. Small tokens; every verifier supports it.
     #[default]
     Es256,
-    /// Ed25519: small, and not known to every verifier.
+    /// Ed25519. Small tokens; not every verifier supports it.
     EdDsa,
-    /// RSA of 2048 bits or more: large, and for some verifiers the only one.
+    /// RSA with 2048 bits or more. Large tokens; some verifiers support nothing else.
     Rs256,
 }
 
@@ -39,12 +39,12 @@ impl Algorithm {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Es256, Self::EdDsa, Self::Rs256];
 
-    /// The one with this name.
+    /// The algorithm with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }
 
-    /// Its registered name.
+    /// The registered name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Es256 => "ES256",
@@ -73,7 +73,7 @@ impl Algorithm {
     }
 }
 
-/// Names a key in the head of its tokens: the thumbprint of its public half.
+/// The `kid` in the header of a token: the thumbprint of the public key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyId(String);
 
@@ -89,10 +89,10 @@ impl PartialEq<str> for KeyId {
     }
 }
 
-/// The `typ` of news about tokens.
-const NEWS_TYPE: &str = "revocations+jwt";
+/// The `typ` of a page of the revocation feed.
+const FEED_TYPE: &str = "revocations+jwt";
 
-/// A key for signing tokens: the private half, and what is made of it once to be used often.
+/// A private key, with everything that is derived from it once for later use.
 pub struct SigningKey {
     id: KeyId,
     pkcs8: Zeroizing<Vec<u8>>,
@@ -100,11 +100,11 @@ pub struct SigningKey {
     verifying: ParsedPublicKey,
     mac: MacKey,
     public: Jwk,
-    head: String,
-    news_head: String,
+    header: String,
+    feed_header: String,
 }
 
-/// The key is of no kind that can sign tokens.
+/// The key cannot sign tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a P-256, Ed25519 or RSA (2048 bits or more) private key in PKCS#8 PEM form")]
 pub struct UnusableKey;
@@ -115,13 +115,13 @@ impl SigningKey {
     /// A new random key.
     pub fn generate(algorithm: Algorithm) -> Self {
         let pkcs8 = algorithm.new_pkcs8().expect("the system has randomness");
-        Self::new(pkcs8).expect("a new key is of one of the three kinds")
+        Self::new(pkcs8).expect("a generated key is usable")
     }
 
     fn new(pkcs8: Zeroizing<Vec<u8>>) -> Result<Self, UnusableKey> {
         let pair = KeyPair::from_pkcs8(&pkcs8).ok_or(UnusableKey)?;
-        // No other step of signing can fail.
-        pair.sign(b"a probe").map_err(|_| UnusableKey)?;
+        // Signing cannot fail later if it works once.
+        pair.sign(b"test").map_err(|_| UnusableKey)?;
         let algorithm = pair.algorithm().registered();
         let verifying = pair.verifying().map_err(|_| UnusableKey)?;
         let mut public =
@@ -130,25 +130,34 @@ impl SigningKey {
         public.common.key_id = Some(id.clone());
         public.common.public_key_use = Some(PublicKeyUse::Signature);
         let header = Header { kid: Some(id.clone()), ..Header::new(algorithm) };
-        let head = encoded(&header);
-        let news_head = encoded(&Header { typ: Some(NEWS_TYPE.into()), ..header });
-        let mac = MacKey::derive(&pair.private_key().map_err(|_| UnusableKey)?, &head);
-        Ok(Self { id: KeyId(id), pkcs8, pair, verifying, mac, public, head, news_head })
+        let encoded_header = encoded(&header);
+        let feed_header = encoded(&Header { typ: Some(FEED_TYPE.into()), ..header });
+        let mac = MacKey::derive(&pair.private_key().map_err(|_| UnusableKey)?, &encoded_header);
+        Ok(Self {
+            id: KeyId(id),
+            pkcs8,
+            pair,
+            verifying,
+            mac,
+            public,
+            header: encoded_header,
+            feed_header,
+        })
     }
 
-    /// What the key is called.
+    /// The id of the key.
     pub fn id(&self) -> &KeyId {
         &self.id
     }
 
-    /// What it is made for.
+    /// The algorithm of the key.
     pub fn algorithm(&self) -> Algorithm {
         self.pair.algorithm()
     }
 
-    /// The first part of each of its tokens.
-    pub(super) fn head(&self) -> &str {
-        &self.head
+    /// The encoded header of its tokens.
+    pub(super) fn header(&self) -> &str {
+        &self.header
     }
 
     pub(super) fn public(&self) -> &Jwk {
@@ -157,49 +166,49 @@ impl SigningKey {
 
     /// A token with these claims.
     pub(super) fn sign(&self, claims: &impl Serialize) -> String {
-        self.sign_under(&self.head, claims)
+        self.sign_under(&self.header, claims)
     }
 
-    /// News with these claims, which are no token: their head says so.
-    pub(super) fn sign_news(&self, claims: &impl Serialize) -> String {
-        self.sign_parts(&self.news_head, &encoded(claims))
+    /// A page of the revocation feed. Its header says that it is not a token.
+    pub(super) fn sign_feed_page(&self, claims: &impl Serialize) -> String {
+        self.sign_parts(&self.feed_header, &encoded(claims))
     }
 
-    pub(super) fn sign_under(&self, head: &str, claims: &impl Serialize) -> String {
-        self.sign_parts(head, &self.mac.encode(json(claims)))
+    pub(super) fn sign_under(&self, header: &str, claims: &impl Serialize) -> String {
+        self.sign_parts(header, &self.mac.encode(json(claims)))
     }
 
-    pub(super) fn sign_parts(&self, head: &str, claims: &str) -> String {
-        let message = format!("{head}.{claims}");
+    pub(super) fn sign_parts(&self, header: &str, claims: &str) -> String {
+        let message = format!("{header}.{claims}");
         let signature = self.pair.sign(message.as_bytes());
-        let signature = signature.expect("the key signed a probe when it was read");
+        let signature = signature.expect("the key signed a test message when it was read");
         format!("{message}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// The claims of a token, if this key has made their code. That is quick, unlike checking the signature.
+    /// The decoded claims of a token, if their MAC is valid. This is fast, unlike a signature check.
     pub(super) fn claims(&self, claims: &str) -> Option<Vec<u8>> {
-        self.mac.has_made(claims).then(|| BASE64_URL_SAFE_NO_PAD.decode(claims).ok())?
+        self.mac.is_valid(claims).then(|| BASE64_URL_SAFE_NO_PAD.decode(claims).ok())?
     }
 
-    /// Whether this is the key's signature of the first two parts of a token.
-    pub(super) fn has_signed(&self, message: &str, signature: &str) -> bool {
+    /// Whether the signature is valid for the first two parts of a token.
+    pub(super) fn verifies(&self, message: &str, signature: &str) -> bool {
         let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).ok();
         let verify = |signature: Vec<u8>| self.verifying.verify_sig(message.as_bytes(), &signature);
         signature.is_some_and(|signature| verify(signature).is_ok())
     }
 
-    /// Reads a key from its PEM file's contents.
+    /// Parses a key in PEM form.
     ///
     /// # Errors
-    /// If that is no key, or of another kind.
+    /// If it is not a usable key.
     pub fn from_pem(text: &str) -> Result<Self, UnusableKey> {
         Self::from_block(&pem::parse(text).map_err(|_| UnusableKey)?)
     }
 
-    /// Reads one key or more from the contents of a PEM file, in their order and each once.
+    /// Parses one or more keys in PEM form, in order and without duplicates.
     ///
     /// # Errors
-    /// If there is none, or anything else is among them.
+    /// If there is none, or one of them is not a usable key.
     pub fn all_from_pem(text: &str) -> Result<Vec<Self>, UnusableKey> {
         let mut keys = Vec::<Self>::new();
         for block in pem::parse_many(text).map_err(|_| UnusableKey)? {
@@ -218,7 +227,7 @@ impl SigningKey {
         Self::new(Zeroizing::new(block.contents().to_vec()))
     }
 
-    /// The key as the contents of a PEM file.
+    /// The key in PEM form.
     pub fn to_pem(&self) -> Zeroizing<String> {
         let block = pem::Pem::new(Self::PEM_TAG, self.pkcs8.to_vec());
         let unix = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
@@ -231,7 +240,7 @@ pub(super) fn encoded(part: &impl Serialize) -> String {
 }
 
 fn json(part: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(part).expect("heads and claims have text for names")
+    serde_json::to_vec(part).expect("headers and claims have strings as keys")
 }
 
 enum KeyPair {
@@ -241,7 +250,7 @@ enum KeyPair {
 }
 
 impl KeyPair {
-    /// The file tells what kind of key is in it, so that at most one of these fits.
+    /// The encoding contains the kind of key, so at most one of these succeeds.
     fn from_pkcs8(pkcs8: &[u8]) -> Option<Self> {
         let es256 = || EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8);
         let rs256 = || RsaKeyPair::from_pkcs8(pkcs8).map(Box::new);
@@ -273,7 +282,7 @@ impl KeyPair {
         })
     }
 
-    /// The private key in a form that does not depend on the file that it was read from.
+    /// The private key in a form that does not depend on how it was encoded.
     fn private_key(&self) -> Result<Zeroizing<Vec<u8>>, Unspecified> {
         let bytes = match self {
             Self::Es256(pair) => {
@@ -289,7 +298,7 @@ impl KeyPair {
         Ok(Zeroizing::new(bytes))
     }
 
-    /// The public key, parsed once to check many signatures.
+    /// The public key, parsed once for many signature checks.
     fn verifying(&self) -> Result<ParsedPublicKey, KeyRejected> {
         match self {
             Self::Es256(pair) => ParsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, pair.public_key()),
@@ -300,7 +309,7 @@ impl KeyPair {
         }
     }
 
-    /// The public key as it is published.
+    /// The public key for the JWK Set.
     fn published(&self) -> DecodingKey {
         match self {
             Self::Es256(pair) => DecodingKey::from_ec_der(pair.public_key().as_ref()),

@@ -201,17 +201,11 @@ async fn every_refusal_leads_to_its_reason() {
     let refusal = why("staff", Some(&ada.token)).await;
     assert_eq!((refusal.token.as_str(), refusal.user), ("good", Some(ada.id.clone())));
     assert_eq!(refusal.condition.as_deref(), Some(r#"!user.disabled && "staff" in user.roles"#));
-    let culprit = refusal.explanation.unwrap().culprit;
-    assert_eq!(
-        (culprit.text.as_str(), culprit.value.as_str()),
-        (r#""staff" in user.roles"#, "false")
-    );
+    let cause = refusal.explanation.unwrap().cause;
+    assert_eq!((cause.text.as_str(), cause.value.as_str()), (r#""staff" in user.roles"#, "false"));
     for (guard, error) in [("seventh", "Index out of bounds"), ("overflow", "verflow")] {
-        let culprit = why(guard, Some(&ada.token)).await.explanation.unwrap().culprit;
-        assert!(
-            culprit.value.starts_with("error: ") && culprit.value.contains(error),
-            "{culprit:?}"
-        );
+        let cause = why(guard, Some(&ada.token)).await.explanation.unwrap().cause;
+        assert!(cause.value.starts_with("error: ") && cause.value.contains(error), "{cause:?}");
     }
     assert_eq!(why("miles", Some(&ada.token)).await.guard, "Designated");
     house.let_pass(std::time::Duration::from_secs(24 * 60 * 60));

@@ -348,7 +348,7 @@ async fn a_network_that_does_not_read_its_answers_gets_no_more() {
         untaken.push(ask([192, 0, 2, 1]).await);
     }
     assert!(untaken.iter().all(|answer| answer.status() == StatusCode::OK));
-    assert_eq!(house.doorward.feed().under_way(), 100);
+    assert_eq!(house.doorward.feed().unsent(), 100);
     let refused = ask([192, 0, 2, 1]).await;
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(refused.headers()[header::RETRY_AFTER], "1");
@@ -362,7 +362,7 @@ async fn equal_answers_share_one_buffer() {
     let house = House::open().await;
     let news = async || {
         let requester = Requester { network: Network::LOOPBACK, exempt_from_network_limits: true };
-        house.doorward.feed().news(None, requester).await.unwrap()
+        house.doorward.feed().page_since(None, requester).await.unwrap()
     };
     let (one, other) = (news().await, news().await);
     assert_eq!(one.as_ptr(), other.as_ptr());

@@ -298,7 +298,7 @@ fn a_condition_that_costs_too_much_is_refused_with_its_place() {
         (
             "user.name.matches(user.email)",
             "doorward.toml:2:27: guards.dear.allow:",
-            "the pattern must be one text in quotes",
+            "the pattern must be a string literal",
         ),
         (
             r#"user.name.matches("(a{1000}){1000}")"#,

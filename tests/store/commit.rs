@@ -229,7 +229,10 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
     assert!(elsewhere.keys().revoke(&kid, NOW).await.unwrap());
     assert!(here.caller(token).await.is_ok(), "known callers outlast an outage");
     let here_asking = Requester { network: Network::LOOPBACK, exempt_from_network_limits: true };
-    assert!(here.feed().news(None, here_asking).await.is_err(), "nobody knows what has ended");
+    assert!(
+        here.feed().page_since(None, here_asking).await.is_err(),
+        "nobody knows what has ended"
+    );
     wire.cut.send_replace(false);
     let began = Instant::now();
     while !matches!(here.caller(token).await, Err(AuthError::Unauthenticated(_))) {
@@ -283,7 +286,8 @@ async fn a_commit_without_its_standby_is_not_acknowledged() {
     operator.batch_execute("SELECT pg_reload_conf()").await.unwrap();
     assert!(matches!(told, Err(Error::Unavailable(_))), "it was not safe");
     // The write was not acknowledged, but it was stored: the address is taken.
-    let again = User { id: doorward::UserId::random(), ..ada.clone() };
+    let mut again = ada.clone();
+    again.id = doorward::UserId::random();
     assert!(matches!(store.add_user(&again, None).await, Err(Error::EmailTaken)));
     assert_eq!(store.user_by_id(ada.id).await.unwrap(), Some(ada));
 }

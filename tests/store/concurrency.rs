@@ -3,7 +3,7 @@
 use std::{iter, sync::Arc, time::Duration};
 
 use doorward::internals::{
-    session::{Session, SessionId, TokenId},
+    session::{SessionId, TokenId},
     store::{Error, PostgresStore, SqliteStore, Stamp, Store, UserStore},
     user::{Role, User, UserId},
 };
@@ -30,7 +30,8 @@ async fn reuse_at_once(store: Arc<dyn Store>) {
     store.add_user(&ada, None).await.unwrap();
     for round in 0..20 {
         let (first, second) = renewed_session(&*store, &ada).await;
-        let third = Session { token_id: TokenId::random(), ..second.clone() };
+        let mut third = second.clone();
+        third.token_id = TokenId::random();
         let reusing: Vec<_> = (0..3)
             .map(|_| {
                 let (store, reused) = (Arc::clone(&store), reused(&first));

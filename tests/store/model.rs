@@ -236,7 +236,7 @@ impl Model<'_> {
             "set password" => {
                 let keep = self.chance.sometimes().then_some(session.id);
                 let old = match self.chance.number(3) {
-                    0 => PasswordCondition::Unchanged(user.password_version),
+                    0 => PasswordCondition::Unchanged(user.password_version()),
                     1 => PasswordCondition::ResetCode(code),
                     _ => PasswordCondition::Unconditional,
                 };
@@ -260,7 +260,9 @@ impl Model<'_> {
                 let token_id = TokenId::random();
                 let renewed = ask!(self, store => store.renew_session(&session, token_id, now));
                 if renewed == "true" {
-                    self.world.sessions.push(Session { token_id, ..session });
+                    let mut session = session;
+                    session.token_id = token_id;
+                    self.world.sessions.push(session);
                 }
             }
             "reuse" => {
@@ -302,7 +304,7 @@ impl Model<'_> {
 /// The password hashes, which `User` does not print.
 async fn hashes(store: &dyn Whole) -> Result<Vec<Option<String>>, Error> {
     let records = store.user_records(None, 1000).await?;
-    let hash = |user: User| user.password_hash.map(|hash| hash.as_phc().to_owned());
+    let hash = |user: User| user.password_hash().map(|hash| hash.as_phc().to_owned());
     Ok(records.into_iter().map(|record| hash(record.user)).collect())
 }
 

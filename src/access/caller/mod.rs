@@ -1,7 +1,7 @@
-//! Who is calling: a token, once shown to be good, is remembered together with its user and session, so that
-//! the next request with it costs neither a signature check nor a query until something about them changes.
+//! Who sent a request. A verified token is cached with its user and session, so that further requests with it need
+//! neither a signature check nor a query until the user or the session changes.
 
-mod failures;
+mod signature_failures;
 
 use std::{
     sync::{
@@ -13,26 +13,30 @@ use std::{
 
 use quick_cache::sync::Cache;
 
-use self::failures::Failures;
+use self::signature_failures::SignatureFailures;
+#[cfg(test)]
+use super::guard::sample;
 use super::guard::{CallerFacts, Memo};
 use crate::{
     clock::Timestamp,
     session::{
         Session,
-        last_seen::{LastNote, Sightings},
+        last_seen::{LastRecorded, LastSeenBuffer},
     },
     store::{self, Connectivity, Stamp, Store},
     token::{Claims, InvalidToken, TokenMint},
     user::User,
 };
 
-/// A user whose token has been shown to be good, and the session that it belongs to.
+/// An authenticated user and the session of their token.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Caller {
-    /// The user as they are now.
+    /// The user as currently stored.
     pub user: Arc<User>,
     /// The session of the token.
     pub session: Arc<Session>,
+    /// What guards have already worked out about the caller.
     pub(crate) memo: Arc<Memo>,
 }
 
@@ -41,9 +45,18 @@ impl Caller {
         Self { user, session, memo: Arc::default() }
     }
 
-    /// What conditions see of the caller.
+    /// The facts that conditions read.
     pub(crate) fn facts(&self) -> &CallerFacts {
-        self.memo.facts(self)
+        self.memo.facts(&self.user, &self.session)
+    }
+}
+
+#[cfg(test)]
+impl Caller {
+    pub(crate) fn sample() -> Self {
+        let user = sample::user();
+        let session = sample::session(&user, [192, 0, 2, 7].into());
+        Self::new(Arc::new(user), Arc::new(session))
     }
 }
 
@@ -90,42 +103,42 @@ pub enum AuthError {
     Store(#[from] store::Error),
 }
 
-/// Turns tokens into callers.
+/// Finds the callers of tokens.
 pub struct Callers {
     mint: Arc<TokenMint>,
     store: Arc<dyn Store>,
-    known: Cache<Box<str>, Arc<Known>>,
-    sightings: Sightings,
-    failures: Failures,
+    cache: Cache<Box<str>, Arc<CachedCaller>>,
+    last_seen: LastSeenBuffer,
+    signature_failures: SignatureFailures,
     signature_checks: AtomicU64,
     look_ups: AtomicU64,
 }
 
-struct Known {
+struct CachedCaller {
     claims: Claims,
     caller: Caller,
-    /// Taken before the look-up, so that a change during it makes this stale.
-    as_of: Stamp,
+    /// Taken before the look-up, so that a change during the look-up invalidates the entry.
+    stamp: Stamp,
     looked_up_at: Timestamp,
     /// Taken before the signature was checked, for the same reason.
-    removals: u64,
-    last_note: LastNote,
+    key_removals: u64,
+    last_recorded: LastRecorded,
 }
 
 impl Callers {
-    /// Tokens remembered at most: about 70 MB when every one of them is in use.
-    const REMEMBERED: usize = 100_000;
-    /// Where others write too: whatever may have been missed is noticed after this time.
-    const CONFIRM_EVERY: Duration = Duration::from_secs(60);
+    /// The most cached tokens: about 70 MB if all are in use.
+    const MAX_CACHED: usize = 100_000;
+    /// With a shared database, an entry is looked up again after this time, in case a notification was lost.
+    const MAX_AGE: Duration = Duration::from_secs(60);
 
-    /// A memory with nobody in it.
+    /// An empty cache for the tokens of this mint and the users of this store.
     pub fn new(mint: Arc<TokenMint>, store: Arc<dyn Store>) -> Self {
         Self {
             mint,
             store,
-            known: Cache::new(Self::REMEMBERED),
-            sightings: Sightings::default(),
-            failures: Failures::default(),
+            cache: Cache::new(Self::MAX_CACHED),
+            last_seen: LastSeenBuffer::default(),
+            signature_failures: SignatureFailures::default(),
             signature_checks: AtomicU64::new(0),
             look_ups: AtomicU64::new(0),
         }
@@ -136,85 +149,86 @@ impl Callers {
     /// # Errors
     /// If the token is not valid, or the store cannot be read.
     pub async fn by_token(&self, token: &str, now: Timestamp) -> Result<Caller, AuthError> {
-        let removals = self.mint.removals();
-        let known = self.known.get(token).filter(|known| known.removals == removals);
-        if let Some(known) = &known
-            && now < known.claims.expires_at
-            && self.is_sure_of(known, now)
+        let key_removals = self.mint.key_removals();
+        let cached = self.cache.get(token).filter(|cached| cached.key_removals == key_removals);
+        if let Some(cached) = &cached
+            && now < cached.claims.expires_at
+            && self.is_fresh(cached, now)
         {
-            return Ok(self.seen(known, now));
+            return Ok(self.use_cached(cached, now));
         }
-        // A change to the user does not touch the signature.
-        let claims = match &known {
-            Some(known) if now < known.claims.expires_at => Ok(known.claims),
+        // A change to the user leaves the signature valid.
+        let claims = match &cached {
+            Some(cached) if now < cached.claims.expires_at => Ok(cached.claims),
             Some(_) => Err(Unauthenticated::Expired),
             None => match self.check_token(token, now) {
-                // The key may be one that others have made since the database was last heard.
+                // Another instance may have added the key since the connection was lost.
                 Err(InvalidToken::NotOurs)
-                    if !self.is_heard() && !self.mint.knows_key_of(token) =>
+                    if !self.is_connected() && !self.mint.knows_key_of(token) =>
                 {
-                    let message = "it cannot tell which keys there are";
+                    let message = "it may hold a signing key that is not loaded yet";
                     return Err(store::Error::Unavailable(message.into()).into());
                 }
                 checked => checked.map_err(Unauthenticated::from),
             },
         };
-        let was_known = known.is_some();
+        let was_cached = cached.is_some();
         let caller = match claims {
-            // Elsewhere, because room for it would be taken in every request, and few look anything up.
-            Ok(claims) => match (Box::pin(self.look_up(token, claims, removals, now)).await, known)
-            {
-                (Err(AuthError::Store(store::Error::Unavailable(_))), Some(known))
-                    if self.may_rely_on(&known) =>
-                {
-                    Ok(self.seen(&known, now))
+            // Boxed, because the future of every request would otherwise reserve space for a look-up.
+            Ok(claims) => {
+                match (Box::pin(self.look_up(token, claims, key_removals, now)).await, cached) {
+                    (Err(AuthError::Store(store::Error::Unavailable(_))), Some(cached))
+                        if self.is_usable_offline(&cached) =>
+                    {
+                        Ok(self.use_cached(&cached, now))
+                    }
+                    (outcome, _) => outcome,
                 }
-                (outcome, _) => outcome,
-            },
+            }
             Err(reason) => Err(reason.into()),
         };
-        if was_known && matches!(caller, Err(AuthError::Unauthenticated(_))) {
-            self.known.remove(token);
+        if was_cached && matches!(caller, Err(AuthError::Unauthenticated(_))) {
+            self.cache.remove(token);
         }
         caller
     }
 
-    /// Whether what others change is heard of.
-    fn is_heard(&self) -> bool {
+    /// Whether changes of other instances are known.
+    fn is_connected(&self) -> bool {
         matches!(
             self.store.changes().connectivity(),
             Connectivity::Embedded | Connectivity::Connected
         )
     }
 
-    /// Whether what is known need not be looked up.
-    fn is_sure_of(&self, known: &Known, now: Timestamp) -> bool {
+    /// Whether an entry can be used without a look-up.
+    fn is_fresh(&self, cached: &CachedCaller, now: Timestamp) -> bool {
         let changes = self.store.changes();
-        changes.is_current(known.as_of)
+        changes.is_current(cached.stamp)
             && match changes.connectivity() {
                 Connectivity::Embedded | Connectivity::Unreachable => true,
-                Connectivity::Connected => now < known.looked_up_at + Self::CONFIRM_EVERY,
+                Connectivity::Connected => now < cached.looked_up_at + Self::MAX_AGE,
                 Connectivity::Stale => false,
             }
     }
 
-    /// Whether what is known will do when it cannot be looked up.
-    fn may_rely_on(&self, known: &Known) -> bool {
+    /// Whether an entry can be used while the database does not answer.
+    fn is_usable_offline(&self, cached: &CachedCaller) -> bool {
         let changes = self.store.changes();
-        changes.is_current(known.as_of) && changes.connectivity() != Connectivity::Stale
+        changes.is_current(cached.stamp) && changes.connectivity() != Connectivity::Stale
     }
 
-    fn seen(&self, known: &Known, now: Timestamp) -> Caller {
-        self.sightings.note(known.claims.session_id, &known.last_note, now);
-        known.caller.clone()
+    fn use_cached(&self, cached: &CachedCaller, now: Timestamp) -> Caller {
+        self.last_seen.record(cached.claims.session_id, &cached.last_recorded, now);
+        cached.caller.clone()
     }
 
     /// When sessions were last used.
-    pub fn sightings(&self) -> &Sightings {
-        &self.sightings
+    pub fn last_seen(&self) -> &LastSeenBuffer {
+        &self.last_seen
     }
 
-    /// Signatures checked and callers looked up in the store since the start.
+    /// How many signatures were checked and callers looked up since the start.
     pub fn work_done(&self) -> WorkDone {
         WorkDone {
             signature_checks: self.signature_checks.load(Ordering::Relaxed),
@@ -222,19 +236,19 @@ impl Callers {
         }
     }
 
-    /// What an unknown token says. Its signature is checked last, and not at all when too many have been wrong that were
-    /// put under the claims of the same session.
+    /// The claims of a token that is not cached. The signature is checked last, and not at all after too many wrong
+    /// signatures for the same session.
     fn check_token(&self, token: &str, now: Timestamp) -> Result<Claims, InvalidToken> {
         let unverified = self.mint.read(token, now)?;
         let claims = unverified.claims;
-        if self.failures.are_too_many(claims.session_id, now) {
+        if self.signature_failures.are_too_many(claims.session_id, now) {
             return Err(InvalidToken::NotOurs);
         }
         self.signature_checks.fetch_add(1, Ordering::Relaxed);
-        if unverified.is_signed() {
+        if unverified.has_valid_signature() {
             return Ok(claims);
         }
-        self.failures.add(claims.session_id, now);
+        self.signature_failures.add(claims.session_id, now);
         Err(InvalidToken::NotOurs)
     }
 
@@ -242,11 +256,11 @@ impl Callers {
         &self,
         token: &str,
         claims: Claims,
-        removals: u64,
+        key_removals: u64,
         now: Timestamp,
     ) -> Result<Caller, AuthError> {
         self.look_ups.fetch_add(1, Ordering::Relaxed);
-        let as_of = self.store.changes().stamp(claims.user_id);
+        let stamp = self.store.changes().stamp(claims.user_id);
         let found = self.store.session_with_user(claims.session_id).await?;
         let Some((session, user)) = found.filter(|(_, user)| user.id == claims.user_id) else {
             let user = self.store.user_by_id(claims.user_id).await?;
@@ -259,20 +273,26 @@ impl Callers {
         if session.token_id != claims.token_id {
             return Err(Unauthenticated::Replaced.into());
         }
-        let last_note = LastNote::new(session.last_seen_at);
-        self.sightings.note(session.id, &last_note, now);
+        let last_recorded = LastRecorded::new(session.last_seen_at);
+        self.last_seen.record(session.id, &last_recorded, now);
         let caller = Caller::new(Arc::new(user), Arc::new(session));
-        let (looked_up_at, caller_kept) = (now, caller.clone());
-        let known = Known { claims, caller: caller_kept, as_of, looked_up_at, removals, last_note };
-        self.known.insert(token.into(), Arc::new(known));
+        let cached = CachedCaller {
+            claims,
+            caller: caller.clone(),
+            stamp,
+            looked_up_at: now,
+            key_removals,
+            last_recorded,
+        };
+        self.cache.insert(token.into(), Arc::new(cached));
         Ok(caller)
     }
 }
 
-/// What recognising callers has cost.
+/// How often callers could not be taken from the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkDone {
-    /// Signatures of tokens that were checked.
+    /// Checked signatures of tokens.
     pub signature_checks: u64,
     /// Queries for a session and its user.
     pub look_ups: u64,

@@ -1,68 +1,69 @@
-//! Examples beside a condition: whom it should allow and whom not, tried whenever it is read.
+//! Examples in the declaration of a guard: whom it should allow or deny. They are checked when the guard is declared.
 
 use std::net::IpAddr;
 
 use super::{CallerFacts, Condition, RequestFacts, host_of, path_of};
 use crate::{
-    access::guard::hypothetical,
+    access::guard::sample,
+    clock::Timestamp,
     user::{Email, Name, Role},
 };
 
-/// One example.
+/// An example.
 #[derive(Clone, Debug)]
 pub struct Expectation {
-    /// What the guard should say.
+    /// What the guard should decide.
     pub expected: Expected,
-    /// About whom.
-    pub user: MadeUpUser,
-    /// Asking for what.
-    pub request: MadeUpRequest,
-    /// From where the user signed in.
+    /// The user.
+    pub user: ExampleUser,
+    /// The guarded request.
+    pub request: ExampleRequest,
+    /// Where the user signed in from.
     pub session_address: Option<IpAddr>,
 }
 
-/// What a guard should say to an example.
+/// What a guard should decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Yes.
+    /// Admission.
     Allow,
-    /// No.
+    /// Refusal.
     Deny,
 }
 
-/// A user as far as an example says something about them; the rest is somebody's.
+/// The user of an example. Other fields have default values.
 #[derive(Clone, Debug, Default)]
-pub struct MadeUpUser {
+pub struct ExampleUser {
     /// The name.
     pub name: Option<Name>,
     /// The address.
     pub email: Option<Email>,
-    /// Whether the address is verified; not unless given.
+    /// Whether the address is verified. False by default.
     pub email_verified: bool,
-    /// The roles; none unless given.
+    /// The roles. None by default.
     pub roles: Vec<Role>,
     /// Whether the user is disabled.
     pub disabled: bool,
 }
 
-/// A request as far as an example says something about it; the rest is any.
+/// The request of an example. Other fields have default values.
 #[derive(Clone, Debug, Default)]
-pub struct MadeUpRequest {
-    /// The method, `GET` unless given.
+pub struct ExampleRequest {
+    /// The method, by default `GET`.
     pub method: Option<String>,
-    /// The host.
+    /// The host, by default `localhost`.
     pub host: Option<String>,
-    /// The path, `/` unless given.
+    /// The path, by default `/`.
     pub path: Option<String>,
-    /// The scheme, `https` unless given.
+    /// The scheme, by default `https`.
     pub scheme: Option<String>,
-    /// Where it comes from.
+    /// The address of the client, by default the loopback address.
     pub address: Option<IpAddr>,
 }
 
-impl MadeUpRequest {
+impl ExampleRequest {
     /// The facts of the request.
-    pub fn facts(&self, time: crate::clock::Timestamp) -> RequestFacts<'_> {
+    pub fn facts(&self, time: Timestamp) -> RequestFacts<'_> {
         RequestFacts {
             method: Some(self.method.as_deref().unwrap_or("GET").into()),
             host: Some(host_of(self.host.as_deref().unwrap_or("localhost"))),
@@ -74,38 +75,42 @@ impl MadeUpRequest {
     }
 }
 
-/// An example that turned out otherwise.
+/// An example that the guard decides differently.
 #[derive(Debug)]
-pub struct Unmet {
-    /// What the guard should have said.
+pub struct FailedExpectation {
+    /// What the guard should decide.
     pub expected: Expected,
     /// The part of the condition that decided, and its value.
     pub because: String,
 }
 
 impl Expectation {
-    /// Tries the example out.
+    /// Checks the example.
     ///
     /// # Errors
-    /// If the condition says otherwise.
-    pub fn check(&self, condition: &Condition) -> Result<(), Unmet> {
+    /// If the condition decides differently.
+    pub fn check(&self, condition: &Condition) -> Result<(), FailedExpectation> {
         let facts = self.caller_facts();
-        let request = self.request.facts(hypothetical::NOW);
+        let request = self.request.facts(sample::NOW);
         let expected = self.expected;
         match (expected, condition.holds(&facts, &request)) {
             (Expected::Allow, Ok(())) | (Expected::Deny, Err(_)) => Ok(()),
-            (Expected::Deny, Ok(())) => {
-                Err(Unmet { expected, because: format!("{} is true", condition.text()) })
-            }
+            (Expected::Deny, Ok(())) => Err(FailedExpectation {
+                expected,
+                because: format!("{} is true", condition.text()),
+            }),
             (Expected::Allow, Err(_)) => {
-                let culprit = condition.explain(&facts, &request).culprit;
-                Err(Unmet { expected, because: format!("{} is {}", culprit.text, culprit.value) })
+                let cause = condition.explain(&facts, &request).cause;
+                Err(FailedExpectation {
+                    expected,
+                    because: format!("{} is {}", cause.text, cause.value),
+                })
             }
         }
     }
 
     fn caller_facts(&self) -> CallerFacts {
-        let mut user = hypothetical::user();
+        let mut user = sample::user();
         user.name = self.user.name.clone().unwrap_or(Name::from_store("Somebody".into()));
         user.email =
             self.user.email.clone().unwrap_or(Email::from_store("somebody@example.com".into()));
@@ -113,6 +118,7 @@ impl Expectation {
         user.roles = self.user.roles.iter().cloned().collect();
         user.disabled = self.user.disabled;
         let address = self.session_address.unwrap_or([127, 0, 0, 1].into());
-        CallerFacts::of(&hypothetical::caller_of(user, address))
+        let session = sample::session(&user, address);
+        CallerFacts::new(&user, &session)
     }
 }

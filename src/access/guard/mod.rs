@@ -1,8 +1,8 @@
-//! Guards that operators declare: a name, a condition, and what the guarded side learns.
+//! Guards that operators declare: a name, a condition, and what the guarded app learns about the user.
 
 pub mod condition;
 mod expectation;
-pub(crate) mod hypothetical;
+pub(crate) mod sample;
 
 use std::{
     collections::HashMap,
@@ -16,57 +16,56 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 pub use self::{
     condition::{
-        CallerFacts, Condition, Explanation, Flaw, MAX_ROLES, RequestFacts, Step, Untrue, host_of,
-        path_of,
+        CallerFacts, Condition, ConditionError, Explanation, MAX_ROLES, RequestFacts, Step,
+        Unsatisfied, host_of, path_of,
     },
-    expectation::{Expectation, Expected, MadeUpRequest, MadeUpUser, Unmet},
+    expectation::{ExampleRequest, ExampleUser, Expectation, Expected, FailedExpectation},
 };
-use super::caller::Caller;
-use crate::routes::is_reserved_guard_name;
+use crate::{routes::is_reserved_guard_name, session::Session, user::User};
 
-/// One declared guard, checked and ready to decide.
+/// A declared guard whose condition has been checked.
 pub struct Guard {
-    /// The last segment of its path: `/api/auth/<name>`.
+    /// The last segment of its path, `/api/auth/<name>`.
     pub name: String,
-    /// Whom it admits.
+    /// The condition for admission.
     pub condition: Condition,
-    /// What the guarded side learns.
+    /// What the guarded app learns about the user.
     pub grant: Grant,
-    /// What comes of a refusal.
+    /// What happens on a refusal.
     pub mode: Mode,
-    /// Which proxy's account of the guarded request is believed; none by default.
+    /// The kind of proxy whose headers describe the guarded request. None by default.
     pub proxy: Option<ProxyStyle>,
     /// Whether a CORS preflight passes without a token.
     pub preflight: bool,
-    /// Examples that were true when the guard was declared.
+    /// Examples that the condition satisfies.
     pub expectations: Vec<Expectation>,
-    /// Names this very declaration: another condition or option gives another version.
+    /// A hash of the declaration: it changes with the condition and the options.
     pub version: String,
-    /// Never given to another guard of this process, not even to a later version of the same.
+    /// Unique in this process, also among versions of the same guard.
     serial: u64,
 }
 
-/// What the guarded side learns about an admitted caller.
+/// What the guarded app learns about an admitted user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grant {
-    /// Their id.
+    /// The id.
     #[default]
     Id,
-    /// Also name and e-mail address.
+    /// The id, the name and the e-mail address.
     User,
 }
 
-/// What comes of a refusal.
+/// What happens on a refusal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// The caller is refused.
+    /// The request is refused.
     #[default]
     Enforce,
-    /// The caller is admitted, and what would have been refused is recorded.
+    /// The request is admitted, and the refusal is recorded.
     Report,
 }
 
-/// In which headers a proxy tells of the request that it guards.
+/// The headers in which a proxy describes the guarded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyStyle {
     /// `X-Original-Method`, `X-Original-URI`, `X-Forwarded-*`.
@@ -75,55 +74,55 @@ pub enum ProxyStyle {
     Traefik,
     /// As Traefik.
     Caddy,
-    /// As Traefik, by the script in `deploy/`.
+    /// As Traefik, with the script in `deploy/`.
     Haproxy,
-    /// The request line itself, the path behind that of the guard.
+    /// The request line itself: the guarded path follows the path of the guard.
     Envoy,
 }
 
-/// A guard as it was written down.
+/// The declaration of a guard, not yet checked.
 #[derive(Debug, Default)]
 pub struct Declaration {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its condition.
+    /// The condition in CEL.
     pub allow: String,
-    /// What the guarded side learns.
+    /// What the guarded app learns about the user.
     pub grant: Grant,
-    /// What comes of a refusal.
+    /// What happens on a refusal.
     pub mode: Mode,
-    /// Which proxy's account is believed.
+    /// The kind of proxy whose headers are trusted.
     pub proxy: Option<ProxyStyle>,
-    /// Whether a CORS preflight passes.
+    /// Whether a CORS preflight passes without a token.
     pub preflight: bool,
-    /// Examples of what it should decide.
+    /// Examples of what the guard should decide.
     pub expectations: Vec<Expectation>,
 }
 
-/// Why a declaration cannot be used.
+/// What is wrong with a declaration.
 #[derive(Debug)]
-pub enum Unusable {
-    /// Its name.
+pub enum InvalidGuard {
+    /// The name.
     Name(String),
-    /// Its condition.
-    Condition(Flaw),
-    /// The example with this number, counted from nought.
-    Expectation(usize, Unmet),
+    /// The condition.
+    Condition(ConditionError),
+    /// The example with this index.
+    Expectation(usize, FailedExpectation),
 }
 
 impl Guard {
     /// Checks a declaration.
     ///
     /// # Errors
-    /// For the first thing that is wrong with it.
-    pub fn declare(declaration: Declaration) -> Result<Self, Unusable> {
+    /// For the first error in it.
+    pub fn declare(declaration: Declaration) -> Result<Self, InvalidGuard> {
         static SERIAL: AtomicU64 = AtomicU64::new(1);
-        check_name(&declaration.name).map_err(Unusable::Name)?;
+        check_name(&declaration.name).map_err(InvalidGuard::Name)?;
         let version = version_of(&declaration);
         let Declaration { name, allow, grant, mode, proxy, preflight, expectations } = declaration;
         let guard = Self {
             name,
-            condition: Condition::parse(&allow).map_err(Unusable::Condition)?,
+            condition: Condition::parse(&allow).map_err(InvalidGuard::Condition)?,
             grant,
             mode,
             proxy,
@@ -132,32 +131,38 @@ impl Guard {
             version,
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
         };
-        guard.meets_its_expectations()?;
+        guard.check_expectations()?;
         Ok(guard)
     }
 
-    /// Whether the caller is admitted whatever they ask for: the condition does not look at the request, and has held
-    /// since the caller last changed.
-    pub fn is_known_to_admit(&self, caller: &Caller) -> bool {
-        caller.memo.is_admitted_by(self.serial)
+    /// Whether the caller with this memo is admitted to every request: the condition does not read the request, and it has
+    /// held since the caller last changed.
+    pub fn is_known_to_admit(&self, memo: &Memo) -> bool {
+        memo.is_admitted_by(self.serial)
     }
 
-    /// Decides about a caller.
+    /// Decides whether a user in a session may make a request.
     ///
     /// # Errors
     /// If the condition is not true.
-    pub fn decide(&self, caller: &Caller, request: &RequestFacts<'_>) -> Result<(), Untrue> {
-        if self.is_known_to_admit(caller) {
+    pub fn decide(
+        &self,
+        user: &User,
+        session: &Session,
+        memo: &Memo,
+        request: &RequestFacts<'_>,
+    ) -> Result<(), Unsatisfied> {
+        if self.is_known_to_admit(memo) {
             return Ok(());
         }
-        self.condition.holds(caller.facts(), request)?;
-        if !self.condition.looks_at_request() {
-            caller.memo.note_admission_by(self.serial);
+        self.condition.holds(memo.facts(user, session), request)?;
+        if !self.condition.reads_request() {
+            memo.record_admission_by(self.serial);
         }
         Ok(())
     }
 
-    /// What the operator should know about a guard that is usable all the same.
+    /// A warning for the operator about a guard that is valid but probably wrong.
     pub fn warning(&self) -> Option<String> {
         self.condition.trusts_unverified_email().then(|| {
             format!(
@@ -168,11 +173,11 @@ impl Guard {
         })
     }
 
-    fn meets_its_expectations(&self) -> Result<(), Unusable> {
+    fn check_expectations(&self) -> Result<(), InvalidGuard> {
         for (number, expectation) in self.expectations.iter().enumerate() {
             expectation
                 .check(&self.condition)
-                .map_err(|unmet| Unusable::Expectation(number, unmet))?;
+                .map_err(|failed| InvalidGuard::Expectation(number, failed))?;
         }
         Ok(())
     }
@@ -201,7 +206,7 @@ fn version_of(declaration: &Declaration) -> String {
 pub struct GuardSet(HashMap<String, Arc<Guard>>);
 
 impl GuardSet {
-    /// Adds a guard, in place of another of the same name.
+    /// Adds a guard, and replaces one with the same name.
     pub fn add(&mut self, guard: Guard) {
         self.0.insert(guard.name.clone(), Arc::new(guard));
     }
@@ -211,32 +216,32 @@ impl GuardSet {
         self.0.get(name)
     }
 
-    /// All of them, in the order of their names.
+    /// All guards, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Guard> {
         let mut guards: Vec<_> = self.0.values().map(|guard| &**guard).collect();
         guards.sort_unstable_by_key(|guard| &guard.name);
         guards.into_iter()
     }
 
-    /// Logs the warning of each guard that has one.
+    /// Logs the warnings of all guards.
     pub(crate) fn log_warnings(&self) {
         for warning in self.iter().filter_map(Guard::warning) {
             tracing::warn!("{warning}");
         }
     }
 
-    /// How many there are.
+    /// The number of guards.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether none is declared.
+    /// Whether no guard is declared.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Two sets are the same if they decide the same.
+/// Two sets are equal if they hold the same versions of guards.
 impl PartialEq for GuardSet {
     fn eq(&self, other: &Self) -> bool {
         self.iter().map(|guard| &guard.version).eq(other.iter().map(|guard| &guard.version))
@@ -249,33 +254,33 @@ impl std::fmt::Debug for GuardSet {
     }
 }
 
-/// What guards have worked out about a caller, good for as long as nothing about them changes.
+/// What guards have worked out about a caller. It is valid until the user or the session changes.
 #[derive(Default)]
 pub struct Memo {
     facts: OnceLock<CallerFacts>,
-    /// Serials of guards that admit the caller whatever the request. Guards that share a place take turns.
+    /// The serial numbers of guards that admit the caller to every request. A guard replaces another one in its slot.
     admitted_by: [AtomicU64; 8],
 }
 
 impl Memo {
-    pub(crate) fn facts(&self, caller: &Caller) -> &CallerFacts {
-        self.facts.get_or_init(|| CallerFacts::of(caller))
+    pub(crate) fn facts(&self, user: &User, session: &Session) -> &CallerFacts {
+        self.facts.get_or_init(|| CallerFacts::new(user, session))
     }
 
-    /// The facts, if anybody has asked for them.
+    /// The facts, if a guard has needed them.
     pub(crate) fn known_facts(&self) -> Option<&CallerFacts> {
         self.facts.get()
     }
 
     fn is_admitted_by(&self, serial: u64) -> bool {
-        self.place(serial).load(Ordering::Relaxed) == serial
+        self.slot(serial).load(Ordering::Relaxed) == serial
     }
 
-    fn note_admission_by(&self, serial: u64) {
-        self.place(serial).store(serial, Ordering::Relaxed);
+    fn record_admission_by(&self, serial: u64) {
+        self.slot(serial).store(serial, Ordering::Relaxed);
     }
 
-    fn place(&self, serial: u64) -> &AtomicU64 {
+    fn slot(&self, serial: u64) -> &AtomicU64 {
         &self.admitted_by[serial as usize % self.admitted_by.len()]
     }
 }
@@ -291,33 +296,52 @@ mod tests {
     use super::*;
     use crate::routes::reserved_guard_names;
 
-    fn declare(name: &str, allow: &str) -> Result<Guard, Unusable> {
+    fn declare(name: &str, allow: &str) -> Result<Guard, InvalidGuard> {
         let (name, allow) = (name.into(), allow.into());
         Guard::declare(Declaration { name, allow, ..Declaration::default() })
     }
 
+    /// A caller for whom guards decide.
+    struct Sample {
+        user: User,
+        session: Session,
+        memo: Memo,
+    }
+
+    impl Sample {
+        fn new() -> Self {
+            let user = sample::user();
+            let session = sample::session(&user, [192, 0, 2, 7].into());
+            Self { user, session, memo: Memo::default() }
+        }
+
+        fn decide(&self, guard: &Guard, request: &RequestFacts<'_>) -> Result<(), Unsatisfied> {
+            guard.decide(&self.user, &self.session, &self.memo, request)
+        }
+    }
+
     #[test]
     fn a_decision_is_remembered_for_its_guard_and_no_other() {
-        let caller = hypothetical::caller();
+        let caller = Sample::new();
         let staff = declare("staff", r#""staff" in user.roles"#).unwrap();
         let others: Vec<_> =
             (0..50).map(|n| declare(&format!("no-{n}"), "user.disabled").unwrap()).collect();
         for _ in 0..3 {
-            assert_eq!(staff.decide(&caller, &hypothetical::request()), Ok(()));
+            assert_eq!(caller.decide(&staff, &sample::request()), Ok(()));
             for other in &others {
-                assert_eq!(other.decide(&caller, &hypothetical::request()), Err(Untrue::False));
+                assert_eq!(caller.decide(other, &sample::request()), Err(Unsatisfied::False));
             }
         }
     }
 
     #[test]
     fn a_condition_over_the_request_is_decided_for_every_request() {
-        let caller = hypothetical::caller();
+        let caller = Sample::new();
         let reading = declare("reading", r#"request.method == "GET""#).unwrap();
-        let post = RequestFacts { method: Some("POST".into()), ..hypothetical::request() };
+        let post = RequestFacts { method: Some("POST".into()), ..sample::request() };
         for _ in 0..3 {
-            assert_eq!(reading.decide(&caller, &hypothetical::request()), Ok(()));
-            assert_eq!(reading.decide(&caller, &post), Err(Untrue::False));
+            assert_eq!(caller.decide(&reading, &sample::request()), Ok(()));
+            assert_eq!(caller.decide(&reading, &post), Err(Unsatisfied::False));
         }
     }
 
@@ -325,7 +349,7 @@ mod tests {
     fn bad_and_reserved_names_are_refused() {
         let bad = ["", "Staff", "a b", "a/b", "ü", &"x".repeat(65)];
         for name in bad.into_iter().chain(reserved_guard_names()) {
-            assert!(matches!(declare(name, "true"), Err(Unusable::Name(_))), "{name}");
+            assert!(matches!(declare(name, "true"), Err(InvalidGuard::Name(_))), "{name}");
         }
         assert!(declare("staff-2", "true").is_ok());
     }

@@ -219,12 +219,12 @@ fn refusal(
     caller: &Caller,
     request: &ForwardedRequest<'_>,
 ) -> Option<Refused> {
-    if guard.is_known_to_admit(caller) {
+    if guard.is_known_to_admit(&caller.memo) {
         return None;
     }
     let (trusted, now) = (&doorward.settings().trusted_proxies, doorward.now());
     let facts = request.facts(guard.proxy, trusted, guard.condition.request_fields(), now);
-    guard.decide(caller, &facts).err()?;
+    guard.decide(&caller.user, &caller.session, &caller.memo, &facts).err()?;
     Some(Refused::by_condition(guard, caller, &facts))
 }
 

@@ -12,7 +12,7 @@ use axum::{
 use crate::{
     Doorward,
     http::{answer::NO_STORE, client_ip::RequestOrigin, error::Error},
-    token::feed::Refused,
+    token::feed::FeedError,
 };
 
 const JWT: HeaderValue = HeaderValue::from_static("application/jwt");
@@ -24,15 +24,15 @@ pub(crate) async fn revocations(
 ) -> Result<impl IntoResponse, Error> {
     let query = query.unwrap_or_default();
     let since = query.split('&').find_map(|field| field.strip_prefix("since="));
-    let news = doorward.feed().news(since, requester).await?;
-    Ok(([(header::CONTENT_TYPE, JWT), (header::CACHE_CONTROL, NO_STORE)], news))
+    let page = doorward.feed().page_since(since, requester).await?;
+    Ok(([(header::CONTENT_TYPE, JWT), (header::CACHE_CONTROL, NO_STORE)], page))
 }
 
-impl From<Refused> for Error {
-    fn from(refused: Refused) -> Self {
-        match refused {
-            Refused::Unknown(error) => error.into(),
-            Refused::TooMany => Self::Throttled(Duration::from_secs(1)),
+impl From<FeedError> for Error {
+    fn from(error: FeedError) -> Self {
+        match error {
+            FeedError::Outdated => Self::Unavailable(error.to_string()),
+            FeedError::TooManyUnsent => Self::Throttled(Duration::from_secs(1)),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The table `ended_tokens`. The statements that end sessions fill it.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use tokio_postgres::Row;
 
@@ -18,7 +20,7 @@ use crate::{
 
 #[async_trait]
 impl EndedTokenStore for PostgresStore {
-    fn endings(&self) -> &Endings {
+    fn endings(&self) -> &Arc<Endings> {
         self.engine.endings()
     }
 

@@ -1,5 +1,7 @@
 //! The table `ended_tokens`: filled by whatever ends a session, read by the writer thread.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use rusqlite::{Connection, ToSql, params};
 
@@ -12,7 +14,7 @@ use crate::{
 
 #[async_trait]
 impl EndedTokenStore for SqliteStore {
-    fn endings(&self) -> &Endings {
+    fn endings(&self) -> &Arc<Endings> {
         self.engine.endings()
     }
 

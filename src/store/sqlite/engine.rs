@@ -69,7 +69,7 @@ impl Engine {
         &self.changes
     }
 
-    pub(super) fn endings(&self) -> &Endings {
+    pub(super) fn endings(&self) -> &Arc<Endings> {
         &self.endings
     }
 

@@ -1,6 +1,6 @@
-//! The revocation feed: tells those who verify tokens by themselves which of them have ended, as soon as they do.
+//! The revocation feed: signed pages that tell external verifiers which tokens have ended before they expired.
 
-mod places;
+mod permits;
 
 use std::{
     collections::VecDeque,
@@ -17,47 +17,50 @@ use bytes::Bytes;
 use tokio::{sync::watch, time::timeout};
 use uuid::Uuid;
 
-use self::places::{Place, Places};
-use super::{News, TokenMint};
+use self::permits::{Permit, Permits};
+use super::{
+    FeedPage, TokenMint,
+    endings::{Endings, Span},
+};
 use crate::{
     clock::{Clock, Timestamp},
     id::{NotAnId, parse_hyphenated},
     network::Requester,
-    store::{self, Connectivity, Span, Store},
 };
 
-/// What has ended, for anybody who asks.
+/// Answers verifiers that ask which tokens have ended.
 pub struct Feed {
-    /// Named in every cursor, so that one of another process is not taken for one of ours.
+    /// Part of every cursor, so that cursors of other processes are recognised.
     process: Uuid,
     mint: Arc<TokenMint>,
-    store: Arc<dyn Store>,
+    endings: Arc<Endings>,
+    is_up_to_date: Box<dyn Fn() -> bool + Send + Sync>,
     clock: Clock,
-    waiting: Arc<Places>,
-    under_way: Arc<Places>,
+    waiting: Arc<Permits>,
+    unsent: Arc<Permits>,
     closed: watch::Sender<bool>,
-    pages: Mutex<VecDeque<Page>>,
+    pages: Mutex<VecDeque<SignedPage>>,
     signatures: AtomicU64,
 }
 
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum Refused {
-    /// Nobody knows what has ended: whoever is told nothing must not take it for no news.
-    #[error(transparent)]
-    Unknown(#[from] store::Error),
-    /// Too many answers to this client's network have not been taken yet.
-    #[error("too many answers are under way")]
-    TooMany,
+/// Why there is no page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FeedError {
+    /// The log may lack endings. An empty page would claim that nothing has ended.
+    #[error("the revocation feed is not up to date: the database does not answer")]
+    Outdated,
+    /// Too many pages for the requester's network have not been sent yet.
+    #[error("too many pages for one network have not been sent yet")]
+    TooManyUnsent,
 }
 
-/// How far somebody has read: up to which ending, and which keys they know.
+/// How far a verifier has read: which endings and which keys it knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cursor {
     process: Uuid,
     endings: u64,
     keys: u64,
-    /// When that was, in seconds: all that means something to another process.
+    /// When the cursor was issued, in seconds. Another process can use only this.
     at: i64,
 }
 
@@ -81,94 +84,102 @@ impl FromStr for Cursor {
     }
 }
 
-/// A signed answer, which everybody who is to be told the same shares.
-struct Page {
+/// A cached page, shared by all verifiers that are to receive the same endings.
+struct SignedPage {
     complete: bool,
     span: Span,
     keys: u64,
     at: i64,
-    news: Bytes,
+    jwt: Bytes,
 }
 
-/// An answer that is under way: the page belongs to everybody, the place to one client.
-struct Answer {
+/// The body of an answer: a shared page, with a permit that is released when the body is dropped.
+struct Body {
     page: Bytes,
-    _place: Place,
+    _permit: Permit,
 }
 
-impl AsRef<[u8]> for Answer {
+impl AsRef<[u8]> for Body {
     fn as_ref(&self) -> &[u8] {
         &self.page
     }
 }
 
 impl Feed {
-    /// How long a question waits for news. Shorter than any request may take.
-    const WAIT: Duration = Duration::from_secs(10);
-    /// How long one waits that has been put to another process before.
-    const PAUSE: Duration = Duration::from_millis(500);
-    /// How far the clocks of two processes may be apart, and how late one may hear of what the other did.
-    const APART: Duration = Duration::from_secs(60);
-    /// Questions that wait at most, in all and of one network; beyond it they are answered at once, news or not.
-    const WAITING: (usize, usize) = (1000, 100);
-    /// Answers to one network that have not been written to its connections.
-    const UNDER_WAY: usize = 100;
-    /// Signed pages that are kept: two megabytes.
-    const PAGES: usize = 64;
-    /// For how many seconds a page is told that has others behind it. Whoever gets it has to ask again before they rely
-    /// on it, so that it need not be fresh.
-    const KEPT_SECONDS: i64 = 10;
+    /// How long a request waits for news. Shorter than any request timeout.
+    const MAX_WAIT: Duration = Duration::from_secs(10);
+    /// How long a request waits whose cursor comes from another process.
+    const FOREIGN_WAIT: Duration = Duration::from_millis(500);
+    /// The largest difference between the clocks of two processes, including the delay until one learns of an ending in
+    /// the other.
+    const MAX_SKEW: Duration = Duration::from_secs(60);
+    /// The most waiting requests: in total, and of one network. Others are answered at once.
+    const MAX_WAITING: (usize, usize) = (1000, 100);
+    /// The most pages for one network that are not yet written to its connections.
+    const MAX_UNSENT: usize = 100;
+    /// The most cached pages: two megabytes.
+    const MAX_PAGES: usize = 64;
+    /// How long a page with further pages behind it is cached. The verifier must ask again before it relies on the
+    /// result, so the page need not be fresh.
+    const PARTIAL_PAGE_SECONDS: i64 = 10;
 
-    /// The feed of what ends in this store and of the keys of this mint.
-    pub fn new(mint: Arc<TokenMint>, store: Arc<dyn Store>, clock: Clock) -> Self {
+    /// A feed of these endings and of the keys of this mint. `is_up_to_date` says whether the log holds every ending.
+    pub fn new(
+        mint: Arc<TokenMint>,
+        endings: Arc<Endings>,
+        is_up_to_date: impl Fn() -> bool + Send + Sync + 'static,
+        clock: Clock,
+    ) -> Self {
         Self {
             process: Uuid::new_v4(),
             mint,
-            store,
+            endings,
+            is_up_to_date: Box::new(is_up_to_date),
             clock,
-            waiting: Places::new(Self::WAITING.0, Self::WAITING.1),
-            under_way: Places::new(usize::MAX, Self::UNDER_WAY),
+            waiting: Permits::new(Self::MAX_WAITING.0, Self::MAX_WAITING.1),
+            unsent: Permits::new(usize::MAX, Self::MAX_UNSENT),
             closed: watch::Sender::new(false),
             pages: Mutex::default(),
             signatures: AtomicU64::new(0),
         }
     }
 
-    /// What has ended since this cursor, signed; waits a while if that is nothing. Everything at once for whoever has
-    /// no cursor, or one that means nothing here.
+    /// A signed page with what has ended since this cursor. Waits for a while if nothing has. Without a usable cursor, the
+    /// first page of everything.
     ///
     /// # Errors
-    /// While nobody knows what has ended, and while too many answers to the requester's network have not been taken.
-    pub async fn news(&self, since: Option<&str>, requester: Requester) -> Result<Bytes, Refused> {
-        let since: Option<Cursor> = since.and_then(|text| text.parse().ok());
-        match since {
+    /// If the log may lack endings, or too many pages for the requester's network have not been sent.
+    pub async fn page_since(
+        &self,
+        cursor: Option<&str>,
+        requester: Requester,
+    ) -> Result<Bytes, FeedError> {
+        let cursor: Option<Cursor> = cursor.and_then(|text| text.parse().ok());
+        match cursor {
             Some(own) if own.process == self.process => {
-                self.wait_beyond(own, Self::WAIT, requester).await;
+                self.wait_beyond(own, Self::MAX_WAIT, requester).await;
             }
-            // Behind a load balancer every question may meet another process, and must not be asked without end.
-            Some(foreign) => self.wait_beyond(foreign, Self::PAUSE, requester).await,
+            // Behind a load balancer every request may reach another process. The wait limits the rate of requests.
+            Some(foreign) => self.wait_beyond(foreign, Self::FOREIGN_WAIT, requester).await,
             None => {}
         }
-        match self.store.changes().connectivity() {
-            Connectivity::Embedded | Connectivity::Connected => {}
-            Connectivity::Unreachable | Connectivity::Stale => {
-                return Err(store::Error::Unavailable("it is away".into()).into());
-            }
+        if !(self.is_up_to_date)() {
+            return Err(FeedError::Outdated);
         }
-        let place = self.under_way.take(requester).ok_or(Refused::TooMany)?;
-        let page = self.tell(since, self.clock.now());
-        // Dropped when the last byte has been written, or the connection is gone.
-        Ok(Bytes::from_owner(Answer { page, _place: place }))
+        let permit = self.unsent.acquire(requester).ok_or(FeedError::TooManyUnsent)?;
+        let page = self.signed_page(cursor, self.clock.now());
+        // Dropped when the last byte has been written or the connection is closed.
+        Ok(Bytes::from_owner(Body { page, _permit: permit }))
     }
 
-    /// How many wait for news.
+    /// How many requests wait for news.
     pub fn waiting(&self) -> usize {
         self.waiting.count()
     }
 
-    /// How many answers have not been written to their connections.
-    pub fn under_way(&self) -> usize {
-        self.under_way.count()
+    /// How many pages have not been written to their connections.
+    pub fn unsent(&self) -> usize {
+        self.unsent.count()
     }
 
     /// How many pages have been signed so far.
@@ -176,15 +187,15 @@ impl Feed {
         self.signatures.load(Ordering::Relaxed)
     }
 
-    /// Lets nobody wait any longer, because the server stops.
+    /// Ends all waits, because the server stops.
     pub fn close(&self) {
         self.closed.send_replace(true);
     }
 
-    async fn wait_beyond(&self, cursor: Cursor, most: Duration, requester: Requester) {
-        let Some(_place) = self.waiting.take(requester) else { return };
+    async fn wait_beyond(&self, cursor: Cursor, max_wait: Duration, requester: Requester) {
+        let Some(_permit) = self.waiting.acquire(requester) else { return };
         let is_own = cursor.process == self.process;
-        let (mut endings, mut keys) = (self.store.endings().count(), self.mint.key_changes());
+        let (mut endings, mut keys) = (self.endings.count(), self.mint.key_changes());
         let mut closed = self.closed.subscribe();
         let news = async {
             tokio::select! {
@@ -193,65 +204,64 @@ impl Feed {
                 _ = closed.wait_for(|closed| *closed) => {}
             }
         };
-        // Whoever has waited in vain is told so.
-        let _ = timeout(most, news).await;
+        // After the timeout the page is empty.
+        let _ = timeout(max_wait, news).await;
     }
 
-    fn tell(&self, since: Option<Cursor>, now: Timestamp) -> Bytes {
-        // Before the keys are looked at: a change in between is told again, not left out.
+    fn signed_page(&self, cursor: Option<Cursor>, now: Timestamp) -> Bytes {
+        // Read before the keys are: a change in between is reported twice rather than lost.
         let keys = *self.mint.key_changes().borrow();
-        let endings = self.store.endings();
-        let span = since.and_then(|cursor| {
+        let span = cursor.and_then(|cursor| {
             if cursor.process == self.process {
-                return endings.since(cursor.endings);
+                return self.endings.since(cursor.endings);
             }
             let then = Timestamp::from_seconds(cursor.at);
-            endings.since_time(then - Self::APART, then + Duration::from_secs(1))
+            self.endings.since_time(then - Self::MAX_SKEW, then + Duration::from_secs(1))
         });
-        // Locked until the page is there, so that those who wait for the same one do not each make it.
+        // Locked until the page exists, so that concurrent requests do not all sign the same page.
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        let page = span.and_then(|span| self.page(&mut pages, false, span, keys, now));
+        let page = span.and_then(|span| self.page_of(&mut pages, false, span, keys, now));
         page.unwrap_or_else(|| {
             loop {
-                if let Some(all) = self.page(&mut pages, true, endings.since_start(), keys, now) {
-                    break all;
+                let all = self.endings.since_start();
+                if let Some(page) = self.page_of(&mut pages, true, all, keys, now) {
+                    break page;
                 }
             }
         })
     }
 
-    /// The page of this span, from those that are kept or newly signed; none if some of it has been forgotten.
-    fn page(
+    /// The page of a span, cached or newly signed. None if a part of the span has been removed from the log.
+    fn page_of(
         &self,
-        pages: &mut VecDeque<Page>,
+        pages: &mut VecDeque<SignedPage>,
         complete: bool,
         span: Span,
         keys: u64,
         now: Timestamp,
     ) -> Option<Bytes> {
-        let is_good = |page: &Page| {
+        let is_usable = |page: &SignedPage| {
             let age = now.seconds() - page.at;
             page.keys == keys
-                && (age == 0 || page.span.more && (0..Self::KEPT_SECONDS).contains(&age))
+                && (age == 0 || page.span.more && (0..Self::PARTIAL_PAGE_SECONDS).contains(&age))
         };
-        pages.retain(is_good);
+        pages.retain(is_usable);
         if let Some(page) = pages.iter().find(|page| (page.complete, page.span) == (complete, span))
         {
-            return Some(page.news.clone());
+            return Some(page.jwt.clone());
         }
-        let (revoked, latest) = self.store.endings().tokens(span)?;
-        // Whoever has not read everything and goes on with another process has to be told what ended since the last
-        // ending that they know.
+        let (revoked, latest) = self.endings.tokens(span)?;
+        // A verifier that continues with another process must receive everything since the last ending that it knows.
         let at = if span.more { latest.map_or(now, |latest| latest.min(now)) } else { now };
         let cursor = Cursor { process: self.process, endings: span.end, keys, at: at.seconds() };
-        let news = News { cursor: cursor.to_string(), complete, more: span.more, revoked };
-        let news = Bytes::from(self.mint.tell(&news, now));
+        let page = FeedPage { cursor: cursor.to_string(), complete, more: span.more, revoked };
+        let jwt = Bytes::from(self.mint.sign_feed_page(&page, now));
         self.signatures.fetch_add(1, Ordering::Relaxed);
-        if pages.len() == Self::PAGES {
+        if pages.len() == Self::MAX_PAGES {
             pages.pop_front();
         }
-        pages.push_back(Page { complete, span, keys, at: now.seconds(), news: news.clone() });
-        Some(news)
+        pages.push_back(SignedPage { complete, span, keys, at: now.seconds(), jwt: jwt.clone() });
+        Some(jwt)
     }
 }
 
@@ -260,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_read_as_it_is_written_and_not_otherwise() {
+    fn a_cursor_parses_only_in_the_form_in_which_it_is_written() {
         let cursor = Cursor { process: Uuid::new_v4(), endings: 7, keys: 3, at: 1_800_000_000 };
         let text = cursor.to_string();
         assert_eq!(text.parse(), Ok(cursor));

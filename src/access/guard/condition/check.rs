@@ -1,4 +1,4 @@
-//! What can be told of a condition before anybody calls: unknown words, wrong types, a result that is no decision.
+//! Checks a condition when it is parsed: unknown names, wrong types, too much nesting, a result that is not a boolean.
 
 use cel::{
     ExecutionError, Program, Value,
@@ -6,47 +6,48 @@ use cel::{
 };
 
 use super::{
-    Flaw,
+    ConditionError,
     cost::cost,
-    evaluate::Case,
+    evaluate::Evaluation,
+    facts::{REQUEST, REQUEST_FIELDS, VARIABLES, Variables},
     prepare::Prepared,
-    scene::{REQUEST, REQUEST_FIELDS, Scene, VARIABLES},
 };
-use crate::{access::guard::hypothetical, spelling::suggest};
+use crate::{access::guard::sample, spelling::suggest};
 
 /// A condition that has been checked.
 pub(super) struct Checked {
     pub(super) prepared: Prepared,
-    /// The fields of `request` that it looks at.
+    /// The fields of `request` that it reads.
     pub(super) request_fields: Vec<&'static str>,
-    /// What it costs at most.
+    /// The most that it can cost.
     pub(super) cost: u64,
 }
 
 /// Checks a condition and prepares it.
-pub(super) fn check(program: &Program, text: &str) -> Result<Checked, Flaw> {
+pub(super) fn check(program: &Program, text: &str) -> Result<Checked, ConditionError> {
     check_depth(program, text)?;
-    let mut words = Words { program, text, bound: Vec::new(), request_fields: Vec::new() };
-    words.check(program.expression())?;
-    let mut request_fields = words.request_fields;
+    let mut names = NameChecker { program, text, bound: Vec::new(), request_fields: Vec::new() };
+    names.check(program.expression())?;
+    let mut request_fields = names.request_fields;
     request_fields.sort_unstable();
     request_fields.dedup();
-    let flaw = |at: &IdedExpr, message| Flaw { at: place(program, text, at), message };
-    let prepared = Prepared::new(program.expression())
-        .map_err(|unprepared| flaw(unprepared.at, unprepared.message))?;
-    let cost = cost(&prepared).map_err(|(at, message)| flaw(at, message))?;
+    let error =
+        |at: &IdedExpr, message| ConditionError { at: position(program, text, at), message };
+    let prepared =
+        Prepared::new(program.expression()).map_err(|failed| error(failed.at, failed.message))?;
+    let cost = cost(&prepared).map_err(|(at, message)| error(at, message))?;
     try_out(&prepared, program, text)?;
     Ok(Checked { prepared, request_fields, cost })
 }
 
-/// Whatever goes through a condition calls itself for each level, on the stack of a thread that serves requests.
-fn check_depth(program: &Program, text: &str) -> Result<(), Flaw> {
+/// Limits the nesting: checking and evaluating recurse for each level, on the stack of a request thread.
+fn check_depth(program: &Program, text: &str) -> Result<(), ConditionError> {
     const MAX_DEPTH: usize = 48;
     let mut parts = vec![(program.expression(), 1)];
     while let Some((part, depth)) = parts.pop() {
         if depth > MAX_DEPTH {
             let message = format!("nested more than {MAX_DEPTH} levels deep");
-            return Err(Flaw { at: place(program, text, part), message });
+            return Err(ConditionError { at: position(program, text, part), message });
         }
         parts.extend(children_of(part).into_iter().map(|child| (child, depth + 1)));
     }
@@ -82,7 +83,7 @@ fn entry_children(entry: &EntryExpr) -> Vec<&IdedExpr> {
     }
 }
 
-/// Every function that a condition may call by name; operators and macros aside.
+/// The functions that a condition may call, other than operators and macros.
 const FUNCTIONS: &[&str] = &[
     "bool",
     "bytes",
@@ -128,21 +129,21 @@ const FUNCTIONS: &[&str] = &[
     "upperAscii",
 ];
 
-/// Goes through a condition word by word.
-struct Words<'p> {
+/// Checks the names in a condition.
+struct NameChecker<'p> {
     program: &'p Program,
     text: &'p str,
-    /// The names that macros around the current expression have given to elements of a list.
+    /// The variables of the enclosing macros.
     bound: Vec<&'p str>,
     request_fields: Vec<&'static str>,
 }
 
-impl<'p> Words<'p> {
-    fn check(&mut self, expression: &'p IdedExpr) -> Result<(), Flaw> {
+impl<'p> NameChecker<'p> {
+    fn check(&mut self, expression: &'p IdedExpr) -> Result<(), ConditionError> {
         match &expression.expr {
             Expr::Unspecified | Expr::Literal(_) => Ok(()),
             Expr::Ident(name) => self.variable(expression, name).map(|()| {
-                // A variable that stands alone may be looked at in every way.
+                // A whole variable may be read in any way.
                 if name == REQUEST {
                     self.request_fields.extend(REQUEST_FIELDS);
                 }
@@ -169,7 +170,7 @@ impl<'p> Words<'p> {
                 EntryExpr::StructField(field) => self.check(&field.value),
             }),
             Expr::Struct(message) => {
-                Err(self.flaw(expression, format!("{}: unknown type", message.type_name)))
+                Err(self.error(expression, format!("{}: unknown type", message.type_name)))
             }
             Expr::Comprehension(macro_call) => {
                 self.check(&macro_call.iter_range)?;
@@ -186,7 +187,7 @@ impl<'p> Words<'p> {
         }
     }
 
-    fn variable(&self, expression: &IdedExpr, name: &str) -> Result<(), Flaw> {
+    fn variable(&self, expression: &IdedExpr, name: &str) -> Result<(), ConditionError> {
         let known = self.bound.contains(&name) || VARIABLES.iter().any(|(known, _)| *known == name);
         if known {
             return Ok(());
@@ -195,10 +196,15 @@ impl<'p> Words<'p> {
             Some(meant) => format!("{name}: did you mean {meant}?"),
             None => format!("{name}: unknown variable (there are user, session and request)"),
         };
-        Err(self.flaw(expression, message))
+        Err(self.error(expression, message))
     }
 
-    fn field(&mut self, expression: &IdedExpr, of: &'p IdedExpr, field: &str) -> Result<(), Flaw> {
+    fn field(
+        &mut self,
+        expression: &IdedExpr,
+        of: &'p IdedExpr,
+        field: &str,
+    ) -> Result<(), ConditionError> {
         let Expr::Ident(variable) = &of.expr else { return self.check(of) };
         self.variable(of, variable)?;
         let fields = VARIABLES.iter().find(|(known, _)| known == variable);
@@ -213,7 +219,7 @@ impl<'p> Words<'p> {
                     format!("{variable}.{field}: unknown field ({variable} has {all})")
                 }
             };
-            return Err(self.flaw(expression, message));
+            return Err(self.error(expression, message));
         };
         if variable == REQUEST {
             self.request_fields.push(known);
@@ -221,7 +227,7 @@ impl<'p> Words<'p> {
         Ok(())
     }
 
-    fn function(&self, expression: &IdedExpr, name: &str) -> Result<(), Flaw> {
+    fn function(&self, expression: &IdedExpr, name: &str) -> Result<(), ConditionError> {
         let is_operator = !name.starts_with(|c: char| c.is_ascii_alphabetic());
         if is_operator || FUNCTIONS.contains(&name) {
             return Ok(());
@@ -230,45 +236,48 @@ impl<'p> Words<'p> {
             Some(meant) => format!("{name}(): did you mean {meant}()?"),
             None => format!("{name}(): unknown function"),
         };
-        Err(self.flaw(expression, message))
+        Err(self.error(expression, message))
     }
 
-    fn flaw(&self, expression: &IdedExpr, message: String) -> Flaw {
-        Flaw { at: place(self.program, self.text, expression), message }
+    fn error(&self, expression: &IdedExpr, message: String) -> ConditionError {
+        ConditionError { at: position(self.program, self.text, expression), message }
     }
 }
 
-/// Runs every part of the condition on a made-up caller: a wrong type shows even where a real call rarely comes.
-fn try_out(prepared: &Prepared, program: &Program, text: &str) -> Result<(), Flaw> {
-    let (caller, request) = (hypothetical::caller_facts(), hypothetical::request());
-    let case = Case::new(prepared, Scene::new(&caller, &request));
+/// Evaluates every part of the condition for a sample caller, so that a type error also shows in a rarely evaluated part.
+fn try_out(prepared: &Prepared, program: &Program, text: &str) -> Result<(), ConditionError> {
+    let (caller, request) = (sample::caller_facts(), sample::request());
+    let evaluation = Evaluation::new(prepared, Variables::new(&caller, &request));
     let whole = &prepared.expression;
     let mut parts = vec![whole];
     while let Some(part) = parts.pop() {
-        // A pattern is no value by itself.
+        // A pattern has no value.
         if matches!(&part.expr, Expr::Ident(name) if prepared.is_pattern(name)) {
             continue;
         }
-        let outcome = case.resolve(part);
+        let outcome = evaluation.resolve(part);
         if let Err(error) = &outcome
-            && is_about_types(error)
+            && is_type_error(error)
         {
-            return Err(Flaw { at: place(program, text, part), message: error.to_string() });
+            return Err(ConditionError {
+                at: position(program, text, part),
+                message: error.to_string(),
+            });
         }
         if std::ptr::eq(part, whole)
             && let Ok(value) = outcome
             && !matches!(value, Value::Bool(_))
         {
             let message = format!("gives {}, not true or false", value.type_of());
-            return Err(Flaw { at: place(program, text, part), message });
+            return Err(ConditionError { at: position(program, text, part), message });
         }
         parts.extend(prepared.parts_of(part));
     }
     Ok(())
 }
 
-/// Errors that a condition has whoever calls, as opposed to those that depend on a value.
-fn is_about_types(error: &ExecutionError) -> bool {
+/// Whether the error occurs for every caller, rather than for particular values.
+fn is_type_error(error: &ExecutionError) -> bool {
     use ExecutionError::{
         InvalidArgumentCount, NoSuchOverload, NotSupportedAsMethod, UndeclaredReference,
         UnexpectedType, UnsupportedBinaryOperator, UnsupportedIndex, UnsupportedTargetType,
@@ -288,8 +297,8 @@ fn is_about_types(error: &ExecutionError) -> bool {
     )
 }
 
-/// Where an expression stands, in bytes; the parser counts characters.
-fn place(program: &Program, text: &str, expression: &IdedExpr) -> usize {
+/// The position of an expression in bytes. The parser counts characters.
+fn position(program: &Program, text: &str, expression: &IdedExpr) -> usize {
     let (start, _) = program.source_info().offset_for(expression.id).unwrap_or_default();
     text.char_indices().nth(start as usize).map_or(0, |(at, _)| at)
 }
@@ -300,14 +309,14 @@ mod tests {
 
     #[test]
     fn every_listed_function_exists_in_the_language() {
-        let (caller, request) = (hypothetical::caller_facts(), hypothetical::request());
+        let (caller, request) = (sample::caller_facts(), sample::request());
         for name in FUNCTIONS.iter().filter(|name| **name != "matches") {
             let known = [format!("{name}(user)"), format!("user.{name}()")].iter().any(|call| {
                 let program = super::super::LANGUAGE.compile(call).unwrap();
                 let Ok(prepared) = Prepared::new(program.expression()) else { return false };
-                let case = Case::new(&prepared, Scene::new(&caller, &request));
+                let evaluation = Evaluation::new(&prepared, Variables::new(&caller, &request));
                 !matches!(
-                    case.resolve(&prepared.expression),
+                    evaluation.resolve(&prepared.expression),
                     Err(ExecutionError::UndeclaredReference(_))
                 )
             });

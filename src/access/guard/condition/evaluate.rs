@@ -1,4 +1,4 @@
-//! Evaluates a prepared condition. The interpreter does the rest; variables and loops are ours.
+//! Evaluates a prepared condition with the CEL interpreter, but resolves variables and runs loops here.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,44 +14,44 @@ use cel::{
 
 use super::{
     LANGUAGE,
+    facts::Variables,
     prepare::{Kind, Loop, Part, Prepared},
-    scene::Scene,
 };
 
-/// A prepared condition about one caller and one request.
-pub(super) struct Case<'a> {
+/// The evaluation of a prepared condition for one caller and one request.
+pub(super) struct Evaluation<'a> {
     pub(super) prepared: &'a Prepared,
-    pub(super) scene: Scene<'a>,
-    /// Why the last loop failed: the interpreter only sees that its variable has no value.
+    pub(super) variables: Variables<'a>,
+    /// The error of the last failed loop. The interpreter reports only that its variable is undeclared.
     failure: Mutex<Option<ExecutionError>>,
 }
 
-impl<'a> Case<'a> {
-    pub(super) fn new(prepared: &'a Prepared, scene: Scene<'a>) -> Self {
-        Self { prepared, scene, failure: Mutex::new(None) }
+impl<'a> Evaluation<'a> {
+    pub(super) fn new(prepared: &'a Prepared, variables: Variables<'a>) -> Self {
+        Self { prepared, variables, failure: Mutex::new(None) }
     }
 
-    /// Works out the condition or a part of it.
+    /// The value of the condition or a part of it.
     pub(super) fn resolve(&self, expression: &IdedExpr) -> cel::ResolveResult {
         let scope = Scope::Whole(self);
         scope.with(expression, |value| Value::try_from(value))?
     }
 
-    /// Whether the condition or a part of it is true. Copies nothing.
+    /// Whether the condition or a part of it is true, without copying a value.
     pub(super) fn truth(&self, expression: &IdedExpr) -> Result<Option<bool>, ExecutionError> {
         Scope::Whole(self).truth(expression)
     }
 }
 
-/// The variables that an expression sees: those of the case, and the elements of the loops around it.
+/// The variables in scope of an expression: the facts, and the variables of the enclosing loops.
 enum Scope<'a> {
-    Whole(&'a Case<'a>),
+    Whole(&'a Evaluation<'a>),
     Within { outer: &'a Scope<'a>, variable: &'a str, element: &'a (dyn Val + 'a) },
 }
 
 impl VariableResolver for Scope<'_> {
     fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
-        if let Some(part) = self.case().prepared.part(name) {
+        if let Some(part) = self.evaluation().prepared.part(name) {
             return match part {
                 Part::Pattern(pattern) => Some(CowVal::Borrowed(pattern)),
                 Part::List(list, _) => Some(CowVal::Borrowed(list)),
@@ -59,10 +59,10 @@ impl VariableResolver for Scope<'_> {
             };
         }
         match self {
-            Self::Whole(case) => case.scene.variable(name),
+            Self::Whole(evaluation) => evaluation.variables.variable(name),
             Self::Within { outer, variable, element } => match name.strip_prefix(variable) {
                 Some("") => Some(CowVal::Borrowed(*element)),
-                // A field of the element, which hides a variable of the same name outside.
+                // A field of the element, which shadows an outer variable of the same name.
                 Some(rest) if rest.starts_with('.') => None,
                 _ => outer.resolve(name),
             },
@@ -71,22 +71,23 @@ impl VariableResolver for Scope<'_> {
 }
 
 impl Scope<'_> {
-    fn case(&self) -> &Case<'_> {
+    fn evaluation(&self) -> &Evaluation<'_> {
         match self {
-            Self::Whole(case) => case,
-            Self::Within { outer, .. } => outer.case(),
+            Self::Whole(evaluation) => evaluation,
+            Self::Within { outer, .. } => outer.evaluation(),
         }
     }
 
     fn fail(&self, error: ExecutionError) {
-        *self.case().failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        *self.evaluation().failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
-    /// The error of the loop, if it was one that failed.
+    /// The error of the loop, if a loop failed.
     fn explain(&self, error: ExecutionError) -> ExecutionError {
-        let is_ours = matches!(&error, ExecutionError::UndeclaredReference(name) if self.case().prepared.part(name).is_some());
-        let failure = || self.case().failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if is_ours { failure().unwrap_or(error) } else { error }
+        let is_loop = matches!(&error, ExecutionError::UndeclaredReference(name) if self.evaluation().prepared.part(name).is_some());
+        let failure =
+            || self.evaluation().failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if is_loop { failure().unwrap_or(error) } else { error }
     }
 
     fn with<T>(
@@ -100,7 +101,7 @@ impl Scope<'_> {
         value.map(|value| take(value.as_ref())).map_err(|error| self.explain(error))
     }
 
-    /// None for a value that is neither true nor false.
+    /// None if the value is not a boolean.
     fn truth(&self, expression: &IdedExpr) -> Result<Option<bool>, ExecutionError> {
         self.with(expression, |value| value.downcast_ref::<CelBool>().map(|truth| *truth.inner()))
     }
@@ -123,7 +124,7 @@ impl Scope<'_> {
         while let Some(element) = elements.next() {
             let scope = within(element);
             match a_loop.kind {
-                // As with `||` and `&&`, an element that decides makes up for one that fails.
+                // As with `||` and `&&`, an element that decides the result overrides one that fails.
                 Kind::Exists | Kind::All => match scope.decide(&a_loop.body) {
                     Ok(truth) if truth == (a_loop.kind == Kind::Exists) => {
                         return Ok(CowVal::owned(CelBool::from(truth)));

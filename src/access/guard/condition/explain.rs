@@ -1,4 +1,4 @@
-//! A decision taken apart: every part of a condition with its value, and the part that decided.
+//! Explains a decision: the value of every part of a condition, and the part that decided.
 
 use std::fmt::Write;
 
@@ -9,75 +9,84 @@ use cel::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    evaluate::Case,
+    evaluate::Evaluation,
     prepare::{Kind, Loop, Part, Prepared},
 };
 
-/// A condition with its values.
+/// The parts of a condition with their values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// Each part, the whole first.
+    /// The parts, starting with the whole condition.
     pub steps: Vec<Step>,
     /// The first part that made the whole untrue.
-    pub culprit: Step,
+    pub cause: Step,
 }
 
 /// One part of a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// How deep it lies in the whole.
+    /// The nesting depth.
     pub depth: usize,
-    /// The part.
+    /// The text of the part.
     pub text: String,
-    /// What it came to, or why it came to nothing.
+    /// The value, or the error.
     pub value: String,
 }
 
-/// A condition has more parts than anybody reads long before this.
+/// More than anybody reads.
 const MAX_STEPS: usize = 64;
 const MAX_CHARACTERS: usize = 200;
 
-pub(super) fn explain(case: &Case<'_>) -> Explanation {
+pub(super) fn explain(evaluation: &Evaluation<'_>) -> Explanation {
     let mut steps = Vec::new();
-    let whole = &case.prepared.expression;
-    describe(whole, 0, case, &mut steps);
-    Explanation { steps, culprit: step(culprit(whole, case), 0, case) }
+    let whole = &evaluation.prepared.expression;
+    describe(whole, 0, evaluation, &mut steps);
+    Explanation { steps, cause: step(cause(whole, evaluation), 0, evaluation) }
 }
 
-fn describe(expression: &IdedExpr, depth: usize, case: &Case<'_>, steps: &mut Vec<Step>) {
-    let says_nothing = match &expression.expr {
+fn describe(
+    expression: &IdedExpr,
+    depth: usize,
+    evaluation: &Evaluation<'_>,
+    steps: &mut Vec<Step>,
+) {
+    let is_obvious = match &expression.expr {
         Expr::Literal(_) => true,
-        Expr::Ident(name) => !matches!(case.prepared.part(name), Some(Part::Loop(_))),
+        Expr::Ident(name) => !matches!(evaluation.prepared.part(name), Some(Part::Loop(_))),
         _ => false,
     };
-    if says_nothing || steps.len() == MAX_STEPS {
+    if is_obvious || steps.len() == MAX_STEPS {
         return;
     }
-    steps.push(step(expression, depth, case));
-    for part in case.prepared.parts_of(expression) {
-        describe(part, depth + 1, case, steps);
+    steps.push(step(expression, depth, evaluation));
+    for part in evaluation.prepared.parts_of(expression) {
+        describe(part, depth + 1, evaluation, steps);
     }
 }
 
-fn step(expression: &IdedExpr, depth: usize, case: &Case<'_>) -> Step {
-    let value = match case.resolve(expression) {
+fn step(expression: &IdedExpr, depth: usize, evaluation: &Evaluation<'_>) -> Step {
+    let value = match evaluation.resolve(expression) {
         Ok(value) => show(&value),
         Err(error) => format!("error: {error}"),
     };
-    Step { depth, text: shorten(Writer(case.prepared).write(expression)), value: shorten(value) }
+    Step {
+        depth,
+        text: shorten(Writer(evaluation.prepared).write(expression)),
+        value: shorten(value),
+    }
 }
 
-/// The smallest part that explains why the whole is not true.
-fn culprit<'e>(expression: &'e IdedExpr, case: &Case<'_>) -> &'e IdedExpr {
-    let is_true = |part: &IdedExpr| matches!(case.truth(part), Ok(Some(true)));
+/// The smallest part because of which the condition is not true.
+fn cause<'e>(expression: &'e IdedExpr, evaluation: &Evaluation<'_>) -> &'e IdedExpr {
+    let is_true = |part: &IdedExpr| matches!(evaluation.truth(part), Ok(Some(true)));
     let Expr::Call(call) = &expression.expr else { return expression };
     match (call.func_name.as_str(), call.args.as_slice()) {
         (operators::LOGICAL_AND, sides) => match sides.iter().find(|side| !is_true(side)) {
-            Some(untrue) => culprit(untrue, case),
+            Some(untrue) => cause(untrue, evaluation),
             None => expression,
         },
         (operators::CONDITIONAL, [condition, then, otherwise]) => {
-            culprit(if is_true(condition) { then } else { otherwise }, case)
+            cause(if is_true(condition) { then } else { otherwise }, evaluation)
         }
         _ => expression,
     }
@@ -108,7 +117,7 @@ fn show(value: &Value) -> String {
     }
 }
 
-/// Writes an expression as CEL again.
+/// Formats an expression as CEL.
 struct Writer<'p>(&'p Prepared);
 
 impl Writer<'_> {
@@ -166,13 +175,13 @@ impl Writer<'_> {
         }
     }
 
-    /// In parentheses if it is made of sides: they cannot do harm.
+    /// In parentheses if it is an operator, whether or not they are needed.
     fn nested(&self, expression: &IdedExpr) -> String {
-        let has_sides = matches!(&expression.expr, Expr::Call(call)
+        let is_operator = matches!(&expression.expr, Expr::Call(call)
             if call.func_name.starts_with('_') && call.func_name != operators::INDEX
                 || call.func_name == operators::IN);
         let written = self.write(expression);
-        if has_sides { format!("({written})") } else { written }
+        if is_operator { format!("({written})") } else { written }
     }
 
     fn write_loop(&self, a_loop: &Loop) -> String {
@@ -203,21 +212,20 @@ fn write_literal(literal: &LiteralValue) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::Condition;
-    use crate::access::guard::hypothetical;
+    use crate::access::guard::sample;
 
     fn explain(text: &str) -> (Vec<String>, String) {
         let condition = Condition::parse(text).unwrap();
-        let explanation =
-            condition.explain(&hypothetical::caller_facts(), &hypothetical::request());
+        let explanation = condition.explain(&sample::caller_facts(), &sample::request());
         let line = |step: &super::Step| {
             format!("{}{} = {}", "  ".repeat(step.depth), step.text, step.value)
         };
-        (explanation.steps.iter().map(line).collect(), line(&explanation.culprit))
+        (explanation.steps.iter().map(line).collect(), line(&explanation.cause))
     }
 
     #[test]
-    fn every_part_is_shown_with_its_value_and_the_first_untrue_one_is_named() {
-        let (steps, culprit) =
+    fn an_explanation_has_the_value_of_every_part_and_the_first_untrue_one() {
+        let (steps, cause) =
             explain(r#"!user.disabled && "boss" in user.roles && user.roles[9] == """#);
         assert_eq!(
             steps,
@@ -233,11 +241,11 @@ mod tests {
                 r#"      user.roles = ["admin", "staff"]"#,
             ]
         );
-        assert_eq!(culprit, r#""boss" in user.roles = false"#);
+        assert_eq!(cause, r#""boss" in user.roles = false"#);
     }
 
     #[test]
-    fn conditions_are_written_as_they_were() {
+    fn conditions_are_formatted_as_written() {
         for text in [
             r#"user.name.lower() == "miles davis""#,
             r#"user.roles.exists(r, …)"#,

@@ -1,13 +1,13 @@
-//! A condition in CEL: checked when it is read, decided per caller, explained when it refuses. Nobody else names CEL.
+//! Conditions in CEL: checked when they are parsed, evaluated per caller, explained on request. No other module knows CEL.
 
 mod check;
 pub mod cost;
 mod evaluate;
 mod explain;
+mod facts;
 mod pattern;
 mod prepare;
-mod scene;
-mod trust;
+mod unverified_email;
 
 use std::{
     sync::{Arc, LazyLock},
@@ -23,21 +23,21 @@ use cel::{
 
 use self::{
     check::Checked,
-    evaluate::Case,
+    evaluate::Evaluation,
+    facts::Variables,
     pattern::{Pattern, matches},
     prepare::Prepared,
-    scene::Scene,
 };
 pub use self::{
     explain::{Explanation, Step},
-    scene::{CallerFacts, MAX_ROLES, RequestFacts, host_of, path_of},
+    facts::{CallerFacts, MAX_ROLES, RequestFacts, host_of, path_of},
 };
 
-/// An expression over `user`, `session` and `request` that is true or false.
+/// A boolean expression over `user`, `session` and `request`.
 pub struct Condition {
     text: String,
     prepared: Prepared,
-    /// The fields of `request` that it looks at: only these are found out for it.
+    /// The fields of `request` that it reads. Only these are determined.
     request_fields: Vec<&'static str>,
     trusts_unverified_email: bool,
     cost: u64,
@@ -45,88 +45,97 @@ pub struct Condition {
 
 /// What is wrong with a condition, and where.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Flaw {
-    /// Bytes into the text of the condition.
+pub struct ConditionError {
+    /// The position in the text of the condition, in bytes.
     pub at: usize,
-    /// In words.
+    /// A description for the operator.
     pub message: String,
 }
 
 /// Why a condition is not true.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Untrue {
+pub enum Unsatisfied {
     /// It is false.
     False,
-    /// It could not be worked out: a missing field, an overflow. [`Condition::explain`] tells what.
+    /// Its evaluation failed, for example for a missing field. [`Condition::explain`] has the error.
     Error,
 }
 
 impl Condition {
     const MAX_BYTES: usize = 8 << 10;
 
-    /// Reads and checks a condition.
+    /// Parses and checks a condition.
     ///
     /// # Errors
-    /// For the first thing that is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, Flaw> {
+    /// For the first error in it.
+    pub fn parse(text: &str) -> Result<Self, ConditionError> {
         if text.len() > Self::MAX_BYTES {
             let message = format!("longer than {} bytes", Self::MAX_BYTES);
-            return Err(Flaw { at: 0, message });
+            return Err(ConditionError { at: 0, message });
         }
-        let program = compile(text).map_err(|errors| syntax_flaw(text, &errors))?;
+        let program = compile(text).map_err(|errors| syntax_error(text, &errors))?;
         let Checked { prepared, request_fields, cost } = check::check(&program, text)?;
-        let trusts_unverified_email = trust::trusts_unverified_email(program.expression());
+        let trusts_unverified_email =
+            unverified_email::trusts_unverified_email(program.expression());
         Ok(Self { text: text.to_owned(), prepared, request_fields, cost, trusts_unverified_email })
     }
 
-    /// The condition as it was written.
+    /// The text of the condition.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether the same caller may be decided differently from one request to the next.
-    pub fn looks_at_request(&self) -> bool {
+    /// Whether the result depends on the request.
+    pub fn reads_request(&self) -> bool {
         !self.request_fields.is_empty()
     }
 
-    /// Whether it reads the user's address without asking whether it is verified: anybody can register any address.
+    /// Whether it reads the user's address and not whether it is verified. Anybody can register any address.
     pub fn trusts_unverified_email(&self) -> bool {
         self.trusts_unverified_email
     }
 
-    /// The fields of the request that it looks at; the others need not be known.
+    /// The fields of the request that it reads. The others need not be determined.
     pub fn request_fields(&self) -> &[&'static str] {
         &self.request_fields
     }
 
-    /// What deciding costs at most, in instructions: never more than [`MAX_COST`].
+    /// The most instructions that an evaluation takes: at most [`cost::MAX_COST`].
     pub fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// Decides.
+    /// Evaluates the condition.
     ///
     /// # Errors
     /// If it is not true.
-    pub fn holds(&self, caller: &CallerFacts, request: &RequestFacts<'_>) -> Result<(), Untrue> {
-        match self.case(caller, request).truth(&self.prepared.expression) {
+    pub fn holds(
+        &self,
+        caller: &CallerFacts,
+        request: &RequestFacts<'_>,
+    ) -> Result<(), Unsatisfied> {
+        match self.evaluation(caller, request).truth(&self.prepared.expression) {
             Ok(Some(true)) => Ok(()),
-            Ok(Some(false)) => Err(Untrue::False),
-            Ok(None) | Err(_) => Err(Untrue::Error),
+            Ok(Some(false)) => Err(Unsatisfied::False),
+            Ok(None) | Err(_) => Err(Unsatisfied::Error),
         }
     }
 
-    /// Shows every part of the condition with the value that it has, and which one made it untrue.
+    /// The value of every part of the condition, and the part that made it untrue.
     pub fn explain(&self, caller: &CallerFacts, request: &RequestFacts<'_>) -> Explanation {
-        explain::explain(&self.case(caller, request))
+        explain::explain(&self.evaluation(caller, request))
     }
 
-    fn case<'a>(&'a self, caller: &'a CallerFacts, request: &'a RequestFacts<'a>) -> Case<'a> {
-        Case::new(&self.prepared, Scene::new(caller, request))
+    fn evaluation<'a>(
+        &'a self,
+        caller: &'a CallerFacts,
+        request: &'a RequestFacts<'a>,
+    ) -> Evaluation<'a> {
+        Evaluation::new(&self.prepared, Variables::new(caller, request))
     }
 }
 
-/// CEL's standard functions, those for strings and lists, `lower()`, and `matches()` of a compiled pattern.
+/// CEL with the string and list extensions, `lower()`, and `matches()` with a compiled pattern.
 static LANGUAGE: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut language = Env::stdlib();
     let extended = language
@@ -140,12 +149,12 @@ static LANGUAGE: LazyLock<Arc<Env>> = LazyLock::new(|| {
     Arc::new(language)
 });
 
-/// Unicode lower case, unlike CEL's own `lowerAscii`.
+/// Unicode lower case, unlike `lowerAscii` of CEL.
 fn lower(this: &CelString<'_>) -> CelString<'static> {
     this.inner().to_lowercase().into()
 }
 
-/// The parser stops at 96 levels, for which the stack of a thread that serves requests is too small.
+/// Parses on a thread with a large stack: the parser accepts 96 levels, too many for the stack of a request thread.
 fn compile(text: &str) -> Result<Program, ParseErrors> {
     const STACK_BYTES: usize = 16 << 20;
     thread::scope(|scope| {
@@ -156,34 +165,37 @@ fn compile(text: &str) -> Result<Program, ParseErrors> {
     })
 }
 
-fn syntax_flaw(text: &str, errors: &ParseErrors) -> Flaw {
+fn syntax_error(text: &str, errors: &ParseErrors) -> ConditionError {
     let Some(first) = errors.errors.first() else {
-        return Flaw { at: 0, message: "cannot be read".into() };
+        return ConditionError { at: 0, message: "cannot be parsed".into() };
     };
     let (line, column) = first.pos;
     let before: usize =
         text.split_inclusive('\n').take(usize::try_from(line - 1).unwrap_or(0)).map(str::len).sum();
     let in_line = text[before..].chars().take(usize::try_from(column - 1).unwrap_or(0));
-    Flaw { at: before + in_line.map(char::len_utf8).sum::<usize>(), message: first.msg.clone() }
+    ConditionError {
+        at: before + in_line.map(char::len_utf8).sum::<usize>(),
+        message: first.msg.clone(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::guard::hypothetical;
+    use crate::access::guard::sample;
 
-    fn holds(text: &str) -> Result<(), Untrue> {
-        let condition = Condition::parse(text).unwrap_or_else(|flaw| panic!("{text}: {flaw:?}"));
-        condition.holds(&hypothetical::caller_facts(), &hypothetical::request())
+    fn holds(text: &str) -> Result<(), Unsatisfied> {
+        let condition = Condition::parse(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+        condition.holds(&sample::caller_facts(), &sample::request())
     }
 
-    fn flaw(text: &str) -> (usize, String) {
-        let flaw = Condition::parse(text).err().unwrap_or_else(|| panic!("{text} was accepted"));
-        (flaw.at, flaw.message)
+    fn error(text: &str) -> (usize, String) {
+        let error = Condition::parse(text).err().unwrap_or_else(|| panic!("{text} was accepted"));
+        (error.at, error.message)
     }
 
     #[test]
-    fn a_condition_sees_user_session_and_request() {
+    fn a_condition_reads_user_session_and_request() {
         for text in [
             "true",
             r#""staff" in user.roles && request.method in ["GET", "HEAD"]"#,
@@ -206,20 +218,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_false_or_fails_is_untrue() {
-        assert_eq!(holds(r#""boss" in user.roles"#), Err(Untrue::False));
+    fn a_condition_that_is_false_or_fails_is_not_satisfied() {
+        assert_eq!(holds(r#""boss" in user.roles"#), Err(Unsatisfied::False));
         for failing in [
             r#"user.roles[7] == "staff""#,
             "9223372036854775807 + user.name.size() > 0",
             r#"int(user.name) > 1"#,
             r#"timestamp(user.name) < request.time"#,
         ] {
-            assert_eq!(holds(failing), Err(Untrue::Error), "{failing}");
+            assert_eq!(holds(failing), Err(Unsatisfied::Error), "{failing}");
         }
     }
 
     #[test]
-    fn only_conditions_over_the_request_differ_between_requests() {
+    fn conditions_over_the_request_are_detected() {
         for (text, looks) in [
             ("user.disabled", false),
             (r#"session.address == "::1""#, false),
@@ -227,40 +239,43 @@ mod tests {
             ("request.time > user.createdAt", true),
             (r#"user.roles.exists(r, r == request.path)"#, true),
         ] {
-            assert_eq!(Condition::parse(text).unwrap().looks_at_request(), looks, "{text}");
+            assert_eq!(Condition::parse(text).unwrap().reads_request(), looks, "{text}");
         }
     }
 
     #[test]
-    fn a_flaw_is_named_with_its_place_and_the_nearest_word() {
-        assert_eq!(flaw("user.nmae == \"x\""), (4, "user.nmae: did you mean name?".into()));
+    fn an_error_has_a_position_and_a_suggestion() {
+        assert_eq!(error("user.nmae == \"x\""), (4, "user.nmae: did you mean name?".into()));
         assert_eq!(
-            flaw("user.emailverified"),
+            error("user.emailverified"),
             (4, "user.emailverified: did you mean emailVerified?".into())
         );
-        assert_eq!(flaw("usr.name == \"x\""), (0, "usr: did you mean user?".into()));
-        assert_eq!(flaw("user.name.lowr() == \"x\""), (14, "lowr(): did you mean lower()?".into()));
+        assert_eq!(error("usr.name == \"x\""), (0, "usr: did you mean user?".into()));
         assert_eq!(
-            flaw("true && user[\"nmae\"] == 1"),
+            error("user.name.lowr() == \"x\""),
+            (14, "lowr(): did you mean lower()?".into())
+        );
+        assert_eq!(
+            error("true && user[\"nmae\"] == 1"),
             (12, "user.nmae: did you mean name?".into())
         );
         assert_eq!(
-            flaw("user.roles.exists(r, x == r)").1,
+            error("user.roles.exists(r, x == r)").1,
             "x: unknown variable (there are user, session and request)"
         );
-        assert_eq!(flaw("user.name"), (4, "gives string, not true or false".into()));
-        assert_eq!(flaw("size(user.roles)"), (4, "gives int, not true or false".into()));
+        assert_eq!(error("user.name"), (4, "gives string, not true or false".into()));
+        assert_eq!(error("size(user.roles)"), (4, "gives int, not true or false".into()));
         assert!(
-            flaw("user.disabled &&").1.contains("Syntax error"),
+            error("user.disabled &&").1.contains("Syntax error"),
             "{:?}",
-            flaw("user.disabled &&")
+            error("user.disabled &&")
         );
-        assert!(flaw("").1.contains("Syntax error"), "{:?}", flaw(""));
-        assert_eq!(flaw("true &&\n  user.neme == 1").0, 14, "in the second line");
+        assert!(error("").1.contains("Syntax error"), "{:?}", error(""));
+        assert_eq!(error("true &&\n  user.neme == 1").0, 14, "in the second line");
         for badly_typed in
             ["user.name + 1 == 2", "user.disabled || user.name", "user.id.contains(1)"]
         {
-            let (_, message) = flaw(badly_typed);
+            let (_, message) = error(badly_typed);
             let about_types =
                 ["overload", "type", "operator"].iter().any(|word| message.contains(word));
             assert!(about_types, "{badly_typed}: {message}");

@@ -1,5 +1,5 @@
-//! A pattern of `matches()`, compiled when the condition is read. It is a complete automaton, so a search costs the same
-//! few instructions for each byte, whatever the pattern and the text.
+//! Patterns of `matches()`, compiled when the condition is parsed. A pattern becomes a complete DFA, so a search takes the
+//! same few instructions per byte for every pattern and text.
 
 use std::{any::Any, fmt, sync::Arc};
 
@@ -17,7 +17,7 @@ use regex_automata::{
     util::syntax,
 };
 
-/// A compiled pattern, as a value that only `matches()` can use.
+/// A compiled pattern: a CEL value for `matches()` only.
 #[derive(Clone)]
 pub(super) struct Pattern {
     text: Arc<str>,
@@ -25,14 +25,14 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// What one pattern may take in memory, and while it is compiled.
+    /// The most memory of a pattern, and of its compilation.
     const MAX_BYTES: usize = 1 << 20;
     const MAX_NESTING: u32 = 50;
 
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// In words, if it is not a pattern or takes too much memory.
+    /// A message, if it is not a valid pattern or takes too much memory.
     pub(super) fn compile(text: &str) -> Result<Self, String> {
         let syntax = syntax::Config::new().nest_limit(Self::MAX_NESTING);
         if let Err(error) = syntax::parse_with(text, &syntax) {
@@ -61,20 +61,20 @@ impl Pattern {
         }
     }
 
-    /// The pattern as it was written.
+    /// The text of the pattern.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// The parser draws the pattern with a mark below; its last line is what is wrong.
+/// The parser's message contains a drawing. Its last line is the error.
 fn last_line(error: &impl fmt::Display) -> String {
     let drawn = error.to_string();
     let last = drawn.trim_end().lines().last().unwrap_or_default();
     last.trim_start_matches("error: ").to_owned()
 }
 
-/// CEL's `matches`: whether the pattern occurs anywhere in the text.
+/// The CEL function `matches`: whether the pattern occurs anywhere in the text.
 pub(super) fn matches(this: &CelString<'_>, pattern: &Pattern) -> Result<CelBool, ExecutionError> {
     let input = Input::new(this.inner()).earliest(true);
     match pattern.automaton.try_search_fwd(&input) {
@@ -116,7 +116,8 @@ mod tests {
     use super::*;
 
     fn finds(pattern: &str, text: &str) -> bool {
-        let pattern = Pattern::compile(pattern).unwrap_or_else(|flaw| panic!("{pattern}: {flaw}"));
+        let pattern =
+            Pattern::compile(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
         *matches(&CelString::from(text), &pattern).unwrap().inner()
     }
 
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_wrong_or_too_large_is_refused() {
+    fn an_invalid_or_too_large_pattern_is_refused() {
         for (pattern, message) in [
             ("(", "matches(): not a valid pattern: unclosed group"),
             (&"(".repeat(60), "not a valid pattern"),
@@ -148,8 +149,8 @@ mod tests {
             (r"^\w{2,200}$", "more than 1 MiB"),
             (r"\bstaff\b", r"(?-u:\b)"),
         ] {
-            let flaw = Pattern::compile(pattern).map(|_| ()).unwrap_err();
-            assert!(flaw.contains(message), "{pattern}: {flaw}");
+            let error = Pattern::compile(pattern).map(|_| ()).unwrap_err();
+            assert!(error.contains(message), "{pattern}: {error}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A condition made ready to be evaluated many times: patterns are compiled, constant lists are built, and loops are run
-//! by us instead of the interpreter, which copies every element and every intermediate result.
+//! Prepares a condition for repeated evaluation: compiles patterns, builds constant lists, and extracts loops, because the
+//! interpreter copies every element and intermediate result of a loop.
 
 use cel::common::{
     ast::{
@@ -12,7 +12,7 @@ use cel::common::{
 
 use super::pattern::Pattern;
 
-/// An expression in which patterns, constant lists and loops are variables. Their names cannot be written in CEL.
+/// An expression in which variables stand for patterns, constant lists and loops. CEL text cannot contain their names.
 pub(super) struct Prepared {
     pub(super) expression: IdedExpr,
     parts: Vec<Part>,
@@ -21,7 +21,7 @@ pub(super) struct Prepared {
 /// What a variable of a prepared expression stands for.
 pub(super) enum Part {
     Pattern(Pattern),
-    /// A list of literals, and how it was written.
+    /// A list of literals, and its source.
     List(CelList<'static>, Vec<IdedExpr>),
     Loop(Box<Loop>),
 }
@@ -30,14 +30,14 @@ pub(super) enum Part {
 pub(super) struct Loop {
     pub(super) kind: Kind,
     pub(super) range: IdedExpr,
-    /// What an element is called in `condition` and `body`.
+    /// The name of an element in `condition` and `body`.
     pub(super) variable: String,
-    /// Which elements `map` takes, if it says so.
+    /// The filter of a `map` with three arguments.
     pub(super) condition: Option<IdedExpr>,
     pub(super) body: IdedExpr,
 }
 
-/// Which macro it is.
+/// The kind of macro.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     All,
@@ -45,28 +45,28 @@ pub(super) enum Kind {
     ExistsOne,
     Filter,
     Map,
-    /// `sortBy` gives its list a name.
+    /// `sortBy` binds its list to a name.
     Bind,
 }
 
-/// What cannot be prepared, and where.
-pub(super) struct Unprepared<'e> {
+/// Why an expression cannot be prepared, and where.
+pub(super) struct PrepareError<'e> {
     pub(super) at: &'e IdedExpr,
     pub(super) message: String,
 }
 
 impl Prepared {
-    /// Prepares an expression. Every part of it keeps its id.
+    /// Prepares an expression. Its parts keep their ids.
     ///
     /// # Errors
     /// For the first pattern that cannot be compiled.
-    pub(super) fn new(expression: &IdedExpr) -> Result<Self, Unprepared<'_>> {
+    pub(super) fn new(expression: &IdedExpr) -> Result<Self, PrepareError<'_>> {
         let mut parts = Vec::new();
         let expression = prepare(expression, &mut parts)?;
         Ok(Self { expression, parts })
     }
 
-    /// What a variable stands for, if we made it.
+    /// What a variable of a prepared expression stands for.
     pub(super) fn part(&self, variable: &str) -> Option<&Part> {
         self.parts.get(variable.strip_prefix('@')?.parse::<usize>().ok()?)
     }
@@ -75,8 +75,8 @@ impl Prepared {
         matches!(self.part(variable), Some(Part::Pattern(_)))
     }
 
-    /// The parts of an expression that can be worked out by themselves, in the order in which they are written. Inside a
-    /// macro nothing can: its variable has no value outside of it.
+    /// The parts of an expression that can be evaluated on their own, in order. The body of a macro cannot, because its
+    /// variable has no value outside.
     pub(super) fn parts_of<'a>(&'a self, expression: &'a IdedExpr) -> Vec<&'a IdedExpr> {
         match &expression.expr {
             Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
@@ -91,11 +91,11 @@ impl Prepared {
     }
 }
 
-/// A condition is a tree of the interpreter's; this one is the same but for the parts that we evaluate ourselves.
+/// Copies an expression and replaces the parts that are not evaluated by the interpreter.
 fn prepare<'e>(
     expression: &'e IdedExpr,
     parts: &mut Vec<Part>,
-) -> Result<IdedExpr, Unprepared<'e>> {
+) -> Result<IdedExpr, PrepareError<'e>> {
     let prepared = match &expression.expr {
         Expr::Call(call) => Expr::Call(CallExpr {
             func_name: call.func_name.clone(),
@@ -137,14 +137,14 @@ fn prepare<'e>(
 fn prepare_all<'e>(
     expressions: &'e [IdedExpr],
     parts: &mut Vec<Part>,
-) -> Result<Vec<IdedExpr>, Unprepared<'e>> {
+) -> Result<Vec<IdedExpr>, PrepareError<'e>> {
     expressions.iter().map(|expression| prepare(expression, parts)).collect()
 }
 
 fn prepare_entries<'e>(
     entries: &'e [IdedEntryExpr],
     parts: &mut Vec<Part>,
-) -> Result<Vec<IdedEntryExpr>, Unprepared<'e>> {
+) -> Result<Vec<IdedEntryExpr>, PrepareError<'e>> {
     let mut prepared = Vec::with_capacity(entries.len());
     for entry in entries {
         let expr = match &entry.expr {
@@ -166,24 +166,24 @@ fn pattern<'e>(
     has_target: bool,
     arguments: &'e [IdedExpr],
     parts: &mut Vec<Part>,
-) -> Result<IdedExpr, Unprepared<'e>> {
+) -> Result<IdedExpr, PrepareError<'e>> {
     let [IdedExpr { id, expr: Expr::Literal(LiteralValue::String(text)) }] = arguments else {
-        let message = "matches(): the pattern must be one text in quotes, because it is compiled when the condition is read";
-        return Err(Unprepared { at: call, message: message.into() });
+        let message = "matches(): the pattern must be a string literal, because it is compiled when the condition is parsed";
+        return Err(PrepareError { at: call, message: message.into() });
     };
     if !has_target {
-        return Err(Unprepared { at: call, message: "write text.matches(pattern)".into() });
+        return Err(PrepareError { at: call, message: "write text.matches(pattern)".into() });
     }
     let pattern = Pattern::compile(text.inner())
-        .map_err(|message| Unprepared { at: &arguments[0], message })?;
+        .map_err(|message| PrepareError { at: &arguments[0], message })?;
     Ok(IdedExpr { id: *id, expr: add(parts, Part::Pattern(pattern)) })
 }
 
-/// A list that is only looked at: if it is constant, it is built once.
+/// Prepares a list that is only read. A constant one is built once.
 fn prepare_list<'e>(
     expression: &'e IdedExpr,
     parts: &mut Vec<Part>,
-) -> Result<IdedExpr, Unprepared<'e>> {
+) -> Result<IdedExpr, PrepareError<'e>> {
     if let Expr::List(list) = &expression.expr
         && list.optional_indices.is_empty()
         && let Some(values) = list.elements.iter().map(constant).collect::<Option<Vec<_>>>()
@@ -207,12 +207,12 @@ fn constant(expression: &IdedExpr) -> Option<Box<dyn Val>> {
     })
 }
 
-/// A macro is known only by what the parser expanded it to.
+/// Recognises a macro by its expansion, because the parser keeps nothing else of it.
 fn prepare_loop<'e>(
     whole: &'e IdedExpr,
     comprehension: &'e ComprehensionExpr,
     parts: &mut Vec<Part>,
-) -> Result<Loop, Unprepared<'e>> {
+) -> Result<Loop, PrepareError<'e>> {
     let ComprehensionExpr { accu_init, loop_step, result, iter_range, iter_var, accu_var, .. } =
         comprehension;
     let (kind, condition, body) = match (&accu_init.expr, &loop_step.expr) {
@@ -245,7 +245,7 @@ fn prepare_loop<'e>(
         _ => (Kind::Map, None, None),
     };
     let Some(body) = body else {
-        return Err(Unprepared { at: whole, message: "unknown macro".into() });
+        return Err(PrepareError { at: whole, message: "unknown macro".into() });
     };
     Ok(Loop {
         kind,

@@ -12,7 +12,7 @@ use std::{
     hash::{BuildHasher, RandomState},
     io, mem,
     path::PathBuf,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -40,7 +40,7 @@ pub(super) struct Engine {
     changes: Changes,
     /// Changes of this instance since they were last taken. They are counted already.
     own_changes: Mutex<HashSet<Uuid>>,
-    endings: Endings,
+    endings: Arc<Endings>,
     keys_changed: watch::Sender<()>,
 }
 
@@ -73,7 +73,7 @@ impl Engine {
             commit_checks: CommitChecks::new(),
             changes: Changes::shared(options.outage_grace),
             own_changes: Mutex::default(),
-            endings: Endings::new(),
+            endings: Arc::new(Endings::new()),
             keys_changed: watch::Sender::new(()),
         })
     }
@@ -82,7 +82,7 @@ impl Engine {
         &self.changes
     }
 
-    pub(super) fn endings(&self) -> &Endings {
+    pub(super) fn endings(&self) -> &Arc<Endings> {
         &self.endings
     }
 

@@ -1,4 +1,4 @@
-//! What a condition can see: the variables and their fields, and how they come to have values.
+//! The facts that conditions read: the variables, their fields, and their values.
 
 use std::{borrow::Cow, collections::HashMap, net::IpAddr, sync::OnceLock};
 
@@ -11,7 +11,6 @@ use percent_encoding::percent_decode_str;
 
 use super::cost::Size;
 use crate::{
-    access::caller::Caller,
     clock::Timestamp,
     session::Session,
     user::{Email, Name, User},
@@ -38,20 +37,20 @@ pub(super) const REQUEST: &str = "request";
 pub(super) const REQUEST_FIELDS: [&str; 6] =
     ["method", "host", "path", "scheme", "address", "time"];
 
-/// A user with more has no `roles` in conditions.
+/// A user with more roles has no `roles` field.
 pub const MAX_ROLES: usize = 64;
 const MAX_ROLE_BYTES: usize = 64;
-/// A longer path, or one of more segments, is no `path` in conditions.
+/// A request whose path is longer or has more segments has no `path` field.
 pub(super) const MAX_PATH_BYTES: usize = 1024;
 pub(super) const MAX_SEGMENTS: usize = 32;
-/// A name in the DNS has no more.
+/// The limit of the DNS.
 const MAX_HOST_BYTES: usize = 255;
-/// Of a method or a scheme.
+/// For a method or a scheme.
 const MAX_WORD_BYTES: usize = 32;
-/// An IPv6 address in full, with its IPv4 address in decimals.
+/// A full IPv6 address with an embedded IPv4 address.
 const MAX_ADDRESS_BYTES: usize = 45;
 
-/// The largest that a field of a variable can be; that of the whole variable without one.
+/// The largest size of a field, or of the whole variable without one.
 pub(super) fn size_of(variable: &str, field: Option<&str>) -> Size {
     let text = Size::text;
     let size = |field: &str| match (variable, field) {
@@ -59,7 +58,7 @@ pub(super) fn size_of(variable: &str, field: Option<&str>) -> Size {
         ("user", "name") => text(Name::MAX_BYTES),
         ("user", "email" | "domain") => text(Email::MAX_BYTES),
         ("user", "roles") => Size::list(MAX_ROLES as u64, text(MAX_ROLE_BYTES)),
-        (REQUEST, "path") => Size { slashes: Some(MAX_SEGMENTS as u64), ..text(MAX_PATH_BYTES) },
+        (REQUEST, "path") => text(MAX_PATH_BYTES).with_slashes(MAX_SEGMENTS),
         (REQUEST, "host") => text(MAX_HOST_BYTES),
         (REQUEST, "method" | "scheme") => text(MAX_WORD_BYTES),
         (_, "address") => text(MAX_ADDRESS_BYTES),
@@ -75,7 +74,7 @@ pub(super) fn size_of(variable: &str, field: Option<&str>) -> Size {
     }
 }
 
-/// What conditions see of a caller, made once for as long as nothing about them changes.
+/// The facts about a caller. They are built once and reused until the user or the session changes.
 pub struct CallerFacts {
     user: Variable,
     session: Variable,
@@ -83,7 +82,7 @@ pub struct CallerFacts {
 
 type Field = (&'static str, Box<dyn Val>);
 
-/// The fields of a variable. Few conditions ask for it as a whole.
+/// The fields of a variable. Few conditions read the variable as a whole.
 struct Variable {
     fields: Vec<Field>,
     whole: OnceLock<CelMap<'static>>,
@@ -105,29 +104,29 @@ impl Variable {
 }
 
 impl CallerFacts {
-    /// The facts about a caller.
-    pub fn of(caller: &Caller) -> Self {
+    /// The facts about this user in this session.
+    pub fn new(user: &User, session: &Session) -> Self {
         Self {
-            user: Variable::new(user_fields(&caller.user)),
-            session: Variable::new(session_fields(&caller.session)),
+            user: Variable::new(user_fields(user)),
+            session: Variable::new(session_fields(session)),
         }
     }
 }
 
-/// What conditions see of a request. What is not known for sure is missing, and a condition that looks at it fails.
+/// The facts about a request. A fact that is not known for sure is absent, and a condition that reads it fails.
 #[derive(Clone, Debug)]
 pub struct RequestFacts<'a> {
     /// The method of the guarded request.
     pub method: Option<Cow<'a, str>>,
-    /// Its host in lower case, without the port.
+    /// The host in lower case, without the port.
     pub host: Option<Cow<'a, str>>,
-    /// Its path, decoded, without the query.
+    /// The decoded path, without the query.
     pub path: Option<Cow<'a, str>>,
     /// `http` or `https`.
     pub scheme: Option<Cow<'a, str>>,
-    /// Where it comes from.
+    /// The address of the client.
     pub address: Option<IpAddr>,
-    /// When it is decided.
+    /// The time of the decision.
     pub time: Timestamp,
 }
 
@@ -138,17 +137,17 @@ impl RequestFacts<'_> {
             "host" => text(self.host.as_deref()?, MAX_HOST_BYTES),
             "path" => text(self.path.as_deref()?, MAX_PATH_BYTES),
             "scheme" => text(self.scheme.as_deref()?, MAX_WORD_BYTES),
-            "address" => self.address.map(|address| own_text(&address.to_string())),
+            "address" => self.address.map(|address| owned_text(&address.to_string())),
             "time" => Some(timestamp(self.time)),
             _ => None,
         }
     }
 
-    /// What a condition that reads these fields can see of them, to be evaluated again later.
-    pub fn kept(&self, fields: &[&str]) -> RequestFacts<'static> {
+    /// A copy of these fields, as far as a condition can read them, for a later explanation.
+    pub fn copy_of(&self, fields: &[&str]) -> RequestFacts<'static> {
         let text = |name: &str, value: &Option<Cow<'_, str>>, max_bytes| {
-            let seen = value.as_deref().filter(|value| value.len() <= max_bytes);
-            seen.filter(|_| fields.contains(&name)).map(|value| Cow::Owned(value.to_owned()))
+            let readable = value.as_deref().filter(|value| value.len() <= max_bytes);
+            readable.filter(|_| fields.contains(&name)).map(|value| Cow::Owned(value.to_owned()))
         };
         RequestFacts {
             method: text("method", &self.method, MAX_WORD_BYTES),
@@ -165,7 +164,7 @@ impl RequestFacts<'_> {
     }
 }
 
-/// The name in a host: in lower case, without port and final dot.
+/// Normalises a host: lower case, without port and final dot.
 pub fn host_of(host: &str) -> Cow<'_, str> {
     let has_port = |(_, port): &(&str, &str)| port.bytes().all(|b| b.is_ascii_digit());
     let name = host.rsplit_once(':').filter(has_port).map_or(host, |(name, _)| name);
@@ -177,9 +176,9 @@ pub fn host_of(host: &str) -> Cow<'_, str> {
     }
 }
 
-/// The path of a target, decoded. None where proxy and app may not agree which path it is: dot segments, empty ones,
-/// parameters, fragments, encoded slashes, backslashes, control characters, what is not UTF-8. None also if it is longer
-/// or has more segments than conditions may be asked about.
+/// The decoded path of a request target. None if proxy and app may disagree about it: dot segments, empty segments,
+/// parameters, fragments, encoded slashes, backslashes, control characters, invalid UTF-8. None also if it exceeds the
+/// limits for conditions.
 pub fn path_of(target: &str) -> Option<Cow<'_, str>> {
     let path = target.split('?').next().unwrap_or_default();
     let path = if path.is_empty() { "/" } else { path };
@@ -198,19 +197,18 @@ pub fn path_of(target: &str) -> Option<Cow<'_, str>> {
     (decoded.starts_with('/') && !ambiguous && !too_long).then_some(decoded)
 }
 
-/// One caller and one request, as a condition sees them.
-pub(super) struct Scene<'a> {
+/// The variables of a condition for one caller and one request.
+pub(super) struct Variables<'a> {
     caller: &'a CallerFacts,
     request: &'a RequestFacts<'a>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Variables<'a> {
     pub(super) fn new(caller: &'a CallerFacts, request: &'a RequestFacts<'a>) -> Self {
         Self { caller, request }
     }
 
-    /// A variable, or a field of one: `user.name` is asked for as one name first, and as a field of `user` if there is
-    /// none of this name.
+    /// A variable or a field. The interpreter looks up `user.name` as one name first, and then as a field of `user`.
     pub(super) fn variable(&self, name: &str) -> Option<CowVal<'_, '_>> {
         let (variable, field) = match name.split_once('.') {
             Some((variable, field)) => (variable, Some(field)),
@@ -237,20 +235,20 @@ impl<'a> Scene<'a> {
 fn user_fields(user: &User) -> Vec<Field> {
     let email = user.email.as_str();
     let domain = email.rsplit_once('@').map_or("", |(_, domain)| domain).to_ascii_lowercase();
-    let roles: Vec<Box<dyn Val>> = user.roles.iter().map(own_text).collect();
+    let roles: Vec<Box<dyn Val>> = user.roles.iter().map(owned_text).collect();
     let mut fields: Vec<Field> = vec![
-        ("id", own_text(&user.id.to_string())),
-        ("name", own_text(user.name.as_str())),
-        ("email", own_text(email)),
+        ("id", owned_text(&user.id.to_string())),
+        ("name", owned_text(user.name.as_str())),
+        ("email", owned_text(email)),
         ("emailVerified", Box::new(CelBool::from(user.email_verified))),
-        ("domain", own_text(&domain)),
+        ("domain", owned_text(&domain)),
         ("roles", Box::new(CelList::from(roles))),
         ("disabled", Box::new(CelBool::from(user.disabled))),
         ("createdAt", timestamp(user.created_at)),
         ("updatedAt", timestamp(user.updated_at)),
         ("lastLoginAt", user.last_login_at.map_or(Box::new(CelNull), timestamp)),
     ];
-    // Leaving out some of them would let a condition hold that refuses a role.
+    // With only some of the roles, a condition that excludes a role could hold.
     if user.roles.iter().count() > MAX_ROLES {
         fields.retain(|(name, _)| *name != "roles");
     }
@@ -260,7 +258,7 @@ fn user_fields(user: &User) -> Vec<Field> {
 fn session_fields(session: &Session) -> Vec<Field> {
     vec![
         ("createdAt", timestamp(session.created_at)),
-        ("address", own_text(&session.origin.address.to_string())),
+        ("address", owned_text(&session.origin.address.to_string())),
     ]
 }
 
@@ -274,7 +272,7 @@ fn text(text: &str, max_bytes: usize) -> Option<Box<dyn Val + '_>> {
     (text.len() <= max_bytes).then(|| Box::new(CelString::from(text)) as _)
 }
 
-fn own_text(text: &str) -> Box<dyn Val> {
+fn owned_text(text: &str) -> Box<dyn Val> {
     Box::new(CelString::from(text.to_owned()))
 }
 
@@ -288,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_can_be_read_in_two_ways_is_no_path() {
+    fn an_ambiguous_path_is_absent() {
         for path in [
             "/public/../admin",
             "/public/%2e%2e/admin",
@@ -314,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_one_name_however_it_is_written() {
+    fn a_host_is_normalised() {
         for host in
             ["app.example.com", "App.Example.com:443", "app.example.com.", "app.example.com.:80"]
         {

@@ -1,4 +1,4 @@
-//! Finds conditions that take an e-mail address as a reason to admit without asking whether it is verified.
+//! Finds conditions that depend on an e-mail address without checking that it is verified.
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
@@ -9,7 +9,7 @@ pub(super) fn trusts_unverified_email(condition: &IdedExpr) -> bool {
     read.address && !read.verified
 }
 
-/// What a condition reads of `user`.
+/// The fields of `user` that a condition reads.
 #[derive(Default)]
 struct Read {
     address: bool,
@@ -20,9 +20,9 @@ impl Read {
     fn visit(&mut self, expression: &IdedExpr) {
         match &expression.expr {
             Expr::Unspecified | Expr::Literal(_) => {}
-            // `user` as a whole may be read in every way, so that it counts as the address alone.
+            // A whole `user` may be read in any way, so it counts as the address.
             Expr::Ident(name) => self.address |= name == "user",
-            // `has(user.email)` only asks whether there is such a field, and there always is.
+            // `has(user.email)` is always true and reads no address.
             Expr::Select(select) if is_user(&select.operand) => {
                 if !select.test {
                     self.field(&select.field);
@@ -82,7 +82,7 @@ mod tests {
     use super::super::Condition;
 
     #[test]
-    fn a_condition_that_reads_an_address_should_read_whether_it_is_verified() {
+    fn a_condition_that_reads_an_address_and_not_whether_it_is_verified_is_found() {
         for (text, trusts) in [
             (r#"user.domain == "example.com""#, true),
             (r#"user.email.endsWith("@example.com")"#, true),
@@ -97,7 +97,7 @@ mod tests {
             (r#""staff" in user.roles && user.name == "domain""#, false),
             (r#"has(user.email)"#, false),
         ] {
-            let condition = Condition::parse(text).unwrap_or_else(|flaw| panic!("{flaw:?}"));
+            let condition = Condition::parse(text).unwrap_or_else(|error| panic!("{error:?}"));
             assert_eq!(condition.trusts_unverified_email(), trusts, "{text}");
         }
     }

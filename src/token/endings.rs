@@ -1,4 +1,4 @@
-//! Tokens that have ended before their time, in the order in which they did: what verifiers elsewhere have to be told.
+//! The log of tokens that ended before they expired, in order. The revocation feed reads it.
 
 use std::{
     collections::VecDeque,
@@ -9,131 +9,131 @@ use tokio::sync::watch;
 
 use crate::{clock::Timestamp, session::TokenId};
 
-/// The log of endings that a store fills, from the database when it opens and then with whatever ends. It is kept in
-/// memory whole: 24 bytes for each token that ended within a token's life. The same ending may be in it twice.
+/// The log of ended tokens. The store fills it from the database when it opens, and then with every ending. It is kept in
+/// memory: 24 bytes for each token that ended within the lifetime of a token. It may hold an ending twice.
 pub struct Endings {
     log: Mutex<Log>,
     count: watch::Sender<u64>,
 }
 
 struct Log {
-    /// How many endings are no longer in the log.
-    forgotten: u64,
-    /// Each with the latest time of any ending up to it. These times never decrease, although those of endings from
-    /// several instances may, so a position is found by bisection.
-    kept: VecDeque<(TokenId, Timestamp)>,
+    /// How many endings have been removed from the log.
+    removed: u64,
+    /// Each ending with the latest time of all endings up to it. These times never decrease, although endings of several
+    /// instances may arrive out of order, so a position is found by bisection.
+    entries: VecDeque<(TokenId, Timestamp)>,
 }
 
 impl Log {
     fn count(&self) -> u64 {
-        self.forgotten + self.kept.len() as u64
+        self.removed + self.entries.len() as u64
     }
 
-    /// How many of the kept endings lie before the first that ended at this time or later.
-    fn kept_before(&self, time: Timestamp) -> usize {
-        self.kept.partition_point(|(_, latest)| *latest < time)
+    /// How many entries precede the first with this time or a later one.
+    fn entries_before(&self, time: Timestamp) -> usize {
+        self.entries.partition_point(|(_, latest)| *latest < time)
     }
 }
 
-/// A stretch of the log: the endings from one position up to another.
+/// A range of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// How many endings came before it.
+    /// How many endings precede it.
     pub start: u64,
-    /// How many endings there have been up to its last.
+    /// How many endings there are up to its last one.
     pub end: u64,
-    /// Whether there are others behind it.
+    /// Whether more endings follow it.
     pub more: bool,
 }
 
 impl Span {
-    /// Endings in one span. A power of two, because spans begin at multiples of powers of two.
-    pub const MOST: u64 = 512;
-    /// Endings in a span that has to reach beyond a time.
-    const MOST_BEYOND: u64 = 16 * Self::MOST;
+    /// The most endings in a span. A power of two, because spans start at multiples of powers of two.
+    pub const MAX: u64 = 512;
+    /// The most endings in a span that must reach a given time.
+    const MAX_BY_TIME: u64 = 16 * Self::MAX;
 
-    /// The span for somebody who knows the endings up to `known`. It may begin a little before: there are then few
-    /// different spans, however many different positions are asked about, and a span can be shared by all who get it.
+    /// The span for a reader that knows the first `known` endings. It may start a little earlier: many positions then share
+    /// few spans, and readers can share a signed page.
     fn since(known: u64, log: &Log) -> Self {
         let count = log.count();
         let behind = count - known;
-        // At most an eighth of what is told has been told before.
-        let grain = (behind.next_power_of_two() / 16).clamp(1, Self::MOST);
-        let grain = if behind > Self::MOST { Self::MOST } else { grain };
+        // At most an eighth of the span repeats known endings.
+        let grain = (behind.next_power_of_two() / 16).clamp(1, Self::MAX);
+        let grain = if behind > Self::MAX { Self::MAX } else { grain };
         let aligned = known - known % grain;
-        let end = count.min(aligned + Self::MOST);
-        Self { start: aligned.max(log.forgotten), end, more: end < count }
+        let end = count.min(aligned + Self::MAX);
+        Self { start: aligned.max(log.removed), end, more: end < count }
     }
 }
 
 impl Endings {
-    pub(super) fn new() -> Self {
-        let log = Log { forgotten: 0, kept: VecDeque::new() };
+    /// An empty log.
+    pub(crate) fn new() -> Self {
+        let log = Log { removed: 0, entries: VecDeque::new() };
         Self { log: Mutex::new(log), count: watch::Sender::new(0) }
     }
 
-    /// Adds endings and wakes whoever waits for some.
-    pub(super) fn add(&self, endings: impl IntoIterator<Item = (TokenId, Timestamp)>) {
+    /// Adds endings and wakes the requests that wait for one.
+    pub(crate) fn add(&self, endings: impl IntoIterator<Item = (TokenId, Timestamp)>) {
         let mut log = self.log();
         for (id, ended_at) in endings {
-            let latest = log.kept.back().map_or(ended_at, |(_, latest)| ended_at.max(*latest));
-            log.kept.push_back((id, latest));
+            let latest = log.entries.back().map_or(ended_at, |(_, latest)| ended_at.max(*latest));
+            log.entries.push_back((id, latest));
         }
         let count = log.count();
         drop(log);
-        self.count.send_if_modified(|told| std::mem::replace(told, count) != count);
+        self.count.send_if_modified(|old| std::mem::replace(old, count) != count);
     }
 
-    /// Forgets the endings before this time, whose tokens have expired.
-    pub(super) fn forget(&self, before: Timestamp) {
+    /// Removes the endings before this time, whose tokens have expired.
+    pub(crate) fn forget(&self, before: Timestamp) {
         let mut log = self.log();
-        let old = log.kept_before(before);
-        log.kept.drain(..old);
-        log.forgotten += old as u64;
+        let old = log.entries_before(before);
+        log.entries.drain(..old);
+        log.removed += old as u64;
     }
 
-    /// How many endings there have been since the store was opened, and a way to wait for more.
+    /// How many endings have been added since the store was opened. The receiver can wait for more.
     pub fn count(&self) -> watch::Receiver<u64> {
         self.count.subscribe()
     }
 
-    /// The first endings that are kept.
+    /// The first endings in the log.
     pub fn since_start(&self) -> Span {
         let log = self.log();
-        let end = log.count().min(log.forgotten - log.forgotten % Span::MOST + Span::MOST);
-        Span { start: log.forgotten, end, more: end < log.count() }
+        let end = log.count().min(log.removed - log.removed % Span::MAX + Span::MAX);
+        Span { start: log.removed, end, more: end < log.count() }
     }
 
-    /// The endings behind the first `count`, with some that came before; none if some of them have been forgotten, or
-    /// there never were so many.
+    /// The endings after the first `count`, possibly with some before them. None if some of them have been removed, or if
+    /// there are fewer than `count`.
     pub fn since(&self, count: u64) -> Option<Span> {
         let log = self.log();
-        (log.forgotten..=log.count()).contains(&count).then(|| Span::since(count, &log))
+        (log.removed..=log.count()).contains(&count).then(|| Span::since(count, &log))
     }
 
-    /// The endings from the first on that came after this time, with some that came before it; none if those of that
-    /// time may have been forgotten. It reaches up to the first ending at `beyond` or later: whoever goes on by times
-    /// alone would otherwise be told the same again when many tokens end at once.
+    /// The endings since this time, possibly with some before it. None if endings of that time may have been removed. The
+    /// span reaches the first ending at `beyond` or later: a reader that continues by time would otherwise receive the same
+    /// span again when many tokens end at once.
     pub fn since_time(&self, time: Timestamp, beyond: Timestamp) -> Option<Span> {
         let log = self.log();
-        if log.forgotten > 0 && log.kept.front().is_none_or(|(_, oldest)| *oldest > time) {
+        if log.removed > 0 && log.entries.front().is_none_or(|(_, oldest)| *oldest > time) {
             return None;
         }
-        let known = log.forgotten + log.kept_before(time) as u64;
+        let known = log.removed + log.entries_before(time) as u64;
         let Span { start, end, .. } = Span::since(known, &log);
-        let reach = log.forgotten + log.kept_before(beyond) as u64 + 1;
-        let reach = reach.next_multiple_of(Span::MOST).min(start + Span::MOST_BEYOND);
+        let reach = log.removed + log.entries_before(beyond) as u64 + 1;
+        let reach = reach.next_multiple_of(Span::MAX).min(start + Span::MAX_BY_TIME);
         let end = end.max(reach).min(log.count());
         Some(Span { start, end, more: end < log.count() })
     }
 
-    /// The tokens of a span and the latest time at which one up to its end has ended; none if some of them have been
-    /// forgotten since it was found.
+    /// The tokens of a span, and the latest time of the endings up to its end. None if some of them have been removed.
     pub fn tokens(&self, span: Span) -> Option<(Vec<TokenId>, Option<Timestamp>)> {
         let log = self.log();
-        let place = |position: u64| usize::try_from(position.checked_sub(log.forgotten)?).ok();
+        let place = |position: u64| usize::try_from(position.checked_sub(log.removed)?).ok();
         let (start, end) = (place(span.start)?, place(span.end)?);
-        let endings = log.kept.range(start..end);
+        let endings = log.entries.range(start..end);
         let latest = endings.clone().next_back().map(|(_, latest)| *latest);
         Some((endings.map(|(id, _)| *id).collect(), latest))
     }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn endings_are_told_in_their_order_from_any_point_on() {
+    fn endings_are_read_in_order_from_any_position() {
         let endings = Endings::new();
         let all = [at(1), at(2), at(3)];
         endings.add(all);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_missed_a_forgotten_ending_is_told_from_the_start() {
+    fn a_reader_that_missed_a_removed_ending_starts_again() {
         let endings = Endings::new();
         endings.add([at(1), at(2), at(3)]);
         let all = endings.since_start();
@@ -195,19 +195,19 @@ mod tests {
     }
 
     #[test]
-    fn whoever_comes_from_elsewhere_is_told_what_ended_since() {
+    fn a_reader_with_only_a_time_gets_what_ended_since() {
         let endings = Endings::new();
         endings.add([at(1), at(5), at(9)]);
         let since = |second| since_second(&endings, second);
         assert_eq!(since(5), Some(span(1, 3, false)));
         assert_eq!(since(10), Some(span(3, 3, false)));
         endings.forget(Timestamp::from_seconds(5));
-        assert_eq!(since(4), None, "what ended then may be forgotten");
+        assert_eq!(since(4), None, "endings of that time may have been removed");
         assert_eq!(since(6), Some(span(2, 3, false)));
     }
 
     #[test]
-    fn an_ending_that_is_told_late_does_not_hide_those_before_it() {
+    fn an_ending_that_arrives_late_does_not_hide_earlier_ones() {
         let endings = Endings::new();
         endings.add([at(1), at(9), at(5), at(10)]);
         let since = |second| since_second(&endings, second).unwrap().start;
@@ -217,16 +217,16 @@ mod tests {
     }
 
     #[test]
-    fn however_many_positions_are_asked_about_there_are_few_spans() {
+    fn many_positions_share_few_spans() {
         let endings = Endings::new();
         endings.add((0..10_000).map(|number| at(number / 10)));
         let mut spans = std::collections::HashSet::new();
         for known in 0..=10_000 {
             let span = endings.since(known).unwrap();
             assert!(span.start <= known && (span.end > known || !span.more), "{known}: {span:?}");
-            assert!(span.end - span.start <= Span::MOST, "{known}: {span:?}");
+            assert!(span.end - span.start <= Span::MAX, "{known}: {span:?}");
             if known > 10_000 - 8 {
-                assert_eq!(span.start, known, "nothing is told twice to whoever is up to date");
+                assert_eq!(span.start, known, "an up-to-date reader gets nothing twice");
             }
             spans.insert((span.start, span.end));
         }
@@ -234,25 +234,25 @@ mod tests {
     }
 
     #[test]
-    fn whoever_follows_from_the_start_is_told_every_ending() {
+    fn a_reader_from_the_start_gets_every_ending() {
         let endings = Endings::new();
         let all: Vec<_> = (0..5_000).map(at).collect();
         endings.add(all.iter().copied());
         endings.forget(Timestamp::from_seconds(700));
-        let (mut span, mut told) = (endings.since_start(), Vec::new());
+        let (mut span, mut read) = (endings.since_start(), Vec::new());
         loop {
-            told.truncate((span.start - 700) as usize);
-            told.extend(tokens(&endings, span));
+            read.truncate((span.start - 700) as usize);
+            read.extend(tokens(&endings, span));
             if !span.more {
                 break;
             }
             span = endings.since(span.end).unwrap();
         }
-        assert_eq!(told, all[700..].iter().map(|(id, _)| *id).collect::<Vec<_>>());
+        assert_eq!(read, all[700..].iter().map(|(id, _)| *id).collect::<Vec<_>>());
     }
 
     #[test]
-    fn whoever_goes_on_by_times_alone_gets_on_although_many_tokens_end_at_once() {
+    fn a_reader_by_time_advances_although_many_tokens_end_at_once() {
         let endings = Endings::new();
         let burst = std::iter::repeat_n(100, 5_000);
         endings.add((0..600).chain(burst.chain(200..900)).map(at));
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_ending_wakes_whoever_waits() {
+    fn only_an_ending_wakes_waiting_readers() {
         let endings = Endings::new();
         endings.add([at(1)]);
         let waiting = endings.count();

@@ -1,8 +1,16 @@
-//! What is recognised as a token, and what is not.
+//! Which tokens are valid, and which are not.
+
+use std::time::Duration;
+
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::{
+    session::SessionId,
+    token::{UnusableKey, key},
+    user::UserId,
+};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -42,12 +50,12 @@ fn session() -> Session {
     Session::new(UserId::random(), origin, NOW, 30 * DAY)
 }
 
-/// A token with claims of our choice, signed with the mint's own key.
+/// A token with these claims, signed with the key of the mint.
 fn signed(mint: &TokenMint, claims: &Value) -> String {
     mint.keys.load().signing.sign(claims)
 }
 
-fn good_claims() -> Value {
+fn valid_claims() -> Value {
     json!({
         "iss": "us", "aud": "them", "sub": UserId::random().to_string(),
         "sid": SessionId::random().to_string(), "iat": NOW.seconds(),
@@ -56,16 +64,16 @@ fn good_claims() -> Value {
 }
 
 #[test]
-fn a_token_tells_user_and_session_until_it_expires() {
+fn a_token_identifies_user_and_session_until_it_expires() {
     for mint in mints() {
         let session = session();
         let token = mint.issue(&session, NOW);
-        let claims = mint.recognise(token.as_str(), NOW).unwrap();
+        let claims = mint.verify(token.as_str(), NOW).unwrap();
         assert_eq!((claims.user_id, claims.session_id), (session.user_id, session.id));
         assert_eq!(claims.token_id, session.token_id);
         let last = Timestamp::from_millis((NOW + DAY).millis() - 1);
-        assert!(mint.recognise(token.as_str(), last).is_ok());
-        assert_eq!(mint.recognise(token.as_str(), NOW + DAY), Err(InvalidToken::Expired));
+        assert!(mint.verify(token.as_str(), last).is_ok());
+        assert_eq!(mint.verify(token.as_str(), NOW + DAY), Err(InvalidToken::Expired));
     }
 }
 
@@ -74,15 +82,15 @@ fn a_token_never_outlives_its_session() {
     let (mint, session) = (mint(), session());
     let late = NOW + (30 * DAY - Duration::from_secs(60));
     let token = mint.issue(&session, late);
-    assert_eq!(mint.recognise(token.as_str(), late).unwrap().expires_at, session.expires_at);
+    assert_eq!(mint.verify(token.as_str(), late).unwrap().expires_at, session.expires_at);
 }
 
 #[test]
 fn a_token_from_the_future_is_refused_beyond_a_minute() {
     let (mint, session) = (mint(), session());
     let ahead = |seconds| mint.issue(&session, NOW + Duration::from_secs(seconds));
-    assert!(mint.recognise(ahead(60).as_str(), NOW).is_ok());
-    assert_eq!(mint.recognise(ahead(61).as_str(), NOW).ok(), None);
+    assert!(mint.verify(ahead(60).as_str(), NOW).is_ok());
+    assert_eq!(mint.verify(ahead(61).as_str(), NOW).ok(), None);
 }
 
 #[test]
@@ -92,42 +100,42 @@ fn no_year_is_too_late_for_a_token() {
         let now = Timestamp::from_seconds(seconds);
         session.expires_at = now + 30 * DAY;
         let token = mint.issue(&session, now);
-        assert!(mint.recognise(token.as_str(), now).is_ok());
-        assert_eq!(mint.recognise(token.as_str(), now + DAY), Err(InvalidToken::Expired));
+        assert!(mint.verify(token.as_str(), now).is_ok());
+        assert_eq!(mint.verify(token.as_str(), now + DAY), Err(InvalidToken::Expired));
     }
 }
 
 #[test]
-fn no_changed_character_no_prefix_and_no_extension_of_a_token_is_recognised() {
+fn no_changed_shortened_or_extended_token_is_valid() {
     for mint in mints() {
-        refuses_whatever_is_nearly(&mint, mint.issue(&session(), NOW).as_str());
+        refuses_similar_tokens(&mint, mint.issue(&session(), NOW).as_str());
     }
 }
 
-fn refuses_whatever_is_nearly(mint: &TokenMint, token: &str) {
+fn refuses_similar_tokens(mint: &TokenMint, token: &str) {
     const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ ";
     for at in 0..token.len() {
-        assert_eq!(mint.recognise(&token[..at], NOW).ok(), None, "the first {at} characters");
-        // Checking a signature takes long without optimisation: three other characters at each place,
-        // and all of them in the last, whose spare bits a lax decoder would ignore.
+        assert_eq!(mint.verify(&token[..at], NOW).ok(), None, "the first {at} characters");
+        // A signature check is slow without optimisation: three other characters at each position, and all of them
+        // at the last, whose spare bits a lax decoder would ignore.
         let others = ALPHABET.chars().cycle().skip(at).take(3);
         let others: Vec<_> =
             if at + 1 == token.len() { ALPHABET.chars().collect() } else { others.collect() };
         for other in others.into_iter().filter(|&c| !token[at..].starts_with(c)) {
             let changed = format!("{}{other}{}", &token[..at], &token[at + 1..]);
-            assert_eq!(mint.recognise(&changed, NOW).ok(), None, "{other} at {at}");
+            assert_eq!(mint.verify(&changed, NOW).ok(), None, "{other} at {at}");
         }
     }
     for more in ALPHABET.chars() {
-        assert_eq!(mint.recognise(&format!("{token}{more}"), NOW).ok(), None);
-        assert_eq!(mint.recognise(&format!("{more}{token}"), NOW).ok(), None);
+        assert_eq!(mint.verify(&format!("{token}{more}"), NOW).ok(), None);
+        assert_eq!(mint.verify(&format!("{more}{token}"), NOW).ok(), None);
     }
 }
 
 #[test]
-fn claims_of_a_wrong_type_or_value_are_refused_even_with_a_right_signature() {
+fn claims_of_a_wrong_type_or_value_are_refused_even_with_a_valid_signature() {
     for mint in mints() {
-        assert!(mint.recognise(&signed(&mint, &good_claims()), NOW).is_ok());
+        assert!(mint.verify(&signed(&mint, &valid_claims()), NOW).is_ok());
         refuses_wrong_claims(&mint);
     }
 }
@@ -147,26 +155,26 @@ fn refuses_wrong_claims(mint: &TokenMint) {
     ];
     for claim in ["iss", "aud", "sub", "sid", "iat", "exp", "jti"] {
         for value in &wrong {
-            // Before 1970 is long ago, and as good as yesterday.
+            // A time before 1970 is valid.
             if claim == "iat" && *value == json!(-1) {
                 continue;
             }
-            let mut claims = good_claims();
+            let mut claims = valid_claims();
             claims[claim] = value.clone();
-            assert_eq!(mint.recognise(&signed(mint, &claims), NOW).ok(), None, "{claim} = {value}");
+            assert_eq!(mint.verify(&signed(mint, &claims), NOW).ok(), None, "{claim} = {value}");
         }
-        let mut claims = good_claims();
+        let mut claims = valid_claims();
         claims.as_object_mut().unwrap().remove(claim);
-        assert_eq!(mint.recognise(&signed(mint, &claims), NOW).ok(), None, "without {claim}");
+        assert_eq!(mint.verify(&signed(mint, &claims), NOW).ok(), None, "without {claim}");
     }
 }
 
 #[test]
-fn a_head_that_is_not_ours_is_refused() {
+fn a_token_with_another_header_is_refused() {
     let mint = mint();
     let key = Arc::clone(&mint.keys.load().signing);
     let kid = key.id().to_string();
-    let under = |head: Value| key.sign_under(&key::encoded(&head), &good_claims());
+    let under = |head: Value| key.sign_under(&key::encoded(&head), &valid_claims());
     let heads = [
         json!({"typ": "at+jwt", "alg": "ES256", "kid": kid}),
         json!({"typ": "JWT", "alg": "ES256"}),
@@ -177,42 +185,42 @@ fn a_head_that_is_not_ours_is_refused() {
         json!({"typ": "JWT", "alg": "ES256", "kid": kid, "jwk": key.public()}),
     ];
     for head in heads {
-        assert_eq!(mint.recognise(&under(head.clone()), NOW).ok(), None, "{head}");
+        assert_eq!(mint.verify(&under(head.clone()), NOW).ok(), None, "{head}");
     }
 }
 
 #[test]
-fn no_key_verifies_under_the_name_or_the_algorithm_of_another() {
+fn no_key_verifies_under_the_id_or_the_algorithm_of_another() {
     let keys = Algorithm::ALL.map(key_for);
     let set = KeySet::new(Arc::clone(&keys[0]), keys[1..].iter().cloned());
     let mint = TokenMint::new(set, terms());
     for signer in &keys {
-        assert!(mint.recognise(&signer.sign(&good_claims()), NOW).is_ok());
+        assert!(mint.verify(&signer.sign(&valid_claims()), NOW).is_ok());
         for (named, algorithm) in keys.iter().flat_map(|key| Algorithm::ALL.map(|a| (key, a))) {
             if named.id() == signer.id() && algorithm == signer.algorithm() {
                 continue;
             }
             let head =
                 json!({"typ": "JWT", "alg": algorithm.name(), "kid": named.id().to_string()});
-            let token = signer.sign_under(&key::encoded(&head), &good_claims());
-            assert_eq!(mint.recognise(&token, NOW).ok(), None, "{head}");
+            let token = signer.sign_under(&key::encoded(&head), &valid_claims());
+            assert_eq!(mint.verify(&token, NOW).ok(), None, "{head}");
         }
     }
 }
 
 #[test]
-fn news_are_no_token_whatever_they_say() {
+fn a_feed_page_is_not_a_token() {
     for mint in mints() {
-        let news = News { cursor: "x".into(), complete: true, more: false, revoked: vec![] };
-        assert_eq!(mint.recognise(&mint.tell(&news, NOW), NOW).ok(), None);
+        let page = FeedPage { cursor: "x".into(), complete: true, more: false, revoked: vec![] };
+        assert_eq!(mint.verify(&mint.sign_feed_page(&page, NOW), NOW).ok(), None);
         let key = Arc::clone(&mint.keys.load().signing);
-        assert_eq!(mint.recognise(&key.sign_news(&good_claims()), NOW).ok(), None);
-        assert!(mint.recognise(&key.sign(&good_claims()), NOW).is_ok());
+        assert_eq!(mint.verify(&key.sign_feed_page(&valid_claims()), NOW).ok(), None);
+        assert!(mint.verify(&key.sign(&valid_claims()), NOW).is_ok());
     }
 }
 
 #[test]
-fn a_public_key_is_no_secret_to_sign_with() {
+fn a_public_key_cannot_be_used_as_an_hmac_secret() {
     use jsonwebtoken::{EncodingKey, Header};
     for algorithm in Algorithm::ALL {
         let key = key_for(algorithm);
@@ -223,11 +231,11 @@ fn a_public_key_is_no_secret_to_sign_with() {
         };
         let public = serde_json::to_vec(key.public()).unwrap();
         let secret = EncodingKey::from_secret(&public);
-        let token = jsonwebtoken::encode(&header, &good_claims(), &secret).unwrap();
-        assert_eq!(mint.recognise(&token, NOW).ok(), None);
-        // The same signature under the head that the key has.
+        let token = jsonwebtoken::encode(&header, &valid_claims(), &secret).unwrap();
+        assert_eq!(mint.verify(&token, NOW).ok(), None);
+        // The same signature under the header of the key.
         let (_, rest) = token.split_once('.').unwrap();
-        assert_eq!(mint.recognise(&format!("{}.{rest}", key.head()), NOW).ok(), None);
+        assert_eq!(mint.verify(&format!("{}.{rest}", key.header()), NOW).ok(), None);
     }
 }
 
@@ -241,30 +249,30 @@ fn tokens_of_another_key_issuer_or_audience_are_refused() {
         mint_with(&key, TokenTerms { audience: "x".into(), ..terms() }),
     ];
     for other in others {
-        assert_eq!(other.recognise(token.as_str(), NOW).ok(), None);
+        assert_eq!(other.verify(token.as_str(), NOW).ok(), None);
     }
 }
 
 #[test]
-fn a_token_is_recognised_for_as_long_as_its_key_is_in_the_set() {
+fn a_token_is_valid_while_its_key_is_in_the_set() {
     let (old, new) = (key(), key());
     let mint = mint_with(&old, terms());
     let token = mint.issue(&session(), NOW);
     mint.replace_keys(KeySet::new(Arc::clone(&new), [Arc::clone(&old)]));
-    assert_eq!(mint.removals(), 0);
-    assert!(mint.recognise(token.as_str(), NOW).is_ok());
-    assert!(mint.issue(&session(), NOW).as_str().starts_with(new.head()));
+    assert_eq!(mint.key_removals(), 0);
+    assert!(mint.verify(token.as_str(), NOW).is_ok());
+    assert!(mint.issue(&session(), NOW).as_str().starts_with(new.header()));
     let changes = mint.key_changes();
     mint.replace_keys(KeySet::new(Arc::clone(&new), [old]));
     assert!(!changes.has_changed().unwrap(), "the same keys");
     mint.replace_keys(KeySet::new(new, []));
     assert!(changes.has_changed().unwrap());
-    assert_eq!(mint.removals(), 1);
-    assert_eq!(mint.recognise(token.as_str(), NOW), Err(InvalidToken::NotOurs));
+    assert_eq!(mint.key_removals(), 1);
+    assert_eq!(mint.verify(token.as_str(), NOW), Err(InvalidToken::NotOurs));
 }
 
 #[test]
-fn only_public_halves_are_published() {
+fn only_public_keys_are_published() {
     let keys = Algorithm::ALL.map(key_for);
     let set = KeySet::new(Arc::clone(&keys[0]), keys[1..].iter().cloned());
     let mint = TokenMint::new(set, terms());
@@ -291,12 +299,12 @@ fn only_public_halves_are_published() {
 }
 
 #[test]
-fn a_key_survives_its_file() {
+fn a_key_is_the_same_after_writing_and_reading_it() {
     for key in Algorithm::ALL.map(key_for) {
         let again = Arc::new(SigningKey::from_pem(&key.to_pem()).unwrap());
         assert_eq!((again.id(), again.algorithm()), (key.id(), key.algorithm()));
         let token = mint_with(&key, terms()).issue(&session(), NOW);
-        assert!(mint_with(&again, terms()).recognise(token.as_str(), NOW).is_ok());
+        assert!(mint_with(&again, terms()).verify(token.as_str(), NOW).is_ok());
     }
     for bad in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "secret"] {
         assert_eq!(SigningKey::from_pem(bad).err(), Some(UnusableKey));
@@ -304,48 +312,48 @@ fn a_key_survives_its_file() {
 }
 
 #[test]
-fn a_token_without_our_code_is_refused_even_with_a_right_signature() {
+fn a_token_without_a_valid_mac_is_refused_even_with_a_valid_signature() {
     for mint in mints() {
         let key = Arc::clone(&mint.keys.load().signing);
-        let claims = good_claims();
+        let claims = valid_claims();
         assert_eq!(
-            mint.recognise(&key.sign_parts(key.head(), &key::encoded(&claims)), NOW).ok(),
+            mint.verify(&key.sign_parts(key.header(), &key::encoded(&claims)), NOW).ok(),
             None
         );
-        // The code of another key, and one that is not the last claim.
+        // The MAC of another key, and a MAC that is not the last claim.
         let another = key_for(key.algorithm()).sign(&claims);
         let [_, theirs, _] = another.split('.').collect::<Vec<_>>()[..] else {
             panic!("{another}")
         };
-        assert_eq!(mint.recognise(&key.sign_parts(key.head(), theirs), NOW).ok(), None);
+        assert_eq!(mint.verify(&key.sign_parts(key.header(), theirs), NOW).ok(), None);
         let ours = key.sign(&claims);
         let code = BASE64_URL_SAFE_NO_PAD.decode(ours.split('.').nth(1).unwrap()).unwrap();
         let mut moved: Value = serde_json::from_slice(&code).unwrap();
         moved["z"] = json!(1);
         assert_eq!(
-            mint.recognise(&key.sign_parts(key.head(), &key::encoded(&moved)), NOW).ok(),
+            mint.verify(&key.sign_parts(key.header(), &key::encoded(&moved)), NOW).ok(),
             None
         );
-        assert!(mint.recognise(&ours, NOW).is_ok());
+        assert!(mint.verify(&ours, NOW).is_ok());
     }
 }
 
 #[test]
-fn our_code_is_no_signature() {
+fn a_valid_mac_does_not_replace_the_signature() {
     for mint in mints() {
         let (token, other) = (mint.issue(&session(), NOW), mint.issue(&session(), NOW));
         let (signed, _) = token.as_str().rsplit_once('.').unwrap();
         let (_, of_another) = other.as_str().rsplit_once('.').unwrap();
         for signature in ["", "AAAA", of_another] {
             let forged = format!("{signed}.{signature}");
-            assert!(mint.read(&forged, NOW).is_ok(), "the code is good");
-            assert_eq!(mint.recognise(&forged, NOW), Err(InvalidToken::NotOurs));
+            assert!(mint.read(&forged, NOW).is_ok(), "the MAC is valid");
+            assert_eq!(mint.verify(&forged, NOW), Err(InvalidToken::NotOurs));
         }
     }
 }
 
 #[test]
-fn the_same_key_in_another_file_makes_the_same_code() {
+fn the_same_key_in_another_encoding_makes_the_same_mac() {
     let key = key();
     // PKCS#8 may leave the public half out, which is the last 70 bytes. The lengths of the octet string, of the sequence in
     // it and of the whole are then shorter by as much.
@@ -364,5 +372,5 @@ fn the_same_key_in_another_file_makes_the_same_code() {
     let text = pem::encode(&pem::Pem::new("PRIVATE KEY", without));
     let again = Arc::new(SigningKey::from_pem(&text).unwrap());
     let token = mint_with(&key, terms()).issue(&session(), NOW);
-    assert!(mint_with(&again, terms()).recognise(token.as_str(), NOW).is_ok());
+    assert!(mint_with(&again, terms()).verify(token.as_str(), NOW).is_ok());
 }

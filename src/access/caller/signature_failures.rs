@@ -1,5 +1,5 @@
-//! Wrong signatures under claims that are ours. Only somebody who has seen a token can send them, and each costs a
-//! signature check, so that a session gets a few in a minute.
+//! Limits checks of wrong signatures under valid claims. Only somebody who has seen a token can send these, and a check is
+//! expensive, so each session has a few per minute.
 
 use std::{
     collections::HashMap,
@@ -8,9 +8,9 @@ use std::{
 
 use crate::{clock::Timestamp, session::SessionId};
 
-/// Counts wrong signatures for each session within the current minute.
+/// Counts wrong signatures per session within the current minute.
 #[derive(Default)]
-pub(super) struct Failures {
+pub(super) struct SignatureFailures {
     counted: Mutex<Counted>,
 }
 
@@ -20,21 +20,21 @@ struct Counted {
     by_session: HashMap<SessionId, u32>,
 }
 
-impl Failures {
-    /// Wrong signatures that are checked for one session in one minute.
+impl SignatureFailures {
+    /// The most wrong signatures that are checked for one session in one minute.
     pub(super) const PER_MINUTE: u32 = 10;
-    /// Sessions that are counted, about 3 MB. Whoever has so many can make each of them cost one check more.
+    /// The most counted sessions, about 3 MB. Wrong signatures for further sessions are not limited.
     const MAX_SESSIONS: usize = 65_536;
 
-    /// Whether the signature of another token of this session is not worth a check.
+    /// Whether no more signatures of this session should be checked.
     pub(super) fn are_too_many(&self, session: SessionId, now: Timestamp) -> bool {
-        let counted = self.within(now);
+        let counted = self.current(now);
         counted.by_session.get(&session).is_some_and(|count| *count >= Self::PER_MINUTE)
     }
 
     /// Counts a wrong signature.
     pub(super) fn add(&self, session: SessionId, now: Timestamp) {
-        let mut counted = self.within(now);
+        let mut counted = self.current(now);
         if let Some(count) = counted.by_session.get_mut(&session) {
             *count += 1;
         } else if counted.by_session.len() < Self::MAX_SESSIONS {
@@ -42,8 +42,8 @@ impl Failures {
         }
     }
 
-    /// The counts of this minute; those of another one are forgotten.
-    fn within(&self, now: Timestamp) -> MutexGuard<'_, Counted> {
+    /// The counts of this minute. Removes older ones.
+    fn current(&self, now: Timestamp) -> MutexGuard<'_, Counted> {
         let minute = now.seconds().div_euclid(60);
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         if counted.minute != minute {
@@ -62,10 +62,10 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
     #[test]
-    fn a_session_gets_a_few_wrong_signatures_in_a_minute_and_others_do_not_notice() {
+    fn wrong_signatures_are_limited_per_session_and_minute() {
         let (failures, one, other) =
-            (Failures::default(), SessionId::random(), SessionId::random());
-        for _ in 0..Failures::PER_MINUTE {
+            (SignatureFailures::default(), SessionId::random(), SessionId::random());
+        for _ in 0..SignatureFailures::PER_MINUTE {
             assert!(!failures.are_too_many(one, NOW));
             failures.add(one, NOW);
         }
@@ -78,10 +78,10 @@ mod tests {
 
     #[test]
     fn the_number_of_counted_sessions_is_bounded() {
-        let failures = Failures::default();
-        for _ in 0..Failures::MAX_SESSIONS + 10 {
+        let failures = SignatureFailures::default();
+        for _ in 0..SignatureFailures::MAX_SESSIONS + 10 {
             failures.add(SessionId::random(), NOW);
         }
-        assert_eq!(failures.within(NOW).by_session.len(), Failures::MAX_SESSIONS);
+        assert_eq!(failures.current(NOW).by_session.len(), SignatureFailures::MAX_SESSIONS);
     }
 }

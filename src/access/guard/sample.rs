@@ -1,21 +1,19 @@
-//! A caller and a request that never were, for trying conditions out.
+//! A sample caller and request, for checking conditions when they are declared.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, time::Duration};
 
 use super::{CallerFacts, RequestFacts};
 use crate::{
-    access::caller::Caller,
     clock::Timestamp,
     session::{Origin, Session},
     user::{Email, Name, Role, User},
 };
 
-/// Some day in 2027.
+/// A day in 2027.
 pub(crate) const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
-const CLIENT: [u8; 4] = [192, 0, 2, 9];
 
-/// Somebody with everything that a user can have.
+/// A user with every optional field set.
 pub(crate) fn user() -> User {
     let name = Name::from_store("Ada Lövelace".into());
     let email = Email::from_store("Ada@Example.com".into());
@@ -27,17 +25,13 @@ pub(crate) fn user() -> User {
     user
 }
 
-pub(crate) fn caller_of(user: User, address: std::net::IpAddr) -> Caller {
-    let session = Session::new(user.id, Origin::new(address, ""), NOW + A_DAY, A_DAY);
-    Caller::new(Arc::new(user), Arc::new(session))
-}
-
-pub(crate) fn caller() -> Caller {
-    caller_of(user(), [192, 0, 2, 7].into())
+pub(crate) fn session(user: &User, address: IpAddr) -> Session {
+    Session::new(user.id, Origin::new(address, ""), NOW + A_DAY, A_DAY)
 }
 
 pub(crate) fn caller_facts() -> CallerFacts {
-    CallerFacts::of(&caller())
+    let user = user();
+    CallerFacts::new(&user, &session(&user, [192, 0, 2, 7].into()))
 }
 
 pub(crate) fn request() -> RequestFacts<'static> {
@@ -46,7 +40,7 @@ pub(crate) fn request() -> RequestFacts<'static> {
         host: Some("app.example.com".into()),
         path: Some("/reports/2027".into()),
         scheme: Some("https".into()),
-        address: Some(CLIENT.into()),
+        address: Some([192, 0, 2, 9].into()),
         time: NOW + A_DAY + Duration::from_secs(3600),
     }
 }

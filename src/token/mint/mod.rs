@@ -1,0 +1,256 @@
+//! Signs tokens and feed pages, and verifies tokens.
+
+use std::{
+    iter,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use arc_swap::ArcSwap;
+use jsonwebtoken::jwk::JwkSet;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use super::{Algorithm, Claims, InvalidToken, SigningKey, Token, TokenTerms};
+use crate::{
+    clock::Timestamp,
+    session::{Session, TokenId},
+};
+
+/// Signs tokens and verifies them.
+pub struct TokenMint {
+    terms: TokenTerms,
+    keys: ArcSwap<KeySet>,
+    key_removals: AtomicU64,
+    key_changes: watch::Sender<u64>,
+}
+
+/// The keys of a mint. One signs; all verify and are published.
+pub struct KeySet {
+    signing: Arc<SigningKey>,
+    verifying: Vec<Arc<SigningKey>>,
+    public: JwkSet,
+}
+
+impl KeySet {
+    /// A set with these keys, published in this order.
+    pub fn new(
+        signing: Arc<SigningKey>,
+        others: impl IntoIterator<Item = Arc<SigningKey>>,
+    ) -> Self {
+        let all: Vec<_> = iter::once(Arc::clone(&signing)).chain(others).collect();
+        Self {
+            signing,
+            public: JwkSet { keys: all.iter().map(|key| key.public().clone()).collect() },
+            verifying: all,
+        }
+    }
+
+    /// The key whose tokens have this encoded header, which is the same for all tokens of a key. A token with any other
+    /// header (another algorithm, an embedded key, a critical extension) is not ours. There are few keys.
+    fn by_header(&self, header: &str) -> Option<&Arc<SigningKey>> {
+        self.verifying.iter().find(|key| key.header() == header)
+    }
+
+    fn algorithms(&self) -> Vec<&'static str> {
+        let used =
+            |algorithm: &Algorithm| self.verifying.iter().any(|key| key.algorithm() == *algorithm);
+        Algorithm::ALL.into_iter().filter(used).map(Algorithm::name).collect()
+    }
+}
+
+/// The claims as JSON. The types are strict: a number in quotes is not a number.
+#[derive(Serialize, Deserialize)]
+struct WireClaims {
+    iss: String,
+    aud: String,
+    sub: String,
+    sid: String,
+    iat: i64,
+    exp: i64,
+    jti: String,
+}
+
+/// A page of the revocation feed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeedPage {
+    /// Where the next page starts.
+    pub cursor: String,
+    /// Whether the pages start from the beginning, so that the verifier drops what it knew before.
+    pub complete: bool,
+    /// Whether another page follows at once.
+    pub more: bool,
+    /// Tokens that ended before they expired.
+    pub revoked: Vec<TokenId>,
+}
+
+#[derive(Serialize)]
+struct WireFeedPage<'a> {
+    iss: &'a str,
+    iat: i64,
+    exp: i64,
+    cursor: &'a str,
+    complete: bool,
+    more: bool,
+    kids: Vec<&'a str>,
+    revoked: Vec<String>,
+}
+
+impl TokenMint {
+    /// How far the clock of another instance may be ahead.
+    const CLOCK_SKEW_SECONDS: i64 = 60;
+    /// How long a verifier may rely on a page of the feed.
+    const FEED_PAGE_SECONDS: i64 = 60;
+    /// Tokens have about 550 characters. Longer input is refused unread.
+    const MAX_CHARACTERS: usize = 4096;
+
+    /// A mint with these keys.
+    pub fn new(keys: KeySet, terms: TokenTerms) -> Self {
+        Self {
+            terms,
+            keys: ArcSwap::from_pointee(keys),
+            key_removals: AtomicU64::new(0),
+            key_changes: watch::Sender::new(0),
+        }
+    }
+
+    /// The issuer, the audience and the lifetime of tokens.
+    pub fn terms(&self) -> &TokenTerms {
+        &self.terms
+    }
+
+    /// All public keys, as a JWK Set.
+    pub fn public_keys(&self) -> impl Serialize + use<> {
+        self.keys.load().public.clone()
+    }
+
+    /// The names of the algorithms of all keys.
+    pub fn algorithms(&self) -> Vec<&'static str> {
+        self.keys.load().algorithms()
+    }
+
+    /// Replaces all keys at once.
+    pub fn replace_keys(&self, keys: KeySet) {
+        let old = self.keys.swap(Arc::new(keys));
+        let new = self.keys.load();
+        if old.verifying.iter().any(|key| new.by_header(key.header()).is_none()) {
+            // After the swap: a request that saw the old keys also saw the old count, and its cache entry is invalid.
+            self.key_removals.fetch_add(1, Ordering::Release);
+        }
+        if old.public != new.public {
+            self.key_changes.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// How often keys have been removed. Read it before verifying a token: the result is valid until the count changes.
+    pub fn key_removals(&self) -> u64 {
+        self.key_removals.load(Ordering::Acquire)
+    }
+
+    /// How often the published keys have changed. The receiver can wait for the next change.
+    pub fn key_changes(&self) -> watch::Receiver<u64> {
+        self.key_changes.subscribe()
+    }
+
+    /// Signs a page of the revocation feed. It lists the ids of all keys and is valid for a minute.
+    pub fn sign_feed_page(&self, page: &FeedPage, now: Timestamp) -> String {
+        let keys = self.keys.load();
+        let ids = keys.public.keys.iter().filter_map(|key| key.common.key_id.as_deref());
+        keys.signing.sign_feed_page(&WireFeedPage {
+            iss: &self.terms.issuer,
+            iat: now.seconds(),
+            exp: now.seconds().saturating_add(Self::FEED_PAGE_SECONDS),
+            cursor: &page.cursor,
+            complete: page.complete,
+            more: page.more,
+            kids: ids.collect(),
+            revoked: page.revoked.iter().map(TokenId::to_string).collect(),
+        })
+    }
+
+    /// Signs a token for the session. It expires no later than the session.
+    pub fn issue(&self, session: &Session, now: Timestamp) -> Token {
+        let claims = WireClaims {
+            iss: self.terms.issuer.clone(),
+            aud: self.terms.audience.clone(),
+            sub: session.user_id.to_string(),
+            sid: session.id.to_string(),
+            iat: now.seconds(),
+            exp: session.expires_at.min(now + self.terms.lifetime).seconds(),
+            jti: session.token_id.to_string(),
+        };
+        Token(self.keys.load().signing.sign(&claims))
+    }
+
+    /// False if the token has the shape of a token and names an unknown key.
+    pub fn knows_key_of(&self, token: &str) -> bool {
+        let header = token.split_once('.').map(|(header, _)| header);
+        header.is_none_or(|header| self.keys.load().by_header(header).is_some())
+    }
+
+    /// Verifies a token and returns its claims.
+    ///
+    /// # Errors
+    /// If it is not ours, or has expired.
+    pub fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, InvalidToken> {
+        let unverified = self.read(token, now)?;
+        if unverified.has_valid_signature() {
+            Ok(unverified.claims)
+        } else {
+            Err(InvalidToken::NotOurs)
+        }
+    }
+
+    /// Reads a token and checks everything but its signature.
+    pub(crate) fn read<'t>(
+        &self,
+        token: &'t str,
+        now: Timestamp,
+    ) -> Result<Unverified<'t>, InvalidToken> {
+        let unverified = self.read_parts(token, now).ok_or(InvalidToken::NotOurs)?;
+        let is_valid = now < unverified.claims.expires_at;
+        if is_valid { Ok(unverified) } else { Err(InvalidToken::Expired) }
+    }
+
+    fn read_parts<'t>(&self, token: &'t str, now: Timestamp) -> Option<Unverified<'t>> {
+        if token.len() > Self::MAX_CHARACTERS {
+            return None;
+        }
+        let (header, rest) = token.split_once('.')?;
+        let key = Arc::clone(self.keys.load().by_header(header)?);
+        let (claims, signature) = rest.split_once('.')?;
+        let message = &token[..header.len() + 1 + claims.len()];
+        let claims: WireClaims = serde_json::from_slice(&key.claims(claims)?).ok()?;
+        let ours = claims.iss == self.terms.issuer && claims.aud == self.terms.audience;
+        let issued = claims.iat <= now.seconds().saturating_add(Self::CLOCK_SKEW_SECONDS);
+        let claims = (ours && issued).then_some(Claims {
+            user_id: claims.sub.parse().ok()?,
+            session_id: claims.sid.parse().ok()?,
+            token_id: claims.jti.parse().ok()?,
+            issued_at: Timestamp::from_seconds(claims.iat),
+            expires_at: Timestamp::from_seconds(claims.exp),
+        })?;
+        Some(Unverified { claims, key, message, signature })
+    }
+}
+
+/// A token with a valid MAC and an unchecked signature. Without a valid signature, the sender may have seen only the first
+/// two parts of the token.
+pub(crate) struct Unverified<'t> {
+    pub(crate) claims: Claims,
+    key: Arc<SigningKey>,
+    message: &'t str,
+    signature: &'t str,
+}
+
+impl Unverified<'_> {
+    /// Checks the signature. This takes a hundred times as long as all other checks.
+    pub(crate) fn has_valid_signature(&self) -> bool {
+        self.key.verifies(self.message, self.signature)
+    }
+}
+
+#[cfg(test)]
+mod tests;

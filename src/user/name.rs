@@ -1,0 +1,93 @@
+//! Names of users.
+
+use crate::fault::Fault;
+
+/// The name of a user: trimmed, 2 to 200 characters, no control characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name(String);
+
+impl Name {
+    const MIN_CHARACTERS: usize = 2;
+    const MAX_CHARACTERS: usize = 200;
+    /// The most bytes in UTF-8.
+    pub(crate) const MAX_BYTES: usize = 4 * Self::MAX_CHARACTERS;
+
+    /// Trims and validates a name.
+    ///
+    /// # Errors
+    /// A message for the user if the name is not valid.
+    pub fn parse(sent: String) -> Result<Self, Fault> {
+        let trimmed = sent.trim();
+        let characters = trimmed.chars().count();
+        if characters < Self::MIN_CHARACTERS {
+            Err(Fault::too_short(Self::MIN_CHARACTERS))
+        } else if characters > Self::MAX_CHARACTERS {
+            Err(Fault::too_long(Self::MAX_CHARACTERS))
+        } else if trimmed.chars().any(char::is_control) {
+            Err(Fault::new("Invalid name"))
+        } else {
+            Ok(Self(trimmed.to_owned()))
+        }
+    }
+
+    /// A stored name, which has been validated before.
+    pub(crate) fn from_store(stored: String) -> Self {
+        Self(stored)
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the names are equal, ignoring letter case.
+    pub fn matches_ignoring_case(&self, other: &str) -> bool {
+        fn lower(text: &str) -> impl Iterator<Item = char> {
+            text.chars().flat_map(char::to_lowercase)
+        }
+        self.0 == other || lower(&self.0).eq(lower(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(sent: &str) -> Result<String, String> {
+        Name::parse(sent.to_owned()).map(|n| n.0).map_err(|fault| fault.message().to_owned())
+    }
+
+    #[test]
+    fn a_name_of_one_character_is_refused() {
+        let message = "String must contain at least 2 character(s)".to_owned();
+        assert_eq!(name(""), Err(message.clone()));
+        assert_eq!(name("x"), Err(message.clone()));
+        assert_eq!(name("  x  "), Err(message.clone()));
+        assert_eq!(name("😀"), Err(message));
+    }
+
+    #[test]
+    fn a_name_is_trimmed_and_may_have_200_characters() {
+        assert_eq!(name("  Miles Davis\n"), Ok("Miles Davis".into()));
+        assert_eq!(name(&"é".repeat(200)), Ok("é".repeat(200)));
+        assert_eq!(
+            name(&"é".repeat(201)),
+            Err("String must contain at most 200 character(s)".into())
+        );
+    }
+
+    #[test]
+    fn a_control_character_in_a_name_is_refused() {
+        for bad in ["a\u{0}b", "a\nb", "a\u{1b}[31mb", "a\u{85}b"] {
+            assert_eq!(name(bad), Err("Invalid name".into()), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn names_match_in_any_letter_case() {
+        let miles = Name::parse("MILES davis".into()).unwrap();
+        assert!(miles.matches_ignoring_case("Miles Davis"));
+        assert!(!miles.matches_ignoring_case("Miles Davi"));
+        assert!(Name::parse("ÉLODIE Ünal".into()).unwrap().matches_ignoring_case("élodie ünal"));
+    }
+}

@@ -1,0 +1,79 @@
+//! Roles of users.
+
+use std::collections::BTreeSet;
+
+/// The roles of a user: a sorted set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Roles(BTreeSet<Role>);
+
+impl Roles {
+    /// Stored roles, separated by spaces.
+    pub(crate) fn from_store(stored: &str) -> Self {
+        Self(stored.split_whitespace().map(|role| Role(role.to_owned())).collect())
+    }
+
+    /// The roles separated by spaces.
+    pub fn to_text(&self) -> String {
+        let roles: Vec<_> = self.iter().collect();
+        roles.join(" ")
+    }
+
+    /// The roles in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(Role::as_str)
+    }
+
+    /// Adds a role. Returns false if the user already has it.
+    pub fn grant(&mut self, role: Role) -> bool {
+        self.0.insert(role)
+    }
+
+    /// Removes a role. Returns false if the user does not have it.
+    pub fn revoke(&mut self, role: &Role) -> bool {
+        self.0.remove(role)
+    }
+}
+
+impl FromIterator<Role> for Roles {
+    fn from_iter<T: IntoIterator<Item = Role>>(roles: T) -> Self {
+        Self(roles.into_iter().collect())
+    }
+}
+
+/// A role: 1 to 64 letters, digits and `_ - : . /`. Policies and guards check for roles.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Role(String);
+
+impl Role {
+    /// Validates a role.
+    pub fn parse(text: &str) -> Option<Self> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"_-:./".contains(&b);
+        let valid = (1..=64).contains(&text.len()) && text.bytes().all(allowed);
+        valid.then(|| Self(text.to_owned()))
+    }
+
+    /// The role as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_are_a_sorted_set() {
+        let role = |text| Role::parse(text).unwrap();
+        let mut roles = Roles::default();
+        assert!(roles.grant(role("staff")) && roles.grant(role("admin")));
+        assert!(!roles.grant(role("staff")));
+        assert_eq!(roles.to_text(), "admin staff");
+        assert_eq!(Roles::from_store("admin staff"), roles);
+        assert!(roles.revoke(&role("admin")) && !roles.revoke(&role("admin")));
+        assert_eq!(roles.to_text(), "staff");
+        for bad in ["", "two words", "ü", &"x".repeat(65)] {
+            assert_eq!(Role::parse(bad), None, "{bad}");
+        }
+    }
+}
