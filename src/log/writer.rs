@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const FLUSH_TIMEOUT: Duration = Duration::from_secs(30);
 
     /// A sink that shows what is written to it, and takes it only when it is told to.
     struct Gate {
@@ -231,7 +231,7 @@ mod tests {
         }
         assert_eq!(queue.dropped(), 0);
         drop(opener);
-        assert!(queue.flush(PATIENCE));
+        assert!(queue.flush(FLUSH_TIMEOUT));
         let written: Vec<u8> = read.try_iter().flatten().collect();
         assert!(written == (0..10_000).flat_map(line).collect::<Vec<_>>());
     }
@@ -247,10 +247,10 @@ mod tests {
         assert_eq!(queue.dropped(), 5000 - kept as u64);
         assert!(!queue.flush(Duration::ZERO));
         drop(opener);
-        assert!(queue.flush(PATIENCE));
+        assert!(queue.flush(FLUSH_TIMEOUT));
         assert_eq!(read.try_iter().map(|piece| piece.len()).sum::<usize>(), kept * line.len());
         queue.make_writer().write_all(&line).unwrap();
-        assert!(queue.flush(PATIENCE));
+        assert!(queue.flush(FLUSH_TIMEOUT));
         assert_eq!(read.try_iter().map(|piece| piece.len()).sum::<usize>(), line.len());
     }
 }
