@@ -327,7 +327,7 @@ fn a_migration_without_a_source_creates_nothing() {
     fs::create_dir_all(empty.data()).unwrap();
     fs::write(empty.database(), "").unwrap();
     let error = refused(&empty, &["migrate", "--to", &to]);
-    assert!(error.contains("nobody has ever started a server with it"), "{error}");
+    assert!(error.contains("no server has ever been started with it"), "{error}");
     target.start().stop();
 }
 
