@@ -1,4 +1,4 @@
-//! Policies: pure rules from a known caller to what a guarded action may have.
+//! Policies: rules that decide from the caller what a guarded handler receives.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub trait Policy {
     fn admit(&self, caller: &Caller) -> Option<Self::Grant>;
 }
 
-/// Admits every caller with a good token. The action learns who it is and nothing more.
+/// Admits every caller with a valid token. The handler receives only the id of the user.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Authenticated;
 
@@ -35,7 +35,7 @@ impl Policy for Authenticated {
     }
 }
 
-/// Admits every caller with a good token, to what is their own: the action receives the user and the session.
+/// Admits every caller with a valid token. The handler receives the user and the session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SignedIn;
 
@@ -49,7 +49,7 @@ impl Policy for SignedIn {
     }
 }
 
-/// Admits only users with the designated name, whatever its letter case. The action receives the whole user.
+/// Admits users with the designated name, in any letter case. The handler receives the user.
 #[derive(Clone, Debug)]
 pub struct Designated {
     name: Arc<str>,

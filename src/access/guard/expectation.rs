@@ -2,9 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::{CallerFacts, Condition, RequestFacts, host_of, path_of};
+use super::{CallerFacts, Condition, RequestFacts, condition::sample, host_of, path_of};
 use crate::{
-    access::guard::sample,
     clock::Timestamp,
     user::{Email, Name, Role},
 };

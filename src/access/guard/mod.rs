@@ -2,7 +2,6 @@
 
 pub mod condition;
 mod expectation;
-pub(crate) mod sample;
 
 use std::{
     collections::HashMap,
@@ -14,6 +13,8 @@ use std::{
 
 use aws_lc_rs::digest::{SHA256, digest};
 
+#[cfg(test)]
+pub(crate) use self::condition::sample;
 pub use self::{
     condition::{
         CallerFacts, Condition, ConditionError, Explanation, MAX_ROLES, RequestFacts, Step,

@@ -11,8 +11,9 @@ use super::{
     evaluate::Evaluation,
     facts::{REQUEST, REQUEST_FIELDS, VARIABLES, Variables},
     prepare::Prepared,
+    sample,
 };
-use crate::{access::guard::sample, spelling::suggest};
+use crate::spelling::suggest;
 
 /// A condition that has been checked.
 pub(super) struct Checked {

@@ -211,8 +211,7 @@ fn write_literal(literal: &LiteralValue) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Condition;
-    use crate::access::guard::sample;
+    use super::super::{Condition, sample};
 
     fn explain(text: &str) -> (Vec<String>, String) {
         let condition = Condition::parse(text).unwrap();

@@ -7,6 +7,7 @@ mod explain;
 mod facts;
 mod pattern;
 mod prepare;
+pub(crate) mod sample;
 mod unverified_email;
 
 use std::{
@@ -182,7 +183,6 @@ fn syntax_error(text: &str, errors: &ParseErrors) -> ConditionError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::guard::sample;
 
     fn holds(text: &str) -> Result<(), Unsatisfied> {
         let condition = Condition::parse(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
