@@ -1,5 +1,5 @@
-//! Time as an argument: `Timestamp` is what the domain compares and the store keeps, `Clock` is where
-//! the doors (handlers, commands) take it from.
+//! Time as an argument: the domain compares and the store keeps a `Timestamp`. Handlers and commands take it from a
+//! `Clock`.
 
 use std::{
     fmt,
@@ -59,7 +59,7 @@ impl std::ops::Sub<Duration> for Timestamp {
     }
 }
 
-/// Tells the time. The system's by default; a test may bring its own.
+/// A source of the current time: the system, or a test.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
@@ -69,12 +69,12 @@ impl Clock {
         Self(Arc::new(system_now))
     }
 
-    /// A clock that shows whatever `now` returns.
+    /// A clock that returns what `now` returns.
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
-    /// What the clock shows.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
         (self.0)()
     }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_shown_in_rfc_3339_with_milliseconds() {
+    fn a_timestamp_is_shown_in_rfc_3339_with_milliseconds() {
         for (millis, shown) in [
             (0, "1970-01-01T00:00:00.000Z"),
             (-1, "1969-12-31T23:59:59.999Z"),

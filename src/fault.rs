@@ -1,8 +1,8 @@
-//! Why a value that somebody sent is refused, in the words that the service document fixes.
+//! Why a field of a request is refused, in the words of the service specification.
 
 use std::borrow::Cow;
 
-/// The message shown beside the name of a refused field.
+/// The message for a refused field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(Cow<'static, str>);
 
@@ -25,17 +25,17 @@ impl Fault {
         Self(format!("String must contain at most {maximum} character(s)").into())
     }
 
-    /// A value of another JSON type than the expected one.
+    /// A value of the wrong JSON type.
     pub fn wrong_type(expected: &str, received: &str) -> Self {
         Self(format!("Expected {expected}, received {received}").into())
     }
 
-    /// A field that nobody expects, in place of an expected one that is missing.
+    /// An unknown field whose name resembles a missing one.
     pub fn did_you_mean(field: &str) -> Self {
         Self(format!("Unrecognized key, did you mean {field}?").into())
     }
 
-    /// The message itself.
+    /// The message.
     pub fn message(&self) -> &str {
         &self.0
     }

@@ -1,13 +1,13 @@
-//! Ids: random UUIDs, each kind a type of its own.
+//! Ids: random UUIDs, with a type for each kind.
 
 use uuid::Uuid;
 
-/// The text is no UUID in its usual form of 36 characters.
+/// The text is not a UUID with hyphens, which has 36 characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a UUID")]
 pub struct NotAnId;
 
-/// Only the form with hyphens: braces, URNs and bare hexadecimal are other spellings of one id, and one is enough.
+/// Accepts only the form with hyphens, so that an id has one text: not braces, URNs or bare hexadecimal.
 pub(crate) fn parse_hyphenated(text: &str) -> Result<Uuid, NotAnId> {
     if text.len() == 36 { Uuid::try_parse(text).map_err(|_| NotAnId) } else { Err(NotAnId) }
 }
@@ -20,7 +20,7 @@ macro_rules! id {
         pub struct $name(uuid::Uuid);
 
         impl $name {
-            /// An id that nothing else has.
+            /// A new random id.
             pub fn random() -> Self {
                 Self(uuid::Uuid::new_v4())
             }
@@ -66,7 +66,7 @@ mod tests {
     );
 
     #[test]
-    fn an_id_is_read_only_in_its_usual_form() {
+    fn an_id_is_parsed_only_in_its_form_with_hyphens() {
         let id = SomeId::random();
         assert_eq!(id.to_string().parse(), Ok(id));
         assert_eq!(id.to_string().to_uppercase().parse(), Ok(id));

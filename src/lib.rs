@@ -66,9 +66,18 @@
 //! [axum]: https://docs.rs/axum
 
 #![warn(clippy::unwrap_used)]
+#![cfg_attr(
+    not(all(feature = "cli", feature = "postgres")),
+    expect(dead_code, reason = "only the command line or PostgreSQL uses it")
+)]
+#![cfg_attr(
+    not(any(feature = "cli", feature = "internals")),
+    expect(unused_imports, reason = "only the command line uses them")
+)]
 
 mod access;
 mod account;
+#[cfg(feature = "cli")]
 mod cli;
 mod clock;
 mod config;
@@ -90,6 +99,7 @@ mod throttle;
 mod token;
 mod user;
 
+#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub use self::cli::main;
 pub use self::{
@@ -101,7 +111,7 @@ pub use self::{
         Failure, InvalidInput, NewSession, NewUser, RegisterError, RoleError, SetPasswordError,
         SignInError, UserError, VerifyError,
     },
-    config::Settings,
+    config::{Settings, SettingsError},
     credential::{password::Busy, reset_code::ResetCode},
     doorward::{Doorward, MissingKey, OpenError},
     http::only::{FromState, Only},

@@ -1,4 +1,4 @@
-//! Files that only their owner can read: made so, given to the owner of their folder, and made so again at every start.
+//! Files that only their owner can access. They belong to the owner of their folder, and every start restricts them again.
 
 use std::{
     fs::{self, File, OpenOptions, Permissions},
@@ -14,14 +14,14 @@ use rustix::fs::OFlags;
 
 const OF_OTHERS: u32 = 0o077;
 
-/// How a private file is opened for writing. What it creates goes through [`give_to_folder_owner`].
+/// Options that open a private file for writing. A file that they create must be passed to [`give_to_folder_owner`].
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600);
     options
 }
 
-/// Opens a file for writing, and gives it to the owner of its folder if it had to be made.
+/// Opens a file for writing, and creates it for the owner of its folder if it is missing.
 pub(crate) fn open_or_create(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     match options.clone().create_new(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
@@ -29,8 +29,8 @@ pub(crate) fn open_or_create(path: &Path, options: &mut OpenOptions) -> io::Resu
     }
 }
 
-/// Makes an empty file unless there is one, which is not opened: to close any descriptor of a database file releases
-/// all locks that this process has on it.
+/// Creates an empty file if it is missing. An existing file is not opened, because closing any descriptor of a database
+/// file releases all locks of this process on it.
 pub(crate) fn create_if_missing(path: &Path) -> io::Result<()> {
     match options().create_new(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -38,7 +38,7 @@ pub(crate) fn create_if_missing(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives a file that root has just made to the owner of its folder, who has to be able to use it afterwards.
+/// Gives a file that root has created to the owner of its folder, who must be able to use it later.
 pub(crate) fn give_to_folder_owner(file: &File, path: &Path) {
     if !rustix::process::geteuid().is_root() {
         return;
@@ -48,12 +48,12 @@ pub(crate) fn give_to_folder_owner(file: &File, path: &Path) {
     if folder.uid() != 0
         && let Err(error) = fchown(file, Some(folder.uid()), Some(folder.gid()))
     {
-        tracing::warn!(path = %path.display(), %error, "cannot give this file to the owner of its folder");
+        tracing::warn!(path = %path.display(), %error, "cannot change the owner of this file to that of its folder");
     }
 }
 
-/// Takes from others what they may do with a file or folder, and says so. Leaves alone what belongs neither to this
-/// process nor to the owner of the folder that it is in, and whatever a symbolic link leads to.
+/// Removes the permissions of other users on a file or folder and logs it. It does not change files that belong neither to
+/// the user of this process nor to the owner of their folder, nor the target of a symbolic link.
 pub(crate) fn restrict(path: &Path, mode: u32) {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags((OFlags::PATH | OFlags::NOFOLLOW).bits().cast_signed());
@@ -65,16 +65,16 @@ pub(crate) fn restrict(path: &Path, mode: u32) {
     let own = rustix::process::geteuid().as_raw();
     let of_folder = path.parent().and_then(|folder| fs::metadata(folder).ok());
     if metadata.uid() != own && of_folder.is_none_or(|folder| folder.uid() != metadata.uid()) {
-        tracing::warn!(path = %path.display(), "others can use this, and it belongs to another user");
+        tracing::warn!(path = %path.display(), "other users have access to this, and it belongs to another user: change its permissions");
         return;
     }
-    // A descriptor without access cannot change the mode itself; its name under /proc can.
+    // A descriptor that was opened with O_PATH cannot change the mode, but its name under /proc can.
     let same = format!("/proc/self/fd/{}", file.as_raw_fd());
     let outcome = fs::set_permissions(same, Permissions::from_mode(mode));
-    tracing::warn!(path = %path.display(), tightened = outcome.is_ok(), "others could use this");
+    tracing::warn!(path = %path.display(), restricted = outcome.is_ok(), "other users had access to this");
 }
 
-/// Whether others can add, replace or remove what is in a folder.
+/// Whether other users can add, replace or remove files in a folder.
 pub(crate) fn others_can_write(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|metadata| metadata.permissions().mode() & 0o022 != 0)
 }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_could_use_is_tightened() {
+    fn permissions_of_others_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let (file, socket) = (folder.path().join("file"), folder.path().join("socket"));
         fs::write(&file, "").unwrap();
@@ -102,12 +102,12 @@ mod tests {
         }
         fs::set_permissions(&file, Permissions::from_mode(0o400)).unwrap();
         restrict(&file, 0o600);
-        assert_eq!(mode(&file), 0o400, "nobody else could use it");
+        assert_eq!(mode(&file), 0o400, "others had no permission");
         restrict(&folder.path().join("missing"), 0o600);
     }
 
     #[test]
-    fn what_a_symbolic_link_leads_to_is_left_alone() {
+    fn the_target_of_a_symbolic_link_is_not_changed() {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         fs::write(&file, "").unwrap();

@@ -1,6 +1,6 @@
-//! What somebody who mistyped a word probably meant.
+//! Recognizes misspelled words.
 
-/// The most similar of the known words, if any is similar enough.
+/// The known word that is most similar to `typed`, if one is similar enough.
 pub(crate) fn suggest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const CLOSE: f64 = 0.75;
     known
@@ -10,8 +10,8 @@ pub(crate) fn suggest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> 
         .map(|(_, word)| word)
 }
 
-/// Whether `typed` is `word` with a typing mistake, in another spelling or cut short. Stricter than [`nearest`], because
-/// its answer refuses a request that would otherwise succeed.
+/// Whether `typed` is `word` with a typing mistake, in another notation or abbreviated. Stricter than [`suggest`], because
+/// a match refuses a request that would otherwise succeed.
 pub(crate) fn is_misspelling(typed: &str, word: &str) -> bool {
     /// Shorter words are one mistake away from too many others.
     const SHORT: usize = 5;
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_typing_mistake_another_spelling_and_a_cut_are_misspellings() {
+    fn typing_mistakes_other_notations_and_abbreviations_are_misspellings() {
         for (word, misspellings) in [
             (
                 "password",
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn another_word_is_no_misspelling() {
+    fn another_word_is_not_a_misspelling() {
         for (word, others) in [
             (
                 "password",

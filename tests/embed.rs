@@ -15,9 +15,7 @@ use doorward::{
     Authenticated, Caller, Designated, Doorward, FromState, Only, Policy, Settings, User,
     internals::{
         clock::Timestamp,
-        config::DatabaseUrl,
         control::{self, Command, Reply},
-        store::PostgresUrl,
         user::Role,
     },
 };
@@ -110,8 +108,8 @@ async fn visit(app: &Router, path: &str, token: &Value) -> (StatusCode, String) 
 #[tokio::test]
 async fn an_app_guards_its_own_routes_with_its_own_policies() {
     let folder = tempfile::tempdir().unwrap();
-    let database = DatabaseUrl::Sqlite(folder.path().join("doorward.db"));
-    let doorward = Doorward::open(Settings { database, ..Settings::default() }).await.unwrap();
+    let settings = Settings::new().with_sqlite_file(folder.path().join("doorward.db"));
+    let doorward = Doorward::open(settings).await.unwrap();
     let shop = Shop { doorward: doorward.clone(), owner: "olga@example.com" };
     let app = Router::new()
         .route("/basket", get(basket))
@@ -162,14 +160,13 @@ async fn command(folder: &Path, arguments: &[&str]) -> (bool, String) {
 #[tokio::test]
 async fn commands_reach_an_app_that_takes_them() {
     let folder = tempfile::tempdir().unwrap();
-    let database = DatabaseUrl::Sqlite(folder.path().join("doorward.db"));
-    let settings = Settings { database, ..Settings::default() };
+    let settings = Settings::new().with_sqlite_file(folder.path().join("doorward.db"));
     let doorward = Doorward::open(settings.clone()).await.unwrap();
     let commands = tokio::spawn(doorward.serve_commands());
     let app = doorward.routes();
     let olga = register(&app, "Olga", "olga@example.com").await;
 
-    let url = settings.database.to_string();
+    let url = settings.database().to_string();
     let (done, told) = command(folder.path(), &["user", "list", "--database-url", &url]).await;
     assert!(done && told.contains("olga@example.com"), "{told}");
     let logout = ["user", "logout", "olga@example.com", "--database-url", &url];
@@ -189,8 +186,7 @@ async fn commands_reach_an_app_that_takes_them() {
 #[tokio::test]
 async fn an_app_that_can_reload_its_guards_reloads_them_on_command() {
     let folder = tempfile::tempdir().unwrap();
-    let database = DatabaseUrl::Sqlite(folder.path().join("doorward.db"));
-    let settings = Settings { database, ..Settings::default() };
+    let settings = Settings::new().with_sqlite_file(folder.path().join("doorward.db"));
     let doorward = Doorward::open(settings.clone()).await.unwrap();
     let read = settings.clone();
     tokio::spawn(doorward.serve_commands_with(Arc::new(move || Ok(read.clone()))));
@@ -202,9 +198,7 @@ async fn an_app_that_can_reload_its_guards_reloads_them_on_command() {
 async fn commands_reach_an_app_on_postgresql() {
     let Some(url) = postgres::fresh_database() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let database = DatabaseUrl::Postgres(PostgresUrl::parse(&url).unwrap());
-    let data_folder = Some(folder.path().to_owned());
-    let settings = Settings { database, data_folder, ..Settings::default() };
+    let settings = Settings::new().with_database_url(&url).with_data_folder(folder.path());
     let doorward = Doorward::open(settings.clone()).await.unwrap();
     tokio::spawn(doorward.serve_commands());
     register(&doorward.routes(), "Olga", "olga@example.com").await;

@@ -13,12 +13,11 @@ use axum::{
 use doorward::{
     Doorward, Settings,
     internals::{
-        config::DatabaseUrl,
         http::{
             self,
             server::{self, Limits},
         },
-        log,
+        log::{self, LogFilter, LogFormat},
     },
 };
 use serde_json::json;
@@ -40,9 +39,8 @@ impl Ceiling {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let file = format!("sqlite://{}", self.folder.join("doorward.db").display());
         let database = self.database.as_deref().unwrap_or(&file);
-        let database = DatabaseUrl::parse(database).context("not the URL of a database")?;
-        let settings = Settings { database, ..Settings::default() };
-        log::start(&settings)?;
+        let settings = Settings::new().with_database_url(database);
+        log::start(&LogFilter::default(), LogFormat::Auto)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(self.serve(settings))
     }

@@ -3,7 +3,6 @@
 use std::{
     hint::black_box,
     net::SocketAddr,
-    num::NonZeroUsize,
     path::{Path, PathBuf},
 };
 
@@ -19,7 +18,6 @@ use doorward::{
     internals::{
         access::guard::{CallerFacts, Declaration, Guard, Memo, RequestFacts},
         clock::{Clock, Timestamp},
-        config::DatabaseUrl,
         credential::password::{Cost, Password, PasswordRules},
         http::{self, Service},
         user::{Email, Name},
@@ -93,21 +91,12 @@ impl House {
             let (name, allow) = (name.into(), allow.into());
             Guard::declare(Declaration { name, allow, ..Declaration::default() })
         };
-        let (Ok(ours), Ok(reading), Ok(writing)) =
-            (guard("reading", ADMITS), guard("reading", ADMITS), guard("writing", REFUSES))
-        else {
-            bail!("the conditions are not valid")
-        };
-        let mut settings = Settings {
-            database: DatabaseUrl::Sqlite(folder.join("doorward.db")),
-            password_cost: Cost { memory_kib: 64, passes: 1 },
-            password_threads: NonZeroUsize::MIN,
-            ..Settings::default()
-        };
-        let mut guards = doorward::internals::access::guard::GuardSet::default();
-        guards.add(reading);
-        guards.add(writing);
-        settings.guards = guards.into();
+        let Ok(ours) = guard("reading", ADMITS) else { bail!("the condition is not valid") };
+        let settings = Settings::new()
+            .with_sqlite_file(folder.join("doorward.db"))
+            .with_cheap_passwords(Cost { memory_kib: 64, passes: 1 })
+            .with_guard("reading", ADMITS)
+            .with_guard("writing", REFUSES);
         let opening = Doorward::open_with(settings, MissingKey::Refuse, Clock::new(|| NOW));
         let doorward = runtime.block_on(opening)?;
         let app = http::service(doorward.clone());

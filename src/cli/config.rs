@@ -1,6 +1,6 @@
 //! `doorward config`: prints the settings in force as a settings file.
 
-use crate::config::{KEYS, Settings};
+use crate::config::{Settings, keys};
 
 /// Prints every setting with its value, in the form of `doorward.toml`.
 #[derive(clap::Args)]
@@ -8,8 +8,8 @@ pub(super) struct Config {}
 
 impl Config {
     pub(super) fn run(self, settings: &Settings) -> anyhow::Result<()> {
-        for key in KEYS {
-            print_line!("{} = {}  # {}", key.name, key.toml_value(settings), key.help);
+        for key in keys() {
+            print_line!("{} = {}  # {}", key.name, key.toml_value(settings), key.help());
         }
         Ok(())
     }

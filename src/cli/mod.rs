@@ -29,7 +29,7 @@ use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcom
 
 use crate::{
     access::guard::{Explanation, Step},
-    config::{CONFIG_VARIABLE, KEYS, Settings, Sources},
+    config::{CONFIG_VARIABLE, Settings, Sources, keys as setting_keys},
     control::{self, Reply},
     log,
 };
@@ -137,10 +137,10 @@ fn setting_flags() -> Vec<Arg> {
         .value_name("FILE")
         .help("Settings file [default: doorward.toml, if it exists]")
         .value_parser(clap::value_parser!(PathBuf));
-    let keys = KEYS.iter().map(|key| {
+    let keys = setting_keys().map(|key| {
         Arg::new(key.name).long(key.flag()).value_name("VALUE").help(format!(
             "{} [default: {}]",
-            key.help,
+            key.help(),
             key.value(&defaults)
         ))
     });
@@ -172,7 +172,7 @@ fn name_settings(command: clap::Command, names: &str) -> clap::Command {
 
 fn sources(matches: &ArgMatches) -> Sources {
     let typed = |key: &crate::config::Key| matches.get_one::<String>(key.name).cloned();
-    let flags = KEYS.iter().filter_map(|key| Some((key, typed(key)?))).collect();
+    let flags = setting_keys().filter_map(|key| Some((key, typed(key)?))).collect();
     Sources::from_process(flags, matches.get_one::<PathBuf>(CONFIG_VARIABLE).cloned())
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) fn run(self, settings: Settings, sources: Sources) -> anyhow::Result<()> {
-        log::start(&settings)?;
+        log::start(&settings.log, settings.log_format)?;
         forbid_core_dumps();
         let limits =
             Limits { connections: allow_connections(settings.connections), ..Limits::default() };

@@ -1,33 +1,86 @@
-//! Which database is used, and what to say when it is not there.
+//! Which database is used, and how: `database_url`, `[database]` and `data_folder`.
 
 use std::{
     fmt, fs, io,
     path::{Path, PathBuf},
 };
 
+use super::{
+    key::Key,
+    value::{Choice, Custom, HOUR, Number, OptionalPath, SECOND, Seconds, field},
+};
 use crate::store::PostgresUrl;
+
+pub(super) const KEYS: &[Key] = &[
+    Key {
+        name: "database_url",
+        purpose: "Database: a SQLite file, whose folder also holds the signing keys, or PostgreSQL",
+        value: &Custom {
+            field: field!(database),
+            parse: DatabaseUrl::parse,
+            show: ToString::to_string,
+            allowed: || {
+                let postgres = PostgresUrl::SYNTAX;
+                format!("sqlite:// and a file, such as sqlite://data/doorward.db, or {postgres}")
+            },
+            secret: true,
+        },
+    },
+    Key {
+        name: "database.password_file",
+        purpose: "File with the password for PostgreSQL, read for each connection; none uses the one in the URL",
+        value: &OptionalPath { field: field!(postgres.password_file), target: "file" },
+    },
+    Key {
+        name: "database.connections",
+        purpose: "Maximum number of PostgreSQL connections for writes; reads and change polling take three more",
+        value: &Number { field: field!(postgres.connections), range: 1..=100 },
+    },
+    Key {
+        name: "database.statements",
+        purpose: "How statements are sent to PostgreSQL: unnamed works with every pooler, named costs the server less",
+        value: &Choice {
+            field: field!(postgres.named_statements),
+            choices: &[("unnamed", false), ("named", true)],
+        },
+    },
+    Key {
+        name: "database.outage_grace",
+        purpose: "How long guards admit cached callers while PostgreSQL does not answer",
+        value: &Seconds {
+            field: field!(postgres.outage_grace),
+            range: SECOND..=HOUR,
+            examples: "60s or 10m",
+        },
+    },
+    Key {
+        name: "data_folder",
+        purpose: "Folder of the control socket of a server on PostgreSQL; each server needs its own",
+        value: &OptionalPath { field: field!(data_folder), target: "folder" },
+    },
+];
 
 /// Which database, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseUrl {
-    /// A file of the embedded database, which its folder belongs to as well.
+    /// A SQLite file. The folder that it is in belongs to Doorward as well.
     Sqlite(PathBuf),
-    /// PostgreSQL, which several instances may share.
+    /// PostgreSQL, which several instances can share.
     Postgres(PostgresUrl),
 }
 
 impl DatabaseUrl {
-    /// Makes sure that the file of the embedded database is there, for whoever must not make one.
+    /// Makes sure that a SQLite file exists, for commands that must not create one.
     ///
     /// # Errors
-    /// If there is none, or nobody can tell.
+    /// If there is no file, or it cannot be accessed.
     pub fn ensure_exists(&self) -> Result<(), NotFound> {
         let Self::Sqlite(file) = self else { return Ok(()) };
         let found = fs::metadata(file).map(drop);
         found.map_err(|error| NotFound { file: absolute(file), error })
     }
 
-    /// None if it is neither of the two.
+    /// `None` if the text is the URL of neither database.
     pub fn parse(text: &str) -> Option<Self> {
         let Some(file) = text.strip_prefix("sqlite://") else {
             return PostgresUrl::parse(text).map(Self::Postgres);
@@ -37,14 +90,14 @@ impl DatabaseUrl {
     }
 }
 
-/// The embedded database is not there, or cannot be looked for. Says what to do.
+/// The SQLite file does not exist or cannot be accessed. The message says what to do.
 #[derive(Debug)]
 pub struct NotFound {
     file: PathBuf,
     error: io::Error,
 }
 
-/// How another database is named.
+/// Where the database is set.
 const NAME_DATABASE: &str =
     "--database-url, DOORWARD_DATABASE_URL or database_url in the file that --config names";
 
@@ -54,16 +107,16 @@ impl fmt::Display for NotFound {
         match error.kind() {
             io::ErrorKind::NotFound => write!(
                 f,
-                "there is no database {file}: name the right one with {NAME_DATABASE}, or make it with `doorward serve`"
+                "there is no database {file}: set another one with {NAME_DATABASE}, or create it with `doorward serve`"
             ),
             io::ErrorKind::PermissionDenied => write!(
                 f,
-                "cannot look for the database {file}: {error}: run this command as the user that the server runs as, \
-                 or name another database with {NAME_DATABASE}"
+                "cannot access the database {file}: {error}: run this command as the user that the server runs as, \
+                 or set another database with {NAME_DATABASE}"
             ),
             _ => write!(
                 f,
-                "cannot look for the database {file}: {error}: name the right one with {NAME_DATABASE}"
+                "cannot access the database {file}: {error}: set another one with {NAME_DATABASE}"
             ),
         }
     }
@@ -71,12 +124,12 @@ impl fmt::Display for NotFound {
 
 impl std::error::Error for NotFound {}
 
-/// The path as it reads from any folder.
+/// The absolute path.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The folder that belongs to the embedded database in this file.
+/// The folder of a SQLite file.
 pub(crate) fn folder_of(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -84,7 +137,7 @@ pub(crate) fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// Never shows a password.
+/// Without the password.
 impl fmt::Display for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -99,16 +152,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_database_is_told_from_one_that_cannot_be_looked_for() {
+    fn a_missing_database_is_distinguished_from_one_that_cannot_be_accessed() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("file"), "").unwrap();
-        let told = |file: &str| {
+        let message = |file: &str| {
             let error = DatabaseUrl::Sqlite(folder.path().join(file)).ensure_exists().unwrap_err();
             error.to_string().replace(&format!("{}/", folder.path().display()), "/")
         };
-        assert!(told("no.db").starts_with("there is no database /no.db: name the right one with "));
-        let error = told("file/no.db");
-        assert!(error.starts_with("cannot look for the database /file/no.db: Not a directory"));
+        assert!(message("no.db").starts_with("there is no database /no.db: set another one with "));
+        let error = message("file/no.db");
+        assert!(error.starts_with("cannot access the database /file/no.db: Not a directory"));
         let denied = io::ErrorKind::PermissionDenied.into();
         let denied = NotFound { file: "/data/doorward.db".into(), error: denied }.to_string();
         assert!(denied.contains("permission denied") && denied.contains("as the user"), "{denied}");

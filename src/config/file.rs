@@ -1,4 +1,4 @@
-//! A settings file: its text, and how to point at a place in it.
+//! A settings file: its text, its values and their places.
 
 use std::{
     fs, io,
@@ -8,7 +8,7 @@ use std::{
 
 use toml::de::{DeTable, DeValue};
 
-use super::Error;
+use super::SettingsError;
 
 /// The text of a settings file and where it came from.
 pub(super) struct SettingsFile {
@@ -17,20 +17,25 @@ pub(super) struct SettingsFile {
 }
 
 impl SettingsFile {
-    const USUAL: &str = "doorward.toml";
+    const DEFAULT: &str = "doorward.toml";
 
-    /// Reads the file that was named, which must exist, or the usual one, which need not.
-    pub(super) fn read(named: Option<PathBuf>) -> Result<Option<Self>, Error> {
+    /// Reads the named file, which must exist, or the default one, which need not.
+    pub(super) fn read(named: Option<PathBuf>) -> Result<Option<Self>, SettingsError> {
         let optional = named.is_none();
-        let path = named.unwrap_or_else(|| Self::USUAL.into());
+        let path = named.unwrap_or_else(|| Self::DEFAULT.into());
         match fs::read_to_string(&path) {
             Ok(text) => Ok(Some(Self { path, text })),
             Err(error) if optional && error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error(format!("{}: {error}", path.display()))),
+            Err(error) => Err(SettingsError(format!("{}: {error}", path.display()))),
         }
     }
 
-    pub(super) fn parse(&self) -> Result<DeTable<'_>, Error> {
+    /// A text that is not from a file.
+    pub(super) fn from_text(text: &str) -> Self {
+        Self { path: "settings".into(), text: text.to_owned() }
+    }
+
+    pub(super) fn parse(&self) -> Result<DeTable<'_>, SettingsError> {
         let parsed = DeTable::parse(&self.text).map_err(|error| {
             self.error(error.span().map_or(0, |span| span.start), error.message())
         })?;
@@ -45,11 +50,11 @@ impl SettingsFile {
         format!("{}:{line}:{column}", Path::new(&self.path).display())
     }
 
-    pub(super) fn error(&self, offset: usize, message: &str) -> Error {
-        Error(format!("{}: {message}", self.place(offset)))
+    pub(super) fn error(&self, offset: usize, message: &str) -> SettingsError {
+        SettingsError(format!("{}: {message}", self.place(offset)))
     }
 
-    /// Where a byte of a string value stands in the file; the value's beginning if it was written with escapes.
+    /// The offset in the file of a byte of a string value, or the start of the value if it contains escapes.
     pub(super) fn within(&self, span: Range<usize>, value: &str, at: usize) -> usize {
         match self.text[span.clone()].find(value) {
             Some(quote) => span.start + quote + at,
@@ -64,7 +69,7 @@ pub(super) struct FileValue {
     pub(super) name: String,
     pub(super) offset: usize,
     pub(super) text: String,
-    /// Those of an array, each with its place.
+    /// The items of an array, each with its offset.
     pub(super) items: Option<Vec<(usize, String)>>,
 }
 
@@ -99,7 +104,7 @@ fn text_of(value: &DeValue<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use crate::config::{
-        KEYS, Key, Settings,
+        Key, Settings, keys,
         tests::{key, load},
     };
 
@@ -134,7 +139,7 @@ mod tests {
         for flags in [&[][..], &some] {
             let settings = load(flags, &[], "").unwrap();
             let line = |key: &Key| format!("{} = {}\n", key.name, key.toml_value(&settings));
-            let file: String = KEYS.iter().map(line).collect();
+            let file: String = keys().map(line).collect();
             assert_eq!(load(&[], &[], &file), Ok(settings), "{file}");
         }
     }

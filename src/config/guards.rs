@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_spanned::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::{Error, file::SettingsFile};
+use super::{SettingsError, designated::allowed_name, file::SettingsFile};
 use crate::{
     access::guard::{
         Declaration, ExampleRequest, ExampleUser, Expectation, Expected, Grant, Guard, GuardSet,
@@ -15,8 +15,8 @@ use crate::{
     user::{Email, Name, Role},
 };
 
-/// Reads and checks all guards: all of them or none.
-pub(super) fn read(file: &SettingsFile, guards: &DeTable<'_>) -> Result<GuardSet, Error> {
+/// Reads and checks all guards. One that cannot be used refuses all.
+pub(super) fn read(file: &SettingsFile, guards: &DeTable<'_>) -> Result<GuardSet, SettingsError> {
     let mut set = GuardSet::default();
     for (name, table) in guards {
         let reader = Reader { file, path: format!("guards.{}", name.get_ref()) };
@@ -25,7 +25,7 @@ pub(super) fn read(file: &SettingsFile, guards: &DeTable<'_>) -> Result<GuardSet
     Ok(set)
 }
 
-/// Reads one table, and knows what it is called.
+/// Reads one table, whose name is part of every error.
 struct Reader<'f> {
     file: &'f SettingsFile,
     path: String,
@@ -35,7 +35,7 @@ type Key<'a> = Spanned<DeString<'a>>;
 type Item<'a> = Spanned<DeValue<'a>>;
 
 impl<'f> Reader<'f> {
-    fn guard(&self, name: &Key<'_>, table: &Item<'_>) -> Result<Guard, Error> {
+    fn guard(&self, name: &Key<'_>, table: &Item<'_>) -> Result<Guard, SettingsError> {
         let mut declaration =
             Declaration { name: name.get_ref().to_string(), ..Declaration::default() };
         let mut condition = None;
@@ -86,7 +86,7 @@ impl<'f> Reader<'f> {
         })
     }
 
-    fn expectation(&self, example: &Item<'_>) -> Result<Expectation, Error> {
+    fn expectation(&self, example: &Item<'_>) -> Result<Expectation, SettingsError> {
         let mut expected = None;
         let mut expectation = Expectation {
             expected: Expected::Deny,
@@ -122,14 +122,14 @@ impl<'f> Reader<'f> {
         Ok(expectation)
     }
 
-    fn user(&self, table: &Item<'_>) -> Result<ExampleUser, Error> {
+    fn user(&self, table: &Item<'_>) -> Result<ExampleUser, SettingsError> {
         let mut user = ExampleUser::default();
         for (key, value) in self.table(table, table.span())? {
             let bad = |allowed: &str| self.wrong(value.span(), &format!("not {allowed}"));
             match key.get_ref().as_ref() {
                 "name" => {
                     let name = Name::parse(self.text(key, value)?);
-                    user.name = Some(name.map_err(|_| bad("a name of 2 to 200 characters"))?);
+                    user.name = Some(name.map_err(|_| bad(&allowed_name()))?);
                 }
                 "email" => {
                     let email = Email::parse(self.text(key, value)?);
@@ -155,7 +155,7 @@ impl<'f> Reader<'f> {
         Ok(user)
     }
 
-    fn request(&self, table: &Item<'_>) -> Result<ExampleRequest, Error> {
+    fn request(&self, table: &Item<'_>) -> Result<ExampleRequest, SettingsError> {
         let mut request = ExampleRequest::default();
         for (key, value) in self.table(table, table.span())? {
             match key.get_ref().as_ref() {
@@ -172,7 +172,7 @@ impl<'f> Reader<'f> {
         Ok(request)
     }
 
-    fn address(&self, key: &Key<'_>, value: &Item<'_>) -> Result<std::net::IpAddr, Error> {
+    fn address(&self, key: &Key<'_>, value: &Item<'_>) -> Result<std::net::IpAddr, SettingsError> {
         let address = self.text(key, value)?.parse();
         address.map_err(|_| self.nested(key).wrong(value.span(), "not an IP address"))
     }
@@ -182,7 +182,7 @@ impl<'f> Reader<'f> {
         key: &Key<'_>,
         value: &Item<'_>,
         known: &[(&str, T)],
-    ) -> Result<T, Error> {
+    ) -> Result<T, SettingsError> {
         let text = self.text(key, value)?;
         let choice = known.iter().find(|(name, _)| *name == text);
         choice.map(|(_, choice)| *choice).ok_or_else(|| {
@@ -192,21 +192,25 @@ impl<'f> Reader<'f> {
         })
     }
 
-    fn text(&self, key: &Key<'_>, value: &Item<'_>) -> Result<String, Error> {
+    fn text(&self, key: &Key<'_>, value: &Item<'_>) -> Result<String, SettingsError> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text.to_string()),
             other => Err(self.wrong_type(key, value, "a text", other)),
         }
     }
 
-    fn flag(&self, key: &Key<'_>, value: &Item<'_>) -> Result<bool, Error> {
+    fn flag(&self, key: &Key<'_>, value: &Item<'_>) -> Result<bool, SettingsError> {
         match value.get_ref() {
             DeValue::Boolean(flag) => Ok(*flag),
             other => Err(self.wrong_type(key, value, "true or false", other)),
         }
     }
 
-    fn array<'v, 'i>(&self, key: &Key<'_>, value: &'v Item<'i>) -> Result<&'v [Item<'i>], Error> {
+    fn array<'v, 'i>(
+        &self,
+        key: &Key<'_>,
+        value: &'v Item<'i>,
+    ) -> Result<&'v [Item<'i>], SettingsError> {
         match value.get_ref() {
             DeValue::Array(elements) => Ok(elements),
             other => Err(self.wrong_type(key, value, "a list", other)),
@@ -217,7 +221,7 @@ impl<'f> Reader<'f> {
         &self,
         value: &'v Item<'i>,
         at: Range<usize>,
-    ) -> Result<&'v DeTable<'i>, Error> {
+    ) -> Result<&'v DeTable<'i>, SettingsError> {
         match value.get_ref() {
             DeValue::Table(table) => Ok(table),
             other => {
@@ -232,12 +236,12 @@ impl<'f> Reader<'f> {
         value: &Item<'_>,
         wanted: &str,
         got: &DeValue<'_>,
-    ) -> Error {
+    ) -> SettingsError {
         let message = format!("a value of type {} is not {wanted}", got.type_str());
         self.nested(key).wrong(value.span(), &message)
     }
 
-    fn unknown(&self, key: &Key<'_>, known: &[&str]) -> Error {
+    fn unknown(&self, key: &Key<'_>, known: &[&str]) -> SettingsError {
         let hint = match suggest(key.get_ref(), known.iter().copied()) {
             Some(meant) => format!("did you mean {meant}?"),
             None => format!("there are {}", known.join(", ")),
@@ -253,7 +257,7 @@ impl<'f> Reader<'f> {
         Self { file: self.file, path: format!("{}.{name}", self.path) }
     }
 
-    fn wrong(&self, at: Range<usize>, message: &str) -> Error {
+    fn wrong(&self, at: Range<usize>, message: &str) -> SettingsError {
         self.file.error(at.start, &format!("{}: {message}", self.path))
     }
 }

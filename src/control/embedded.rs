@@ -13,7 +13,9 @@ impl Doorward {
     /// `data_folder` there is no socket, and commands use the database directly.
     pub fn serve_commands(&self) -> impl Future<Output = ()> + Send + use<> {
         self.serve_commands_with(Arc::new(|| {
-            Err(config::Error::new("this app cannot reload its guards: restart it to change them"))
+            Err(config::SettingsError::new(
+                "this app cannot reload its guards: restart it to change them",
+            ))
         }))
     }
 

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How the settings are read again for `doorward reload`.
-pub type ReadSettings = dyn Fn() -> Result<Settings, config::Error> + Send + Sync;
+pub type ReadSettings = dyn Fn() -> Result<Settings, config::SettingsError> + Send + Sync;
 
 /// Executes a command.
 pub async fn execute(doorward: &Doorward, read: &ReadSettings, command: &Command) -> Reply {
@@ -131,7 +131,10 @@ async fn try_execute(
 ///
 /// # Errors
 /// If the settings cannot be read. Then the guards in force stay.
-pub fn reload_guards(doorward: &Doorward, read: &ReadSettings) -> Result<(), config::Error> {
+pub fn reload_guards(
+    doorward: &Doorward,
+    read: &ReadSettings,
+) -> Result<(), config::SettingsError> {
     match read() {
         Ok(settings) => {
             let guards = settings.guards.len();
@@ -223,4 +226,11 @@ macro_rules! shown {
     )+};
 }
 
-shown!(config::Error, store::Error, signing_keys::Error, RegisterError, RoleError, VerifyError);
+shown!(
+    config::SettingsError,
+    store::Error,
+    signing_keys::Error,
+    RegisterError,
+    RoleError,
+    VerifyError
+);

@@ -1,4 +1,4 @@
-//! What people and programs prove who they are with.
+//! Credentials of users and OAuth clients.
 
 pub mod oauth_client;
 pub mod password;

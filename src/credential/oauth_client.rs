@@ -1,4 +1,4 @@
-//! Clients in OAuth's sense: other programs that may ask about tokens and end them, each with a secret of its own.
+//! OAuth clients: programs that may introspect and revoke tokens, each with its own secret.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use aws_lc_rs::{
 };
 use zeroize::Zeroizing;
 
-/// A secret as it is handed to a client.
+/// A secret as the client receives it.
 pub struct ClientSecret(Zeroizing<String>);
 
 impl ClientSecret {
-    /// A secret that nobody can guess: 256 random bits.
+    /// A new secret of 256 random bits.
     pub fn random() -> Self {
         let mut bits = Zeroizing::new([0; 32]);
-        aws_lc_rs::rand::fill(&mut *bits).expect("the system has randomness");
+        aws_lc_rs::rand::fill(&mut *bits).expect("the system provides random bytes");
         Self(Zeroizing::new(hex(&*bits)))
     }
 
-    /// The secret itself, to be handed over once.
+    /// The secret itself, to be shown once.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -31,7 +31,7 @@ impl fmt::Debug for ClientSecret {
     }
 }
 
-/// A client by name, and the SHA-256 of its secret. Written `name:` and 64 hexadecimal digits.
+/// The name of a client and the SHA-256 of its secret. Its text is `name:` and 64 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OAuthClient {
     name: String,
@@ -39,12 +39,12 @@ pub struct OAuthClient {
 }
 
 impl OAuthClient {
-    /// A client with this secret; none if it cannot be called so.
+    /// A client with this secret; `None` if the name is not allowed.
     pub fn new(name: &str, secret: &ClientSecret) -> Option<Self> {
         is_name(name).then(|| Self { name: name.to_owned(), digest: sha256(secret.as_str()) })
     }
 
-    /// Reads a client from its written form.
+    /// Parses the text of a client.
     pub fn parse(text: &str) -> Option<Self> {
         let (name, digest) = text.split_once(':')?;
         let is_digest = digest.len() == 2 * SHA256_OUTPUT_LEN
@@ -60,30 +60,30 @@ impl fmt::Display for OAuthClient {
     }
 }
 
-/// All clients there are.
+/// All clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OAuthClients(Vec<OAuthClient>);
 
 impl OAuthClients {
-    /// These clients; none if two have the same name.
+    /// These clients; `None` if two have the same name.
     pub fn new(clients: Vec<OAuthClient>) -> Option<Self> {
         let repeated = |at: usize| clients[..at].iter().any(|other| other.name == clients[at].name);
         let differ = !(0..clients.len()).any(repeated);
         differ.then_some(Self(clients))
     }
 
-    /// The same with one more, who takes the place of any other of that name.
+    /// These clients and another one, which replaces a client of the same name.
     pub fn with(&self, client: OAuthClient) -> Self {
         let others = self.0.iter().filter(|other| other.name != client.name).cloned();
         Self(others.chain([client.clone()]).collect())
     }
 
-    /// One after the other.
+    /// The clients in their order.
     pub fn iter(&self) -> impl Iterator<Item = &OAuthClient> {
         self.0.iter()
     }
 
-    /// Whether a client of this name has this secret.
+    /// Whether the client with this name has this secret.
     pub fn authenticate(&self, name: &str, secret: &str) -> bool {
         let tried = sha256(secret);
         let client = self.0.iter().find(|client| client.name == name);
@@ -93,7 +93,7 @@ impl OAuthClients {
     }
 }
 
-/// What needs no encoding in HTTP Basic, a form or a settings file.
+/// Names need no encoding in HTTP Basic, a form or a settings file.
 fn is_name(text: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     (1..=64).contains(&text.len()) && text.bytes().all(allowed)
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_known_by_its_own_secret_only() {
+    fn a_client_authenticates_with_its_own_secret_only() {
         let (secret, other) = (ClientSecret::random(), ClientSecret::random());
         let shop = OAuthClient::new("shop", &secret).unwrap();
         let clients = OAuthClients::default().with(shop);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_survives_being_written_down() {
+    fn a_client_is_read_back_from_its_text() {
         let shop = OAuthClient::new("shop-1_a.b", &ClientSecret::random()).unwrap();
         assert_eq!(OAuthClient::parse(&shop.to_string()), Some(shop.clone()));
         assert_eq!(OAuthClients::new(vec![shop.clone(), shop]), None, "two of one name");

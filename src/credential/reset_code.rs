@@ -1,35 +1,35 @@
-//! Reset codes: with one of them somebody sets a new password who cannot prove to know the old one.
+//! Reset codes, with which a user sets a new password without the old one.
 
 use std::{fmt, time::Duration};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use zeroize::Zeroizing;
 
-/// A code as it is handed to a user: whoever holds it can take the account.
+/// A code as the user receives it. Its holder can take over the account.
 pub struct ResetCode(Zeroizing<String>);
 
 impl ResetCode {
     /// How long a code can be used.
     pub const LIFETIME: Duration = Duration::from_secs(30 * 60);
 
-    /// A code that nobody can guess: 128 random bits.
+    /// A new code of 128 random bits.
     pub fn random() -> Self {
         let mut bits = [0; 16];
-        aws_lc_rs::rand::fill(&mut bits).expect("the system has randomness");
+        aws_lc_rs::rand::fill(&mut bits).expect("the system provides random bytes");
         Self::unchecked(format!("{:032x}", u128::from_be_bytes(bits)))
     }
 
-    /// What somebody sends as a code; it may be anything.
+    /// A code from a request, which may be any text.
     pub fn unchecked(sent: String) -> Self {
         Self(Zeroizing::new(sent))
     }
 
-    /// The code itself, to be handed over once.
+    /// The code itself, to be shown once.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// All that is kept of the code.
+    /// The digest, which is all that is stored.
     pub fn digest(&self) -> ResetDigest {
         let digest = digest(&SHA256, self.0.as_bytes());
         ResetDigest(digest.as_ref().to_vec())
@@ -42,7 +42,7 @@ impl fmt::Debug for ResetCode {
     }
 }
 
-/// The SHA-256 of a code: enough to recognise the code, of no use to anybody who reads it.
+/// The SHA-256 of a code. It recognizes the code and does not reveal it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResetDigest(Vec<u8>);
 

@@ -10,11 +10,11 @@ use crate::{
         caller::Callers, failed_logins::FailedLogins, policy::Designated, refusals::Refusals,
     },
     clock::Clock,
-    config::{DatabaseUrl, Settings, folder_of},
+    config::{DatabaseUrl, Settings, SettingsError, folder_of},
     credential::password::{Hasher, HasherError},
     data_folder::{self, DataFolder},
     network::ProxyWarnings,
-    store::{self, Connectivity, PostgresStore, SqliteStore, Store, transfer::Installation},
+    store::{self, Connectivity, SqliteStore, Store, transfer::Installation},
     throttle::{AccountSecret, Throttle},
     token::{
         feed::Feed,
@@ -27,6 +27,9 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
+    /// A setting cannot be used.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// The data folder cannot be used.
     #[error(transparent)]
     Data(#[from] data_folder::Error),
@@ -101,6 +104,7 @@ impl Doorward {
         missing_key: MissingKey,
         clock: Clock,
     ) -> Result<Self, OpenError> {
+        settings.check()?;
         let OpenedDatabase { folder, store, installation } = open_database(&settings).await?;
         let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
         if installation.archive.is_move_unfinished().await.map_err(in_store)? {
@@ -210,10 +214,9 @@ pub(crate) async fn open_database(settings: &Settings) -> Result<OpenedDatabase,
         DatabaseUrl::Postgres(url) => {
             let folder = settings.folder().map(DataFolder::open).transpose()?.map(Arc::new);
             folder.iter().for_each(|folder| folder.restrict_permissions(None));
-            let opened = PostgresStore::open(url, settings.postgres.clone()).await;
-            let store = Arc::new(opened.map_err(in_store)?);
-            let (archive, key_store) = (Arc::clone(&store) as _, Arc::clone(&store) as _);
-            Ok(OpenedDatabase { folder, store, installation: Installation { archive, key_store } })
+            let opened = store::open_postgres(url, settings.postgres.clone()).await;
+            let (store, installation) = opened.map_err(in_store)?;
+            Ok(OpenedDatabase { folder, store, installation })
         }
     }
 }

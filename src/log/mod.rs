@@ -1,53 +1,21 @@
-//! What log lines look like: text for people on a terminal, JSON for programs everywhere else, always on stderr.
+//! Log lines: which are written and in what format. Only the binary writes them; an app that embeds Doorward installs
+//! its own subscriber.
 
-mod writer;
+mod filter;
+#[cfg(feature = "cli")]
+mod output;
 
-use std::{io::IsTerminal, panic, sync::OnceLock, thread, time::Duration};
+pub use self::filter::LogFilter;
+#[cfg(feature = "cli")]
+pub use self::output::{flush, start};
 
-use tracing_subscriber::EnvFilter;
-
-use self::writer::Queue;
-use crate::config::{LogFormat, Settings};
-
-/// What is still to be written, once logging has started.
-static QUEUE: OnceLock<Queue> = OnceLock::new();
-
-/// Starts logging for the whole process, panics included. Nobody who logs waits for the lines to be written.
-///
-/// # Errors
-/// If there is no thread for it.
-pub fn start(settings: &Settings) -> std::io::Result<()> {
-    let on_terminal = std::io::stderr().is_terminal();
-    let filter = settings.log.parse::<EnvFilter>().unwrap_or_else(|_| EnvFilter::new("info"));
-    let queue = Queue::to(std::io::stderr())?;
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(on_terminal)
-        .with_target(false)
-        .with_writer(QUEUE.get_or_init(|| queue).clone());
-    match (settings.log_format, on_terminal) {
-        (LogFormat::Json, _) | (LogFormat::Auto, false) => {
-            lines.json().flatten_event(true).with_current_span(true).with_span_list(false).init();
-        }
-        (LogFormat::Text, _) | (LogFormat::Auto, true) => lines.init(),
-    }
-    panic::set_hook(Box::new(|panic| {
-        let message = panic.payload_as_str().unwrap_or("no message");
-        let place = panic.location().map(ToString::to_string);
-        tracing::error!(message, place, "panic");
-        // The end of this thread is the end of the process.
-        if thread::current().name() == Some("main") {
-            flush();
-        }
-    }));
-    Ok(())
-}
-
-/// Waits a moment until the lines so far are written; to be called before the process ends.
-pub fn flush() {
-    /// Whoever reads the log may be stuck, and must not keep the process from ending.
-    const MOST: Duration = Duration::from_secs(1);
-    if let Some(queue) = QUEUE.get() {
-        queue.flush(MOST);
-    }
+/// The format of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Text on a terminal, JSON elsewhere.
+    Auto,
+    /// For people.
+    Text,
+    /// For programs: one JSON object per line.
+    Json,
 }

@@ -1,4 +1,4 @@
-//! Whose request it is, as far as fairness goes: the network that it comes from.
+//! Networks, which limits and the hashing queue count requests by.
 
 mod proxy_warnings;
 
@@ -9,15 +9,15 @@ use std::{
 
 pub use self::proxy_warnings::{ProxyWarnings, RequestSource};
 
-/// The network of one caller: an IPv4 address, or the /64 that an IPv6 caller can choose addresses from.
+/// The smallest unit that limits apply to: an IPv4 address, or an IPv6 /64, from which one host can choose any address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network(IpAddr);
 
 impl Network {
-    /// This machine itself.
+    /// This machine.
     pub const LOOPBACK: Self = Self(IpAddr::V4(Ipv4Addr::LOCALHOST));
 
-    /// The client behind an address.
+    /// The network of an address.
     pub fn at(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             local if local.is_loopback() => Ipv4Addr::LOCALHOST.into(),
@@ -26,7 +26,8 @@ impl Network {
         })
     }
 
-    /// The wider network that an IPv6 client lies in, such as the /56 or /48 of one subscriber; an IPv4 client is its own.
+    /// The wider IPv6 network that contains this one, such as the /56 or /48 of one subscriber. An IPv4 address has none
+    /// and is returned as it is.
     pub fn supernet(self, prefix_length: u32) -> Self {
         match self.0 {
             IpAddr::V6(v6) => {
@@ -37,9 +38,9 @@ impl Network {
         }
     }
 
-    /// The networks that this one lies in, itself first, each with how much larger its budgets are than those of one
-    /// client: the /64, /56 and /48 of IPv6; an IPv4 address lies in no other.
-    pub fn networks(self) -> Vec<(Prefix, u32)> {
+    /// This network and those that contain it, each with the factor by which its budgets are larger: the /64, /56 and /48
+    /// of IPv6, or the IPv4 address alone.
+    pub fn enclosing(self) -> Vec<(Prefix, u32)> {
         let prefix = |length| Prefix { network: self.supernet(length), length };
         match self.0 {
             IpAddr::V6(_) => vec![(prefix(64), 1), (prefix(56), 2), (prefix(48), 4)],
@@ -47,31 +48,31 @@ impl Network {
         }
     }
 
-    /// This machine itself: the operator, a test, or a local proxy that stands for everybody.
+    /// Whether it is this machine: the operator, a test, or a local proxy on behalf of all users.
     pub fn is_loopback(self) -> bool {
         self.0.is_loopback()
     }
 }
 
-/// A network of a certain width, such as a /48.
+/// A network with its prefix length, such as a /48.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix {
     network: Network,
     length: u32,
 }
 
-/// Who made a request, as far as limits go.
+/// Whom limits count a request against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requester {
-    /// The network that the request comes from.
+    /// The network from which the request comes.
     pub network: Network,
-    /// Made on this machine, not passed on by a proxy, to a service without a public URL: development. Limits per
-    /// network do not apply, so that tests and tools can work at full speed.
+    /// Whether limits per network do not apply. This is so for requests from this machine that no proxy has forwarded to a
+    /// service without a public URL: that is development, where tests and tools run at full speed.
     pub exempt_from_network_limits: bool,
 }
 
 impl Requester {
-    /// The network whose budgets the request counts against; none in local development.
+    /// The network whose budgets the request is charged to; `None` if it is exempt.
     pub fn limited_network(self) -> Option<Network> {
         (!self.exempt_from_network_limits).then_some(self.network)
     }
@@ -87,42 +88,42 @@ impl fmt::Display for Network {
 mod tests {
     use super::*;
 
-    fn client(address: &str) -> Network {
+    fn network(address: &str) -> Network {
         Network::at(address.parse().unwrap())
     }
 
     #[test]
-    fn addresses_of_one_ipv6_network_are_one_client() {
-        assert_eq!(client("2001:db8::1"), client("2001:db8::ffff:2"));
-        assert_ne!(client("2001:db8::1"), client("2001:db8:0:1::1"));
-        assert_ne!(client("192.0.2.1"), client("192.0.2.2"));
-        assert_eq!(client("::ffff:192.0.2.1"), client("192.0.2.1"));
+    fn addresses_of_one_ipv6_64_are_one_network() {
+        assert_eq!(network("2001:db8::1"), network("2001:db8::ffff:2"));
+        assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
+        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
+        assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.1"));
     }
 
     #[test]
     fn networks_of_one_subscriber_share_a_wider_one() {
-        let (one, other) = (client("2001:db8:0:1::1"), client("2001:db8:0:100::1"));
+        let (one, other) = (network("2001:db8:0:1::1"), network("2001:db8:0:100::1"));
         assert_ne!(one.supernet(56), other.supernet(56));
         assert_eq!(one.supernet(48), other.supernet(48));
-        assert_eq!(one.supernet(56), client("2001:db8:0:ff::1").supernet(56));
-        assert_eq!(client("192.0.2.1").supernet(48), client("192.0.2.1"));
+        assert_eq!(one.supernet(56), network("2001:db8:0:ff::1").supernet(56));
+        assert_eq!(network("192.0.2.1").supernet(48), network("192.0.2.1"));
     }
 
     #[test]
-    fn a_network_is_not_mistaken_for_a_wider_one_with_the_same_address() {
-        let networks = client("2001:db8::1").networks();
+    fn a_network_differs_from_a_wider_one_with_the_same_address() {
+        let networks = network("2001:db8::1").enclosing();
         assert_eq!(networks.len(), 3);
         assert_ne!(networks[0].0, networks[2].0);
-        assert_eq!(client("192.0.2.1").networks().len(), 1);
+        assert_eq!(network("192.0.2.1").enclosing().len(), 1);
     }
 
     #[test]
-    fn loopback_is_local_in_every_spelling() {
+    fn loopback_is_recognized_in_every_notation() {
         for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
-            assert!(client(address).is_loopback(), "{address}");
+            assert!(network(address).is_loopback(), "{address}");
         }
         for address in ["192.0.2.1", "2001:db8::1", "0.0.0.0", "::"] {
-            assert!(!client(address).is_loopback(), "{address}");
+            assert!(!network(address).is_loopback(), "{address}");
         }
     }
 }

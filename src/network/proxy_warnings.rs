@@ -1,4 +1,4 @@
-//! Warnings about proxies behind which clients cannot be told apart.
+//! Warnings about proxies behind which users cannot be distinguished.
 
 use std::{
     net::IpAddr,
@@ -6,45 +6,45 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Who sent a request, a client or a proxy.
+/// The connection that a request came in on.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestSource {
-    /// The address of the connection.
+    /// The address of the peer: a user or a proxy.
     pub peer: IpAddr,
-    /// Whether it is a proxy that is believed.
+    /// Whether the peer is in `trusted_proxies`.
     pub is_trusted_proxy: bool,
-    /// Whether the request tells the address of a client.
+    /// Whether the request has a forwarded address.
     pub has_forwarded_address: bool,
 }
 
-/// Warns the operator, of each problem at most once an hour.
+/// Warns the operator about each problem at most once an hour.
 #[derive(Default)]
 pub struct ProxyWarnings {
-    hidden_clients: Mutex<Option<Instant>>,
+    missing_address: Mutex<Option<Instant>>,
     untrusted_proxy: Mutex<Option<Instant>>,
 }
 
 impl ProxyWarnings {
     const EVERY: Duration = Duration::from_secs(60 * 60);
 
-    /// Logs what is wrong with the proxy that a request comes through, if anything is.
+    /// Logs a warning if the proxy of a request is misconfigured.
     pub fn check(&self, source: RequestSource, has_public_url: bool, now: Instant) {
         let RequestSource { peer, is_trusted_proxy, has_forwarded_address } = source;
         if peer.is_loopback()
             && has_public_url
             && !has_forwarded_address
-            && is_due(&self.hidden_clients, now)
+            && is_due(&self.missing_address, now)
         {
             tracing::warn!(
-                "requests from loopback carry no forwarded address although public_url is set: they share the limits of \
-                 one client; have the proxy send X-Forwarded-For"
+                "requests from loopback carry no forwarded address although public_url is set: they share one \
+                 network's limits: configure the proxy to send X-Forwarded-For"
             );
         }
         if has_forwarded_address && !is_trusted_proxy && is_due(&self.untrusted_proxy, now) {
             tracing::warn!(
                 %peer,
-                "a peer outside trusted_proxies sends a forwarded address, which is ignored: if it is your proxy, add it \
-                 to trusted_proxies"
+                "ignored a forwarded address from a peer outside trusted_proxies: if the peer is your proxy, add it to \
+                 trusted_proxies"
             );
         }
     }

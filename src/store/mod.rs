@@ -7,7 +7,12 @@ mod credentials;
 mod ended_tokens;
 mod known_networks;
 mod login_failures;
+#[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(not(feature = "postgres"))]
+#[path = "postgres_disabled.rs"]
+mod postgres;
+mod postgres_options;
 mod sessions;
 mod sqlite;
 pub mod transfer;
@@ -15,13 +20,17 @@ mod users;
 
 use async_trait::async_trait;
 
+#[cfg(all(feature = "internals", feature = "postgres"))]
+pub use self::postgres::PostgresStore;
+pub(crate) use self::postgres::open as open_postgres;
 pub use self::{
     changes::{Changes, Connectivity, Stamp},
     credentials::{CredentialStore, PasswordCondition},
     ended_tokens::EndedTokenStore,
     known_networks::KnownNetworkStore,
     login_failures::{LoginFailureStore, MAX_ACCOUNTS},
-    postgres::{PostgresOptions, PostgresStore, PostgresUrl},
+    postgres::PostgresUrl,
+    postgres_options::PostgresOptions,
     sessions::{MAX_SESSIONS, ReusedToken, SessionStore},
     sqlite::SqliteStore,
     users::UserStore,

@@ -1,109 +1,42 @@
-//! Failed logins in a row on each account. They are counted in memory and saved behind, so that no login waits for it;
-//! what other instances have saved is merged in.
+//! Failed logins in a row on each account. They are counted in memory and saved in the background, so that no login
+//! waits for the store. Failures that other instances have saved are merged.
 
 use std::{
     collections::HashMap,
-    fmt, mem,
+    mem,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use aws_lc_rs::hmac;
 
+use super::account_key::{AccountKey, AccountSecret, key_of};
 use crate::{clock::Timestamp, user::EmailKey};
 
-/// Stands for an e-mail address by a keyed hash: whoever reads it does not learn the address, and nobody can aim at a
-/// collision.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AccountKey([u8; 16]);
-
-impl AccountKey {
-    /// As the store keeps it.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// As the store has kept it; none if it is not a key.
-    pub fn from_store(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(Self)
-    }
-}
-
-impl fmt::Debug for AccountKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AccountKey(…)")
-    }
-}
-
-/// The secret behind all [`AccountKey`]s of a database.
-#[derive(Clone, PartialEq, Eq)]
-pub struct AccountSecret([u8; 32]);
-
-impl AccountSecret {
-    /// A secret that nobody can guess.
-    pub fn random() -> Self {
-        let mut bytes = [0; 32];
-        aws_lc_rs::rand::fill(&mut bytes).expect("the system has randomness");
-        Self(bytes)
-    }
-
-    /// What stands for an address.
-    pub fn account(&self, email: &EmailKey) -> AccountKey {
-        key_of(&self.to_key(), email)
-    }
-
-    fn to_key(&self) -> hmac::Key {
-        hmac::Key::new(hmac::HMAC_SHA256, &self.0)
-    }
-
-    /// For the store.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// As the store has kept it; none if it is not a secret.
-    pub fn from_store(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(Self)
-    }
-}
-
-impl fmt::Debug for AccountSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AccountSecret(…)")
-    }
-}
-
-fn key_of(secret: &hmac::Key, email: &EmailKey) -> AccountKey {
-    let tag = hmac::sign(secret, email.as_str().as_bytes());
-    let mut key = AccountKey([0; 16]);
-    key.0.copy_from_slice(&tag.as_ref()[..16]);
-    key
-}
-
-/// What happened to an account since it was last saved: a success, if any, and failures after it.
+/// The changes to an account since it was last saved: a success, if any, and the failures after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountChange {
     /// Which account.
     pub account: AccountKey,
-    /// The owner has logged in, so that earlier failures no longer count.
+    /// Whether the owner has logged in, which clears earlier failures.
     pub cleared: bool,
     /// Failed logins since then.
     pub failures: u32,
 }
 
-/// When all failed logins of an account are forgiven: one recovery time after the other.
+/// When all failed logins of an account have expired, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredFailures {
     /// Which account.
     pub account: AccountKey,
-    /// When its budget is full again.
+    /// When its budget is unused again.
     pub recovered_at: Timestamp,
 }
 
 /// The budgets of all accounts.
 pub(super) struct Accounts {
     burst: u32,
-    /// One failure is forgiven after this time.
+    /// One failure expires after this time.
     recovery: Duration,
     secret: hmac::Key,
     table: Mutex<Table>,
@@ -111,27 +44,27 @@ pub(super) struct Accounts {
 
 #[derive(Default)]
 struct Table {
-    /// An account that is not in here has its full budget.
+    /// An account without an entry has its whole budget.
     accounts: HashMap<AccountKey, Account>,
     unsaved: HashMap<AccountKey, AccountChange>,
-    /// Accounts that recover before this were forgotten to make room.
-    forgotten_before: Option<Instant>,
+    /// Accounts that recover before this time were evicted.
+    evicted_before: Option<Instant>,
 }
 
-/// The budget is full at `recovered_at`; each failure moves that by one recovery time.
+/// The budget is unused at `recovered_at`. Each failure postpones that by one recovery time.
 #[derive(Clone, Copy)]
 struct Account {
     recovered_at: Instant,
-    /// Logins that have been paid for and have neither failed nor succeeded yet.
-    under_way: u32,
+    /// Logins that have been charged and have no outcome yet.
+    pending: u32,
 }
 
 impl Accounts {
-    /// Accounts kept at most. Beyond it those that recover first are forgotten.
+    /// The maximum number of accounts. Beyond it those that recover first are evicted.
     pub(super) const MAX_ACCOUNTS: usize = 100_000;
 
-    /// The clocks of instances may differ by this much without costing anybody a try.
-    const CLOCKS_APART: Duration = Duration::from_secs(1);
+    /// The clocks of instances may differ by this much without reducing a budget.
+    const CLOCK_TOLERANCE: Duration = Duration::from_secs(1);
 
     pub(super) fn new(burst: u32, recovery: Duration, secret: &AccountSecret) -> Self {
         Self { burst, recovery, secret: secret.to_key(), table: Mutex::default() }
@@ -141,46 +74,46 @@ impl Accounts {
         key_of(&self.secret, email)
     }
 
-    /// Pays for a login that may fail, or tells how long to wait.
-    pub(super) fn pay(&self, account: AccountKey, now: Instant) -> Result<(), Duration> {
+    /// Charges a login, or returns how long to wait.
+    pub(super) fn charge(&self, account: AccountKey, now: Instant) -> Result<(), Duration> {
         let mut table = self.table();
         if !table.accounts.contains_key(&account) {
             table.make_room();
         }
-        let fresh = Account { recovered_at: now, under_way: 0 };
+        let fresh = Account { recovered_at: now, pending: 0 };
         let entry = table.accounts.entry(account).or_insert(fresh);
         let spent = entry.recovered_at.saturating_duration_since(now);
-        let budget = self.recovery * self.burst + Self::CLOCKS_APART;
-        let needed = |under_way: u32| spent + self.recovery * (under_way + 1);
-        if needed(entry.under_way) <= budget {
-            entry.under_way += 1;
+        let budget = self.recovery * self.burst + Self::CLOCK_TOLERANCE;
+        let needed = |pending: u32| spent + self.recovery * (pending + 1);
+        if needed(entry.pending) <= budget {
+            entry.pending += 1;
             return Ok(());
         }
-        // Those that are under way end in a moment, and may well succeed.
+        // Pending logins end soon and may succeed.
         let budget = self.recovery * self.burst;
         Err(needed(0).saturating_sub(budget).max(Duration::from_secs(1)))
     }
 
-    /// A login that was paid for has failed.
-    pub(super) fn fail(&self, account: AccountKey, paid_at: Instant) {
+    /// A charged login has failed.
+    pub(super) fn fail(&self, account: AccountKey, charged_at: Instant) {
         let mut table = self.table();
-        let fresh = Account { recovered_at: paid_at, under_way: 0 };
+        let fresh = Account { recovered_at: charged_at, pending: 0 };
         let entry = table.accounts.entry(account).or_insert(fresh);
-        entry.under_way = entry.under_way.saturating_sub(1);
-        entry.recovered_at = entry.recovered_at.max(paid_at) + self.recovery;
+        entry.pending = entry.pending.saturating_sub(1);
+        entry.recovered_at = entry.recovered_at.max(charged_at) + self.recovery;
         table.note(AccountChange { account, cleared: false, failures: 1 });
     }
 
-    /// A login that was paid for has not come to be.
-    pub(super) fn withdraw(&self, account: AccountKey, paid_at: Instant) {
+    /// A charged login has succeeded or was not made.
+    pub(super) fn refund(&self, account: AccountKey, charged_at: Instant) {
         let mut table = self.table();
         if let Some(entry) = table.accounts.get_mut(&account) {
-            entry.under_way = entry.under_way.saturating_sub(1);
+            entry.pending = entry.pending.saturating_sub(1);
         }
-        table.forget_if_idle(account, paid_at);
+        table.remove_if_idle(account, charged_at);
     }
 
-    /// The owner has shown to be the owner: earlier failures no longer count.
+    /// Clears all failures.
     pub(super) fn clear(&self, account: AccountKey, now: Instant) {
         let mut table = self.table();
         let Some(entry) = table.accounts.get_mut(&account) else { return };
@@ -188,17 +121,17 @@ impl Accounts {
             entry.recovered_at = now;
             table.note(AccountChange { account, cleared: true, failures: 0 });
         }
-        table.forget_if_idle(account, now);
+        table.remove_if_idle(account, now);
     }
 
-    /// What has to be saved, in one order everywhere, so that two instances do not wait for each other.
+    /// The changes to save, in an order that is the same on all instances, so that they do not deadlock.
     pub(super) fn take_unsaved(&self) -> Vec<AccountChange> {
         let mut changes: Vec<_> = mem::take(&mut self.table().unsaved).into_values().collect();
         changes.sort_unstable_by_key(|change| change.account);
         changes
     }
 
-    /// Takes back what could not be saved.
+    /// Keeps changes that could not be saved.
     pub(super) fn keep_unsaved(&self, changes: &[AccountChange]) {
         let mut table = self.table();
         for earlier in changes {
@@ -208,7 +141,7 @@ impl Accounts {
         }
     }
 
-    /// Counts what is stored, together with what is still to be saved here.
+    /// Counts stored failures together with those that are still to be saved here.
     pub(super) fn merge(&self, stored: &[StoredFailures], now: Instant, time: Timestamp) {
         let mut table = self.table();
         for StoredFailures { account, recovered_at } in stored {
@@ -217,22 +150,22 @@ impl Accounts {
                 continue;
             }
             let wait = u64::try_from(recovered_at.millis() - time.millis()).unwrap_or(0);
-            // No longer than a budget that is all spent: the clock or the settings may have changed.
+            // At most the wait of an exhausted budget: the clock or the settings may have changed.
             let wait = Duration::from_millis(wait).min(self.recovery * self.burst);
             let recovered_at = now + wait + self.recovery * own.map_or(0, |own| own.failures);
             if !table.accounts.contains_key(account) {
                 table.make_room();
             }
-            let fresh = Account { recovered_at, under_way: 0 };
+            let fresh = Account { recovered_at, pending: 0 };
             table.accounts.entry(*account).or_insert(fresh).recovered_at = recovered_at;
-            table.forget_if_idle(*account, now);
+            table.remove_if_idle(*account, now);
         }
     }
 
-    /// The time up to which stored failures need not be kept.
+    /// Stored failures that end before this time need not be kept.
     pub(super) fn obsolete_before(&self, now: Instant, time: Timestamp) -> Timestamp {
-        let forgotten = self.table().forgotten_before;
-        time + forgotten.map_or(Duration::ZERO, |before| before.saturating_duration_since(now))
+        let evicted = self.table().evicted_before;
+        time + evicted.map_or(Duration::ZERO, |before| before.saturating_duration_since(now))
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -242,7 +175,7 @@ impl Accounts {
 
 impl Table {
     fn note(&mut self, AccountChange { account, cleared, failures }: AccountChange) {
-        // A database that is away for long must not cost memory without a bound.
+        // A long outage of the database must not use unbounded memory.
         if self.unsaved.len() >= Accounts::MAX_ACCOUNTS && !self.unsaved.contains_key(&account) {
             return;
         }
@@ -255,14 +188,14 @@ impl Table {
         }
     }
 
-    fn forget_if_idle(&mut self, account: AccountKey, now: Instant) {
-        let is_idle = |entry: &Account| entry.under_way == 0 && entry.recovered_at <= now;
+    fn remove_if_idle(&mut self, account: AccountKey, now: Instant) {
+        let is_idle = |entry: &Account| entry.pending == 0 && entry.recovered_at <= now;
         if self.accounts.get(&account).is_some_and(is_idle) {
             self.accounts.remove(&account);
         }
     }
 
-    /// Forgets the half that recovers first if there are too many.
+    /// Evicts the half that recovers first if there are too many.
     fn make_room(&mut self) {
         if self.accounts.len() < Accounts::MAX_ACCOUNTS {
             return;
@@ -271,8 +204,8 @@ impl Table {
         let half = ends.len() / 2;
         let (_, cutoff, _) = ends.select_nth_unstable(half);
         let cutoff = *cutoff;
-        self.accounts.retain(|_, entry| entry.under_way > 0 || entry.recovered_at > cutoff);
-        self.forgotten_before = Some(cutoff);
+        self.accounts.retain(|_, entry| entry.pending > 0 || entry.recovered_at > cutoff);
+        self.evicted_before = Some(cutoff);
     }
 }
 
@@ -290,7 +223,7 @@ mod tests {
     }
 
     fn failures(accounts: &Accounts, account: AccountKey, now: Instant, most: usize) -> usize {
-        let fail = || accounts.pay(account, now).map(|()| accounts.fail(account, now));
+        let fail = || accounts.charge(account, now).map(|()| accounts.fail(account, now));
         (0..most).take_while(|_| fail().is_ok()).count()
     }
 
@@ -320,26 +253,26 @@ mod tests {
     #[test]
     fn however_many_logins_run_at_once_no_more_are_admitted_than_the_budget_holds() {
         let (accounts, ada, now) = accounts();
-        assert_eq!((0..200).take_while(|_| accounts.pay(ada, now).is_ok()).count(), 100);
-        assert_eq!(accounts.pay(ada, now), Err(Duration::from_secs(1)), "they end in a moment");
-        accounts.withdraw(ada, now);
-        assert_eq!(accounts.pay(ada, now), Ok(()));
+        assert_eq!((0..200).take_while(|_| accounts.charge(ada, now).is_ok()).count(), 100);
+        assert_eq!(accounts.charge(ada, now), Err(Duration::from_secs(1)), "they end soon");
+        accounts.refund(ada, now);
+        assert_eq!(accounts.charge(ada, now), Ok(()));
     }
 
     #[test]
-    fn logins_that_succeed_leave_nothing_behind() {
+    fn logins_that_succeed_leave_no_entry() {
         let (accounts, ada, now) = accounts();
         for _ in 0..1000 {
-            accounts.pay(ada, now).unwrap();
+            accounts.charge(ada, now).unwrap();
             accounts.clear(ada, now);
-            accounts.withdraw(ada, now);
+            accounts.refund(ada, now);
         }
         assert!(accounts.table().accounts.is_empty());
         assert_eq!(accounts.take_unsaved(), []);
     }
 
     #[test]
-    fn what_is_saved_counts_after_a_restart_and_on_other_instances() {
+    fn saved_failures_count_after_a_restart_and_on_other_instances() {
         let (here, ada, now) = accounts();
         let (there, _, _) = accounts();
         let mut database = Database::default();
@@ -347,14 +280,18 @@ mod tests {
         database.save(&here, now);
         database.save(&there, now);
         assert_eq!(failures(&there, ada, now, 1000), 40);
-        assert_eq!(failures(&here, ada, now, 30), 30, "not heard yet");
+        assert_eq!(failures(&here, ada, now, 30), 30, "not merged yet");
         database.save(&there, now);
         database.save(&here, now);
         assert_eq!(failures(&here, ada, now, 1), 0);
         let (restarted, _, _) = accounts();
         restarted.merge(&database.rows(), now, TIME);
         assert_eq!(failures(&restarted, ada, now, 1), 0);
-        assert_eq!(failures(&restarted, ada, now + DAY, 10), 1, "no longer than if all were spent");
+        assert_eq!(
+            failures(&restarted, ada, now + DAY, 10),
+            1,
+            "at most the wait of an exhausted budget"
+        );
     }
 
     #[test]
@@ -372,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_saved_is_saved_later_in_the_same_order() {
+    fn changes_that_could_not_be_saved_are_saved_later_in_the_same_order() {
         let (accounts, ada, now) = accounts();
         failures(&accounts, ada, now, 3);
         let earlier = accounts.take_unsaved();
@@ -389,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_addresses_is_bounded_and_does_not_refill_a_spent_budget() {
+    fn a_flood_of_addresses_is_bounded_and_does_not_reset_an_exhausted_budget() {
         let (accounts, ada, now) = accounts();
         failures(&accounts, ada, now, 100);
         for number in 0..250_000_u32 {

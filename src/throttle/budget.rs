@@ -1,4 +1,4 @@
-//! Token buckets in memory: one for each key, or one for each network that a client lies in.
+//! Token buckets in memory: one for each key, or one for each network that contains an address.
 
 use std::{
     collections::HashMap,
@@ -9,38 +9,39 @@ use std::{
 
 use crate::network::{Network, Prefix};
 
-/// Token buckets, one for each key. A key without a bucket has its full budget.
+/// Token buckets, one for each key. A key without a bucket has its whole budget.
 pub(super) struct Budgets<K> {
     burst: u32,
-    /// One more payment is possible after this time.
+    /// One more charge is possible after this time.
     refill: Duration,
     spent: Mutex<HashMap<K, Bucket>>,
 }
 
-/// `spent` payments as of `since`; refilled ones are subtracted at the next look.
+/// `spent` charges at the time `since`. Those that expire after it are subtracted at the next access.
 struct Bucket {
     spent: u32,
     since: Instant,
 }
 
 impl<K: Eq + Hash + Copy> Budgets<K> {
-    /// Buckets kept at most. Beyond it those least spent are forgotten, never those of an attack.
+    /// The maximum number of buckets. Beyond it those with the fewest charges are evicted, so that an attack cannot evict
+    /// its own.
     const MAX_BUCKETS: usize = 100_000;
 
     pub(super) fn new(burst: u32, refill: Duration) -> Self {
         Self { burst, refill, spent: Mutex::new(HashMap::new()) }
     }
 
-    /// Pays from the budget of a key, or tells how long to wait for one more payment.
-    pub(super) fn pay(&self, key: K, now: Instant) -> Result<(), Duration> {
-        self.pay_from(key, 1, now)
+    /// Charges the budget of a key, or returns how long to wait for one more charge.
+    pub(super) fn charge(&self, key: K, now: Instant) -> Result<(), Duration> {
+        self.charge_scaled(key, 1, now)
     }
 
-    /// Pays from a budget that holds `size` times as much as others.
-    fn pay_from(&self, key: K, size: u32, now: Instant) -> Result<(), Duration> {
+    /// Charges a budget that is `size` times as large as others.
+    fn charge_scaled(&self, key: K, size: u32, now: Instant) -> Result<(), Duration> {
         let mut buckets = self.buckets();
         if buckets.len() >= Self::MAX_BUCKETS && !buckets.contains_key(&key) {
-            self.forget_the_least_spent(&mut buckets, now);
+            self.evict_the_least_charged(&mut buckets, now);
             if buckets.len() >= Self::MAX_BUCKETS {
                 return Err(self.refill);
             }
@@ -56,7 +57,7 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
         }
     }
 
-    pub(super) fn pay_back(&self, key: K) {
+    pub(super) fn refund(&self, key: K) {
         let mut buckets = self.buckets();
         if let Some(bucket) = buckets.get_mut(&key) {
             bucket.spent = bucket.spent.saturating_sub(1);
@@ -66,7 +67,7 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
         }
     }
 
-    /// Gives a key its full budget again.
+    /// Resets the budget of a key.
     pub(super) fn clear(&self, key: K) {
         self.buckets().remove(&key);
     }
@@ -86,7 +87,7 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
         }
     }
 
-    fn forget_the_least_spent(&self, buckets: &mut HashMap<K, Bucket>, now: Instant) {
+    fn evict_the_least_charged(&self, buckets: &mut HashMap<K, Bucket>, now: Instant) {
         buckets.values_mut().for_each(|bucket| self.refill(bucket, now));
         for least in 0..self.burst {
             buckets.retain(|_, bucket| bucket.spent > least);
@@ -97,8 +98,8 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
     }
 }
 
-/// Budgets of networks, each of which also pays from the wider networks that it lies in. A wider network has a larger
-/// budget, but less than the sum of its parts: whoever holds a /48 does not get 65,536 budgets.
+/// Budgets of networks. A charge to a network is also one to the wider networks that contain it. A wider network has a
+/// larger budget, but less than the sum of its parts: the holder of a /48 does not get 65,536 budgets.
 pub(super) struct NetworkBudgets<K>(Budgets<(K, Prefix)>);
 
 impl<K: Eq + Hash + Copy> NetworkBudgets<K> {
@@ -106,24 +107,24 @@ impl<K: Eq + Hash + Copy> NetworkBudgets<K> {
         Self(Budgets::new(burst, refill))
     }
 
-    /// Pays from the budgets of all networks that the client lies in, or from none of them.
-    pub(super) fn pay(&self, key: K, client: Network, now: Instant) -> Result<(), Duration> {
-        let networks = client.networks();
-        for (paid, (network, size)) in networks.iter().enumerate() {
-            if let Err(wait) = self.0.pay_from((key, *network), *size, now) {
-                networks[..paid].iter().for_each(|(network, _)| self.0.pay_back((key, *network)));
+    /// Charges the budgets of all networks that contain this one, or none of them.
+    pub(super) fn charge(&self, key: K, network: Network, now: Instant) -> Result<(), Duration> {
+        let networks = network.enclosing();
+        for (charged, (network, size)) in networks.iter().enumerate() {
+            if let Err(wait) = self.0.charge_scaled((key, *network), *size, now) {
+                networks[..charged].iter().for_each(|(network, _)| self.0.refund((key, *network)));
                 return Err(wait);
             }
         }
         Ok(())
     }
 
-    pub(super) fn pay_back(&self, key: K, client: Network) {
-        client.networks().iter().for_each(|(network, _)| self.0.pay_back((key, *network)));
+    pub(super) fn refund(&self, key: K, network: Network) {
+        network.enclosing().iter().for_each(|(network, _)| self.0.refund((key, *network)));
     }
 
-    pub(super) fn clear(&self, key: K, client: Network) {
-        client.networks().iter().for_each(|(network, _)| self.0.clear((key, *network)));
+    pub(super) fn clear(&self, key: K, network: Network) {
+        network.enclosing().iter().for_each(|(network, _)| self.0.clear((key, *network)));
     }
 }
 
@@ -131,19 +132,19 @@ impl<K: Eq + Hash + Copy> NetworkBudgets<K> {
 mod tests {
     use super::*;
 
-    fn client(address: &str) -> Network {
+    fn network(address: &str) -> Network {
         Network::at(address.parse().unwrap())
     }
 
     #[test]
-    fn a_flood_of_keys_is_bounded_and_does_not_refill_a_spent_budget() {
+    fn a_flood_of_keys_is_bounded_and_does_not_reset_an_exhausted_budget() {
         let (budgets, now) = (Budgets::<u32>::new(3, Duration::from_secs(60)), Instant::now());
-        while budgets.pay(0, now).is_ok() {}
+        while budgets.charge(0, now).is_ok() {}
         for key in 1..250_000 {
-            let _ = budgets.pay(key, now);
+            let _ = budgets.charge(key, now);
         }
         assert!(budgets.buckets().len() <= Budgets::<u32>::MAX_BUCKETS);
-        assert!(budgets.pay(0, now).is_err());
+        assert!(budgets.charge(0, now).is_err());
     }
 
     #[test]
@@ -152,8 +153,8 @@ mod tests {
             (NetworkBudgets::<()>::new(20, Duration::from_secs(60)), Instant::now());
         let mut made = 0;
         for subnet in 0..0x1000 {
-            let client = client(&format!("2001:db8:0:{subnet:x}::1"));
-            made += (0..50).take_while(|_| budgets.pay((), client, now).is_ok()).count();
+            let network = network(&format!("2001:db8:0:{subnet:x}::1"));
+            made += (0..50).take_while(|_| budgets.charge((), network, now).is_ok()).count();
             let expected = match subnet {
                 0 => 20,
                 1..0x100 => 40,
@@ -162,32 +163,32 @@ mod tests {
             };
             assert_eq!(made, expected, "after subnet {subnet:x}");
         }
-        assert!(budgets.pay((), client("2001:db8:1::1"), now).is_ok(), "another /48");
+        assert!(budgets.charge((), network("2001:db8:1::1"), now).is_ok(), "another /48");
     }
 
     #[test]
-    fn whichever_network_refuses_nothing_is_paid() {
+    fn if_one_network_refuses_none_is_charged() {
         let (budgets, now) =
             (NetworkBudgets::<()>::new(1, Duration::from_secs(60)), Instant::now());
         for subnet in 0..2 {
-            budgets.pay((), client(&format!("2001:db8:0:{subnet}::")), now).unwrap();
+            budgets.charge((), network(&format!("2001:db8:0:{subnet}::")), now).unwrap();
         }
-        let third = client("2001:db8:0:2::");
+        let third = network("2001:db8:0:2::");
         for _ in 0..10 {
-            budgets.pay((), third, now).unwrap_err();
+            budgets.charge((), third, now).unwrap_err();
         }
-        // One payment of the /56 comes back, and the /64 has not paid for any of the refusals.
-        budgets.pay_back((), client("2001:db8:0:0::"));
-        budgets.pay((), third, now).unwrap();
+        // One charge of the /56 is refunded, and the refusals have not charged the /64.
+        budgets.refund((), network("2001:db8:0:0::"));
+        budgets.charge((), third, now).unwrap();
     }
 
     #[test]
-    fn an_ipv4_address_pays_by_itself() {
+    fn an_ipv4_address_has_a_budget_of_its_own() {
         let (budgets, now) =
             (NetworkBudgets::<()>::new(2, Duration::from_secs(60)), Instant::now());
         for last in 0..100 {
-            let client = client(&format!("192.0.2.{last}"));
-            assert_eq!((0..5).take_while(|_| budgets.pay((), client, now).is_ok()).count(), 2);
+            let network = network(&format!("192.0.2.{last}"));
+            assert_eq!((0..5).take_while(|_| budgets.charge((), network, now).is_ok()).count(), 2);
         }
     }
 }

@@ -45,7 +45,7 @@ impl Algorithm {
     }
 
     /// The registered name.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Es256 => "ES256",
             Self::EdDsa => "EdDSA",

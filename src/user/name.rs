@@ -7,8 +7,8 @@ use crate::fault::Fault;
 pub struct Name(String);
 
 impl Name {
-    const MIN_CHARACTERS: usize = 2;
-    const MAX_CHARACTERS: usize = 200;
+    pub(crate) const MIN_CHARACTERS: usize = 2;
+    pub(crate) const MAX_CHARACTERS: usize = 200;
     /// The most bytes in UTF-8.
     pub(crate) const MAX_BYTES: usize = 4 * Self::MAX_CHARACTERS;
 

@@ -18,7 +18,7 @@ const REFUSED: [(&str, &str); 5] = [
 const EMAIL: &str = "ada.lovelace@example.com";
 
 async fn strict() -> House {
-    House::open_with(|settings| settings.password_rules.refuse_common = true).await
+    House::open_with(|settings| settings.with_common_passwords_refused(true)).await
 }
 
 async fn code(house: &House) -> String {
@@ -83,7 +83,7 @@ async fn a_common_password_from_before_still_logs_in() {
     let house = House::open().await;
     let body = json!({"name": "Ada Lovelace", "email": EMAIL, "password": "password1"});
     house.register_with(body).await;
-    let refuse = |settings: &mut doorward::Settings| settings.password_rules.refuse_common = true;
+    let refuse = |settings: doorward::Settings| settings.with_common_passwords_refused(true);
     let house = House::reopen(house.close(), refuse).await;
     house.token_of(EMAIL, "password1").await;
 }

@@ -5,7 +5,7 @@ use axum::{
     extract::ConnectInfo,
     http::{Method, Request, StatusCode, header},
 };
-use doorward::{Settings, internals::config::IdentityHeaders};
+use doorward::Settings;
 
 use crate::support::{Answer, House, NOW, UNAUTHORIZED};
 
@@ -14,8 +14,7 @@ const REFUSED: (u16, &str) = (401, UNAUTHORIZED);
 
 /// A service with the guards of a settings file.
 async fn house(file: &str) -> House {
-    let guards = settings(file).guards;
-    House::open_with(|settings| settings.guards = guards).await
+    House::open_with(|settings| settings.with_toml(file)).await
 }
 
 fn settings(file: &str) -> Settings {
@@ -276,10 +275,8 @@ async fn a_preflight_passes_where_the_guard_says_so() {
 
 #[tokio::test]
 async fn other_sets_of_identity_headers_are_sent_on_demand() {
-    let guards = settings(STAFF).guards;
     let house = House::open_with(|settings| {
-        settings.guards = guards;
-        settings.identity_headers = vec![IdentityHeaders::Remote, IdentityHeaders::XAuthRequest];
+        settings.with_toml(STAFF).with("identity_headers", "remote x-auth-request")
     })
     .await;
     let ada = house.register("Ada", "ada@example.com").await;
@@ -318,9 +315,9 @@ async fn guards_are_replaced_all_at_once() {
     let house = house("[guards.door]\nallow = 'true'\n").await;
     let token = house.register("Ada", "ada@example.com").await.token;
     assert_eq!(house.guard("door", &token).await.status, StatusCode::OK);
-    house.doorward.replace_guards(settings("[guards.door]\nallow = 'user.disabled'\n").guards);
+    house.doorward.replace_guards(settings("[guards.door]\nallow = 'user.disabled'\n").guards());
     assert_eq!(house.guard("door", &token).await.status, StatusCode::UNAUTHORIZED);
-    house.doorward.replace_guards(settings("").guards);
+    house.doorward.replace_guards(settings("").guards());
     assert_eq!(house.guard("door", &token).await.status, StatusCode::NOT_FOUND);
 }
 
@@ -357,7 +354,7 @@ fn every_kind_of_broken_guard_is_refused_with_its_place() {
         ),
         (
             "[guards.miles]\nallow = 'true'",
-            "guards.miles: the name policy guards /api/auth/miles (designated.segment): choose another name",
+            "guards.miles: /api/auth/miles is the designated route (designated.segment): choose another name",
         ),
         (
             "[guards.a]\ngrant = 'id'",
@@ -424,7 +421,7 @@ fn examples_beside_a_condition_are_tried() {
         request = { method = "POST" }
         "#,
     )
-    .guards;
+    .guards();
     assert_eq!(guards.by_name("staff").unwrap().expectations.len(), 2);
 }
 

@@ -83,7 +83,7 @@ async fn a_body_of_another_type_is_refused_and_one_without_a_type_is_read() {
 
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_refused() {
-    let house = House::open_with(|settings| settings.body_limit = 1024).await;
+    let house = House::open_with(|settings| settings.with_body_limit(1024)).await;
     let padded = |bytes: usize| format!("{{{}}}", " ".repeat(bytes - 2));
     assert_eq!(house.post_text("/api/user", padded(1024)).await.status, StatusCode::BAD_REQUEST);
     let answer = house.post_text("/api/user", padded(1025)).await;
@@ -168,7 +168,7 @@ async fn a_request_that_names_two_hosts_is_malformed() {
 async fn a_damaged_database_returns_503_and_never_a_refusal() {
     let house = House::open().await;
     let token = house.register("Ada", "ada@example.com").await.token;
-    let DatabaseUrl::Sqlite(file) = &house.doorward.settings().database else { panic!() };
+    let DatabaseUrl::Sqlite(file) = house.doorward.settings().database() else { panic!() };
     rusqlite::Connection::open(file).unwrap().execute_batch("DROP TABLE sessions").unwrap();
     let failed = (500, r#"{"message":"Something went wrong. Please try again."}"#);
     assert_eq!(house.guard("guard", &token).await.told(), failed);

@@ -79,7 +79,7 @@ async fn a_token_is_read_from_the_authorization_header_alone() {
 
 #[tokio::test]
 async fn a_token_is_valid_until_its_last_second() {
-    let house = House::open_with(|s| s.token.lifetime = Duration::from_secs(3600)).await;
+    let house = House::open_with(|s| s.with_token_lifetime(Duration::from_secs(3600))).await;
     let token = house.register("Ada", "ada@example.com").await.token;
     house.let_pass(Duration::from_secs(3599));
     assert_eq!(house.guard("guard", &token).await.told(), PASSED_GUARD);
@@ -90,8 +90,7 @@ async fn a_token_is_valid_until_its_last_second() {
 #[tokio::test]
 async fn name_and_segment_of_the_designated_guard_are_settings() {
     let house = House::open_with(|settings| {
-        settings.designated_name = "Ella Fitzgerald".into();
-        settings.designated_segment = "ella".into();
+        settings.with_designated_name("Ella Fitzgerald").with_designated_segment("ella")
     })
     .await;
     let ella = house.register("ELLA fitzgerald", "ella@example.com").await.token;

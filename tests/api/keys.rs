@@ -17,8 +17,8 @@ use crate::support::{House, REFUSED};
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-fn at_once(settings: &mut Settings) {
-    settings.token.publish_before_signing = Duration::ZERO;
+fn at_once(settings: Settings) -> Settings {
+    settings.with("token.publish_before_signing", "0s")
 }
 
 async fn keys(house: &House, command: Command) -> Vec<KeyInfo> {
@@ -74,7 +74,7 @@ async fn a_new_key_is_published_before_it_signs() {
 async fn a_key_that_was_not_published_for_long_enough_waits_again_after_a_restart() {
     let house = House::open().await;
     let next = keys(&house, Command::RotateKeys).await.remove(1).kid;
-    let house = House::reopen(house.close(), |_| {}).await;
+    let house = House::reopen(house.close(), |settings| settings).await;
     house.let_pass(MINUTE - Duration::from_secs(1));
     house.doorward.tend_keys().await.unwrap();
     assert_eq!(stages(&house).await, [KeyStatus::Signing, KeyStatus::Next]);
@@ -111,11 +111,9 @@ async fn tokens_of_a_retired_key_stay_valid_until_they_expire_even_across_restar
 
 #[tokio::test]
 async fn a_new_algorithm_applies_to_new_keys_only() {
-    let with = |algorithm| {
-        move |settings: &mut Settings| {
-            at_once(settings);
-            settings.token.algorithm = algorithm;
-        }
+    let with = |algorithm: Algorithm| {
+        let algorithm = algorithm.name();
+        move |settings: Settings| at_once(settings).with("token.algorithm", algorithm)
     };
     let mut house = House::open_with(with(Algorithm::Rs256)).await;
     let mut tokens = vec![house.register("Ada", "rs256@example.com").await.token];
@@ -165,8 +163,7 @@ fn key_file(algorithms: &[Algorithm]) -> (TempDir, Vec<String>) {
 #[tokio::test]
 async fn keys_in_a_key_file_sign_and_verify_and_are_not_copied() {
     let (file, own) = key_file(&[Algorithm::EdDsa, Algorithm::Es256]);
-    let with_file =
-        |settings: &mut Settings| settings.key_file = Some(file.path().join("keys.pem"));
+    let with_file = |settings: Settings| settings.with_key_file(file.path().join("keys.pem"));
     let house = House::open().await;
     let before = signing(&house).await;
     keys(&house, Command::RotateKeys).await;
@@ -219,7 +216,7 @@ async fn a_key_older_than_the_key_file_can_be_revoked() {
     let before = signing(&house).await;
     let ada = house.register("Ada", "ada@example.com").await;
     let path = file.path().join("keys.pem");
-    let house = House::reopen(house.close(), |s| s.key_file = Some(path)).await;
+    let house = House::reopen(house.close(), |s| s.with_key_file(path)).await;
     assert!(is_good(&house, &ada.token).await);
     assert_eq!(keys(&house, Command::RevokeKey(before)).await.len(), 1);
     assert!(!is_good(&house, &ada.token).await);
@@ -234,10 +231,10 @@ async fn a_key_that_moves_into_the_file_goes_on_signing() {
     let file = tempfile::tempdir().unwrap();
     let path = file.path().join("keys.pem");
     std::fs::copy(data.path().join("signing-key.pem"), &path).unwrap();
-    let house = House::reopen(data, |s| s.key_file = Some(path)).await;
+    let house = House::reopen(data, |s| s.with_key_file(path)).await;
     assert_eq!((signing(&house).await, stages(&house).await.len()), (kid.clone(), 1));
     assert!(is_good(&house, &ada.token).await);
-    let house = House::reopen(house.close(), |_| {}).await;
+    let house = House::reopen(house.close(), |settings| settings).await;
     assert_eq!(signing(&house).await, kid, "and back");
 }
 
@@ -289,7 +286,7 @@ async fn revoking_the_key_that_signs_has_another_one_sign_first() {
         assert!(!is_good(&house, &ada.token).await);
         let again = house.token_of("ada@example.com", "correct horse").await;
         assert!(is_good(&house, &again).await);
-        let house = House::reopen(house.close(), |_| {}).await;
+        let house = House::reopen(house.close(), |settings| settings).await;
         assert_eq!(signing(&house).await, after[0].kid);
         assert!(is_good(&house, &again).await && !is_good(&house, &ada.token).await);
     }

@@ -194,7 +194,8 @@ async fn deleting_an_account_needs_the_password_and_frees_the_address() {
 
 #[tokio::test]
 async fn wrong_passwords_of_a_signed_in_user_are_throttled_with_their_logins() {
-    let house = House::open_with(|s| s.password_cost = Cost { memory_kib: 8, passes: 1 }).await;
+    let house =
+        House::open_with(|s| s.with_cheap_passwords(Cost { memory_kib: 8, passes: 1 })).await;
     let token = house.register("Ada", "ada@example.com").await.token;
     let mut refusals = 0;
     let throttled = loop {

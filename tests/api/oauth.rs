@@ -33,7 +33,7 @@ impl Asked {
     async fn open() -> Self {
         let secret = ClientSecret::random();
         let shop = OAuthClient::new("shop", &secret).unwrap();
-        let house = House::open_with(|s| s.clients = s.clients.with(shop)).await;
+        let house = House::open_with(|s| s.with("clients", &shop.to_string())).await;
         Self { house, secret }
     }
 

@@ -92,8 +92,7 @@ async fn the_answers_of_success_have_the_documented_members() {
 async fn the_document_names_the_public_url() {
     let document = House::open().await.get("/openapi.json").await.json();
     assert_eq!(document["servers"], json!([{"url": "http://127.0.0.1:3000"}]));
-    let settings = House::settings_from("public_url = \"https://auth.example.com/\"\n").unwrap();
-    let house = House::open_with(|s| s.public_url = settings.public_url).await;
+    let house = House::open_with(|s| s.with_public_url("https://auth.example.com/")).await;
     let document = house.get("/openapi.json").await.json();
     assert_eq!(document["servers"], json!([{"url": "https://auth.example.com"}]));
 }
@@ -101,7 +100,7 @@ async fn the_document_names_the_public_url() {
 #[tokio::test]
 async fn the_document_has_exactly_the_routes_of_the_service() {
     let house = House::open().await;
-    let segment = &house.doorward.settings().designated_segment;
+    let segment = house.doorward.settings().designated_segment();
     let mut routes: Vec<_> = ROUTES
         .iter()
         .map(|route| (route.path.replace(SEGMENT, segment), route.method.as_str().to_owned()))

@@ -53,8 +53,8 @@ async fn log_out(house: &House, token: &str) {
     assert_eq!(answer.told(), (204, ""));
 }
 
-fn at_once(settings: &mut Settings) {
-    settings.token.publish_before_signing = Duration::ZERO;
+fn at_once(settings: Settings) -> Settings {
+    settings.with("token.publish_before_signing", "0s")
 }
 
 async fn kids(house: &House) -> Value {
@@ -117,7 +117,7 @@ async fn a_cursor_of_another_process_returns_what_ended_since() {
     let first = everything(&house).await;
     log_out(&house, &tokens[1]).await;
     let folder = house.close();
-    let house = House::reopen(folder, |_| {}).await;
+    let house = House::reopen(folder, |settings| settings).await;
     house.let_pass(Duration::from_secs(300));
     let after = since(&house, &first).await;
     let bob = part(&tokens[1], 1)["jti"].clone();
@@ -205,7 +205,7 @@ async fn an_ended_token_is_listed_until_it_would_have_expired() {
     house.let_pass(Duration::from_secs(1));
     house.doorward.clean_up().await.unwrap();
     assert_eq!(everything(&house).await["revoked"], json!([]));
-    let house = House::reopen(house.close(), |_| {}).await;
+    let house = House::reopen(house.close(), |settings| settings).await;
     assert_eq!(everything(&house).await["revoked"], json!([]), "gone from the database as well");
 }
 
@@ -263,7 +263,7 @@ async fn switching_to_another_process_in_the_middle_misses_nothing() {
     let first = everything(&house).await;
     assert_eq!(first["more"], true);
     let Ok(house) = Arc::try_unwrap(house) else { panic!("others use it") };
-    let house = House::reopen(house.close(), |_| {}).await;
+    let house = House::reopen(house.close(), |settings| settings).await;
     house.let_pass(Duration::from_secs(3600));
     let mut told = HashSet::new();
     let mut news = first;

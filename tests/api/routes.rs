@@ -15,8 +15,7 @@ use crate::support::House;
 #[tokio::test]
 async fn the_server_and_an_embedding_app_answer_every_route_alike() {
     let file = "[guards.staff]\nallow = 'true'\n";
-    let guards = House::settings_from(file).unwrap().guards;
-    let house = House::open_with(|settings| settings.guards = guards).await;
+    let house = House::open_with(|settings| settings.with_toml(file)).await;
     let embedded = house.doorward.routes();
     let mut paths: Vec<_> = ROUTES
         .iter()

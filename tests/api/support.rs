@@ -2,7 +2,6 @@
 
 use std::{
     net::SocketAddr,
-    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicI64, Ordering},
@@ -19,7 +18,6 @@ use doorward::{
     Doorward, MissingKey, Settings,
     internals::{
         clock::{Clock, Timestamp},
-        config::{DatabaseUrl, Sources},
         control::{Command, Reply, execute},
         credential::password::Cost,
         http::{self, Service},
@@ -78,10 +76,10 @@ pub struct Member {
 
 impl House {
     pub async fn open() -> Self {
-        Self::open_with(|_| {}).await
+        Self::open_with(|settings| settings).await
     }
 
-    pub async fn open_with(change: impl FnOnce(&mut Settings)) -> Self {
+    pub async fn open_with(change: impl FnOnce(Settings) -> Settings) -> Self {
         Self::reopen(tempfile::tempdir().unwrap(), change).await
     }
 
@@ -90,14 +88,11 @@ impl House {
         self.folder
     }
 
-    pub async fn reopen(folder: TempDir, change: impl FnOnce(&mut Settings)) -> Self {
-        let mut settings = Settings {
-            database: DatabaseUrl::Sqlite(folder.path().join("doorward.db")),
-            password_cost: Cost { memory_kib: 64, passes: 1 },
-            password_threads: NonZeroUsize::MIN,
-            ..Settings::default()
-        };
-        change(&mut settings);
+    pub async fn reopen(folder: TempDir, change: impl FnOnce(Settings) -> Settings) -> Self {
+        let settings = Settings::new()
+            .with_sqlite_file(folder.path().join("doorward.db"))
+            .with_cheap_passwords(Cost { memory_kib: 64, passes: 1 });
+        let settings = change(settings);
         let seconds = Arc::new(AtomicI64::new(NOW.seconds()));
         let hand = Arc::clone(&seconds);
         let clock = Clock::new(move || Timestamp::from_seconds(hand.load(Ordering::Relaxed)));
@@ -110,9 +105,8 @@ impl House {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("doorward.toml");
         std::fs::write(&path, file).unwrap();
-        let sources = Sources { flags: vec![], file: Some(path), environment: vec![] };
         let shortened = format!("{}/", folder.path().display());
-        Settings::from_sources(sources).map_err(|error| error.to_string().replace(&shortened, ""))
+        Settings::from_file(path).map_err(|error| error.to_string().replace(&shortened, ""))
     }
 
     pub fn let_pass(&self, time: Duration) {

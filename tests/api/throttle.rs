@@ -18,10 +18,9 @@ use crate::support::{Answer, House, NOT_FOUND};
 const PASSWORD: &str = "correct horse";
 const ADA: &str = "ada@example.com";
 
-async fn open(change: impl FnOnce(&mut Settings)) -> House {
+async fn open(change: impl FnOnce(Settings) -> Settings) -> House {
     House::open_with(|settings| {
-        settings.password_cost = Cost { memory_kib: 8, passes: 1 };
-        change(settings);
+        change(settings.with_cheap_passwords(Cost { memory_kib: 8, passes: 1 }))
     })
     .await
 }
@@ -71,7 +70,7 @@ fn anywhere(count: usize) -> impl Iterator<Item = String> {
 
 #[tokio::test]
 async fn one_ipv6_subscriber_cannot_lock_an_owner_out() {
-    let house = open(|_| {}).await;
+    let house = open(|settings| settings).await;
     house.register("Ada", ADA).await;
     assert_eq!(guesses(&house, subnets(300), ADA).await, 80);
     for owner in ["203.0.113.7", "2001:db8:1::7"] {
@@ -82,7 +81,7 @@ async fn one_ipv6_subscriber_cannot_lock_an_owner_out() {
 
 #[tokio::test]
 async fn a_known_network_is_never_locked_out_by_others() {
-    let house = open(|_| {}).await;
+    let house = open(|settings| settings).await;
     register_from(&house, "203.0.113.7", ADA).await;
     let second_home = login_from(&house, "2001:db8:ffff::7", ADA, PASSWORD).await;
     assert_eq!(second_home.status, StatusCode::OK);
@@ -104,7 +103,7 @@ async fn a_known_network_is_never_locked_out_by_others() {
 
 #[tokio::test]
 async fn a_known_network_has_a_bounded_budget_too() {
-    let house = open(|_| {}).await;
+    let house = open(|settings| settings).await;
     register_from(&house, "203.0.113.7", ADA).await;
     assert_eq!(guesses(&house, anywhere(400), ADA).await, 100);
     assert_eq!(guesses(&house, ["203.0.113.7".to_owned()].into_iter(), ADA).await, 20);
@@ -114,7 +113,7 @@ async fn a_known_network_has_a_bounded_budget_too() {
 
 #[tokio::test]
 async fn the_networks_that_are_kept_are_exported() {
-    let house = open(|_| {}).await;
+    let house = open(|settings| settings).await;
     register_from(&house, "203.0.113.7", ADA).await;
     let answer = login_from(&house, "2001:db8::7", ADA, PASSWORD).await;
     let token = answer.json()["token"].as_str().unwrap().to_owned();
@@ -125,7 +124,7 @@ async fn the_networks_that_are_kept_are_exported() {
 
 #[tokio::test]
 async fn a_spent_budget_does_not_tell_whether_an_account_exists() {
-    let house = open(|_| {}).await;
+    let house = open(|settings| settings).await;
     register_from(&house, "203.0.113.7", ADA).await;
     let mut seen = Vec::new();
     for email in [ADA, "nobody@example.com"] {
@@ -140,24 +139,22 @@ async fn a_spent_budget_does_not_tell_whether_an_account_exists() {
 
 #[tokio::test]
 async fn a_restart_does_not_refill_the_budget_of_an_account() {
-    let house = open(|_| {}).await;
+    let house = open(|settings| settings).await;
     register_from(&house, "203.0.113.7", ADA).await;
     assert_eq!(guesses(&house, anywhere(5), ADA).await, 100);
     house.doorward.save_failures().await.unwrap();
-    let database = house.doorward.settings().database.clone();
-    let house = House::reopen(house.close(), |settings| settings.database = database).await;
+    let house = House::reopen(house.close(), |settings| settings).await;
     assert_eq!(guesses(&house, anywhere(5), ADA).await, 0);
     let answer = login_from(&house, "203.0.113.7", ADA, PASSWORD).await;
     assert_eq!(answer.status, StatusCode::OK, "known networks are stored too");
     house.doorward.save_failures().await.unwrap();
-    let database = house.doorward.settings().database.clone();
-    let house = House::reopen(house.close(), |settings| settings.database = database).await;
+    let house = House::reopen(house.close(), |settings| settings).await;
     assert_eq!(guesses(&house, anywhere(5), ADA).await, 100, "the success is stored");
 }
 
 #[tokio::test]
 async fn a_new_password_can_be_used_from_any_network() {
-    let house = open(|_| {}).await;
+    let house = open(|settings| settings).await;
     house.register("Ada", ADA).await;
     assert_eq!(guesses(&house, anywhere(400), ADA).await, 100);
     let command =
@@ -188,7 +185,7 @@ async fn sign_ups(house: &House, headers: &[(&str, &str)], most: usize) -> usize
 
 #[tokio::test]
 async fn loopback_is_exempt_only_if_nothing_was_forwarded() {
-    let few = |settings: &mut Settings| settings.throttle.network_sign_ups = 3;
+    let few = |settings: Settings| settings.with_network_sign_ups(3);
     assert_eq!(sign_ups(&open(few).await, &[], 10).await, 10);
     for header in [
         ("x-forwarded-proto", "https"),
@@ -205,11 +202,8 @@ async fn loopback_is_exempt_only_if_nothing_was_forwarded() {
 
 #[tokio::test]
 async fn loopback_is_not_exempt_where_there_is_a_public_url() {
-    let url =
-        House::settings_from("public_url = \"https://auth.example.com\"\n").unwrap().public_url;
     let house = open(|settings| {
-        settings.throttle.network_sign_ups = 3;
-        settings.public_url = url;
+        settings.with_network_sign_ups(3).with_public_url("https://auth.example.com")
     })
     .await;
     assert_eq!(sign_ups(&house, &[], 10).await, 3);

@@ -18,8 +18,7 @@ const GUARDS: &str = r#"
 "#;
 
 async fn house() -> House {
-    let guards = House::settings_from(GUARDS).unwrap().guards;
-    House::open_with(|settings| settings.guards = guards).await
+    House::open_with(|settings| settings.with_toml(GUARDS)).await
 }
 
 async fn verify(house: &House, who: &str, verified: bool) -> Reply {

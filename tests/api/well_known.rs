@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use doorward::{Settings, internals::control::Command};
+use doorward::internals::control::Command;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, House};
@@ -42,8 +42,10 @@ async fn the_key_set_holds_every_key_that_verifies_or_is_to_sign() {
 #[tokio::test]
 async fn a_copy_of_the_key_set_is_out_of_date_before_a_key_signs_that_is_missing_in_it() {
     for (published_for, kept) in [(0, 0), (90, 90), (7 * 24 * 60 * 60, 60 * 60)] {
-        let delay = Duration::from_secs(published_for);
-        let house = House::open_with(|s| s.token.publish_before_signing = delay).await;
+        let house = House::open_with(|s| {
+            s.with("token.publish_before_signing", &format!("{published_for}s"))
+        })
+        .await;
         kept_for(&house.get(KEY_SET).await, kept);
     }
 }
@@ -52,8 +54,7 @@ async fn a_copy_of_the_key_set_is_out_of_date_before_a_key_signs_that_is_missing
 async fn discovery_names_the_key_set() {
     let file =
         "public_url = \"https://auth.example.com/\"\ntoken.issuer = \"https://auth.example.com\"\n";
-    let Settings { public_url, token, .. } = House::settings_from(file).unwrap();
-    let house = House::open_with(|s| (s.public_url, s.token) = (public_url, token)).await;
+    let house = House::open_with(|settings| settings.with_toml(file)).await;
     for document in ["openid-configuration", "oauth-authorization-server"] {
         let told = kept_for(&house.get(&format!("/.well-known/{document}")).await, 60);
         assert_eq!(

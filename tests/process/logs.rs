@@ -175,7 +175,7 @@ fn an_unread_log_does_not_block_the_service() {
 
     server.read_log();
     eventually("the log tells how many lines were dropped", || {
-        server.said().1.contains("log lines were dropped")
+        server.said().1.contains("dropped log lines")
     });
     let logged = server.stop().stderr;
     let lines: Vec<Value> =

@@ -78,7 +78,10 @@ fn every_start_makes_private_what_others_could_read() {
     server.client.must_know(&ada);
     everything_is_private(&home);
     let said = server.stop().stderr;
-    assert!(said.contains("others could use this") && said.contains("doorward.db"), "{said}");
+    assert!(
+        said.contains("other users had access to this") && said.contains("doorward.db"),
+        "{said}"
+    );
 
     fs::write(home.data().join("notes.txt"), "somebody else's").unwrap();
     open_to_all(home.data());

@@ -17,7 +17,10 @@ use doorward::{
         config::{DatabaseUrl, Settings},
         network::{Network, Requester},
         session::{Origin, Session},
-        store::{Connectivity, Error, PostgresStore, PostgresUrl, SessionStore, Store, UserStore},
+        store::{
+            Connectivity, Error, PostgresOptions, PostgresStore, PostgresUrl, SessionStore, Store,
+            UserStore,
+        },
         user::{Email, Name, Role, User},
     },
 };
@@ -123,7 +126,7 @@ async fn is_cut(cut: &mut watch::Receiver<bool>) {
 }
 
 async fn open(url: &str) -> PostgresStore {
-    let options = Settings::default().postgres;
+    let options = PostgresOptions::default();
     PostgresStore::open(&PostgresUrl::parse(url).unwrap(), options).await.unwrap()
 }
 
@@ -207,7 +210,7 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
     let wire = Wire::to(&url, Fate::Lost).await;
     let serve = async |url: &str| {
         let database = DatabaseUrl::parse(url).unwrap();
-        let doorward = Doorward::open(Settings { database, ..Settings::default() }).await.unwrap();
+        let doorward = Doorward::open(Settings::new().with_database(database)).await.unwrap();
         let upkeep = doorward.clone();
         tokio::spawn(async move { upkeep.run_upkeep().await });
         doorward

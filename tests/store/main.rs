@@ -18,10 +18,9 @@ use std::time::Duration;
 
 use doorward::internals::{
     clock::Timestamp,
-    config::Settings,
     credential::password::PasswordHash,
     session::{Origin, Session},
-    store::{PostgresStore, PostgresUrl},
+    store::{PostgresOptions, PostgresStore, PostgresUrl},
     user::{Email, Name, User},
 };
 
@@ -44,7 +43,7 @@ async fn postgres_store() -> Option<PostgresStore> {
 }
 
 async fn open_postgres(url: &str) -> PostgresStore {
-    let options = Settings::default().postgres;
+    let options = PostgresOptions::default();
     PostgresStore::open(&PostgresUrl::parse(url).unwrap(), options).await.unwrap()
 }
 

@@ -6,7 +6,6 @@ use doorward::{
     Doorward, OpenError, Settings,
     internals::{
         clock::Timestamp,
-        config::DatabaseUrl,
         data_folder::DataFolder,
         session::{Origin, Session},
         store::{
@@ -58,10 +57,7 @@ async fn an_interrupted_migration_resumes_and_is_not_served_before() {
         })
     };
     assert!(cut.await.unwrap_err().is_panic());
-    let settings = Settings {
-        database: DatabaseUrl::Sqlite(there.path().join("doorward.db")),
-        ..Settings::default()
-    };
+    let settings = Settings::new().with_sqlite_file(there.path().join("doorward.db"));
     let opened = Doorward::open(settings.clone()).await;
     assert!(matches!(opened, Err(OpenError::Unfinished(_))));
     drop(opened);

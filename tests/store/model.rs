@@ -4,15 +4,14 @@ use std::{fmt::Debug, time::Duration};
 
 use doorward::internals::{
     clock::Timestamp,
-    config::Settings,
     credential::{
         password::PasswordHash,
         reset_code::{ResetCode, ResetDigest},
     },
     session::{Origin, Session, TokenId},
     store::{
-        Error, PasswordCondition, PostgresStore, PostgresUrl, ReusedToken, SqliteStore, Store,
-        UserStore, archive::Archive,
+        Error, PasswordCondition, PostgresOptions, PostgresStore, PostgresUrl, ReusedToken,
+        SqliteStore, Store, UserStore, archive::Archive,
     },
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
@@ -334,7 +333,7 @@ fn sequences() -> u64 {
 async fn both_stores_give_the_same_answers() {
     let Some(url) = postgres::fresh_database() else { return };
     let url = PostgresUrl::parse(&url).unwrap();
-    let postgres = PostgresStore::open(&url, Settings::default().postgres).await.unwrap();
+    let postgres = PostgresStore::open(&url, PostgresOptions::default()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let sqlite = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
     for seed in 1..=sequences() {
@@ -350,7 +349,7 @@ async fn an_address_with_a_null_character_is_never_found() {
     assert_eq!(sqlite.user_by_email(&key).await.unwrap(), None);
     let Some(url) = postgres::fresh_database() else { return };
     let url = PostgresUrl::parse(&url).unwrap();
-    let postgres = PostgresStore::open(&url, Settings::default().postgres).await.unwrap();
+    let postgres = PostgresStore::open(&url, PostgresOptions::default()).await.unwrap();
     assert_eq!(postgres.user_by_email(&key).await.unwrap(), None);
     assert_eq!(postgres.user_by_id(UserId::random()).await.unwrap(), None);
 }

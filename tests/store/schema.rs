@@ -1,8 +1,7 @@
 //! The schema: which unique index means that an address is taken, and which versions a start accepts.
 
-use doorward::internals::{
-    config::Settings,
-    store::{Error, PostgresStore, PostgresUrl, SqliteStore, Store, UserStore},
+use doorward::internals::store::{
+    Error, PostgresOptions, PostgresStore, PostgresUrl, SqliteStore, Store, UserStore,
 };
 
 use super::{NOW, open_postgres, postgres, session, user};
@@ -61,7 +60,7 @@ async fn a_database_of_a_newer_version_is_refused() {
     drop(open_postgres(&url).await);
     run(&url, "INSERT INTO schema_versions (version) VALUES (1000)").await;
     let url = PostgresUrl::parse(&url).unwrap();
-    let opened = PostgresStore::open(&url, Settings::default().postgres).await;
+    let opened = PostgresStore::open(&url, PostgresOptions::default()).await;
     let Err(Error::Failed(cause)) = opened else { panic!("opened, or a temporary error") };
     assert!(cause.to_string().contains("schema 1000"), "{cause}");
 }

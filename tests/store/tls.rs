@@ -7,10 +7,7 @@ use std::{
     process::Command,
 };
 
-use doorward::internals::{
-    config::Settings,
-    store::{Error, PostgresStore, PostgresUrl, UserStore},
-};
+use doorward::internals::store::{Error, PostgresOptions, PostgresStore, PostgresUrl, UserStore};
 
 use crate::own_postgres;
 
@@ -67,7 +64,7 @@ async fn encrypt(url: &str, folder: &Path) {
 }
 
 async fn try_to_open(url: &str) -> Result<PostgresStore, Error> {
-    PostgresStore::open(&PostgresUrl::parse(url).unwrap(), Settings::default().postgres).await
+    PostgresStore::open(&PostgresUrl::parse(url).unwrap(), PostgresOptions::default()).await
 }
 
 #[tokio::test]

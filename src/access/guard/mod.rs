@@ -111,6 +111,17 @@ pub enum InvalidGuard {
     Expectation(usize, FailedExpectation),
 }
 
+impl InvalidGuard {
+    /// What is wrong, without its place.
+    pub(crate) fn message(&self) -> &str {
+        match self {
+            Self::Name(message) => message,
+            Self::Condition(flaw) => &flaw.message,
+            Self::Expectation(_, unmet) => &unmet.because,
+        }
+    }
+}
+
 impl Guard {
     /// Checks a declaration.
     ///
@@ -184,10 +195,14 @@ impl Guard {
     }
 }
 
-fn check_name(name: &str) -> Result<(), String> {
+/// What the name of a guard is made of.
+pub(crate) const NAME_SYNTAX: &str = "1 to 64 of a-z, 0-9 and -";
+
+/// Whether a guard may have this name, or why not.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) {
-        Err("not a name for a guard: 1 to 64 of a-z, 0-9 and -".into())
+        Err(format!("not a name for a guard: {NAME_SYNTAX}"))
     } else if is_reserved_guard_name(name) {
         Err(format!("/api/auth/{name} is taken: choose another name"))
     } else {
@@ -203,7 +218,7 @@ fn version_of(declaration: &Declaration) -> String {
 }
 
 /// All declared guards, by name.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct GuardSet(HashMap<String, Arc<Guard>>);
 
 impl GuardSet {

@@ -1,15 +1,15 @@
-//! Passwords that everybody tries first. `script/common-passwords` makes the table and names its sources.
+//! Common passwords. `script/common-passwords` generates the table and names its sources.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use zeroize::Zeroizing;
 
-/// The first bytes of the SHA-256 of each password in lower case, sorted. It is part of the binary's read-only data: no
-/// page of it is in memory before the first look.
+/// The first bytes of the SHA-256 of each password in lower case, sorted. The table is read-only data of the binary, so
+/// that it takes no memory before it is first used.
 const TABLE: &[u8] = include_bytes!("common.bin");
-/// 40 bits: of 20 million passwords that are not in the table, one is taken for one that is.
+/// With 40 bits, one in 20 million other passwords is taken for a common one.
 const PREFIX_BYTES: usize = 5;
 
-/// Whether a password is a common one, whatever its letter case.
+/// Whether a password is common, ignoring case.
 pub(super) fn is_common(password: &str) -> bool {
     let lower = Zeroizing::new(password.to_lowercase());
     let digest = digest(&SHA256, lower.as_bytes());
@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn common_passwords_are_known_in_any_letter_case() {
+    fn common_passwords_are_found_in_any_case() {
         for common in [
             "12345678",
             "password",

@@ -1,5 +1,6 @@
-//! The bounded queue of the hashing threads. It is fair between networks: turns go round the /48s, within each the
-//! /56s, within each the /64s, so that a client gains nothing from owning many networks. An IPv4 address is one of each.
+//! The bounded queue of the hashing threads. It is fair between networks: turns rotate among the /48s, within each among
+//! the /56s, within each among the /64s, so that owning many networks is no advantage. An IPv4 address counts as one of
+//! each.
 
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
@@ -8,8 +9,8 @@ use std::{
 
 use crate::network::Network;
 
-/// A job that waited longer is dropped: its caller has given up or soon will. A full queue at half of the rate that a
-/// core computes hashes takes this long.
+/// A job that has waited longer is dropped: its caller has given up or soon will. A full queue takes this long at half the
+/// hash rate of one core.
 pub(super) const MAX_QUEUE_TIME: Duration = Duration::from_secs(10);
 
 /// Prefix lengths of the nested networks, the widest first. A [`Network`] is the narrowest.
@@ -28,10 +29,9 @@ impl<J> Queue<J> {
         Self { networks: Networks::default(), capacity }
     }
 
-    /// Queues a job. When the queue is full, drops the last job of the network that has the most waiting, or this one
-    /// if its own network is that one.
-    pub(super) fn push(&mut self, client: Network, job: J, now: Instant) {
-        let path = path(client);
+    /// Queues a job. If the queue is full, drops the last job of the network with the most jobs, which can be this one.
+    pub(super) fn push(&mut self, network: Network, job: J, now: Instant) {
+        let path = path(network);
         if self.networks.waiting == self.capacity && !self.networks.make_room_for(&path) {
             return;
         }
@@ -44,22 +44,22 @@ impl<J> Queue<J> {
     }
 }
 
-fn path(client: Network) -> Path {
-    [client.supernet(WIDER[0]), client.supernet(WIDER[1]), client]
+fn path(network: Network) -> Path {
+    [network.supernet(WIDER[0]), network.supernet(WIDER[1]), network]
 }
 
 /// Networks of one prefix length that have jobs waiting, and whose turn is next.
 struct Networks<J> {
     jobs: HashMap<Network, Jobs<J>>,
-    /// Each of the networks once, the next to be served in front.
+    /// Each of the networks once, the next one in front.
     turns: VecDeque<Network>,
     waiting: usize,
 }
 
-/// What waits in one network.
+/// The jobs of one network.
 enum Jobs<J> {
     ByNetwork(Networks<J>),
-    /// Of a single client, the oldest in front.
+    /// Of a single network, the oldest in front.
     Line(VecDeque<(Instant, J)>),
 }
 
@@ -117,7 +117,7 @@ impl<J> Networks<J> {
         made
     }
 
-    /// Drops the newest job of the busiest client in the busiest network.
+    /// Drops the newest job of the busiest network in the busiest network.
     fn drop_last(&mut self) {
         let Some((network, most)) = self.busiest() else { return };
         match self.jobs.get_mut(&network) {
@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    fn client(last: u8) -> Network {
+    fn address(last: u8) -> Network {
         Network::at([192, 0, 2, last].into())
     }
 
@@ -195,16 +195,16 @@ mod tests {
 
     fn served(capacity: usize, jobs: impl IntoIterator<Item = (Network, usize)>) -> Vec<usize> {
         let (mut queue, now) = (Queue::new(capacity), Instant::now());
-        for (client, job) in jobs {
-            queue.push(client, job, now);
+        for (network, job) in jobs {
+            queue.push(network, job, now);
         }
         drain(queue, now)
     }
 
     #[test]
-    fn clients_are_served_in_turn_however_many_jobs_one_of_them_has() {
-        let greedy = (0..4).map(|number| (client(1), number));
-        let jobs = greedy.chain([(client(2), 10), (client(3), 20)]);
+    fn networks_are_served_in_turn_however_many_jobs_one_of_them_has() {
+        let greedy = (0..4).map(|number| (address(1), number));
+        let jobs = greedy.chain([(address(2), 10), (address(3), 20)]);
         assert_eq!(served(100, jobs), [0, 10, 20, 1, 2, 3]);
     }
 
@@ -212,7 +212,7 @@ mod tests {
     fn networks_of_one_48_share_its_turns() {
         let attacker = (0..400).map(|number| (network(1, number), usize::from(number)));
         let jobs =
-            attacker.chain([(network(2, 0), 1000), (client(1), 2000), (network(2, 1), 1001)]);
+            attacker.chain([(network(2, 0), 1000), (address(1), 2000), (network(2, 1), 1001)]);
         assert_eq!(served(1000, jobs)[..7], [0, 1000, 2000, 256, 1001, 1, 257]);
     }
 
@@ -224,16 +224,16 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_makes_room_for_a_newcomer_at_the_cost_of_the_greediest() {
-        let greedy = (0..4).map(|number| (client(1), number));
-        let jobs = greedy.chain([(client(2), 10), (client(1), 4)]);
+    fn a_full_queue_makes_room_for_a_newcomer_at_the_cost_of_the_busiest() {
+        let greedy = (0..4).map(|number| (address(1), number));
+        let jobs = greedy.chain([(address(2), 10), (address(1), 4)]);
         assert_eq!(served(4, jobs), [0, 10, 1, 2], "3 made room, 4 found none");
     }
 
     #[test]
     fn a_full_queue_makes_room_at_the_cost_of_the_48_with_the_most_waiting() {
         let attacker = (0..400).map(|number| (network(1, number), usize::from(number)));
-        let others = (0..26).map(|last| (client(last), 1000 + usize::from(last)));
+        let others = (0..26).map(|last| (address(last), 1000 + usize::from(last)));
         let jobs = served(256, attacker.chain(others));
         assert_eq!(jobs.len(), 256);
         assert_eq!(jobs.iter().filter(|job| **job >= 1000).count(), 26, "nobody else is dropped");
@@ -262,19 +262,19 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waited_too_long_is_not_served_any_more_and_costs_nobody_a_turn() {
+    fn a_job_that_waited_too_long_is_dropped_and_takes_no_turn() {
         let (mut queue, now) = (Queue::new(8), Instant::now());
         let late = now + MAX_QUEUE_TIME + Duration::from_millis(1);
-        queue.push(client(1), 0, now);
-        queue.push(client(2), 10, late);
-        queue.push(client(1), 1, late);
-        queue.push(client(3), 20, now);
+        queue.push(address(1), 0, now);
+        queue.push(address(2), 10, late);
+        queue.push(address(1), 1, late);
+        queue.push(address(3), 20, now);
         assert_eq!(drain(queue, late), [1, 10]);
     }
 
     #[test]
     fn the_queue_never_holds_more_than_its_capacity() {
-        let clients = (0..100).map(|number| (network(number % 3, number * 100), 0));
-        assert_eq!(served(8, clients).len(), 8);
+        let networks = (0..100).map(|number| (network(number % 3, number * 100), 0));
+        assert_eq!(served(8, networks).len(), 8);
     }
 }

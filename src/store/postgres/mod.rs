@@ -30,6 +30,7 @@ use async_trait::async_trait;
 use tokio::sync::{Mutex, watch};
 use uuid::Uuid;
 
+pub use self::url::PostgresUrl;
 use self::{
     connection::Connection,
     engine::{Engine, StatementBatch, Write, WriteScope},
@@ -40,13 +41,25 @@ use self::{
     users::user_from_row,
     value::{Value, sql_limit},
 };
-pub use self::{engine::PostgresOptions, url::PostgresUrl};
-use super::{Changes, Error, NotReady, Store, UserStore, archive::UserRecord};
+use super::{
+    Changes, Error, NotReady, PostgresOptions, Store, UserStore, archive::UserRecord,
+    transfer::Installation,
+};
 use crate::{
     clock::Timestamp,
     session::Session,
     user::{User, UserId},
 };
+
+/// Connects to the database, as a store and as what can be moved.
+pub(crate) async fn open(
+    url: &PostgresUrl,
+    options: PostgresOptions,
+) -> Result<(Arc<dyn Store>, Installation), Error> {
+    let store = Arc::new(PostgresStore::open(url, options).await?);
+    let (archive, key_store) = (Arc::clone(&store) as _, Arc::clone(&store) as _);
+    Ok((store, Installation { archive, key_store }))
+}
 
 /// A store in PostgreSQL.
 pub struct PostgresStore {

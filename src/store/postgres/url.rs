@@ -33,6 +33,10 @@ impl PostgresUrl {
     /// How long sent bytes may stay unacknowledged.
     const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
 
+    /// What [`Self::parse`] accepts, for error messages.
+    pub(crate) const SYNTAX: &str = "postgres:// as libpq reads it, such as \
+                                     postgres://user:password@host1,host2/name?sslmode=verify-full";
+
     /// Returns `None` if the text is not a PostgreSQL URL or has an unknown parameter.
     pub fn parse(text: &str) -> Option<Self> {
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {

@@ -11,7 +11,6 @@ use std::{
     fmt,
     hash::{BuildHasher, RandomState},
     io, mem,
-    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -24,7 +23,7 @@ use uuid::Uuid;
 pub(super) use self::write::{RowCount, StatementBatch, Write, WriteScope};
 use self::{availability::Availability, lost_commits::CommitChecks, readers::Readers};
 use super::{connection::Connector, url::PostgresUrl, value::Value};
-use crate::store::{Changes, Endings, Error};
+use crate::store::{Changes, Endings, Error, PostgresOptions};
 
 /// How long a caller waits for a read or a write.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,19 +41,6 @@ pub(super) struct Engine {
     own_changes: Mutex<HashSet<Uuid>>,
     endings: Arc<Endings>,
     keys_changed: watch::Sender<()>,
-}
-
-/// How the database is used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PostgresOptions {
-    /// A file with the password, read for each connection.
-    pub password_file: Option<PathBuf>,
-    /// The number of connections for writes.
-    pub connections: usize,
-    /// Whether reads use named statements, which cost the server less and do not work behind every pooler.
-    pub named_statements: bool,
-    /// For how long cached callers are trusted while the database is unreachable.
-    pub outage_grace: Duration,
 }
 
 impl Engine {

@@ -1,4 +1,4 @@
-//! Writes log lines from a thread of its own, so that nobody waits for whoever reads them.
+//! A bounded queue of log lines and the thread that writes them, so that code that logs does not wait for the reader.
 
 use std::{
     io::{self, Write},
@@ -20,9 +20,9 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Lines are there for the writing thread.
+    /// Wakes the writing thread when there are lines.
     filled: Condvar,
-    /// Everything has been written.
+    /// Wakes those who wait until all lines are written.
     emptied: Condvar,
 }
 
@@ -39,8 +39,8 @@ struct State {
 #[derive(Default)]
 struct Dropped {
     total: u64,
-    /// How many of them have been told.
-    told: u64,
+    /// How many of them have been reported.
+    reported: u64,
 }
 
 impl State {
@@ -50,11 +50,11 @@ impl State {
 }
 
 impl Queue {
-    /// Room for a burst of 20,000 lines while nobody reads.
+    /// Room for a burst of 20,000 lines.
     const MOST_BYTES: usize = 4 << 20;
-    /// StoredKeys for warnings and errors.
+    /// Reserved for warnings and errors.
     const RESERVE_BYTES: usize = 1 << 20;
-    /// What is written at a time: whoever reads slowly makes room in such steps.
+    /// The size of one write: a slow reader frees the queue in such steps.
     const PIECE_BYTES: usize = 64 << 10;
 
     /// A queue whose lines a new thread writes to `sink`.
@@ -65,7 +65,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Waits until everything is written, but not longer than this; whether it is.
+    /// Waits until all lines are written, at most this long; false if some are not.
     pub(super) fn flush(&self, most: Duration) -> bool {
         let given_up = Instant::now() + most;
         let mut state = self.state();
@@ -102,22 +102,22 @@ impl Queue {
         loop {
             let lines = self.next();
             for piece in lines.chunks(Self::PIECE_BYTES) {
-                // Nobody can be told that the log cannot be written.
+                // There is nowhere to report that the log cannot be written.
                 let lost = write_all(&mut sink, piece).is_err();
                 let mut state = self.state();
                 state.in_flight -= piece.len();
                 if lost {
                     let ends = piece.iter().filter(|byte| **byte == b'\n').count() as u64;
                     state.dropped.total += ends;
-                    // Nor would it be written.
-                    state.dropped.told += ends;
+                    // A report would not be written either.
+                    state.dropped.reported += ends;
                 }
             }
-            self.tell_dropped();
+            self.report_dropped();
         }
     }
 
-    /// Waits for lines and takes all that there are.
+    /// Waits for lines and takes all of them.
     fn next(&self) -> Vec<u8> {
         let mut state = self.state();
         while state.lines.is_empty() {
@@ -130,13 +130,13 @@ impl Queue {
         lines
     }
 
-    fn tell_dropped(&self) {
+    fn report_dropped(&self) {
         let mut state = self.state();
-        let dropped = state.dropped.total - state.dropped.told;
-        state.dropped.told = state.dropped.total;
+        let dropped = state.dropped.total - state.dropped.reported;
+        state.dropped.reported = state.dropped.total;
         drop(state);
         if dropped > 0 {
-            tracing::warn!(dropped, "log lines were dropped: nobody read them fast enough");
+            tracing::warn!(dropped, "dropped log lines because the reader of the log is too slow");
         }
     }
 
@@ -145,7 +145,7 @@ impl Queue {
     }
 }
 
-/// Writes everything, also to a pipe that its other users have made non-blocking.
+/// Writes everything, also to a pipe that another process has made non-blocking.
 fn write_all(sink: &mut impl Write, mut piece: &[u8]) -> io::Result<()> {
     const PAUSE: Duration = Duration::from_millis(10);
     while !piece.is_empty() {
@@ -173,7 +173,7 @@ impl<'a> MakeWriter<'a> for Queue {
     }
 }
 
-/// Takes one line, which comes in one piece.
+/// Takes one line in one piece.
 pub(super) struct Line<'a> {
     queue: &'a Queue,
     most: usize,
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn while_nobody_reads_lines_are_dropped_and_nobody_waits() {
+    fn without_a_reader_lines_are_dropped_and_logging_does_not_wait() {
         let (queue, opener, read) = gated();
         let line = [b'x'; 1024];
         for _ in 0..5000 {

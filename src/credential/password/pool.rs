@@ -1,4 +1,4 @@
-//! The hashing lane: the threads that hash passwords, and how they compete for the CPU with everything else.
+//! The threads that hash passwords, and at what priority they run.
 
 use std::{
     num::NonZeroUsize,
@@ -10,19 +10,19 @@ use std::{
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Kernel, queue::Queue};
+use super::{backend::Backend, queue::Queue};
 use crate::network::Network;
 
-/// Work for a hashing thread. Dropping it undone tells whoever waits for it.
-pub(super) type Job = Box<dyn FnOnce(&mut Kernel) + Send>;
+/// Work for a hashing thread. Dropping it tells the caller that it does not run.
+pub(super) type Job = Box<dyn FnOnce(&mut Backend) + Send>;
 
-/// Without work for this long, the memory for hashing is given back.
+/// The memory for hashing is freed after this time without work.
 const KEEP_MEMORY: Duration = Duration::from_secs(60);
 
-/// How hashing competes for the CPU. While it gets the CPU anyway it runs at low priority, so that a guard that is asked
-/// while everybody logs in never waits for a hash. When something else takes the CPU it runs at normal priority, so that
-/// logins keep about half of their rate while guards are asked without pause. A thread cannot raise its own priority, so there
-/// is a set of threads for each. `lab/login-floor` measures both.
+/// The priority of a hashing thread. While the CPU has room, hashing runs at low priority, so that guards do not wait for
+/// it. While other work starves it, it runs at normal priority, so that logins keep about half of their rate under constant
+/// guard load. A thread cannot raise its own priority, so that each priority has its own threads. `lab/login-floor`
+/// measures both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Priority {
     Normal,
@@ -40,19 +40,19 @@ impl Priority {
     }
 }
 
-/// Which threads take the next job, by what the last ones got of the CPU.
-struct Choice {
+/// Selects the priority of the next job by the CPU share of the last ones.
+struct Scheduler {
     priority: Priority,
-    /// Jobs of low priority that were starved, one after the other.
+    /// Consecutive jobs of low priority that were starved.
     starved: u32,
-    /// Low priority is not tried before.
+    /// Low priority is not password before this time.
     low_again_at: Instant,
 }
 
-impl Choice {
+impl Scheduler {
     /// A job of low priority that gets less of a core than this is starved.
     const STARVED: f64 = 0.5;
-    /// A job of normal priority that gets more of a core than this would get it at low priority as well.
+    /// A job of normal priority that gets more of a core than this would get as much at low priority.
     const UNDISTURBED: f64 = 0.95;
     /// From a starved job to the next try of low priority, doubled each time until [`Self::LONGEST`].
     const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -62,8 +62,8 @@ impl Choice {
         Self { priority: Priority::Normal, starved: 0, low_again_at: now }
     }
 
-    /// After a job of this priority that had this share of a core. Jobs that began before a change say nothing about it.
-    fn judge(&mut self, own: Priority, share: f64, now: Instant) {
+    /// Records the share of a core that a job of this priority had. Jobs that began before a change are ignored.
+    fn record(&mut self, own: Priority, share: f64, now: Instant) {
         match own {
             _ if own != self.priority => {}
             Priority::Low if share < Self::STARVED => {
@@ -80,38 +80,38 @@ impl Choice {
         }
     }
 
-    /// After a pause nobody knows what else the machine does, and a single login must not be slow.
-    fn forget(&mut self) {
+    /// Returns to normal priority: after a pause the load of the machine is unknown, and a single login must not be slow.
+    fn reset(&mut self) {
         self.priority = Priority::Normal;
     }
 }
 
-/// Threads that take one job after the other.
-pub(super) struct Lane {
+/// A pool of hashing threads with a bounded queue.
+pub(super) struct Pool {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// Jobs that run at a time.
+    /// The maximum number of jobs that run at the same time.
     limit: usize,
     state: Mutex<State>,
-    /// For the threads of each priority.
+    /// Wakes the threads of each priority.
     arrived: [Condvar; 2],
 }
 
 struct State {
     queue: Queue<Job>,
-    /// Memory of jobs that are done, for the next ones.
-    kernels: Vec<Kernel>,
+    /// Idle backends with their memory.
+    backends: Vec<Backend>,
     running: usize,
-    choice: Choice,
+    scheduler: Scheduler,
     last_job_ended: Instant,
     closed: bool,
 }
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while the lock is held, and a queue is whole between any two statements.
+        // No code panics while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -119,50 +119,50 @@ impl Shared {
         &self.arrived[priority as usize]
     }
 
-    /// The next job for a thread of this priority, however long it takes to arrive; none when the lane is closed.
-    fn next(&self, own: Priority) -> Option<(Job, Kernel)> {
+    /// Waits for the next job for a thread of this priority; `None` if the pool is closed.
+    fn next(&self, own: Priority) -> Option<(Job, Backend)> {
         let mut state = self.state();
         loop {
             if state.closed {
                 return None;
             }
-            if state.choice.priority == own
+            if state.scheduler.priority == own
                 && state.running < self.limit
                 && let Some(job) = state.queue.pop(Instant::now())
             {
                 state.running += 1;
-                return Some((job, state.kernels.pop().unwrap_or_default()));
+                return Some((job, state.backends.pop().unwrap_or_default()));
             }
             let waited = self.arrived(own).wait_timeout(state, KEEP_MEMORY);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
             if state.running == 0 && state.last_job_ended.elapsed() >= KEEP_MEMORY {
-                state.kernels = Vec::new();
+                state.backends = Vec::new();
             }
         }
     }
 
-    /// Notes that a job of this priority is done and what share of a core it had.
-    fn done(&self, own: Priority, kernel: Kernel, share: f64) {
+    /// Records that a job of this priority is done and what share of a core it had.
+    fn done(&self, own: Priority, backend: Backend, share: f64) {
         let mut state = self.state();
         state.running -= 1;
-        state.kernels.push(kernel);
+        state.backends.push(backend);
         let now = Instant::now();
         state.last_job_ended = now;
-        state.choice.judge(own, share, now);
-        if state.choice.priority != own {
-            self.arrived(state.choice.priority).notify_all();
+        state.scheduler.record(own, share, now);
+        if state.scheduler.priority != own {
+            self.arrived(state.scheduler.priority).notify_all();
         }
     }
 }
 
-impl Lane {
+impl Pool {
     pub(super) fn new(threads: NonZeroUsize, capacity: usize) -> Self {
         let now = Instant::now();
         let state = State {
             queue: Queue::new(capacity),
-            kernels: Vec::new(),
+            backends: Vec::new(),
             running: 0,
-            choice: Choice::new(now),
+            scheduler: Scheduler::new(now),
             last_job_ended: now,
             closed: false,
         };
@@ -178,25 +178,25 @@ impl Lane {
             thread::Builder::new()
                 .name(format!("hash-{number}"))
                 .spawn(move || work(&shared, priority))
-                .expect("the system has a thread for hashing");
+                .expect("the system provides a thread for hashing");
         }
         Self { shared }
     }
 
-    /// Queues a job, or drops one (this or that of a greedier network) when the queue is full.
-    pub(super) fn enter(&self, client: Network, job: Job) {
-        /// What was found out about the CPU is of no use after a pause.
+    /// Queues a job. A full queue drops this job or one of a network with more jobs.
+    pub(super) fn submit(&self, network: Network, job: Job) {
+        /// After a pause of this length the recorded CPU shares are outdated.
         const PAUSE: Duration = Duration::from_secs(1);
         let (mut state, now) = (self.shared.state(), Instant::now());
         if state.running == 0 && now.saturating_duration_since(state.last_job_ended) > PAUSE {
-            state.choice.forget();
+            state.scheduler.reset();
         }
-        state.queue.push(client, job, now);
-        self.shared.arrived(state.choice.priority).notify_one();
+        state.queue.push(network, job, now);
+        self.shared.arrived(state.scheduler.priority).notify_one();
     }
 }
 
-impl Drop for Lane {
+impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.state().closed = true;
         self.shared.arrived.iter().for_each(Condvar::notify_all);
@@ -205,21 +205,21 @@ impl Drop for Lane {
 
 fn work(shared: &Shared, priority: Priority) {
     if let Err(error) = rustix::process::setpriority_process(None, priority.niceness()) {
-        tracing::warn!(%error, "hashing threads run at normal priority");
+        tracing::warn!(%error, "cannot lower the priority of hashing threads");
     }
-    while let Some((job, mut kernel)) = shared.next(priority) {
+    while let Some((job, mut backend)) = shared.next(priority) {
         let (began, cpu_before) = (Instant::now(), cpu_time());
-        // Whoever waits for the job is told by its end, and everybody else goes on being served.
-        if catch_unwind(AssertUnwindSafe(|| job(&mut kernel))).is_err() {
+        // The caller gets an error because the job is dropped, and the thread takes the next job.
+        if catch_unwind(AssertUnwindSafe(|| job(&mut backend))).is_err() {
             tracing::error!("hashing a password panicked");
-            kernel = Kernel::default();
+            backend = Backend::default();
         }
         let cpu = cpu_time().saturating_sub(cpu_before);
-        shared.done(priority, kernel, cpu.as_secs_f64() / began.elapsed().as_secs_f64().max(1e-9));
+        shared.done(priority, backend, cpu.as_secs_f64() / began.elapsed().as_secs_f64().max(1e-9));
     }
 }
 
-/// What this thread has had of the CPU.
+/// The CPU time that this thread has used.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
@@ -247,7 +247,7 @@ mod tests {
     fn a_starved_job_raises_the_priority_and_an_undisturbed_one_lowers_it() {
         use Priority::{Low, Normal};
         let now = Instant::now();
-        let mut choice = Choice::new(now);
+        let mut scheduler = Scheduler::new(now);
         for (own, share, then) in [
             (Normal, 0.6, Normal),
             (Normal, 1.0, Low),
@@ -256,22 +256,22 @@ mod tests {
             (Low, 0.1, Normal),
             (Low, 1.0, Normal),
         ] {
-            choice.judge(own, share, now);
-            assert_eq!(choice.priority, then, "{own:?} {share}");
+            scheduler.record(own, share, now);
+            assert_eq!(scheduler.priority, then, "{own:?} {share}");
         }
-        choice.forget();
-        assert_eq!(choice.priority, Normal);
+        scheduler.reset();
+        assert_eq!(scheduler.priority, Normal);
     }
 
     #[test]
-    fn low_priority_is_tried_less_and_less_often_while_it_starves() {
+    fn low_priority_is_password_less_and_less_often_while_it_starves() {
         let start = Instant::now();
-        let (mut choice, mut now, mut tries) = (Choice::new(start), start, 0);
+        let (mut scheduler, mut now, mut tries) = (Scheduler::new(start), start, 0);
         while now < start + Duration::from_secs(60) {
-            choice.judge(Priority::Normal, 1.0, now);
-            if choice.priority == Priority::Low {
+            scheduler.record(Priority::Normal, 1.0, now);
+            if scheduler.priority == Priority::Low {
                 tries += 1;
-                choice.judge(Priority::Low, 0.01, now);
+                scheduler.record(Priority::Low, 0.01, now);
             }
             now += Duration::from_millis(10);
         }
@@ -280,15 +280,15 @@ mod tests {
 
     #[test]
     fn both_sets_of_threads_together_run_no_more_jobs_at_a_time_than_the_limit() {
-        let lane = Lane::new(NonZeroUsize::new(2).unwrap(), 64);
+        let pool = Pool::new(NonZeroUsize::new(2).unwrap(), 64);
         let (running, done) = (Arc::new(AtomicUsize::new(0)), mpsc::channel());
         for number in 0..60 {
             let (running, done) = (Arc::clone(&running), done.0.clone());
-            lane.enter(
+            pool.submit(
                 anybody(),
                 Box::new(move |_| {
                     let others = running.fetch_add(1, Ordering::SeqCst);
-                    // One job in three uses the CPU all the time, the others let it go.
+                    // One job in three uses the CPU, the others sleep.
                     if number % 3 == 0 {
                         let busy = Instant::now();
                         while busy.elapsed() < Duration::from_millis(2) {}
@@ -306,18 +306,18 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_goes_on_after_a_job_that_panics() {
+    fn a_pool_continues_after_a_job_that_panics() {
         let threads = NonZeroUsize::new(2).unwrap();
-        let lane = Lane::new(threads, 16);
+        let pool = Pool::new(threads, 16);
         for _ in 0..4 {
-            lane.enter(anybody(), Box::new(|_| panic!("a job that panics on purpose")));
+            pool.submit(anybody(), Box::new(|_| panic!("a job that panics on purpose")));
         }
         // Both threads are still there: each of the two jobs waits for the other.
         let both = Arc::new(std::sync::Barrier::new(2));
         let (done, finished) = mpsc::channel();
         for _ in 0..2 {
             let (both, done) = (Arc::clone(&both), done.clone());
-            lane.enter(
+            pool.submit(
                 anybody(),
                 Box::new(move |_| {
                     both.wait();

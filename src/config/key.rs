@@ -1,0 +1,111 @@
+//! The table of all settings: how each is called, what it is for, what it may be.
+
+use super::{
+    Settings, SettingsError, clients, database, designated, limits, log, password, proxies, server,
+    session, throttle, token,
+    value::{NONE, Value},
+};
+use crate::spelling;
+
+/// One setting.
+pub struct Key {
+    /// The name in `doorward.toml`; a dot stands for a table.
+    pub name: &'static str,
+    /// What it is for, without its bounds.
+    pub(super) purpose: &'static str,
+    pub(super) value: &'static dyn Value,
+}
+
+/// All settings by section, in the order in which they are explained.
+static SECTIONS: [&[Key]; 11] = [
+    server::KEYS,
+    database::KEYS,
+    token::KEYS,
+    session::KEYS,
+    designated::KEYS,
+    password::KEYS,
+    throttle::KEYS,
+    limits::KEYS,
+    clients::KEYS,
+    proxies::KEYS,
+    log::KEYS,
+];
+
+/// All settings, in the order in which they are explained.
+pub fn keys() -> impl Iterator<Item = &'static Key> {
+    SECTIONS.iter().copied().flatten()
+}
+
+/// What the names of all variables begin with.
+pub(super) const VARIABLE_PREFIX: &str = "DOORWARD_";
+
+impl Key {
+    /// The setting with this name, or an error that suggests one.
+    pub(super) fn by_name(name: &str) -> Result<&'static Self, SettingsError> {
+        keys().find(|key| key.name == name).ok_or_else(|| {
+            let hint = did_you_mean(spelling::suggest(name, keys().map(|key| key.name)));
+            SettingsError::new(format!("{name}: unknown setting{hint}"))
+        })
+    }
+
+    /// What it is for, and its bounds.
+    pub fn help(&self) -> String {
+        match self.value.bounds() {
+            Some(bounds) => format!("{} ({bounds})", self.purpose),
+            None => self.purpose.to_owned(),
+        }
+    }
+
+    /// The name of its environment variable.
+    pub fn variable(&self) -> String {
+        format!("{VARIABLE_PREFIX}{}", self.name.replace('.', "_").to_uppercase())
+    }
+
+    /// The name of its flag, without the dashes in front.
+    pub fn flag(&self) -> String {
+        self.name.replace(['.', '_'], "-")
+    }
+
+    /// Its value without any secret part.
+    pub fn value(&self, settings: &Settings) -> String {
+        self.value.show(settings)
+    }
+
+    /// Its value as `doorward.toml` has it.
+    pub fn toml_value(&self, settings: &Settings) -> String {
+        let value = self.value(settings);
+        match self.value.is_list() {
+            true if value == NONE => "[]".into(),
+            true => format!("{:?}", value.split(' ').collect::<Vec<_>>()),
+            false => format!("{value:?}"),
+        }
+    }
+
+    pub(super) fn is_list(&self) -> bool {
+        self.value.is_list()
+    }
+
+    pub(super) fn is_secret(&self) -> bool {
+        self.value.is_secret()
+    }
+
+    /// Sets its value. `place` is where the text comes from.
+    pub(super) fn set(
+        &self,
+        settings: &mut Settings,
+        text: &str,
+        place: &str,
+    ) -> Result<(), SettingsError> {
+        self.value.set(settings, text).ok_or_else(|| {
+            // A mistyped database URL may contain a password.
+            let shown =
+                if self.value.is_secret() { "the value".into() } else { format!("\"{text}\"") };
+            let hint = did_you_mean(self.value.suggestion(text));
+            SettingsError::new(format!("{place}: {shown} is not {}{hint}", self.value.allowed()))
+        })
+    }
+}
+
+pub(super) fn did_you_mean(meant: Option<&str>) -> String {
+    meant.map_or_else(String::new, |meant| format!(": did you mean {meant}?"))
+}

@@ -1,0 +1,69 @@
+//! Where the service listens and how others reach it.
+
+use std::fmt;
+
+use super::{
+    key::Key,
+    value::{Custom, field},
+};
+
+/// The public URL is that of the address it listens on.
+const AUTO: &str = "auto";
+
+pub(super) const KEYS: &[Key] = &[
+    Key {
+        name: "listen",
+        purpose: "Address and port to listen on",
+        value: &Custom {
+            field: field!(listen),
+            parse: |text| text.parse().ok(),
+            show: ToString::to_string,
+            allowed: || "an address and a port, such as 127.0.0.1:3000 or [::]:3000".into(),
+            secret: false,
+        },
+    },
+    Key {
+        name: "public_url",
+        purpose: "URL at which others reach the service; auto is http:// and the address it listens on",
+        value: &Custom {
+            field: field!(public_url),
+            parse: |text| match text {
+                AUTO => Some(None),
+                url => PublicUrl::parse(url).map(Some),
+            },
+            show: |url| url.as_ref().map_or_else(|| AUTO.into(), PublicUrl::to_string),
+            allowed: || {
+                format!(
+                    "{AUTO}, or http:// or https:// and a host, such as https://auth.example.com"
+                )
+            },
+            secret: false,
+        },
+    },
+];
+
+/// How others reach the service: `http://` or `https://`, a host, and optionally a path. Has no slash at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrl(String);
+
+impl PublicUrl {
+    const MAX_BYTES: usize = 200;
+
+    fn parse(text: &str) -> Option<Self> {
+        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))?;
+        let plain = rest.chars().all(|c| c.is_ascii_graphic() && !r#"?#@"\<>"#.contains(c));
+        let has_host = !rest.is_empty() && !rest.starts_with('/');
+        let valid = plain && has_host && text.len() <= Self::MAX_BYTES;
+        valid.then(|| Self(text.trim_end_matches('/').to_owned()))
+    }
+
+    pub(super) fn is_https(&self) -> bool {
+        self.0.starts_with("https://")
+    }
+}
+
+impl fmt::Display for PublicUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

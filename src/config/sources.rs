@@ -1,0 +1,153 @@
+//! Where settings come from: flags override the environment, which overrides the file, which overrides the defaults.
+
+use std::{ffi::OsString, fs, path::PathBuf, sync::Arc};
+
+use toml::de::DeValue;
+
+use super::{
+    Settings, SettingsError,
+    file::{self, FileValue, SettingsFile},
+    guards,
+    key::{Key, VARIABLE_PREFIX, did_you_mean, keys},
+    value::NONE,
+};
+use crate::spelling;
+
+/// The variable that names the settings file.
+pub const CONFIG_VARIABLE: &str = "DOORWARD_CONFIG";
+/// What the variable of a secret ends with if it names a file that holds the secret.
+const FILE_SUFFIX: &str = "_FILE";
+/// The table of the file that declares guards.
+const GUARDS: &str = "guards";
+
+/// Where settings are read from.
+#[derive(Clone)]
+pub struct Sources {
+    /// From the command line: settings and their values.
+    pub flags: Vec<(&'static Key, String)>,
+    /// The file that the command line names.
+    pub file: Option<PathBuf>,
+    /// The environment.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl Sources {
+    /// The given flags and file, and the environment of this process.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    pub fn from_process(flags: Vec<(&'static Key, String)>, file: Option<PathBuf>) -> Self {
+        Self { flags, file, environment: std::env::vars_os().collect() }
+    }
+}
+
+impl Settings {
+    /// Reads the settings from all sources.
+    ///
+    /// # Errors
+    /// For the first setting that is unknown or cannot be used.
+    pub(crate) fn from_sources(sources: Sources) -> Result<Self, SettingsError> {
+        let environment = Environment::read(sources.environment)?;
+        let mut settings = Self::default();
+        if let Some(file) = SettingsFile::read(sources.file.or(environment.config_file))? {
+            settings.apply_file(&file)?;
+        }
+        for (key, variable, value) in environment.values {
+            key.set(&mut settings, &value, &variable)?;
+        }
+        for (key, value) in sources.flags {
+            key.set(&mut settings, &value, &format!("--{}", key.flag()))?;
+        }
+        settings.check()?;
+        Ok(settings)
+    }
+
+    pub(super) fn apply_file(&mut self, file: &SettingsFile) -> Result<(), SettingsError> {
+        let mut table = file.parse()?;
+        if let Some(guards) = table.remove(GUARDS) {
+            let DeValue::Table(tables) = guards.get_ref() else {
+                let message = "guards: not a table: write [guards.NAME]";
+                return Err(file.error(guards.span().start, message));
+            };
+            self.guards = Arc::new(guards::read(file, tables)?);
+        }
+        let mut values = Vec::new();
+        file::flatten("", &table, &mut values);
+        for FileValue { name, offset, text, items } in values {
+            let key =
+                Key::by_name(&name).map_err(|unknown| file.error(offset, &unknown.to_string()))?;
+            let place = |offset| format!("{}: {name}", file.place(offset));
+            let text = match items {
+                Some(items) if key.is_list() => {
+                    // Each item alone first, so that the error points at the wrong one.
+                    for (offset, item) in &items {
+                        key.set(&mut self.clone(), item, &place(*offset))?;
+                    }
+                    let items: Vec<_> = items.into_iter().map(|(_, item)| item).collect();
+                    if items.is_empty() { NONE.into() } else { items.join(" ") }
+                }
+                _ => text,
+            };
+            key.set(self, &text, &place(offset))?;
+        }
+        Ok(())
+    }
+}
+
+struct Environment {
+    config_file: Option<PathBuf>,
+    /// Settings, their variables and values.
+    values: Vec<(&'static Key, String, String)>,
+}
+
+impl Environment {
+    fn read(variables: Vec<(OsString, OsString)>) -> Result<Self, SettingsError> {
+        let mut environment = Self { config_file: None, values: Vec::new() };
+        for (variable, value) in variables {
+            let Some(variable) = variable.to_str().filter(|name| name.starts_with(VARIABLE_PREFIX))
+            else {
+                continue;
+            };
+            if variable == CONFIG_VARIABLE {
+                environment.config_file = Some(value.into());
+                continue;
+            }
+            let Ok(value) = value.into_string() else {
+                return Err(SettingsError(format!("{variable}: the value is not UTF-8")));
+            };
+            let (key, value) = Self::key_and_value(variable, value)?;
+            if environment.values.iter().any(|(other, ..)| other.name == key.name) {
+                let name = key.variable();
+                return Err(SettingsError(format!(
+                    "{name} and {name}{FILE_SUFFIX}: set only one of them"
+                )));
+            }
+            environment.values.push((key, variable.to_owned(), value));
+        }
+        Ok(environment)
+    }
+
+    fn key_and_value(
+        variable: &str,
+        value: String,
+    ) -> Result<(&'static Key, String), SettingsError> {
+        if let Some(key) = keys().find(|key| key.variable() == variable) {
+            return Ok((key, value));
+        }
+        let names_file = |key: &&Key| key.is_secret() && variable == key.variable() + FILE_SUFFIX;
+        if let Some(key) = keys().find(names_file) {
+            let read = fs::read_to_string(&value);
+            let text =
+                read.map_err(|error| SettingsError(format!("{variable}: {value}: {error}")))?;
+            return Ok((key, text.trim_end().to_owned()));
+        }
+        let names: Vec<_> = keys().map(Key::variable).collect();
+        let names = names.iter().map(String::as_str).chain([CONFIG_VARIABLE]);
+        // The prefix that all of them share would make any two similar.
+        let meant = spelling::suggest(without_prefix(variable), names.map(without_prefix));
+        let hint = did_you_mean(meant.map(|name| format!("{VARIABLE_PREFIX}{name}")).as_deref());
+        Err(SettingsError(format!("{variable}: unknown setting{hint}")))
+    }
+}
+
+fn without_prefix(variable: &str) -> &str {
+    variable.strip_prefix(VARIABLE_PREFIX).unwrap_or(variable)
+}

@@ -1,0 +1,280 @@
+//! Reading settings from flags, variables and files, and what is refused.
+
+use std::{fs, path::Path, time::Duration};
+
+use super::*;
+
+pub(super) fn key(name: &str) -> &'static Key {
+    Key::by_name(name).unwrap()
+}
+
+/// Loads settings with an empty file unless one is given.
+pub(super) fn load(
+    flags: &[(&str, &str)],
+    variables: &[(&str, &str)],
+    file: &str,
+) -> Result<Settings, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("doorward.toml");
+    fs::write(&path, file).unwrap();
+    let sources = Sources {
+        flags: flags.iter().map(|(name, value)| (key(name), value.to_string())).collect(),
+        file: Some(path),
+        environment: variables.iter().map(|(n, v)| (n.into(), v.into())).collect(),
+    };
+    let shortened = format!("{}/", folder.path().display());
+    Settings::from_sources(sources).map_err(|error| error.0.replace(&shortened, ""))
+}
+
+#[test]
+fn flags_win_over_the_environment_over_the_file_over_the_defaults() {
+    let file = "listen = \"127.0.0.1:1\"\n[token]\nlifetime = \"1h\"\n[limits]\nbody = 2048\n";
+    let variables = [("DOORWARD_LISTEN", "127.0.0.1:2"), ("DOORWARD_TOKEN_LIFETIME", "2h")];
+    let settings = load(&[("listen", "127.0.0.1:3")], &variables, file).unwrap();
+    assert_eq!(settings.listen.port(), 3);
+    assert_eq!(settings.token.lifetime, Duration::from_secs(2 * 60 * 60));
+    assert_eq!(settings.body_limit, 2048);
+    assert_eq!(settings.designated_name, "Miles Davis");
+}
+
+#[test]
+fn every_default_is_an_allowed_value() {
+    for key in keys() {
+        let mut settings = Settings::default();
+        key.set(&mut settings, &key.value(&Settings::default()), key.name).unwrap();
+        assert_eq!(settings, Settings::default(), "{}", key.name);
+    }
+}
+
+#[test]
+fn an_unknown_setting_is_refused_with_its_place_and_the_nearest_name() {
+    assert_eq!(
+        load(&[], &[], "[token]\n  lifetme = \"1h\"\n"),
+        Err("doorward.toml:2:3: token.lifetme: unknown setting: did you mean token.lifetime?"
+            .into())
+    );
+    assert_eq!(
+        load(&[], &[("DOORWARD_LISTN", "x")], ""),
+        Err("DOORWARD_LISTN: unknown setting: did you mean DOORWARD_LISTEN?".into())
+    );
+    assert_eq!(
+        load(&[], &[("DOORWARD_UNHEARD_OF", "x")], ""),
+        Err("DOORWARD_UNHEARD_OF: unknown setting".into())
+    );
+    assert_eq!(
+        load(&[], &[], "unheard_of = 1\n"),
+        Err("doorward.toml:1:1: unheard_of: unknown setting".into())
+    );
+}
+
+#[test]
+fn a_bad_value_is_refused_with_its_place_and_what_is_allowed() {
+    assert_eq!(
+        load(&[], &[("DOORWARD_LISTEN", "3000")], ""),
+        Err("DOORWARD_LISTEN: \"3000\" is not an address and a port, such as 127.0.0.1:3000 or [::]:3000".into())
+    );
+    assert_eq!(
+        load(&[("token.lifetime", "1y")], &[], ""),
+        Err("--token-lifetime: \"1y\" is not a duration from 5m to 30d, such as 90m, 24h or 7d"
+            .into())
+    );
+    assert_eq!(
+        load(&[], &[], "log_format = \"xml\"\n"),
+        Err("doorward.toml:1:1: log_format: \"xml\" is not auto, text or json".into())
+    );
+    assert_eq!(
+        load(&[], &[], "\nlisten = [1]\n"),
+        Err("doorward.toml:2:1: listen: \"a value of type array\" is not an address and a port, \
+             such as 127.0.0.1:3000 or [::]:3000"
+            .into())
+    );
+    for (name, value) in [
+        ("designated.segment", "login"),
+        ("designated.segment", "logout-everywhere"),
+        ("session.lifetime", "59m"),
+        ("session.lifetime", "91d"),
+        ("designated.segment", "Miles"),
+        ("designated.segment", ""),
+        ("designated.name", "x"),
+        ("password.min_length", "0"),
+        ("password.max_length", "63"),
+        ("password.memory_kib", "7167"),
+        ("limits.body", "17MiB"),
+        ("token.lifetime", "31d"),
+        ("token.lifetime", "4m"),
+        ("token.issuer", "a b"),
+        ("token.publish_before_signing", "8d"),
+        ("public_url", "auth.example.com"),
+        ("public_url", "https://"),
+        ("public_url", "https://auth.example.com/?x"),
+        ("public_url", "https://me@auth.example.com"),
+        ("clients", "shop"),
+        ("log", "doorward=loud"),
+    ] {
+        assert!(load(&[(name, value)], &[], "").is_err(), "{name} = {value}");
+    }
+    assert!(load(&[("password.min_length", "129")], &[], "").is_err(), "min above max");
+}
+
+#[test]
+fn a_file_that_is_not_toml_is_refused_with_line_and_column() {
+    let error = load(&[], &[], "listen = \"x\"\nbody 5\n").unwrap_err();
+    assert!(error.starts_with("doorward.toml:2:"), "{error}");
+}
+
+#[test]
+fn a_public_url_ends_without_a_slash() {
+    let url = |text| {
+        let settings = load(&[("public_url", text)], &[], "").unwrap();
+        settings.base_url(settings.listen)
+    };
+    assert_eq!(url("https://auth.example.com/"), "https://auth.example.com");
+    assert_eq!(url("http://[::1]:3000/auth"), "http://[::1]:3000/auth");
+    assert_eq!(url("auto"), "http://127.0.0.1:3000");
+}
+
+#[test]
+fn a_service_that_others_reach_without_tls_is_exposed() {
+    for (listen, url, proxies, exposed) in [
+        ("127.0.0.1:3000", "auto", "127.0.0.0/8", false),
+        ("[::1]:3000", "http://auth.example.com", "127.0.0.0/8", false),
+        ("0.0.0.0:3000", "auto", "127.0.0.0/8 ::1", true),
+        ("[::]:3000", "http://auth.example.com", "none", true),
+        ("192.0.2.1:3000", "auto", "127.0.0.0/8", true),
+        ("0.0.0.0:3000", "https://auth.example.com", "127.0.0.0/8", false),
+        ("0.0.0.0:3000", "auto", "10.0.0.0/8", false),
+    ] {
+        let flags = [("listen", listen), ("public_url", url), ("trusted_proxies", proxies)];
+        assert_eq!(load(&flags, &[], "").unwrap().is_exposed(), exposed, "{flags:?}");
+    }
+}
+
+#[test]
+fn a_named_file_must_exist() {
+    let sources = Sources { flags: vec![], file: Some("no/such.toml".into()), environment: vec![] };
+    let error = Settings::from_sources(sources).unwrap_err().0;
+    assert!(error.starts_with("no/such.toml: "), "{error}");
+}
+
+#[test]
+fn a_secret_is_read_from_a_file_and_never_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("url");
+    fs::write(&path, "sqlite:///srv/auth/users.db\n").unwrap();
+    let path = path.to_str().unwrap();
+    let settings = load(&[], &[("DOORWARD_DATABASE_URL_FILE", path)], "").unwrap();
+    assert_eq!(settings.database, DatabaseUrl::Sqlite("/srv/auth/users.db".into()));
+    assert_eq!(settings.folder(), Some(Path::new("/srv/auth")));
+
+    let both = [("DOORWARD_DATABASE_URL_FILE", path), ("DOORWARD_DATABASE_URL", "sqlite://a.db")];
+    assert!(load(&[], &both, "").unwrap_err().contains("set only one"));
+    let error = load(&[], &[("DOORWARD_DATABASE_URL", "mysql://me:hunter2@db")], "").unwrap_err();
+    assert!(!error.contains("hunter2"), "{error}");
+    assert!(load(&[], &[("DOORWARD_LISTEN_FILE", path)], "").is_err(), "not a secret");
+    let error = load(&[], &[], "clients = \"shop:hunter2\"\n").unwrap_err();
+    assert!(!error.contains("hunter2"), "{error}");
+}
+
+#[test]
+fn a_database_without_a_folder_lives_in_the_current_one() {
+    let url = DatabaseUrl::parse("sqlite://users.db").unwrap();
+    let settings = Settings { database: url, ..Settings::default() };
+    assert_eq!(settings.folder(), Some(Path::new(".")));
+    for bad in ["", "sqlite:", "sqlite://", "sqlite://data/", "users.db", "sqlite://a.db?x=1"] {
+        assert_eq!(DatabaseUrl::parse(bad), None, "{bad}");
+    }
+}
+
+#[test]
+fn every_bound_is_named_in_the_error_and_in_the_help() {
+    for (name, allowed, help) in [
+        ("token.lifetime", "a duration from 5m to 30d, such as 90m, 24h or 7d", "(5m to 30d)"),
+        ("limits.body", "a size from 1KiB to 16MiB, such as 65536 or 64KiB", "(1KiB to 16MiB)"),
+        ("password.threads", "a number from 1 to 256", "(1 to 256)"),
+        ("token.algorithm", "ES256, EdDSA or RS256", "(ES256, EdDSA or RS256)"),
+        ("password.refuse_common", "true or false", "(true or false)"),
+        ("designated.name", "a name of 2 to 200 characters", "admits"),
+        (
+            "designated.segment",
+            "1 to 64 of a-z, 0-9 and -, and not a route of the service under /api/auth/",
+            "<segment>",
+        ),
+    ] {
+        let wrong = load(&[(name, "")], &[], "");
+        let flag = key(name).flag();
+        assert_eq!(wrong, Err(format!("--{flag}: \"\" is not {allowed}")), "{name}");
+        assert!(key(name).help().ends_with(help), "{}", key(name).help());
+    }
+}
+
+#[test]
+fn every_example_of_a_value_is_allowed() {
+    for key in keys() {
+        let allowed = key.value.allowed();
+        let Some((_, examples)) = allowed.split_once(", such as ") else { continue };
+        // The last example of a list may be followed by another alternative.
+        let examples = examples.split([',', ' ']).filter(|word| !["", "or", "and"].contains(word));
+        for example in examples.take_while(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
+            assert!(load(&[(key.name, example)], &[], "").is_ok(), "{} = {example}", key.name);
+        }
+    }
+}
+
+#[test]
+fn settings_that_an_app_builds_obey_the_same_bounds() {
+    let settings = Settings::new()
+        .with_database_url("sqlite://shop.db")
+        .with_token_lifetime(Duration::from_secs(3600))
+        .with_password_length(12..=200)
+        .with_trusted_proxies(["10.0.0.0/8"])
+        .with_guard("reports", "'analyst' in user.roles");
+    assert_eq!(settings.check(), Ok(()));
+    let file = "database_url = \"sqlite://shop.db\"\ntrusted_proxies = [\"10.0.0.0/8\"]\n\
+                token.lifetime = \"1h\"\npassword = { min_length = 12, max_length = 200 }\n\
+                guards.reports.allow = \"'analyst' in user.roles\"\n";
+    for key in keys() {
+        let read = Settings::new().with_toml(file);
+        assert_eq!(key.value(&settings), key.value(&read), "{}", key.name);
+    }
+    for (settings, message) in [
+        (
+            Settings::new().with_token_lifetime(Duration::from_secs(60)).with_body_limit(1),
+            "token.lifetime: \"1m\" is not a duration from 5m to 30d, such as 90m, 24h or 7d",
+        ),
+        (
+            Settings::new().with_session_lifetime(Duration::from_millis(7_200_500)),
+            "session.lifetime: \"7200.5s\" is not a duration from 1h to 90d, such as 12h or 30d",
+        ),
+        (
+            Settings::new().with("token.lifetme", "1h"),
+            "token.lifetme: unknown setting: did you mean token.lifetime?",
+        ),
+        (
+            Settings::new().with("password.min_length", "129"),
+            "password.min_length: 129 is more than password.max_length, which is 128",
+        ),
+        (
+            Settings::new().with_data_folder("x"),
+            "data_folder: \"x\" is set although the database is a SQLite file, whose folder is used: remove data_folder",
+        ),
+        (
+            Settings::new().with_guard("miles", "true"),
+            "guards.miles: /api/auth/miles is the designated route (designated.segment): choose another name",
+        ),
+        (
+            Settings::new().with_toml("\nlisten = 1"),
+            "settings:2:1: listen: \"1\" is not an address and a port, such as 127.0.0.1:3000 or [::]:3000",
+        ),
+    ] {
+        assert_eq!(settings.check().unwrap_err().to_string(), message);
+    }
+    let unusable = Settings::new().with_guard("reports", "nobody.knows").check().unwrap_err();
+    assert!(unusable.to_string().starts_with("guards.reports: "), "{unusable}");
+}
+
+#[cfg(not(feature = "postgres"))]
+#[test]
+fn without_postgresql_its_url_is_refused_with_the_name_of_the_feature() {
+    let refused = load(&[("database_url", "postgres://db/doorward")], &[], "").unwrap_err();
+    assert!(refused.contains("feature `postgres`"), "{refused}");
+}

@@ -1,0 +1,221 @@
+//! Hashes and verifies passwords on the threads of the pool.
+
+use std::num::NonZeroUsize;
+
+use argon2::Params;
+use tokio::sync::oneshot;
+
+use super::{
+    Cost, Password, PasswordHash,
+    backend::{Backend, SelfTestFailed},
+    hash::{self, ParsedHash, dummy},
+    pool::Pool,
+};
+use crate::network::Network;
+
+/// The queue is full, the wait was too long, or the system has no memory for a hash. The caller may try again later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many passwords are being hashed, or memory is short")]
+pub struct Busy;
+
+/// Why passwords cannot be hashed at all.
+#[derive(Debug, thiserror::Error)]
+pub enum HasherError {
+    /// Argon2 does not allow the cost.
+    #[error("password.memory_kib and password.passes: {0}")]
+    Cost(#[from] argon2::Error),
+    /// The self-test failed. A hash could match no password, or the wrong one.
+    #[error(
+        "Argon2 computes a wrong hash on this machine, so that nobody could log in: check the memory and the CPU, or \
+         build without the feature argon2-rust, which uses other code"
+    )]
+    WrongHash,
+}
+
+/// The result of comparing a password with a stored hash.
+#[derive(Debug, PartialEq)]
+pub enum Verification {
+    /// The password does not match, or there is no hash.
+    Mismatch,
+    /// The password matches.
+    Match {
+        /// A new hash of the password, if the stored one has another cost.
+        rehashed: Option<PasswordHash>,
+    },
+}
+
+/// Makes and verifies hashes on separate threads, so that logins do not slow down other requests.
+pub struct Hasher {
+    pool: Pool,
+    params: Params,
+    dummy: PasswordHash,
+}
+
+impl Hasher {
+    /// The maximum number of passwords that wait for a thread.
+    const QUEUE: usize = 256;
+
+    /// A hasher with this many threads.
+    ///
+    /// # Errors
+    /// If Argon2 does not allow the cost, or the self-test fails.
+    pub fn new(cost: Cost, threads: NonZeroUsize) -> Result<Self, HasherError> {
+        let params = cost.params()?;
+        Backend::self_test().map_err(|SelfTestFailed| HasherError::WrongHash)?;
+        Ok(Self { pool: Pool::new(threads, Self::QUEUE), dummy: dummy(&params), params })
+    }
+
+    /// Hashes a new password.
+    ///
+    /// # Errors
+    /// [`Busy`] if too many passwords are waiting.
+    pub async fn hash(&self, password: Password, network: Network) -> Result<PasswordHash, Busy> {
+        let params = self.params.clone();
+        self.run(network, move |backend| hash::hash(&password, &params, backend)).await
+    }
+
+    /// Compares a password with a stored hash. Without one it does the same work and does not match, so that the time
+    /// does not tell whether there is one.
+    ///
+    /// # Errors
+    /// [`Busy`] if too many passwords are waiting.
+    pub async fn verify(
+        &self,
+        password: Password,
+        stored: Option<&PasswordHash>,
+        network: Network,
+    ) -> Result<Verification, Busy> {
+        let params = self.params.clone();
+        let stored = stored.unwrap_or(&self.dummy).clone();
+        let dummy = self.dummy.clone();
+        self.run(network, move |backend| {
+            // A hash that cannot be parsed costs the same as any other and matches no password.
+            let parsed = ParsedHash::parse(&stored).or_else(|| {
+                tracing::error!("cannot parse a stored password hash");
+                ParsedHash::parse(&dummy)
+            });
+            let Some(stored) = parsed else { return Ok(Verification::Mismatch) };
+            if !stored.matches(&password, backend)? {
+                return Ok(Verification::Mismatch);
+            }
+            let outdated = !stored.has_cost(&params);
+            let rehashed = outdated.then(|| hash::hash(&password, &params, backend)).transpose()?;
+            Ok(Verification::Match { rehashed })
+        })
+        .await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        network: Network,
+        work: impl FnOnce(&mut Backend) -> Result<T, Busy> + Send + 'static,
+    ) -> Result<T, Busy> {
+        let (reply, answer) = oneshot::channel();
+        self.pool.submit(
+            network,
+            Box::new(move |backend| {
+                // A caller that has disconnected does not need the hash.
+                if !reply.is_closed() {
+                    let _ = reply.send(work(backend));
+                }
+            }),
+        );
+        // The pool drops a job that it does not run, and its reply with it.
+        answer.await.unwrap_or(Err(Busy))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+
+    const CHEAP: Cost = Cost { memory_kib: 64, passes: 1 };
+    const ANYBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+    fn hasher(cost: Cost) -> Hasher {
+        Hasher::new(cost, NonZeroUsize::MIN).unwrap()
+    }
+
+    async fn verify(
+        hasher: &Hasher,
+        password: &str,
+        stored: Option<&PasswordHash>,
+    ) -> Verification {
+        hasher
+            .verify(Password::unchecked(password.into()), stored, Network::at(ANYBODY))
+            .await
+            .unwrap()
+    }
+
+    async fn hash(hasher: &Hasher, password: &str) -> PasswordHash {
+        hasher.hash(Password::unchecked(password.into()), Network::at(ANYBODY)).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_hash_that_panics_is_an_error_and_the_next_one_succeeds() {
+        let hasher = hasher(CHEAP);
+        let panicked = hasher.run(Network::at(ANYBODY), |_| -> Result<(), Busy> {
+            panic!("a job that panics on purpose")
+        });
+        assert_eq!(panicked.await, Err(Busy));
+        hash(&hasher, "long enough").await;
+    }
+
+    #[tokio::test]
+    async fn only_the_exact_password_matches() {
+        let hasher = hasher(CHEAP);
+        let long = "x".repeat(200);
+        let stored = hash(&hasher, &long).await;
+        assert_eq!(
+            verify(&hasher, &long, Some(&stored)).await,
+            Verification::Match { rehashed: None }
+        );
+        for other in ["", " ", &"x".repeat(199), &format!("{long} "), &long.to_uppercase()] {
+            assert_eq!(verify(&hasher, other, Some(&stored)).await, Verification::Mismatch);
+        }
+    }
+
+    #[tokio::test]
+    async fn hashes_are_salted_phc_strings_of_argon2id() {
+        let hasher = hasher(Cost::default());
+        let (one, other) = (hash(&hasher, "same same").await, hash(&hasher, "same same").await);
+        assert_ne!(one, other);
+        assert!(one.as_phc().starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{}", one.as_phc());
+    }
+
+    #[tokio::test]
+    async fn nothing_matches_without_a_hash_or_with_a_damaged_one() {
+        let hasher = hasher(CHEAP);
+        let damaged = [
+            "",
+            "plain",
+            "$argon2id$",
+            "$argon2id$v=19$m=4294967295,t=1,p=1$c2FsdHNhbHQ$aGFzaGhhc2g",
+            "$2b$10$abcdefghijklmnopqrstuv",
+        ];
+        assert_eq!(verify(&hasher, "anything", None).await, Verification::Mismatch);
+        for stored in damaged {
+            let stored = PasswordHash::from_store(stored.into());
+            assert_eq!(verify(&hasher, "anything", Some(&stored)).await, Verification::Mismatch);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_hash_of_another_cost_is_renewed_when_its_password_matches() {
+        let stored = hash(&hasher(CHEAP), "long enough").await;
+        let stronger = hasher(Cost { memory_kib: 128, passes: 2 });
+        let Verification::Match { rehashed: Some(renewed) } =
+            verify(&stronger, "long enough", Some(&stored)).await
+        else {
+            panic!("the password matches and its hash is outdated");
+        };
+        assert!(renewed.as_phc().contains("m=128,t=2"));
+        assert_eq!(
+            verify(&stronger, "long enough", Some(&renewed)).await,
+            Verification::Match { rehashed: None }
+        );
+        assert_eq!(verify(&stronger, "wrong one", Some(&stored)).await, Verification::Mismatch);
+    }
+}

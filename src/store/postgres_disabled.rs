@@ -1,0 +1,34 @@
+//! What stands in for PostgreSQL in a build without the feature `postgres`: a URL that no text is, so that nothing else
+//! has to know about the feature.
+
+use std::{fmt, sync::Arc};
+
+use super::{Error, PostgresOptions, Store, transfer::Installation};
+
+/// No value of this type exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PostgresUrl {}
+
+impl PostgresUrl {
+    /// What [`Self::parse`] would accept, for error messages.
+    pub(crate) const SYNTAX: &str =
+        "postgres:// in a build with the feature `postgres`, which this build lacks";
+
+    /// Accepts no URL.
+    pub fn parse(_text: &str) -> Option<Self> {
+        None
+    }
+}
+
+impl fmt::Display for PostgresUrl {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {}
+    }
+}
+
+pub(crate) async fn open(
+    url: &PostgresUrl,
+    _options: PostgresOptions,
+) -> Result<(Arc<dyn Store>, Installation), Error> {
+    match *url {}
+}

@@ -1,0 +1,217 @@
+//! The budgets together, as logins, sign-ups and resets use them.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::network::Network;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const LOCAL: Requester = Requester { network: Network::LOOPBACK, exempt_from_network_limits: true };
+
+fn throttle() -> (Throttle, Instant) {
+    let settings = ThrottleSettings::default();
+    (Throttle::new(&settings, &AccountSecret::random()), Instant::now())
+}
+
+fn from(address: &str) -> Requester {
+    let network = Network::at(address.parse().unwrap());
+    Requester { network, exempt_from_network_limits: false }
+}
+
+fn network(last: u8) -> Requester {
+    from(&format!("192.0.2.{last}"))
+}
+
+/// Fails to log in until an attempt is refused.
+fn failures(
+    throttle: &Throttle,
+    email: &str,
+    requester: Requester,
+    now: Instant,
+    most: usize,
+) -> usize {
+    let email = EmailKey::of(email);
+    (0..most).take_while(|_| throttle.begin_login(&email, requester, now).is_ok()).count()
+}
+
+fn refusal(throttle: &Throttle, email: &str, requester: Requester, now: Instant) -> Throttled {
+    match throttle.begin_login(&EmailKey::of(email), requester, now) {
+        Ok(attempt) => {
+            attempt.cancel();
+            panic!("admitted")
+        }
+        Err(throttled) => throttled,
+    }
+}
+
+/// The right password from a network that the owner has not used.
+fn succeed(throttle: &Throttle, email: &str, requester: Requester, now: Instant) {
+    throttle.begin_login(&EmailKey::of(email), requester, now).ok().unwrap().succeeded();
+}
+
+#[test]
+fn an_account_has_one_budget_however_its_address_is_spelled() {
+    let (throttle, now) = throttle();
+    assert_eq!(failures(&throttle, "ada@example.com", LOCAL, now, 60), 60);
+    assert_eq!(failures(&throttle, "ADA@Example.com", LOCAL, now, 200), 40);
+    let refusal = refusal(&throttle, "ada@example.COM", LOCAL, now);
+    assert_eq!(refusal, Throttled { retry_after: DAY, budget: Budget::Account });
+}
+
+#[test]
+fn no_number_of_networks_has_more_than_100_attempts_on_an_account_and_one_more_each_day() {
+    let (throttle, start) = throttle();
+    let mut made = 0;
+    for hour in 0..10 * 24_u32 {
+        let now = start + Duration::from_secs(60 * 60) * hour;
+        for network in 0..50_u32 {
+            let address = std::net::Ipv4Addr::from(0x0a00_0000 + hour * 1000 + network);
+            made += failures(&throttle, "ada@example.com", from(&address.to_string()), now, 5);
+        }
+        let days = usize::try_from(hour / 24).unwrap();
+        assert_eq!(made, 100 + days, "after {hour} hours");
+    }
+}
+
+#[test]
+fn a_successful_login_resets_the_budget_of_the_account() {
+    let (throttle, now) = throttle();
+    failures(&throttle, "ada@example.com", LOCAL, now, 99);
+    succeed(&throttle, "ada@example.com", LOCAL, now);
+    assert_eq!(failures(&throttle, "ada@example.com", LOCAL, now, 1000), 100);
+}
+
+#[test]
+fn the_networks_of_one_subscriber_cannot_exhaust_the_budget_of_an_account() {
+    let (throttle, now) = throttle();
+    let mut made = 0;
+    for subnet in 0..400 {
+        let requester = from(&format!("2001:db8:0:{subnet:x}::1"));
+        made += failures(&throttle, "ada@example.com", requester, now, 1000);
+    }
+    assert_eq!(made, 80, "of the whole /48");
+    let owner = from("2001:db8:1::1");
+    succeed(&throttle, "ada@example.com", owner, now);
+}
+
+#[test]
+fn one_network_has_20_failures_on_an_account_and_one_more_each_hour() {
+    let (throttle, now) = throttle();
+    assert_eq!(failures(&throttle, "ada@example.com", network(1), now, 1000), 20);
+    let hour = Duration::from_secs(60 * 60);
+    let refusal = refusal(&throttle, "ada@example.com", network(1), now);
+    assert_eq!(refusal, Throttled { retry_after: hour, budget: Budget::AccountFromNetwork });
+    assert_eq!(failures(&throttle, "ada@example.com", network(1), now + hour * 3, 1000), 3);
+    assert_eq!(failures(&throttle, "bob@example.com", network(1), now, 1000), 20);
+}
+
+#[test]
+fn a_network_that_the_owner_has_used_has_a_budget_when_that_of_the_account_is_exhausted() {
+    let (throttle, now) = throttle();
+    let (ada, home) = (EmailKey::of("ada@example.com"), from("2001:db8::1"));
+    for last in 1..=21 {
+        failures(&throttle, "ada@example.com", network(last), now, 1000);
+    }
+    let refusal = refusal(&throttle, "ada@example.com", home, now);
+    assert_eq!(refusal.budget, Budget::Account);
+    assert!(throttle.may_check_known_networks(&refusal, home, now));
+    let known = || throttle.begin_login_from_known_network(&ada, home, now);
+    assert_eq!((0..1000).take_while(|_| known().is_ok()).count(), 20);
+    let later = now + Duration::from_secs(60 * 60);
+    throttle.begin_login_from_known_network(&ada, home, later).ok().unwrap().succeeded();
+    assert_eq!(failures(&throttle, "ada@example.com", home, later, 1000), 20);
+    assert_eq!((0..1000).take_while(|_| known().is_ok()).count(), 20);
+}
+
+#[test]
+fn if_one_budget_refuses_none_is_charged() {
+    let (throttle, now) = throttle();
+    failures(&throttle, "ada@example.com", LOCAL, now, 1000);
+    for _ in 0..2000 {
+        assert_eq!(refusal(&throttle, "ada@example.com", network(1), now).budget, Budget::Account);
+    }
+    let spread = (0..1000)
+        .take_while(|n| failures(&throttle, &format!("u{n}@example.com"), network(1), now, 1) == 1)
+        .count();
+    assert_eq!(spread, 600, "the refusals did not charge the network");
+    throttle.clear_account(&EmailKey::of("ada@example.com"), now);
+    assert_eq!(failures(&throttle, "ada@example.com", network(2), now, 1000), 20);
+}
+
+#[test]
+fn a_refusal_is_looked_up_only_where_it_can_help_and_at_a_bounded_rate() {
+    let (throttle, now) = throttle();
+    let refusal = |budget| Throttled { retry_after: DAY, budget };
+    assert!(throttle.may_check_known_networks(&refusal(Budget::Account), network(1), now));
+    assert!(throttle.may_check_known_networks(
+        &refusal(Budget::AccountFromNetwork),
+        network(1),
+        now
+    ));
+    assert!(!throttle.may_check_known_networks(&refusal(Budget::Network), network(1), now));
+    assert!(!throttle.may_check_known_networks(&refusal(Budget::Account), LOCAL, now));
+    let look_up = || throttle.may_check_known_networks(&refusal(Budget::Account), network(1), now);
+    assert_eq!((0..1000).take_while(|_| look_up()).count(), 58);
+}
+
+#[test]
+fn a_login_that_succeeds_or_is_cancelled_is_free() {
+    let (throttle, now) = throttle();
+    for _ in 0..2000 {
+        succeed(&throttle, "ada@example.com", network(1), now);
+        throttle
+            .begin_login(&EmailKey::of("bob@example.com"), network(1), now)
+            .ok()
+            .unwrap()
+            .cancel();
+    }
+    assert!(throttle.take_unsaved().next(10).is_none());
+}
+
+#[test]
+fn a_network_has_600_failures_over_all_accounts_and_local_development_any_number() {
+    let (throttle, now) = throttle();
+    let spread = |requester| {
+        let fails = |n| failures(&throttle, &format!("u{n}@example.com"), requester, now, 1);
+        (0..1000).take_while(|n| fails(*n) == 1).count()
+    };
+    assert_eq!(spread(network(1)), 600);
+    assert_eq!(spread(network(2)), 600);
+    assert_eq!(spread(LOCAL), 1000);
+    assert_eq!(spread(from("127.0.0.1")), 600, "through a proxy");
+}
+
+#[test]
+fn reset_codes_and_logins_of_a_network_share_its_600_failures() {
+    let (throttle, now) = throttle();
+    assert_eq!(
+        (0..1000).take_while(|_| throttle.charge_reset(network(1), now).is_ok()).count(),
+        600
+    );
+    assert_eq!(failures(&throttle, "ada@example.com", network(1), now, 1), 0);
+    assert!(throttle.charge_reset(network(2), now).is_ok());
+    assert!((0..1000).all(|_| throttle.charge_reset(LOCAL, now).is_ok()));
+}
+
+#[test]
+fn a_network_may_sign_up_1000_users_in_a_burst_and_local_development_any_number() {
+    let (throttle, now) = throttle();
+    let sign_ups = |requester| {
+        (0..2000).take_while(|_| throttle.charge_sign_up(requester, now).is_ok()).count()
+    };
+    assert_eq!(sign_ups(network(1)), 1000);
+    assert_eq!(sign_ups(LOCAL), 2000);
+}
+
+#[test]
+fn changes_that_were_not_saved_are_taken_again() {
+    let (throttle, now) = throttle();
+    for email in ["ada@example.com", "bob@example.com", "eve@example.com"] {
+        failures(&throttle, email, LOCAL, now, 2);
+    }
+    let mut unsaved = throttle.take_unsaved();
+    assert_eq!(unsaved.next(2).unwrap().len(), 2);
+    unsaved.saved(2);
+    drop(unsaved);
+    assert_eq!(throttle.take_unsaved().next(10).unwrap().len(), 1);
+}
