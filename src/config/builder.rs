@@ -2,7 +2,10 @@
 
 use std::{ops::RangeInclusive, path::Path, sync::Arc, time::Duration};
 
-use super::{Settings, SettingsError, Sources, file::SettingsFile, key::Key, value::show_duration};
+use super::{
+    Settings, SettingsError, Sources, file::SettingsFile, sections::key_by_name,
+    value::show_duration,
+};
 use crate::access::guard::{Declaration, Guard};
 
 /// Reading settings.
@@ -39,7 +42,7 @@ impl Settings {
     /// Sets any setting by its name in `doorward.toml`, such as `("limits.body", "128KiB")`.
     #[must_use]
     pub fn with(self, name: &str, value: &str) -> Self {
-        self.change(|settings| Key::by_name(name)?.set(settings, value, name))
+        self.change(|settings| key_by_name(name)?.set(settings, value, name))
     }
 
     fn change(mut self, change: impl FnOnce(&mut Self) -> Result<(), SettingsError>) -> Self {

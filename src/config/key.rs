@@ -1,11 +1,9 @@
-//! The table of all settings: how each is called, what it is for, what it may be.
+//! One setting: how it is called, what it is for, what it may be.
 
 use super::{
-    Settings, SettingsError, clients, database, designated, limits, log, password, proxies, server,
-    session, throttle, token,
+    Settings, SettingsError,
     value::{NONE, Value},
 };
-use crate::spelling;
 
 /// One setting.
 pub struct Key {
@@ -16,38 +14,10 @@ pub struct Key {
     pub(super) value: &'static dyn Value,
 }
 
-/// All settings by section, in the order in which they are explained.
-static SECTIONS: [&[Key]; 11] = [
-    server::KEYS,
-    database::KEYS,
-    token::KEYS,
-    session::KEYS,
-    designated::KEYS,
-    password::KEYS,
-    throttle::KEYS,
-    limits::KEYS,
-    clients::KEYS,
-    proxies::KEYS,
-    log::KEYS,
-];
-
-/// All settings, in the order in which they are explained.
-pub fn keys() -> impl Iterator<Item = &'static Key> {
-    SECTIONS.iter().copied().flatten()
-}
-
 /// What the names of all variables begin with.
 pub(super) const VARIABLE_PREFIX: &str = "DOORWARD_";
 
 impl Key {
-    /// The setting with this name, or an error that suggests one.
-    pub(super) fn by_name(name: &str) -> Result<&'static Self, SettingsError> {
-        keys().find(|key| key.name == name).ok_or_else(|| {
-            let hint = did_you_mean(spelling::suggest(name, keys().map(|key| key.name)));
-            SettingsError::new(format!("{name}: unknown setting{hint}"))
-        })
-    }
-
     /// What it is for, and its bounds.
     pub fn help(&self) -> String {
         match self.value.bounds() {

@@ -11,6 +11,7 @@ mod limits;
 mod log;
 mod password;
 mod proxies;
+mod sections;
 mod server;
 mod session;
 mod sources;
@@ -34,8 +35,9 @@ use ipnet::IpNet;
 pub(crate) use self::database::{absolute, folder_of};
 pub use self::{
     database::{DatabaseUrl, NotFound},
-    key::{Key, keys},
+    key::Key,
     proxies::IdentityHeaders,
+    sections::keys,
     server::PublicUrl,
     sources::{CONFIG_VARIABLE, Sources},
 };

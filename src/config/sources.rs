@@ -8,7 +8,8 @@ use super::{
     Settings, SettingsError,
     file::{self, FileValue, SettingsFile},
     guards,
-    key::{Key, VARIABLE_PREFIX, did_you_mean, keys},
+    key::{Key, VARIABLE_PREFIX, did_you_mean},
+    sections::{key_by_name, keys},
     value::NONE,
 };
 use crate::spelling;
@@ -73,7 +74,7 @@ impl Settings {
         file::flatten("", &table, &mut values);
         for FileValue { name, offset, text, items } in values {
             let key =
-                Key::by_name(&name).map_err(|unknown| file.error(offset, &unknown.to_string()))?;
+                key_by_name(&name).map_err(|unknown| file.error(offset, &unknown.to_string()))?;
             let place = |offset| format!("{}: {name}", file.place(offset));
             let text = match items {
                 Some(items) if key.is_list() => {

@@ -3,9 +3,10 @@
 use std::{fs, path::Path, time::Duration};
 
 use super::*;
+use crate::config::sections::key_by_name;
 
 pub(super) fn key(name: &str) -> &'static Key {
-    Key::by_name(name).unwrap()
+    key_by_name(name).unwrap()
 }
 
 /// Loads settings with an empty file unless one is given.

@@ -45,7 +45,9 @@ macro_rules! session_columns {
     };
 }
 
-pub(super) use {column_list, session_columns, user_columns};
+pub(super) use column_list;
+pub(super) use session_columns;
+pub(super) use user_columns;
 
 /// The number of columns in [`user_columns`].
 pub(super) const USER_COLUMN_COUNT: usize = 11;

@@ -1,29 +1,24 @@
 //! Export and import of the whole database.
 
 use async_trait::async_trait;
-use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::{
     PostgresStore,
-    ended_tokens::ending_from_row,
     engine::{StatementBatch, Write},
-    row::{column, optional_timestamp},
-    sessions::{session_from_row, session_values},
+    row::{column, ending_from_row, session_from_row, user_record_from_row},
+    sessions::session_values,
     statements as sql,
-    users::{user_from_row, user_values},
+    users::user_values,
     value::{Value, sql_limit},
 };
 use crate::{
     clock::Timestamp,
-    credential::reset_code::ResetDigest,
     session::{Session, SessionId, TokenId},
     store::{
         Error,
         archive::{Archive, Page, Size, UserRecord},
-        columns::USER_COLUMN_COUNT,
     },
-    throttle::KnownNetworks,
     user::EmailKey,
 };
 
@@ -105,13 +100,4 @@ fn user_record_values(record: &UserRecord) -> Vec<Value> {
     values.push(expires_at.into());
     values.push(known_networks.to_text().into());
     values
-}
-
-/// Reads the columns of a user and those that only the store knows.
-pub(super) fn user_record_from_row(row: &Row) -> Result<UserRecord, Error> {
-    let digest: Option<Vec<u8>> = column(row, USER_COLUMN_COUNT)?;
-    let expires_at = optional_timestamp(row, USER_COLUMN_COUNT + 1)?;
-    let reset_code = digest.map(ResetDigest::from_store).zip(expires_at);
-    let known_networks = KnownNetworks::from_store(column(row, USER_COLUMN_COUNT + 2)?);
-    Ok(UserRecord { user: user_from_row(row, 0)?, reset_code, known_networks })
 }

@@ -12,7 +12,9 @@ use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use super::{
-    connection::Connection, ended_tokens::ending_from_row, engine::Engine, row::column,
+    connection::Connection,
+    engine::Engine,
+    row::{column, ending_from_row},
     statements as sql,
 };
 use crate::{store::Error, user::UserId};

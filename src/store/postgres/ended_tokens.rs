@@ -3,18 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio_postgres::Row;
 
-use super::{
-    PostgresStore,
-    engine::StatementBatch,
-    row::{column, timestamp},
-    statements as sql,
-    value::sql_limit,
-};
+use super::{PostgresStore, engine::StatementBatch, statements as sql, value::sql_limit};
 use crate::{
     clock::Timestamp,
-    session::TokenId,
     store::{EndedTokenStore, Endings, Error},
 };
 
@@ -34,9 +26,4 @@ impl EndedTokenStore for PostgresStore {
         self.endings().forget(before);
         Ok(deleted)
     }
-}
-
-/// Reads the columns of an ended token, which start at `first`.
-pub(super) fn ending_from_row(row: &Row, first: usize) -> Result<(TokenId, Timestamp), Error> {
-    Ok((TokenId::from_uuid(column(row, first)?), timestamp(row, first + 1)?))
 }

@@ -35,10 +35,8 @@ use self::{
     connection::Connection,
     engine::{Engine, StatementBatch, Write, WriteScope},
     query_batch::QueryBatch,
-    row::column,
-    sessions::session_with_user_from_row,
+    row::{column, session_with_user_from_row, user_from_row},
     statements as sql,
-    users::user_from_row,
     value::{Value, sql_limit},
 };
 use super::{

@@ -1,10 +1,21 @@
-//! Reads the columns of a row.
+//! Reads columns and records from a row.
 
 use std::str::FromStr;
 
 use tokio_postgres::{Row, types::FromSql};
 
-use crate::{clock::Timestamp, store::Error};
+use crate::{
+    clock::Timestamp,
+    credential::{password::PasswordHash, reset_code::ResetDigest},
+    session::{Origin, Session, SessionId, TokenId},
+    store::{
+        Error,
+        archive::UserRecord,
+        columns::{SESSION_COLUMN_COUNT, USER_COLUMN_COUNT},
+    },
+    throttle::KnownNetworks,
+    user::{Email, Name, PasswordVersion, Roles, User, UserId},
+};
 
 pub(super) fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T, Error> {
     row.try_get(at).map_err(|error| Error::Failed(error.into()))
@@ -24,4 +35,52 @@ pub(super) fn timestamp(row: &Row, at: usize) -> Result<Timestamp, Error> {
 
 pub(super) fn optional_timestamp(row: &Row, at: usize) -> Result<Option<Timestamp>, Error> {
     Ok(column::<Option<i64>>(row, at)?.map(Timestamp::from_millis))
+}
+
+/// Reads the columns of a user, which start at `first`.
+pub(super) fn user_from_row(row: &Row, first: usize) -> Result<User, Error> {
+    Ok(User {
+        id: UserId::from_uuid(column(row, first)?),
+        name: Name::from_store(column(row, first + 1)?),
+        email: Email::from_store(column(row, first + 2)?),
+        email_verified: column(row, first + 3)?,
+        password_hash: column::<Option<String>>(row, first + 4)?.map(PasswordHash::from_store),
+        password_version: PasswordVersion::from_store(column(row, first + 5)?),
+        roles: Roles::from_store(column(row, first + 6)?),
+        disabled: column(row, first + 7)?,
+        created_at: timestamp(row, first + 8)?,
+        updated_at: timestamp(row, first + 9)?,
+        last_login_at: optional_timestamp(row, first + 10)?,
+    })
+}
+
+/// Reads the columns of a user and those that only the store knows.
+pub(super) fn user_record_from_row(row: &Row) -> Result<UserRecord, Error> {
+    let digest: Option<Vec<u8>> = column(row, USER_COLUMN_COUNT)?;
+    let expires_at = optional_timestamp(row, USER_COLUMN_COUNT + 1)?;
+    let reset_code = digest.map(ResetDigest::from_store).zip(expires_at);
+    let known_networks = KnownNetworks::from_store(column(row, USER_COLUMN_COUNT + 2)?);
+    Ok(UserRecord { user: user_from_row(row, 0)?, reset_code, known_networks })
+}
+
+/// Reads the columns of a session, which come first.
+pub(super) fn session_from_row(row: &Row) -> Result<Session, Error> {
+    Ok(Session {
+        id: SessionId::from_uuid(column(row, 0)?),
+        user_id: UserId::from_uuid(column(row, 1)?),
+        token_id: TokenId::from_uuid(column(row, 2)?),
+        created_at: timestamp(row, 3)?,
+        last_seen_at: timestamp(row, 4)?,
+        expires_at: timestamp(row, 5)?,
+        origin: Origin { address: parsed(row, 6)?, user_agent: column(row, 7)? },
+    })
+}
+
+pub(super) fn session_with_user_from_row(row: &Row) -> Result<(Session, User), Error> {
+    Ok((session_from_row(row)?, user_from_row(row, SESSION_COLUMN_COUNT)?))
+}
+
+/// Reads the columns of an ended token, which start at `first`.
+pub(super) fn ending_from_row(row: &Row, first: usize) -> Result<(TokenId, Timestamp), Error> {
+    Ok((TokenId::from_uuid(column(row, first)?), timestamp(row, first + 1)?))
 }

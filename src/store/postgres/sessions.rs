@@ -1,25 +1,20 @@
 //! The table `sessions`.
 
 use async_trait::async_trait;
-use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::{
     PostgresStore,
     engine::{RowCount, StatementBatch},
     known_networks::add_known_network,
-    row::{column, parsed, timestamp},
+    row::session_from_row,
     statements as sql,
-    users::user_from_row,
     value::{Value, sql_limit},
 };
 use crate::{
     clock::Timestamp,
     session::{Origin, Session, SessionId, TokenId},
-    store::{
-        Error, MAX_SESSIONS, ReusedToken, SessionStore, archive::UserRecord,
-        columns::SESSION_COLUMN_COUNT,
-    },
+    store::{Error, MAX_SESSIONS, ReusedToken, SessionStore, archive::UserRecord},
     user::{User, UserId},
 };
 
@@ -169,21 +164,4 @@ pub(super) fn session_values(session: &Session) -> Vec<Value> {
         address.to_string().into(),
         user_agent.as_str().into(),
     ]
-}
-
-/// Reads the columns of a session, which come first.
-pub(super) fn session_from_row(row: &Row) -> Result<Session, Error> {
-    Ok(Session {
-        id: SessionId::from_uuid(column(row, 0)?),
-        user_id: UserId::from_uuid(column(row, 1)?),
-        token_id: TokenId::from_uuid(column(row, 2)?),
-        created_at: timestamp(row, 3)?,
-        last_seen_at: timestamp(row, 4)?,
-        expires_at: timestamp(row, 5)?,
-        origin: Origin { address: parsed(row, 6)?, user_agent: column(row, 7)? },
-    })
-}
-
-pub(super) fn session_with_user_from_row(row: &Row) -> Result<(Session, User), Error> {
-    Ok((session_from_row(row)?, user_from_row(row, SESSION_COLUMN_COUNT)?))
 }

@@ -1,24 +1,22 @@
 //! The table `users`.
 
 use async_trait::async_trait;
-use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
     engine::{StatementBatch, Write, WriteScope},
     known_networks::add_known_network,
-    row::{column, optional_timestamp, timestamp},
+    row::user_from_row,
     sessions::{end_sessions, session_values},
     statements as sql,
     value::{Value, email_key, sql_limit},
 };
 use crate::{
     clock::Timestamp,
-    credential::password::PasswordHash,
     session::Session,
     store::{Error, UserStore, archive::UserRecord},
     throttle::KnownNetworks,
-    user::{Email, EmailKey, Name, PasswordVersion, Role, Roles, User, UserId},
+    user::{Email, EmailKey, Name, Role, Roles, User, UserId},
 };
 
 #[async_trait]
@@ -185,21 +183,4 @@ pub(super) fn user_values(user: &User) -> Vec<Value> {
         (*last_login_at).into(),
         email.key().as_str().into(),
     ]
-}
-
-/// Reads the columns of a user, which start at `first`.
-pub(super) fn user_from_row(row: &Row, first: usize) -> Result<User, Error> {
-    Ok(User {
-        id: UserId::from_uuid(column(row, first)?),
-        name: Name::from_store(column(row, first + 1)?),
-        email: Email::from_store(column(row, first + 2)?),
-        email_verified: column(row, first + 3)?,
-        password_hash: column::<Option<String>>(row, first + 4)?.map(PasswordHash::from_store),
-        password_version: PasswordVersion::from_store(column(row, first + 5)?),
-        roles: Roles::from_store(column(row, first + 6)?),
-        disabled: column(row, first + 7)?,
-        created_at: timestamp(row, first + 8)?,
-        updated_at: timestamp(row, first + 9)?,
-        last_login_at: optional_timestamp(row, first + 10)?,
-    })
 }

@@ -9,9 +9,10 @@ use super::{
     credentials::import_reset_code,
     ended_tokens::add_ended_token,
     known_networks::set_known_networks,
-    sessions::{import_session, session_from_row},
-    sql_limit, timestamp,
-    users::{import_user, user_from_row},
+    row::{session_from_row, timestamp, user_from_row},
+    sessions::import_session,
+    sql_limit,
+    users::import_user,
 };
 use crate::{
     clock::Timestamp,

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{SqliteStore, sessions::end_sessions, sql_limit, users::user_from_row};
+use super::{SqliteStore, row::user_from_row, sessions::end_sessions, sql_limit};
 use crate::{
     clock::Timestamp,
     credential::{password::PasswordHash, reset_code::ResetDigest},

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rusqlite::{Connection, ToSql, params};
 
-use super::{SqliteStore, sql_limit, timestamp};
+use super::{SqliteStore, row::timestamp, sql_limit};
 use crate::{
     clock::Timestamp,
     session::TokenId,

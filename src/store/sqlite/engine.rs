@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::{
     connections::{Database, READERS},
-    error_class::ErrorClass,
+    error_class::{ErrorClass, panic_error},
     health::Health,
     writer::{Write, Writer},
 };
@@ -98,7 +98,7 @@ impl Engine {
                     let closes = ErrorClass::of(&error).closes_connection();
                     (Err(error.into()), !closes)
                 }
-                Err(_) => (Err(panicked()), false),
+                Err(_) => (Err(panic_error()), false),
             };
             let _ = reply.send(outcome);
             reusable
@@ -164,11 +164,6 @@ fn queue_error<T>(refused: TrySendError<T>) -> Error {
 
 fn stopped() -> Error {
     Error::Unavailable("it is shutting down".into())
-}
-
-/// The log has the panic itself.
-pub(super) fn panicked() -> Error {
-    Error::Failed("the query panicked".into())
 }
 
 fn run_reads(database: &Database, number: usize, waiting: &Receiver<Read>) {

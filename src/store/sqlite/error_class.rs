@@ -136,6 +136,11 @@ pub(super) fn describe(error: &SqliteError) -> String {
     }
 }
 
+/// The log has the panic itself.
+pub(super) fn panic_error() -> Error {
+    Error::Failed("the query panicked".into())
+}
+
 #[cfg(test)]
 mod tests {
     use rusqlite::Connection;

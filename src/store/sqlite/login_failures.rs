@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{SqliteStore, sql_limit, timestamp};
+use super::{SqliteStore, row::timestamp, sql_limit};
 use crate::{
     clock::Timestamp,
     store::{Error, LoginFailureStore, MAX_ACCOUNTS},

@@ -11,14 +11,14 @@ mod ids;
 mod known_networks;
 mod login_failures;
 mod migrations;
+mod row;
 mod sessions;
 mod users;
 mod writer;
 
-use std::{path::Path, str::FromStr, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
-use rusqlite::{Error::FromSqlConversionFailure, Row, types::Type};
 
 use self::engine::Engine;
 use super::{Changes, Error, NotReady, Store, UserStore};
@@ -60,19 +60,6 @@ impl Store for SqliteStore {
         self.has_users().await.map_err(NotReady::cannot_read)?;
         self.engine.check()
     }
-}
-
-/// Reads a value that is stored as text.
-fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
-where
-    T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
-{
-    let text = row.get_ref(column)?.as_str()?;
-    text.parse().map_err(|error| FromSqlConversionFailure(column, Type::Text, Box::new(error)))
-}
-
-fn timestamp(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
-    row.get(column).map(Timestamp::from_millis)
 }
 
 /// A limit as SQLite takes it.

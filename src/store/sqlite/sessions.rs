@@ -1,15 +1,15 @@
 //! The table `sessions`.
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::{
     SqliteStore,
     ended_tokens::{add_ended_token, delete_and_end, end_reused},
     known_networks::add_known_network,
-    parsed, sql_limit, timestamp,
-    users::user_from_row,
+    row::{session_from_row, user_from_row},
+    sql_limit,
 };
 use crate::{
     clock::Timestamp,
@@ -207,19 +207,6 @@ pub(super) fn import_session(db: &Connection, session: &Session) -> rusqlite::Re
         user_agent,
     ])
     .map(drop)
-}
-
-/// Reads the columns of a session, which come first.
-pub(super) fn session_from_row(row: &Row<'_>) -> rusqlite::Result<Session> {
-    Ok(Session {
-        id: row.get(0)?,
-        user_id: row.get(1)?,
-        token_id: row.get(2)?,
-        created_at: timestamp(row, 3)?,
-        last_seen_at: timestamp(row, 4)?,
-        expires_at: timestamp(row, 5)?,
-        origin: Origin { address: parsed(row, 6)?, user_agent: row.get(7)? },
-    })
 }
 
 /// Bounds the sessions of a user, so that repeated logins do not fill the database.

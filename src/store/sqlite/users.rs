@@ -1,18 +1,18 @@
 //! The table `users`.
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    SqliteStore, credentials::delete_reset_code, known_networks::add_known_network, sessions,
-    sql_limit, timestamp,
+    SqliteStore, credentials::delete_reset_code, known_networks::add_known_network,
+    row::user_from_row, sessions, sql_limit,
 };
 use crate::{
     clock::Timestamp,
     credential::password::PasswordHash,
     session::Session,
     store::{Error, UserStore, columns::user_columns},
-    user::{Email, EmailKey, Name, PasswordVersion, Role, Roles, User, UserId},
+    user::{Email, EmailKey, Name, Role, Roles, User, UserId},
 };
 
 #[async_trait]
@@ -215,23 +215,6 @@ fn select_user(db: &Connection, id: UserId) -> rusqlite::Result<Option<User>> {
     db.prepare_cached(concat!("SELECT ", user_columns!("u."), " FROM users u WHERE u.id = ?1"))?
         .query_row([id], |row| user_from_row(row, 0))
         .optional()
-}
-
-/// Reads the columns of a user, which start at `first`.
-pub(super) fn user_from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<User> {
-    Ok(User {
-        id: row.get(first)?,
-        name: Name::from_store(row.get(first + 1)?),
-        email: Email::from_store(row.get(first + 2)?),
-        email_verified: row.get(first + 3)?,
-        password_hash: row.get::<_, Option<String>>(first + 4)?.map(PasswordHash::from_store),
-        password_version: PasswordVersion::from_store(row.get(first + 5)?),
-        roles: Roles::from_store(row.get_ref(first + 6)?.as_str()?),
-        disabled: row.get(first + 7)?,
-        created_at: timestamp(row, first + 8)?,
-        updated_at: timestamp(row, first + 9)?,
-        last_login_at: row.get::<_, Option<i64>>(first + 10)?.map(Timestamp::from_millis),
-    })
 }
 
 /// Reads, changes and writes the roles of a user in the caller's transaction.

@@ -12,7 +12,7 @@ use rusqlite::{Connection, MAIN_DB, TransactionBehavior, wal::CheckpointMode};
 use super::{
     connections::{Database, Opened},
     ended_tokens,
-    error_class::{ErrorClass, describe},
+    error_class::{ErrorClass, describe, panic_error},
     health::{Health, Problem},
 };
 use crate::{
@@ -373,7 +373,7 @@ fn commit(
             Ok(outcome) => outcome.and_then(|()| savepoint.commit()),
             Err(_) => {
                 panicked = true;
-                outcomes.push(Err(super::engine::panicked()));
+                outcomes.push(Err(panic_error()));
                 continue;
             }
         };

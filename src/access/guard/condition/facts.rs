@@ -9,7 +9,7 @@ use cel::common::{
 use chrono::DateTime;
 use percent_encoding::percent_decode_str;
 
-use super::cost::Size;
+use super::size::Size;
 use crate::{
     clock::Timestamp,
     session::Session,

@@ -7,7 +7,9 @@ mod explain;
 mod facts;
 mod pattern;
 mod prepare;
+mod price;
 pub(crate) mod sample;
+mod size;
 mod unverified_email;
 
 use std::{

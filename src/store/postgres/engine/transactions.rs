@@ -24,9 +24,9 @@ use crate::store::{
     Error,
     archive::UserRecord,
     postgres::{
-        archive::user_record_from_row,
         connection::{Connection, Connector, describe},
         error_class::ErrorClass,
+        row::user_record_from_row,
         statements as sql,
     },
 };

@@ -2,7 +2,7 @@
 
 use cel::common::ast::{LiteralValue, operators};
 
-use super::{price, size::Size};
+use super::super::{price, size::Size};
 
 /// The cost of an operator or function without its arguments, and the size of its result.
 pub(super) fn call_cost(

@@ -5,16 +5,15 @@
 //! functions. `bench/count` checks that the estimate is above the measured cost.
 
 mod call;
-mod price;
-mod size;
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use self::call::call_cost;
-pub(super) use self::size::Size;
 use super::{
     facts,
     prepare::{Kind, Loop, Part, Prepared},
+    price,
+    size::Size,
 };
 
 /// The most that a condition may cost, in instructions: less than 50 µs at four instructions per nanosecond.

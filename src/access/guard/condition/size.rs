@@ -6,7 +6,7 @@ use super::price;
 
 /// The largest size that a value can have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::access::guard::condition) struct Size {
+pub(super) struct Size {
     /// The bytes of a text.
     pub(super) bytes: u64,
     /// The number of `/` in a text, if it is bounded.
@@ -24,23 +24,21 @@ impl Size {
     pub(super) const SCALAR: Self =
         Self { bytes: 0, slashes: None, items: 0, item: None, copied: None };
 
-    pub(in crate::access::guard::condition) fn text(bytes: usize) -> Self {
+    pub(super) fn text(bytes: usize) -> Self {
         Self { bytes: bytes as u64, ..Self::SCALAR }
     }
 
     /// The same with at most this many `/`.
-    pub(in crate::access::guard::condition) fn with_slashes(self, slashes: usize) -> Self {
+    pub(super) fn with_slashes(self, slashes: usize) -> Self {
         Self { slashes: Some(slashes as u64), ..self }
     }
 
-    pub(in crate::access::guard::condition) fn list(items: u64, item: Self) -> Self {
+    pub(super) fn list(items: u64, item: Self) -> Self {
         Self { items, item: Some(Rc::new(item)), ..Self::SCALAR }
     }
 
     /// The size of a variable with these fields.
-    pub(in crate::access::guard::condition) fn variable(
-        fields: impl Iterator<Item = Self>,
-    ) -> Self {
+    pub(super) fn variable(fields: impl Iterator<Item = Self>) -> Self {
         let (mut all, mut count, mut copied) = (Self::SCALAR, 0, price::COPY);
         for field in fields {
             count += 1;

@@ -1,0 +1,36 @@
+//! The table of all settings.
+
+use super::{
+    SettingsError, clients, database, designated,
+    key::{Key, did_you_mean},
+    limits, log, password, proxies, server, session, throttle, token,
+};
+use crate::spelling;
+
+/// All settings by section, in the order in which they are explained.
+static SECTIONS: [&[Key]; 11] = [
+    server::KEYS,
+    database::KEYS,
+    token::KEYS,
+    session::KEYS,
+    designated::KEYS,
+    password::KEYS,
+    throttle::KEYS,
+    limits::KEYS,
+    clients::KEYS,
+    proxies::KEYS,
+    log::KEYS,
+];
+
+/// All settings, in the order in which they are explained.
+pub fn keys() -> impl Iterator<Item = &'static Key> {
+    SECTIONS.iter().copied().flatten()
+}
+
+/// The setting with this name, or an error that suggests one.
+pub(super) fn key_by_name(name: &str) -> Result<&'static Key, SettingsError> {
+    keys().find(|key| key.name == name).ok_or_else(|| {
+        let hint = did_you_mean(spelling::suggest(name, keys().map(|key| key.name)));
+        SettingsError::new(format!("{name}: unknown setting{hint}"))
+    })
+}
