@@ -8,7 +8,7 @@ use std::{
 
 use toml::de::{DeTable, DeValue};
 
-use super::SettingsError;
+use super::{SettingsError, absolute};
 
 /// The text of a settings file and where it came from.
 pub(super) struct SettingsFile {
@@ -26,7 +26,7 @@ impl SettingsFile {
         match fs::read_to_string(&path) {
             Ok(text) => Ok(Some(Self { path, text })),
             Err(error) if optional && error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(SettingsError(format!("{}: {error}", path.display()))),
+            Err(error) => Err(SettingsError(format!("{}: {error}", absolute(&path).display()))),
         }
     }
 

@@ -1,6 +1,9 @@
 //! Where the service listens and how others reach it.
 
-use std::fmt;
+use std::{
+    fmt,
+    net::{Ipv4Addr, SocketAddr},
+};
 
 use super::{
     key::Key,
@@ -16,7 +19,7 @@ pub(super) const KEYS: &[Key] = &[
         purpose: "Address and port to listen on",
         value: &Custom {
             field: field!(listen),
-            parse: |text| text.parse().ok(),
+            parse: listen_address,
             show: ToString::to_string,
             allowed: || "an address and a port, such as 127.0.0.1:3000 or [::]:3000".into(),
             secret: false,
@@ -41,6 +44,14 @@ pub(super) const KEYS: &[Key] = &[
         },
     },
 ];
+
+/// An address and a port. `localhost` is 127.0.0.1; no other name is resolved, because every command reads the settings.
+fn listen_address(text: &str) -> Option<SocketAddr> {
+    match text.strip_prefix("localhost:") {
+        Some(port) => Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port.parse().ok()?))),
+        None => text.parse().ok(),
+    }
+}
 
 /// How others reach the service: `http://` or `https://`, a host, and optionally a path. Has no slash at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -151,10 +151,20 @@ fn a_service_that_others_reach_without_tls_is_exposed() {
 }
 
 #[test]
+fn localhost_can_be_listened_on() {
+    let settings = load(&[("listen", "localhost:3001")], &[], "").unwrap();
+    assert_eq!(settings.listen.to_string(), "127.0.0.1:3001");
+    for bad in ["localhost", "localhost:", "localhost:65536", "example.com:80"] {
+        assert!(load(&[("listen", bad)], &[], "").is_err(), "{bad}");
+    }
+}
+
+#[test]
 fn a_named_file_must_exist() {
     let sources = Sources { flags: vec![], file: Some("no/such.toml".into()), environment: vec![] };
     let error = Settings::from_sources(sources).unwrap_err().0;
-    assert!(error.starts_with("no/such.toml: "), "{error}");
+    let path = std::path::absolute("no/such.toml").unwrap();
+    assert!(error.starts_with(&format!("{}: ", path.display())), "{error}");
 }
 
 #[test]
