@@ -157,14 +157,20 @@ fn help_shows_a_commands_own_options_and_names_the_settings() {
     for command in [&["user", "list"][..], &["keys", "list"], &["why"], &["user"]] {
         let help = told(&home, &[command, &["--help"]].concat());
         assert!(help.lines().count() < 40, "{help}");
-        assert!(help.contains("--token-lifetime") && !help.contains("good for"), "{help}");
+        assert!(
+            help.contains("--token-lifetime") && !help.contains("How long a token is valid"),
+            "{help}"
+        );
         assert!(help.contains("doorward config --help"), "{help}");
         let (own, settings) = (help.find("--help"), help.find("--token-lifetime"));
         assert!(own < settings, "{help}");
     }
     for command in [&["serve"][..], &["config"], &[]] {
         let help = told(&home, &[command, &["--help"]].concat());
-        assert!(help.contains("--token-lifetime") && help.contains("good for"), "{help}");
+        assert!(
+            help.contains("--token-lifetime") && help.contains("How long a token is valid"),
+            "{help}"
+        );
     }
     // A setting may come before or after the command.
     let url = format!("sqlite://{}", home.database().display());
