@@ -199,7 +199,7 @@ impl Settings {
             let (name, allow) = (name.to_owned(), condition.to_owned());
             let place = format!("guards.{name}");
             let guard = Guard::declare(Declaration { name, allow, ..Declaration::default() })
-                .map_err(|unusable| SettingsError(format!("{place}: {}", unusable.message())))?;
+                .map_err(|invalid| SettingsError(format!("{place}: {}", invalid.message())))?;
             Arc::make_mut(&mut settings.guards).add(guard);
             Ok(())
         })

@@ -51,10 +51,15 @@ fn has_filter_syntax(directives: &str) -> bool {
     directives.parse::<tracing_subscriber::EnvFilter>().is_ok()
 }
 
-/// An app that embeds Doorward logs by its own filter.
+/// An app that embeds Doorward logs by its own filter: only the levels are checked.
 #[cfg(not(feature = "cli"))]
-fn has_filter_syntax(_directives: &str) -> bool {
-    true
+fn has_filter_syntax(directives: &str) -> bool {
+    let level = |directive: &str| directive.rsplit_once('=').map(|(_, level)| level.to_owned());
+    directives
+        .split(',')
+        .filter(|directive| !directive.contains('['))
+        .filter_map(level)
+        .all(|level| level.parse::<LevelFilter>().is_ok())
 }
 
 fn directives(text: &str) -> impl Iterator<Item = &str> {

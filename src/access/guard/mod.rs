@@ -116,8 +116,8 @@ impl InvalidGuard {
     pub(crate) fn message(&self) -> &str {
         match self {
             Self::Name(message) => message,
-            Self::Condition(flaw) => &flaw.message,
-            Self::Expectation(_, unmet) => &unmet.because,
+            Self::Condition(error) => &error.message,
+            Self::Expectation(_, failed) => &failed.because,
         }
     }
 }
