@@ -1,5 +1,5 @@
-//! Doorward inside an axum app of one's own: its routes beside those of the app, and a policy of the app's over one of
-//! them. `doorward user list` and the other commands work while it runs.
+//! Doorward inside an axum app: its routes beside those of the app, and two policies of the app. `doorward user list` and
+//! the other commands work while it runs.
 //!
 //! ```sh
 //! cargo run --example embed
@@ -12,24 +12,47 @@ use axum::{
     extract::{FromRef, State},
     routing::get,
 };
-use doorward::{Authenticated, Caller, Doorward, Only, Policy, Settings, User};
+use doorward::{Authenticated, Caller, Doorward, FromState, Only, Policy, Settings, User, UserId};
 
-/// What the app's routes share. Doorward is one of these things.
+/// The state that the app's routes share.
 #[derive(Clone)]
 struct App {
     doorward: Doorward,
     greeting: &'static str,
+    company_domain: &'static str,
 }
 
+/// Lets [`Only`] find Doorward in the state of the app.
 impl FromRef<App> for Doorward {
     fn from_ref(app: &App) -> Self {
         app.doorward.clone()
     }
 }
 
-/// Admits people of our own company. Anybody can register an address of ours, so that it counts only when it is verified.
+/// Admits users with the role `analyst`. A policy without data derives `Default`.
 #[derive(Default)]
-struct Colleague;
+struct Analyst;
+
+impl Policy for Analyst {
+    const NAME: &str = "analyst";
+
+    type Grant = UserId;
+
+    fn admit(&self, caller: &Caller) -> Option<UserId> {
+        caller.user.roles.contains("analyst").then_some(caller.user.id)
+    }
+}
+
+/// Admits users with an address of the company. Its data come from the state of the app.
+struct Colleague {
+    domain: &'static str,
+}
+
+impl FromState<App> for Colleague {
+    fn from_state(app: &App) -> Self {
+        Self { domain: app.company_domain }
+    }
+}
 
 impl Policy for Colleague {
     const NAME: &str = "colleague";
@@ -38,37 +61,60 @@ impl Policy for Colleague {
 
     fn admit(&self, caller: &Caller) -> Option<Arc<User>> {
         let user = &caller.user;
-        let is_ours = user.email_verified && user.email.as_str().ends_with("@example.com");
-        is_ours.then(|| Arc::clone(user))
+        let (_, domain) = user.email.as_str().rsplit_once('@')?;
+        // Anybody can register any address, so that only a verified one counts.
+        let is_colleague = user.email_verified && domain.eq_ignore_ascii_case(self.domain);
+        is_colleague.then(|| Arc::clone(user))
     }
 }
 
-/// Anybody who is signed in; the action receives just the id.
+/// For every signed-in user. The handler receives only the id.
 async fn hello(State(app): State<App>, user_id: Only<Authenticated>) -> String {
     format!("{}, user {user_id}.\n", app.greeting)
 }
 
-/// Colleagues only; the action receives the whole user.
-async fn reports(user: Only<Colleague>) -> String {
-    format!("Here are the reports, {}.\n", user.name.as_str())
+async fn reports(user_id: Only<Analyst>) -> String {
+    format!("Here are the reports, user {user_id}.\n")
+}
+
+/// For colleagues. The handler receives the whole user.
+async fn canteen(user: Only<Colleague>) -> String {
+    format!("Today there is soup, {}.\n", user.name.as_str())
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let doorward = Doorward::open(Settings::default()).await?;
-    // Expired sessions are removed and keys rotated only while somebody sees to it.
-    let chores = doorward.clone();
-    tokio::spawn(async move { chores.run_upkeep().await });
-    // The operator's commands reach the app while somebody carries them out.
+    let doorward = Doorward::open(Settings::load()?).await?;
+    // Removes expired sessions and rotates keys.
+    let upkeep = doorward.clone();
+    tokio::spawn(async move { upkeep.run_upkeep().await });
+    // Executes the operator's commands.
     tokio::spawn(doorward.serve_commands());
+    let state =
+        App { doorward: doorward.clone(), greeting: "Hello", company_domain: "example.com" };
     let app = Router::new()
         .route("/hello", get(hello))
         .route("/reports", get(reports))
-        .with_state(App { doorward: doorward.clone(), greeting: "Hello" })
+        .route("/canteen", get(canteen))
+        .with_state(state)
         .merge(doorward.routes())
         .into_make_service_with_connect_info::<SocketAddr>();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:4000").await?;
     println!("listening on http://{}", listener.local_addr()?);
     axum::serve(listener, app).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_verified_address_of_the_company_is_a_colleague() {
+        let policy = Colleague { domain: "example.com" };
+        let mut caller = Caller::example("Ada Lovelace", "ada@example.com");
+        assert!(policy.admit(&caller).is_none());
+        Arc::make_mut(&mut caller.user).email_verified = true;
+        assert!(policy.admit(&caller).is_some());
+    }
 }

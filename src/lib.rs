@@ -23,11 +23,13 @@
 //!
 //! A handler that takes `Only<P>` runs only when the policy `P` admits the caller, and receives what the policy grants.
 //! [`Authenticated`] grants the user's id, [`Designated`] the whole user, [`SignedIn`] the user and the session. An app
-//! writes its own policy by implementing [`Policy`]. A policy decides from the [`Caller`] alone, so its test needs no
-//! server:
+//! writes its own policy by implementing [`Policy`]. A policy decides from the [`Caller`] alone, so its test needs neither
+//! a server nor a database:
 //!
 //! ```
-//! use doorward::{Caller, Policy, UserId};
+//! use std::sync::Arc;
+//!
+//! use doorward::{Caller, Policy, Role, UserId};
 //!
 //! /// Admits users with the role `staff`.
 //! #[derive(Default)]
@@ -39,9 +41,14 @@
 //!     type Grant = UserId;
 //!
 //!     fn admit(&self, caller: &Caller) -> Option<UserId> {
-//!         caller.user.roles.iter().any(|role| role == "staff").then_some(caller.user.id)
+//!         caller.user.roles.contains("staff").then_some(caller.user.id)
 //!     }
 //! }
+//!
+//! let mut caller = Caller::example("Ada Lovelace", "ada@example.com");
+//! assert!(Staff.admit(&caller).is_none());
+//! Arc::make_mut(&mut caller.user).roles.grant(Role::parse("staff").unwrap());
+//! assert_eq!(Staff.admit(&caller), Some(caller.user.id));
 //! ```
 //!
 //! # Accounts
@@ -102,23 +109,26 @@ mod user;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub use self::cli::main;
+#[doc(hidden)]
+pub use self::doorward::MissingKey;
 pub use self::{
     access::{
-        caller::Caller,
+        caller::{AuthError, Caller, Unauthenticated},
         policy::{Authenticated, Designated, Policy, SignedIn},
     },
     account::{
         Failure, InvalidInput, NewSession, NewUser, RegisterError, RoleError, SetPasswordError,
         SignInError, UserError, VerifyError,
     },
+    clock::Timestamp,
     config::{Settings, SettingsError},
     credential::{password::Busy, reset_code::ResetCode},
-    doorward::{Doorward, MissingKey, OpenError},
+    doorward::{Doorward, OpenError},
     http::only::{FromState, Only},
-    session::{Origin, Session, SessionId},
+    session::{Origin, Session, SessionId, TokenId},
     store::Error as StoreError,
     token::Token,
-    user::{User, UserId},
+    user::{Email, Name, Role, Roles, User, UserId},
 };
 
 /// The rooms of the crate, for Doorward's own tests and benchmarks. Nothing in here is stable.

@@ -56,8 +56,7 @@ impl Origin {
     /// The most bytes of a `User-Agent` header that are stored.
     pub const MAX_USER_AGENT: usize = 256;
 
-    /// An origin with an unchecked `User-Agent` header.
-    #[doc(hidden)]
+    /// The origin of a client with this address and `User-Agent` header.
     pub fn new(address: IpAddr, user_agent: &str) -> Self {
         let printable: String = user_agent.chars().filter(|c| !c.is_control()).collect();
         let end = printable.floor_char_boundary(Self::MAX_USER_AGENT);

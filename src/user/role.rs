@@ -23,6 +23,11 @@ impl Roles {
         self.0.iter().map(Role::as_str)
     }
 
+    /// Whether the user has this role.
+    pub fn contains(&self, role: &str) -> bool {
+        self.iter().any(|held| held == role)
+    }
+
     /// Adds a role. Returns false if the user already has it.
     pub fn grant(&mut self, role: Role) -> bool {
         self.0.insert(role)

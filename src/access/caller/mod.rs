@@ -4,6 +4,7 @@
 mod signature_failures;
 
 use std::{
+    net::Ipv4Addr,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -20,12 +21,12 @@ use super::guard::{CallerFacts, Memo};
 use crate::{
     clock::Timestamp,
     session::{
-        Session,
+        Origin, Session,
         last_seen::{LastRecorded, LastSeenBuffer},
     },
     store::{self, Connectivity, Stamp, Store},
     token::{Claims, InvalidToken, TokenMint},
-    user::User,
+    user::{Email, Name, User},
 };
 
 /// An authenticated user and the session of their token.
@@ -41,6 +42,21 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// A caller with a new user and session, for the tests of an app's own policies. Change the user by
+    /// `Arc::make_mut(&mut caller.user)`.
+    ///
+    /// # Panics
+    /// If the name or the e-mail address is not valid.
+    pub fn example(name: &str, email: &str) -> Self {
+        let now = Timestamp::from_seconds(1_800_000_000);
+        let name = Name::parse(name.into()).expect("a valid name");
+        let email = Email::parse(email.into()).expect("a valid e-mail address");
+        let user = User::new(name, email, None, now);
+        let origin = Origin::new(Ipv4Addr::LOCALHOST.into(), "");
+        let session = Session::new(user.id, origin, now, Duration::from_secs(60 * 60));
+        Self::new(Arc::new(user), Arc::new(session))
+    }
+
     pub(crate) fn new(user: Arc<User>, session: Arc<Session>) -> Self {
         Self { user, session, memo: Arc::default() }
     }
