@@ -289,3 +289,21 @@ fn without_postgresql_its_url_is_refused_with_the_name_of_the_feature() {
     let refused = load(&[("database_url", "postgres://db/doorward")], &[], "").unwrap_err();
     assert!(refused.contains("feature `postgres`"), "{refused}");
 }
+
+#[test]
+fn the_page_of_settings_has_each_with_its_default_and_range() {
+    let page = include_str!("../../docs/settings.md");
+    let defaults = Settings::default();
+    for key in keys() {
+        let name = format!("`{}`", key.name);
+        let is_row = |line: &&str| line.split('|').nth(1).is_some_and(|cell| cell.contains(&name));
+        let row = page.lines().find(is_row).unwrap_or_else(|| panic!("{name} is missing"));
+        if let Some(range) = key.value.bounds().filter(|bounds| bounds.contains(" to ")) {
+            assert!(row.contains(&range), "{range}: {row}");
+        }
+        let depends_on_machine = key.name == "password.threads";
+        for item in key.value(&defaults).split(' ').filter(|_| !depends_on_machine) {
+            assert!(row.contains(item), "{item}: {row}");
+        }
+    }
+}

@@ -130,7 +130,7 @@ impl Value for Bytes {
     }
 
     fn show(&self, settings: &Settings) -> String {
-        (self.field.get)(settings).to_string()
+        show_size(*(self.field.get)(settings))
     }
 
     fn allowed(&self) -> String {
@@ -347,7 +347,8 @@ pub(super) fn show_duration(duration: Duration) -> String {
         return format!("{}s", duration.as_secs_f64());
     }
     let seconds = duration.as_secs();
-    let whole = SECONDS_PER_UNIT.into_iter().find(|(_, each)| seconds.is_multiple_of(*each));
+    let fits = |each| seconds > 0 && seconds.is_multiple_of(each);
+    let whole = SECONDS_PER_UNIT.into_iter().find(|(_, each)| fits(*each));
     let (unit, each) = whole.unwrap_or(('s', 1));
     format!("{}{unit}", seconds / each)
 }
