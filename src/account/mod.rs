@@ -77,7 +77,7 @@ impl InvalidInput {
 #[non_exhaustive]
 pub enum Failure {
     /// There were too many attempts.
-    #[error("too many attempts: try again in {} s", .retry_after.as_secs())]
+    #[error("too many attempts: try again in {:.0} s", .retry_after.as_secs_f64().ceil())]
     Throttled {
         /// When the next attempt is allowed.
         retry_after: Duration,
