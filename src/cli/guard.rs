@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Output, block_on, print_explanation, run, unexpected_reply};
+use super::{Output, block_on, counted, print_explanation, run, unexpected_reply};
 use crate::{
     Settings,
     control::{Command, GuardInfo, Reply, SampleRequest, UserRef},
@@ -98,12 +98,13 @@ impl Check {
     }
 }
 
-/// Loading the settings has run the examples, and a failed one is an error there.
+/// Reports the examples. Loading the settings has run them, and fails if one of them fails.
 fn test(settings: &Settings) -> anyhow::Result<()> {
     let mut examples = 0;
     for guard in settings.guards.iter() {
-        print_line!("{}: {} examples hold", guard.name, guard.expectations.len());
-        examples += guard.expectations.len();
+        let count = guard.expectations.len();
+        print_line!("{}: {}", guard.name, counted(count, "example passes", "examples pass"));
+        examples += count;
         warn(guard.warning().as_deref());
     }
     print_line!("{examples} passed, 0 failed");

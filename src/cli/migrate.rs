@@ -23,7 +23,7 @@ pub(super) struct Migrate {
 impl Migrate {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
         let to = DatabaseUrl::parse(&self.to).with_context(|| {
-            // The value may contain a password.
+            // Without the value, which may contain a password.
             "--to: the value is not sqlite:// and a file, or postgres:// as libpq reads it"
         })?;
         let from = settings.database.clone();
@@ -43,7 +43,7 @@ impl Migrate {
             }
             Ok(moved?)
         })?;
-        print_line!("{moved}: the same in {from} and {to}");
+        print_line!("copied {from} to {to}; both contain {moved}");
         print_line!(
             "start the servers with the new database_url, and keep the old database until they work"
         );

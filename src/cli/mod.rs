@@ -116,12 +116,12 @@ fn command() -> clap::Command {
         "serve" | "config" => command,
         _ => {
             let hidden = flags.iter().map(|flag| flag.clone().hide(true));
-            name_settings(command.args(hidden), &names)
+            with_setting_names(command.args(hidden), &names)
         }
     })
 }
 
-/// `--port` is what people try first. Without this, clap suggests `--password-threads`.
+/// A hint for `--port`, which people try first. Without it, clap suggests `--password-threads`.
 fn port() -> Arg {
     let hint = |_: &str| -> Result<String, &'static str> {
         Err("set the address and the port with --listen, such as --listen 127.0.0.1:8080")
@@ -148,7 +148,7 @@ fn setting_flags() -> Vec<Arg> {
     flags.map(|flag| flag.help_heading("Settings").global(true)).collect()
 }
 
-/// The names of all settings in a few lines, for commands whose own options matter more.
+/// The names of all settings in a few lines. Their full help would hide the options of a command.
 fn setting_names(names: &[&str]) -> String {
     const WIDTH: usize = 100;
     let mut text = String::from("Settings (`doorward config --help` explains them):");
@@ -165,9 +165,10 @@ fn setting_names(names: &[&str]) -> String {
     text
 }
 
-fn name_settings(command: clap::Command, names: &str) -> clap::Command {
+/// Lists the settings at the end of the help text of a command and its subcommands.
+fn with_setting_names(command: clap::Command, names: &str) -> clap::Command {
     let named = command.after_help(names.to_owned());
-    named.mut_subcommands(|command| name_settings(command, names))
+    named.mut_subcommands(|command| with_setting_names(command, names))
 }
 
 fn sources(matches: &ArgMatches) -> Sources {
@@ -182,17 +183,18 @@ fn print_line(line: fmt::Arguments<'_>) {
     }
 }
 
-/// Runs a command that ends by itself.
+/// Runs a future to completion on this thread.
 fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
-/// Runs a command of the operator and turns every failure into an error.
+/// Runs a command of the operator. The reply is a success.
 async fn run(settings: Settings, command: control::Command) -> anyhow::Result<Reply> {
-    succeeded(control::run(settings, &command).await?)
+    reject_failure(control::run(settings, &command).await?)
 }
 
-fn succeeded(reply: Reply) -> anyhow::Result<Reply> {
+/// Turns the reply of a failed command into an error.
+fn reject_failure(reply: Reply) -> anyhow::Result<Reply> {
     match reply {
         Reply::NoSuchUser => {
             bail!("there is no such user: `doorward user list` shows all users")
@@ -213,7 +215,7 @@ fn succeeded(reply: Reply) -> anyhow::Result<Reply> {
 
 /// The error for a reply that does not belong to the command.
 fn unexpected_reply() -> anyhow::Error {
-    anyhow!("the reply does not fit the command: is the running server of another version?")
+    anyhow!("unexpected reply: does the running server have another version?")
 }
 
 /// Prints the value of each part of a condition and, for a refusal, the part that caused it.
@@ -225,6 +227,11 @@ fn print_explanation(explanation: &Explanation, refused: bool) {
         let Step { text, value, .. } = &explanation.cause;
         print_line!("\nrefused because  {text}  is  {value}");
     }
+}
+
+/// A number with a noun, in the singular or the plural.
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// The output format.
@@ -245,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn port_is_answered_with_listen() {
+    fn the_error_for_port_names_listen() {
         for arguments in [&["doorward", "--port", "80"][..], &["doorward", "serve", "--port=80"]] {
             let error = command().try_get_matches_from(arguments).unwrap_err().to_string();
             assert!(error.contains("--listen 127.0.0.1:8080"), "{error}");

@@ -1,4 +1,4 @@
-//! Reads a password from the terminal or from a pipe. Never from the arguments, which other users can see.
+//! Reads a password from the terminal or from a pipe. Other users can see arguments, so there is no option for it.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -11,10 +11,10 @@ use zeroize::Zeroizing;
 
 use crate::control::Secret;
 
-/// The most bytes that are read. A buffer of this size never grows, so that no copy of a password is left behind.
+/// The most bytes that are read. A buffer of this size is never reallocated, which would leave an unwiped copy.
 const MAX_BYTES: usize = 32 << 10;
 
-/// A password that has to be given.
+/// Reads a password. An empty one is an error.
 pub(super) fn required() -> anyhow::Result<Secret> {
     match optional()? {
         Some(password) => Ok(password),
@@ -22,7 +22,7 @@ pub(super) fn required() -> anyhow::Result<Secret> {
     }
 }
 
-/// A password, or none if the input is empty.
+/// Reads a password, or none if the input is empty.
 pub(super) fn optional() -> anyhow::Result<Option<Secret>> {
     let password = if io::stdin().is_terminal() { from_terminal()? } else { from_pipe()? };
     Ok((!password.is_empty()).then(|| Secret::from(password)))
@@ -33,7 +33,7 @@ fn read_stdin(bytes: &mut [u8]) -> io::Result<usize> {
     Ok(retry_on_intr(|| read(io::stdin(), &mut *bytes))?)
 }
 
-/// Standard input without the line end.
+/// Reads standard input, without the line end.
 fn from_pipe() -> anyhow::Result<Zeroizing<String>> {
     let mut bytes = Zeroizing::new(vec![0; MAX_BYTES]);
     let mut length = 0;
@@ -90,8 +90,8 @@ fn prompt(prompt: &str) -> anyhow::Result<Zeroizing<String>> {
 }
 
 fn remove_character(typed: &mut Vec<u8>) {
-    let is_continued = |byte: u8| byte & 0b1100_0000 == 0b1000_0000;
-    while typed.pop().is_some_and(is_continued) {}
+    let is_continuation = |byte: u8| byte & 0b1100_0000 == 0b1000_0000;
+    while typed.pop().is_some_and(is_continuation) {}
 }
 
 /// A terminal that does not show what is typed. Its modes are restored when this is dropped.
@@ -103,9 +103,9 @@ impl EchoOff {
     fn begin() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut changed = before.clone();
-        // A signal would end the process without restoring the modes, so that Ctrl-C is read as a key.
+        // Without ISIG, Ctrl-C is read as a key: a signal would end the process without restoring the modes.
         changed.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
-        // Discards what was typed before the prompt.
+        // `Flush` discards what was typed before the prompt.
         tcsetattr(io::stdin(), OptionalActions::Flush, &changed)?;
         Ok(Self { before })
     }

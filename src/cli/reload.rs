@@ -1,6 +1,6 @@
 //! `doorward reload`: reloads the guards of the running server.
 
-use super::{block_on, guard::print_guards, run, unexpected_reply};
+use super::{block_on, counted, guard::print_guards, run, unexpected_reply};
 use crate::{
     Settings,
     control::{Command, Reply},
@@ -14,7 +14,7 @@ impl Reload {
         let Reply::Guards(guards) = block_on(run(settings, Command::ReloadGuards))? else {
             return Err(unexpected_reply());
         };
-        print_line!("{} guards are in force", guards.len());
+        print_line!("{}", counted(guards.len(), "guard is in force", "guards are in force"));
         print_guards(&guards);
         Ok(())
     }

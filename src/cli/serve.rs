@@ -1,4 +1,4 @@
-//! `doorward serve`: opens the database, listens and serves until it is told to stop.
+//! `doorward serve`: opens the database, listens and serves until a signal stops it.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -183,7 +183,7 @@ fn allow_connections(wanted: usize) -> usize {
     possible.min(wanted)
 }
 
-/// Names the address and the location of the data.
+/// The address and the location of the data.
 fn greeting(address: SocketAddr, doorward: &Doorward) -> String {
     let database = &doorward.settings().database;
     let place = match (database, doorward.folder()) {

@@ -7,7 +7,7 @@ use std::{
 
 use serde::ser::{SerializeSeq, Serializer};
 
-use super::{Output, block_on, password, run, succeeded, unexpected_reply};
+use super::{Output, block_on, counted, password, reject_failure, run, unexpected_reply};
 use crate::{
     Settings,
     control::{Command, CommandRunner, Reply, SessionInfo, UserInfo, UserRef},
@@ -57,7 +57,7 @@ pub(super) enum User {
         /// E-mail address or id
         user: String,
     },
-    /// Mark a user's e-mail address as verified: conditions see user.emailVerified
+    /// Mark a user's e-mail address as verified; conditions read it as user.emailVerified
     Verify {
         /// E-mail address or id
         user: String,
@@ -103,7 +103,7 @@ pub(super) struct List {
     /// Only disabled users
     #[arg(long)]
     disabled: bool,
-    /// Most users to list
+    /// Maximum number of users to list
     #[arg(long, value_name = "NUMBER")]
     limit: Option<usize>,
     /// Start after this e-mail address
@@ -167,8 +167,9 @@ impl User {
                 }
                 Self::Logout { user } => {
                     match run(settings, Command::EndSessions(UserRef(user))).await? {
-                        Reply::SessionsEnded(1) => print_line!("1 session ended"),
-                        Reply::SessionsEnded(ended) => print_line!("{ended} sessions ended"),
+                        Reply::SessionsEnded(ended) => {
+                            print_line!("{}", counted(ended, "session ended", "sessions ended"));
+                        }
                         _ => return Err(unexpected_reply()),
                     }
                     Ok(())
@@ -207,7 +208,7 @@ async fn change(
 }
 
 impl List {
-    /// Prints page by page, so that a long list is never in memory as a whole.
+    /// Prints page by page, because a long list may not fit into memory.
     async fn run(self, settings: Settings) -> anyhow::Result<()> {
         let Self { text, role, disabled, limit, mut after, output } = self;
         let mut left = limit.unwrap_or(usize::MAX);
@@ -217,7 +218,7 @@ impl List {
         loop {
             let (text, role) = (text.clone(), role.clone());
             let command = Command::ListUsers { after, limit: left, text, role, disabled };
-            let Reply::Users { users, next } = succeeded(runner.run(&command).await?)? else {
+            let Reply::Users { users, next } = reject_failure(runner.run(&command).await?)? else {
                 return Err(unexpected_reply());
             };
             left = left.saturating_sub(users.len());

@@ -27,14 +27,14 @@ impl Why {
         };
         match block_on(run(settings, command))? {
             Reply::Refusal(refusal) => print(&refusal),
-            Reply::Refusals(refusals) => print_user(&refusals),
+            Reply::Refusals(refusals) => print_recent(&refusals),
             _ => return Err(unexpected_reply()),
         }
         Ok(())
     }
 }
 
-fn print_user(RecentRefusals { user, disabled, refused }: &RecentRefusals) {
+fn print_recent(RecentRefusals { user, disabled, refused }: &RecentRefusals) {
     match (user, disabled) {
         (Some(user), false) => print_line!("user  {user}"),
         (Some(user), true) => print_line!("user  {user}, disabled"),
@@ -44,7 +44,7 @@ fn print_user(RecentRefusals { user, disabled, refused }: &RecentRefusals) {
         print_line!("nothing was refused recently; the server keeps only the latest refusals");
     }
     for RecentRefusal { time, action } in refused {
-        let time = written(*time);
+        let time = format_time(*time);
         match action {
             RefusedAction::Login { reason, network } => {
                 print_line!("{time}  login  {reason}, from {network}");
@@ -57,7 +57,7 @@ fn print_user(RecentRefusals { user, disabled, refused }: &RecentRefusals) {
     }
 }
 
-fn written(time: i64) -> String {
+fn format_time(time: i64) -> String {
     let time = DateTime::from_timestamp_millis(time).unwrap_or_default();
     time.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string()
 }
@@ -65,7 +65,7 @@ fn written(time: i64) -> String {
 fn print(refusal: &Refusal) {
     let Refusal { id: _, time, guard, version, only_reported, token, user, condition, explanation } =
         refusal;
-    print_line!("time       {}", written(*time));
+    print_line!("time       {}", format_time(*time));
     match version {
         Some(version) => print_line!("guard      {guard} (version {version})"),
         None => print_line!("guard      {guard}"),

@@ -78,7 +78,10 @@ pub enum Error {
 impl fmt::Display for Inventory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Size { users, sessions } = self.size;
-        write!(f, "{users} users, {sessions} sessions, checksum {}", &self.checksum[..16])
+        let users = if users == 1 { "1 user".into() } else { format!("{users} users") };
+        let sessions =
+            if sessions == 1 { "1 session".into() } else { format!("{sessions} sessions") };
+        write!(f, "{users}, {sessions}, checksum {}", &self.checksum[..16])
     }
 }
 

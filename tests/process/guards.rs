@@ -68,7 +68,7 @@ fn guards_are_reloaded_all_or_none() {
     assert_eq!(ask(&server, "open", &ada).status, 200);
 
     write_settings(&home, "[guards.new]\nallow = 'true'\n");
-    assert!(told(&home, &["reload"]).starts_with("1 guards are in force"));
+    assert!(told(&home, &["reload"]).starts_with("1 guard is in force"));
     assert_eq!(ask(&server, "new", &ada).status, 200);
     assert_eq!(ask(&server, "open", &ada).status, 404);
     server.stop();
@@ -192,7 +192,7 @@ fn guards_are_tried_out_from_the_command_line() {
     }
     let tested = told(&home, &["guard", "test"]);
     assert!(
-        tested.contains("reading: 2 examples hold") && tested.contains("2 passed, 0 failed"),
+        tested.contains("reading: 2 examples pass") && tested.contains("2 passed, 0 failed"),
         "{tested}"
     );
     server.stop();

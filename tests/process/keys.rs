@@ -176,7 +176,7 @@ fn migration_leaves_out_keys_of_the_operator() {
     server.stop();
     let to = format!("sqlite://{}", new.database().display());
     let moved = told(&home, &["migrate", "--to", &to]);
-    assert!(moved.contains("1 users, 1 sessions"), "{moved}");
+    assert!(moved.contains("1 user, 1 session"), "{moved}");
     assert!(!new.signing_key().exists(), "a key was made");
     let server = new.start_with(&own);
     assert_eq!(server.client.guard(&ada.token), 200);

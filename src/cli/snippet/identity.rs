@@ -1,5 +1,5 @@
-//! The identity headers in the files of `deploy/`: those of Doorward are copied to the app, and those of the client are
-//! always removed.
+//! The identity headers in the files of `deploy/`. A proxy copies those of Doorward to the app and removes those of the
+//! client.
 
 use crate::{config::IdentityHeaders, http::identity_names as names};
 
@@ -154,8 +154,8 @@ mod tests {
             let text = text(kind, sets);
             for name in all() {
                 assert!(name.starts_with("x-auth-") || name.starts_with("remote-"), "{name}");
-                for way in removed(kind, name) {
-                    assert!(text.contains(&way), "{name} is not removed by {way}:\n{text}");
+                for removal in removed(kind, name) {
+                    assert!(text.contains(&removal), "{name} is not removed by {removal}:\n{text}");
                 }
             }
         }

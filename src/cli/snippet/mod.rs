@@ -95,7 +95,7 @@ fn write(folder: &Path, files: &[(&str, String)], force: bool) -> anyhow::Result
     for (name, contents) in files {
         let path = folder.join(name);
         let differs = match fs::read(&path) {
-            Ok(there) => there != contents.as_bytes(),
+            Ok(existing) => existing != contents.as_bytes(),
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         };
         if differs && !force {
