@@ -8,7 +8,7 @@ use super::{
 };
 use crate::access::guard::{Declaration, Guard};
 
-/// Reading settings.
+/// Reads settings.
 impl Settings {
     /// The defaults.
     pub fn new() -> Self {
@@ -53,7 +53,7 @@ impl Settings {
     }
 }
 
-/// Setting values.
+/// Sets values.
 impl Settings {
     /// The database: `sqlite://` and a file, or `postgres://…`.
     #[must_use]
@@ -209,7 +209,7 @@ impl Settings {
 /// For Doorward's own tests and benchmarks.
 #[cfg(feature = "internals")]
 impl Settings {
-    /// Password hashes that cost next to nothing, on one thread.
+    /// This cost for password hashes, which may be below the bounds, and one thread.
     #[must_use]
     pub fn with_cheap_passwords(mut self, cost: super::Cost) -> Self {
         self.password_cost = cost;

@@ -17,7 +17,7 @@ pub(super) const KEYS: &[Key] = &[Key {
         allowed: || {
             format!("a list of name:SHA-256 of each client's secret, no name twice, or {NONE}")
         },
-        words: &[],
+        choices: &[],
         secret: true,
     },
 }];

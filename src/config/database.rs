@@ -1,4 +1,4 @@
-//! Which database is used, and how: `database_url`, `[database]` and `data_folder`.
+//! The database: `database_url`, `[database]` and `data_folder`.
 
 use std::{
     fmt, fs, io,
@@ -60,10 +60,10 @@ pub(super) const KEYS: &[Key] = &[
     },
 ];
 
-/// Which database, and where.
+/// The kind of database and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseUrl {
-    /// A SQLite file. The folder that it is in belongs to Doorward as well.
+    /// A SQLite file. Its folder also belongs to Doorward.
     Sqlite(PathBuf),
     /// PostgreSQL, which several instances can share.
     Postgres(PostgresUrl),
@@ -74,10 +74,10 @@ impl DatabaseUrl {
     ///
     /// # Errors
     /// If there is no file, or it cannot be accessed.
-    pub fn ensure_exists(&self) -> Result<(), NotFound> {
+    pub fn ensure_exists(&self) -> Result<(), InaccessibleDatabase> {
         let Self::Sqlite(file) = self else { return Ok(()) };
         let found = fs::metadata(file).map(drop);
-        found.map_err(|error| NotFound { file: absolute(file), error })
+        found.map_err(|error| InaccessibleDatabase { file: absolute(file), error })
     }
 
     /// `None` if the text is the URL of neither database.
@@ -92,37 +92,37 @@ impl DatabaseUrl {
 
 /// The SQLite file does not exist or cannot be accessed. The message says what to do.
 #[derive(Debug)]
-pub struct NotFound {
+pub struct InaccessibleDatabase {
     file: PathBuf,
     error: io::Error,
 }
 
-/// Where the database is set.
-const NAME_DATABASE: &str =
+/// Where the database URL is set.
+const URL_SOURCES: &str =
     "--database-url, DOORWARD_DATABASE_URL or database_url in the file that --config names";
 
-impl fmt::Display for NotFound {
+impl fmt::Display for InaccessibleDatabase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (file, error) = (self.file.display(), &self.error);
         match error.kind() {
             io::ErrorKind::NotFound => write!(
                 f,
-                "there is no database {file}: set another one with {NAME_DATABASE}, or create it with `doorward serve`"
+                "there is no database {file}: set another one with {URL_SOURCES}, or create it with `doorward serve`"
             ),
             io::ErrorKind::PermissionDenied => write!(
                 f,
                 "cannot access the database {file}: {error}: run this command as the user that the server runs as, \
-                 or set another database with {NAME_DATABASE}"
+                 or set another database with {URL_SOURCES}"
             ),
             _ => write!(
                 f,
-                "cannot access the database {file}: {error}: set another one with {NAME_DATABASE}"
+                "cannot access the database {file}: {error}: set another one with {URL_SOURCES}"
             ),
         }
     }
 }
 
-impl std::error::Error for NotFound {}
+impl std::error::Error for InaccessibleDatabase {}
 
 /// The absolute path.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
@@ -163,7 +163,8 @@ mod tests {
         let error = message("file/no.db");
         assert!(error.starts_with("cannot access the database /file/no.db: Not a directory"));
         let denied = io::ErrorKind::PermissionDenied.into();
-        let denied = NotFound { file: "/data/doorward.db".into(), error: denied }.to_string();
+        let denied =
+            InaccessibleDatabase { file: "/data/doorward.db".into(), error: denied }.to_string();
         assert!(denied.contains("permission denied") && denied.contains("as the user"), "{denied}");
     }
 }

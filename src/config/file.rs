@@ -1,4 +1,4 @@
-//! A settings file: its text, its values and their places.
+//! A settings file: its text, its values and their positions.
 
 use std::{
     fs, io,
@@ -42,7 +42,7 @@ impl SettingsFile {
         Ok(parsed.into_inner())
     }
 
-    /// File, line and column of a byte.
+    /// The file, line and column of a byte.
     pub(super) fn place(&self, offset: usize) -> String {
         let before = &self.text[..self.text.floor_char_boundary(offset)];
         let line = before.matches('\n').count() + 1;

@@ -15,7 +15,7 @@ use crate::{
     user::{Email, Name, Role},
 };
 
-/// Reads and checks all guards. One that cannot be used refuses all.
+/// Reads and checks all guards. An error in one of them rejects all.
 pub(super) fn read(file: &SettingsFile, guards: &DeTable<'_>) -> Result<GuardSet, SettingsError> {
     let mut set = GuardSet::default();
     for (name, table) in guards {
@@ -65,23 +65,25 @@ impl<'f> Reader<'f> {
             }
         }
         let Some(condition) = condition else {
-            return Err(self.wrong(name.span(), "has no condition: allow = '…' is missing"));
+            return Err(self.error(name.span(), "has no condition: allow = '…' is missing"));
         };
         let allow = declaration.allow.clone();
-        Guard::declare(declaration).map_err(|unusable| match unusable {
-            InvalidGuard::Name(message) => self.wrong(name.span(), &message),
-            InvalidGuard::Condition(flaw) => {
-                let at = self.file.within(condition, &allow, flaw.at);
-                self.file.error(at, &format!("{}.allow: {}", self.path, flaw.message))
+        Guard::declare(declaration).map_err(|invalid| match invalid {
+            InvalidGuard::Name(message) => self.error(name.span(), &message),
+            InvalidGuard::Condition(error) => {
+                let at = self.file.within(condition, &allow, error.at);
+                self.file.error(at, &format!("{}.allow: {}", self.path, error.message))
             }
-            InvalidGuard::Expectation(number, unmet) => {
-                let (should, but) = match unmet.expected {
+            InvalidGuard::Expectation(number, failed) => {
+                let (expected, actual) = match failed.expected {
                     Expected::Allow => ("allowed", "refused"),
                     Expected::Deny => ("refused", "allowed"),
                 };
-                let message =
-                    format!("this example should be {should} and is {but}: {}", unmet.because);
-                self.nested_name("expect").wrong(examples[number].clone(), &message)
+                let message = format!(
+                    "this example should be {expected} and is {actual}: {}",
+                    failed.because
+                );
+                self.nested_name("expect").error(examples[number].clone(), &message)
             }
         })
     }
@@ -117,7 +119,7 @@ impl<'f> Reader<'f> {
             }
         }
         let missing =
-            || self.wrong(example.span(), "does not say what is expected: allow = true or false");
+            || self.error(example.span(), "does not say what is expected: allow = true or false");
         expectation.expected = expected.ok_or_else(missing)?;
         Ok(expectation)
     }
@@ -125,22 +127,22 @@ impl<'f> Reader<'f> {
     fn user(&self, table: &Item<'_>) -> Result<ExampleUser, SettingsError> {
         let mut user = ExampleUser::default();
         for (key, value) in self.table(table, table.span())? {
-            let bad = |allowed: &str| self.wrong(value.span(), &format!("not {allowed}"));
+            let not = |allowed: &str| self.error(value.span(), &format!("not {allowed}"));
             match key.get_ref().as_ref() {
                 "name" => {
                     let name = Name::parse(self.text(key, value)?);
-                    user.name = Some(name.map_err(|_| bad(&allowed_name()))?);
+                    user.name = Some(name.map_err(|_| not(&allowed_name()))?);
                 }
                 "email" => {
                     let email = Email::parse(self.text(key, value)?);
-                    user.email = Some(email.map_err(|_| bad("an e-mail address"))?);
+                    user.email = Some(email.map_err(|_| not("an e-mail address"))?);
                 }
                 "emailVerified" => user.email_verified = self.flag(key, value)?,
                 "roles" => {
                     for role in self.array(key, value)? {
                         let role = Role::parse(&self.text(key, role)?);
                         user.roles.push(
-                            role.ok_or_else(|| bad("a role: letters, digits and _ - : . /"))?,
+                            role.ok_or_else(|| not("a role: letters, digits and _ - : . /"))?,
                         );
                     }
                 }
@@ -174,7 +176,7 @@ impl<'f> Reader<'f> {
 
     fn address(&self, key: &Key<'_>, value: &Item<'_>) -> Result<std::net::IpAddr, SettingsError> {
         let address = self.text(key, value)?.parse();
-        address.map_err(|_| self.nested(key).wrong(value.span(), "not an IP address"))
+        address.map_err(|_| self.nested(key).error(value.span(), "not an IP address"))
     }
 
     fn choice<T: Copy>(
@@ -188,7 +190,7 @@ impl<'f> Reader<'f> {
         choice.map(|(_, choice)| *choice).ok_or_else(|| {
             let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
             let message = format!("\"{text}\" is not one of {}", names.join(", "));
-            self.nested(key).wrong(value.span(), &message)
+            self.nested(key).error(value.span(), &message)
         })
     }
 
@@ -225,7 +227,7 @@ impl<'f> Reader<'f> {
         match value.get_ref() {
             DeValue::Table(table) => Ok(table),
             other => {
-                Err(self.wrong(at, &format!("a value of type {} is not a table", other.type_str())))
+                Err(self.error(at, &format!("a value of type {} is not a table", other.type_str())))
             }
         }
     }
@@ -238,7 +240,7 @@ impl<'f> Reader<'f> {
         got: &DeValue<'_>,
     ) -> SettingsError {
         let message = format!("a value of type {} is not {wanted}", got.type_str());
-        self.nested(key).wrong(value.span(), &message)
+        self.nested(key).error(value.span(), &message)
     }
 
     fn unknown(&self, key: &Key<'_>, known: &[&str]) -> SettingsError {
@@ -246,7 +248,7 @@ impl<'f> Reader<'f> {
             Some(meant) => format!("did you mean {meant}?"),
             None => format!("there are {}", known.join(", ")),
         };
-        self.nested(key).wrong(key.span(), &format!("unknown setting: {hint}"))
+        self.nested(key).error(key.span(), &format!("unknown setting: {hint}"))
     }
 
     fn nested(&self, key: &Key<'_>) -> Self {
@@ -257,7 +259,7 @@ impl<'f> Reader<'f> {
         Self { file: self.file, path: format!("{}.{name}", self.path) }
     }
 
-    fn wrong(&self, at: Range<usize>, message: &str) -> SettingsError {
+    fn error(&self, at: Range<usize>, message: &str) -> SettingsError {
         self.file.error(at.start, &format!("{}: {message}", self.path))
     }
 }

@@ -1,4 +1,4 @@
-//! One setting: how it is called, what it is for, what it may be.
+//! One setting: its name, purpose and values.
 
 use super::{
     Settings, SettingsError,
@@ -9,16 +9,16 @@ use super::{
 pub struct Key {
     /// The name in `doorward.toml`; a dot stands for a table.
     pub name: &'static str,
-    /// What it is for, without its bounds.
+    /// Its purpose, without its bounds.
     pub(super) purpose: &'static str,
     pub(super) value: &'static dyn Value,
 }
 
-/// What the names of all variables begin with.
+/// The prefix of all environment variables.
 pub(super) const VARIABLE_PREFIX: &str = "DOORWARD_";
 
 impl Key {
-    /// What it is for, and its bounds.
+    /// Its purpose and its bounds.
     pub fn help(&self) -> String {
         match self.value.bounds() {
             Some(bounds) => format!("{} ({bounds})", self.purpose),
@@ -31,7 +31,7 @@ impl Key {
         format!("{VARIABLE_PREFIX}{}", self.name.replace('.', "_").to_uppercase())
     }
 
-    /// The name of its flag, without the dashes in front.
+    /// The name of its flag, without the leading dashes.
     pub fn flag(&self) -> String {
         self.name.replace(['.', '_'], "-")
     }
@@ -41,7 +41,7 @@ impl Key {
         self.value.show(settings)
     }
 
-    /// Its value as `doorward.toml` has it.
+    /// Its value in the syntax of `doorward.toml`.
     pub fn toml_value(&self, settings: &Settings) -> String {
         let value = self.value(settings);
         match self.value.is_list() {

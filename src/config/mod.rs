@@ -34,7 +34,7 @@ use ipnet::IpNet;
 
 pub(crate) use self::database::{absolute, folder_of};
 pub use self::{
-    database::{DatabaseUrl, NotFound},
+    database::{DatabaseUrl, InaccessibleDatabase},
     key::Key,
     proxies::IdentityHeaders,
     sections::keys,
@@ -70,8 +70,8 @@ use crate::{
 /// assert!(settings.check().is_ok());
 /// ```
 ///
-/// A value out of bounds is not an error at once: [`Doorward::open`](crate::Doorward::open) and [`Self::check`] report
-/// the first.
+/// The methods accept invalid values: [`Doorward::open`](crate::Doorward::open) and [`Self::check`] report the first
+/// one.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
@@ -89,17 +89,17 @@ pub struct Settings {
     pub(crate) token: TokenTerms,
     /// The operator's own keys.
     pub(crate) key_file: Option<PathBuf>,
-    /// The maximum time from signing in to having to do so again.
+    /// The maximum lifetime of a session.
     pub(crate) session_lifetime: Duration,
     /// The name that the designated route admits.
     pub(crate) designated_name: String,
     /// The last path segment of the designated route.
     pub(crate) designated_segment: String,
-    /// What is asked of new passwords.
+    /// The rules for new passwords.
     pub(crate) password_rules: PasswordRules,
     /// What a password hash costs.
     pub(crate) password_cost: Cost,
-    /// Passwords that are hashed at the same time.
+    /// How many passwords are hashed at the same time.
     pub(crate) password_threads: NonZeroUsize,
     /// Budgets of failed logins and sign-ups.
     pub(crate) throttle: ThrottleSettings,
@@ -119,7 +119,7 @@ pub struct Settings {
     pub(crate) log: LogFilter,
     /// How it is logged.
     pub(crate) log_format: LogFormat,
-    /// The first value that a method of this type has refused.
+    /// The first invalid value that a method received.
     pub(crate) refused: Option<SettingsError>,
 }
 
@@ -172,7 +172,7 @@ impl SettingsError {
 }
 
 impl Settings {
-    /// Checks what the settings are only together, and reports the first value that a method has refused.
+    /// Checks settings that depend on each other, and reports the first invalid value that a method received.
     ///
     /// # Errors
     /// For a setting that cannot be used.
@@ -203,7 +203,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The folder that belongs to this process: that of the SQLite file, or `data_folder`.
+    /// The data folder of this process: that of the SQLite file, or `data_folder`.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match &self.database {
             DatabaseUrl::Sqlite(file) => Some(folder_of(file)),
@@ -216,7 +216,7 @@ impl Settings {
         if let Some(url) = &self.public_url {
             return url.to_string();
         }
-        // Of the addresses that 0.0.0.0 stands for, only loopback is known.
+        // The loopback address is the only one that is certain to reach the service.
         match listening.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => listening.set_ip(Ipv4Addr::LOCALHOST.into()),
             IpAddr::V6(ip) if ip.is_unspecified() => listening.set_ip(Ipv6Addr::LOCALHOST.into()),

@@ -1,4 +1,4 @@
-//! Which proxies are trusted, and what they are told about an admitted user.
+//! `trusted_proxies`, and the `identity_headers` that they receive for an admitted user.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,7 +25,7 @@ pub(super) const KEYS: &[Key] = &[
                     "a list of networks or addresses, such as 127.0.0.0/8 and ::1/128, or {NONE}"
                 )
             },
-            words: &[],
+            choices: &[],
             secret: false,
         },
     },
@@ -38,7 +38,7 @@ pub(super) const KEYS: &[Key] = &[
             collect: Some,
             show: |sets| sets.iter().map(|set| set.name().to_owned()).collect(),
             allowed: || format!("{}, a list of both, or {NONE}", IdentityHeaders::NAMES.join(", ")),
-            words: &IdentityHeaders::NAMES,
+            choices: &IdentityHeaders::NAMES,
             secret: false,
         },
     },

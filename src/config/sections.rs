@@ -7,7 +7,7 @@ use super::{
 };
 use crate::spelling;
 
-/// All settings by section, in the order in which they are explained.
+/// All settings by section, in the order of the help text.
 static SECTIONS: [&[Key]; 11] = [
     server::KEYS,
     database::KEYS,
@@ -22,7 +22,7 @@ static SECTIONS: [&[Key]; 11] = [
     log::KEYS,
 ];
 
-/// All settings, in the order in which they are explained.
+/// All settings, in the order of the help text.
 pub fn keys() -> impl Iterator<Item = &'static Key> {
     SECTIONS.iter().copied().flatten()
 }

@@ -1,4 +1,4 @@
-//! Where the service listens and how others reach it.
+//! `listen` and `public_url`.
 
 use std::{
     fmt,
@@ -10,7 +10,7 @@ use super::{
     value::{Custom, field},
 };
 
-/// The public URL is that of the address it listens on.
+/// The public URL is derived from the listen address.
 const AUTO: &str = "auto";
 
 pub(super) const KEYS: &[Key] = &[

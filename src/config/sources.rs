@@ -16,7 +16,7 @@ use crate::spelling;
 
 /// The variable that names the settings file.
 pub const CONFIG_VARIABLE: &str = "DOORWARD_CONFIG";
-/// What the variable of a secret ends with if it names a file that holds the secret.
+/// The suffix of a variable that names the file of a secret.
 const FILE_SUFFIX: &str = "_FILE";
 /// The table of the file that declares guards.
 const GUARDS: &str = "guards";
@@ -78,7 +78,7 @@ impl Settings {
             let place = |offset| format!("{}: {name}", file.place(offset));
             let text = match items {
                 Some(items) if key.is_list() => {
-                    // Each item alone first, so that the error points at the wrong one.
+                    // Sets each item by itself first, so that an error has its position.
                     for (offset, item) in &items {
                         key.set(&mut self.clone(), item, &place(*offset))?;
                     }
@@ -142,7 +142,7 @@ impl Environment {
         }
         let names: Vec<_> = keys().map(Key::variable).collect();
         let names = names.iter().map(String::as_str).chain([CONFIG_VARIABLE]);
-        // The prefix that all of them share would make any two similar.
+        // Without the common prefix, which would make all names similar.
         let meant = spelling::suggest(without_prefix(variable), names.map(without_prefix));
         let hint = did_you_mean(meant.map(|name| format!("{VARIABLE_PREFIX}{name}")).as_deref());
         Err(SettingsError(format!("{variable}: unknown setting{hint}")))

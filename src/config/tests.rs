@@ -1,4 +1,4 @@
-//! Reading settings from flags, variables and files, and what is refused.
+//! Tests of reading settings from flags, variables and files.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -151,7 +151,7 @@ fn a_service_that_others_reach_without_tls_is_exposed() {
 }
 
 #[test]
-fn localhost_can_be_listened_on() {
+fn localhost_is_an_address_to_listen_on() {
     let settings = load(&[("listen", "localhost:3001")], &[], "").unwrap();
     assert_eq!(settings.listen.to_string(), "127.0.0.1:3001");
     for bad in ["localhost", "localhost:", "localhost:65536", "example.com:80"] {
@@ -187,7 +187,7 @@ fn a_secret_is_read_from_a_file_and_never_shown() {
 }
 
 #[test]
-fn a_database_without_a_folder_lives_in_the_current_one() {
+fn a_database_file_without_a_folder_is_in_the_current_one() {
     let url = DatabaseUrl::parse("sqlite://users.db").unwrap();
     let settings = Settings { database: url, ..Settings::default() };
     assert_eq!(settings.folder(), Some(Path::new(".")));

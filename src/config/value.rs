@@ -14,15 +14,15 @@ pub(super) trait Value: Sync {
     /// The value as a text that [`Self::set`] accepts. A secret part is left out.
     fn show(&self, settings: &Settings) -> String;
 
-    /// What is allowed, to follow "is not".
+    /// The allowed values, as a phrase that follows "is not".
     fn allowed(&self) -> String;
 
-    /// The bounds for the help text, where it does not name them otherwise.
+    /// The bounds for the help text, unless the purpose states them.
     fn bounds(&self) -> Option<String> {
         None
     }
 
-    /// The allowed word that a refused text was probably meant to be.
+    /// The allowed value that the text probably misspells.
     fn suggestion(&self, _typed: &str) -> Option<&'static str> {
         None
     }
@@ -149,18 +149,18 @@ pub(super) struct Choice<T: 'static> {
     pub(super) choices: &'static [(&'static str, T)],
 }
 
-/// The words of a setting that is on or off.
+/// The choices of a setting that is on or off.
 pub(super) const TRUE_OR_FALSE: &[(&str, bool)] = &[("true", true), ("false", false)];
 
 impl<T: Copy + PartialEq + Sync> Choice<T> {
-    fn words(&self) -> impl Iterator<Item = &'static str> {
-        self.choices.iter().map(|(word, _)| *word)
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.choices.iter().map(|(name, _)| *name)
     }
 }
 
 impl<T: Copy + PartialEq + Sync> Value for Choice<T> {
     fn set(&self, settings: &mut Settings, text: &str) -> Option<()> {
-        let (_, choice) = self.choices.iter().find(|(word, _)| *word == text)?;
+        let (_, choice) = self.choices.iter().find(|(name, _)| *name == text)?;
         *(self.field.get_mut)(settings) = *choice;
         Some(())
     }
@@ -168,11 +168,11 @@ impl<T: Copy + PartialEq + Sync> Value for Choice<T> {
     fn show(&self, settings: &Settings) -> String {
         let current = (self.field.get)(settings);
         let named = self.choices.iter().find(|(_, choice)| choice == current);
-        named.map_or_else(String::new, |(word, _)| (*word).to_owned())
+        named.map_or_else(String::new, |(name, _)| (*name).to_owned())
     }
 
     fn allowed(&self) -> String {
-        enumerate(self.words(), "or")
+        enumerate(self.names(), "or")
     }
 
     fn bounds(&self) -> Option<String> {
@@ -180,7 +180,7 @@ impl<T: Copy + PartialEq + Sync> Value for Choice<T> {
     }
 
     fn suggestion(&self, typed: &str) -> Option<&'static str> {
-        spelling::suggest(typed, self.words())
+        spelling::suggest(typed, self.names())
     }
 }
 
@@ -230,7 +230,7 @@ impl Value for OptionalPath {
     }
 }
 
-/// A value with a syntax of its own.
+/// A value with its own syntax.
 pub(super) struct Custom<T: 'static> {
     pub(super) field: Field<T>,
     pub(super) parse: fn(&str) -> Option<T>,
@@ -262,12 +262,12 @@ impl<T: Sync> Value for Custom<T> {
 pub(super) struct List<L: 'static, T: 'static> {
     pub(super) field: Field<L>,
     pub(super) parse: fn(&str) -> Option<T>,
-    /// The list of these items; `None` if they do not go together.
+    /// The list of these items; `None` if it is not valid.
     pub(super) collect: fn(Vec<T>) -> Option<L>,
     pub(super) show: fn(&L) -> Vec<String>,
     pub(super) allowed: fn() -> String,
-    /// The items, if there are only a few.
-    pub(super) words: &'static [&'static str],
+    /// All possible items, if they are few.
+    pub(super) choices: &'static [&'static str],
     pub(super) secret: bool,
 }
 
@@ -295,11 +295,11 @@ impl<L: Sync, T: Sync> Value for List<L, T> {
     }
 
     fn bounds(&self) -> Option<String> {
-        (!self.words.is_empty()).then(|| enumerate(self.words.iter().copied(), "and"))
+        (!self.choices.is_empty()).then(|| enumerate(self.choices.iter().copied(), "and"))
     }
 
     fn suggestion(&self, typed: &str) -> Option<&'static str> {
-        spelling::suggest(typed, self.words.iter().copied())
+        spelling::suggest(typed, self.choices.iter().copied())
     }
 
     fn is_list(&self) -> bool {
@@ -311,13 +311,13 @@ impl<L: Sync, T: Sync> Value for List<L, T> {
     }
 }
 
-/// An empty list or no path, so that a setting can be emptied on the command line.
+/// Stands for an empty list or no path on the command line.
 pub(super) const NONE: &str = "none";
 
 /// `a, b or c`.
-pub(super) fn enumerate<'w>(words: impl Iterator<Item = &'w str>, conjunction: &str) -> String {
-    let words: Vec<_> = words.collect();
-    match words.split_last() {
+pub(super) fn enumerate<'n>(names: impl Iterator<Item = &'n str>, conjunction: &str) -> String {
+    let names: Vec<_> = names.collect();
+    match names.split_last() {
         Some((last, [])) => (*last).to_owned(),
         Some((last, others)) => format!("{} {conjunction} {last}", others.join(", ")),
         None => String::new(),
@@ -341,7 +341,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
     count.checked_mul(seconds).map(Duration::from_secs)
 }
 
-/// In the largest unit that divides it; a fraction of a second is not left out, so that it is refused.
+/// In the largest unit that divides it. A fraction of a second is kept, so that [`parse_duration`] rejects it.
 pub(super) fn show_duration(duration: Duration) -> String {
     if duration.subsec_nanos() != 0 {
         return format!("{}s", duration.as_secs_f64());

@@ -1,4 +1,4 @@
-//! Running a command from the command line: by the running server or, when none runs, in this process.
+//! Running a command from the command line: on the running server or, if none runs, in this process.
 
 use std::{
     io,
@@ -14,9 +14,9 @@ pub enum Error {
     /// No server runs, and the database cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// There is no such database.
+    /// The database does not exist or cannot be accessed.
     #[error(transparent)]
-    NoDatabase(#[from] config::NotFound),
+    NoDatabase(#[from] config::InaccessibleDatabase),
     /// The database belongs to another user of this machine.
     #[error(
         "{}: {error}: run this command as the user that the server runs as", config::absolute(.path).display()
@@ -30,7 +30,7 @@ pub enum Error {
     /// The command is for a running server, and none runs.
     #[error("no server is running on this database: a server reads its guards when it starts")]
     NotRunning,
-    /// The command asks for what only a running server has in memory, and none runs.
+    /// The command reads the memory of a running server, and none runs.
     #[error(
         "no server is running on this database: refusals are kept only in the memory of a server"
     )]
