@@ -47,7 +47,7 @@ impl fmt::Display for LoginRefusal {
             Self::WrongPassword => "wrong password",
             Self::AccountThrottled => "throttled: too many failed logins on the account",
             Self::NetworkThrottled => "throttled: too many failures from the network",
-            Self::Gone => "changed or deleted meanwhile",
+            Self::Gone => "changed or deleted during the login",
         })
     }
 }
@@ -69,10 +69,10 @@ pub struct FailedLogin {
     /// The reason.
     pub reason: LoginRefusal,
     /// The network of the client.
-    pub client: Network,
+    pub network: Network,
     /// The user, if there is one with the address.
     user: Option<UserId>,
-    /// A keyed hash of the address, by which it can be found again.
+    /// A keyed hash of the address, to find the login by address.
     address: u64,
     /// A sequence number, because several logins may fail at the same time.
     number: u64,
@@ -91,22 +91,22 @@ pub struct FailedLogins {
 impl FailedLogins {
     /// The most failed logins of each kind.
     const MAX_OF_EACH: usize = 5000;
-    /// More than anybody reads.
+    /// The most failed logins in one report.
     const MAX_REPORTED: usize = 50;
 
     /// Records a failed login and logs it.
-    pub fn note(
+    pub fn record(
         &self,
         reason: LoginRefusal,
         user: Option<UserId>,
         email: &EmailKey,
-        client: Network,
+        network: Network,
         time: Timestamp,
     ) {
-        tracing::info!(%client, %reason, user = user.map(tracing::field::display), "failed login");
+        tracing::info!(%network, %reason, user = user.map(tracing::field::display), "failed login");
         let address = self.keyed.hash_one(email.as_str());
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let failed = FailedLogin { time, reason, client, user, address, number };
+        let failed = FailedLogin { time, reason, network, user, address, number };
         let kept = if user.is_some() { &self.of_users } else { &self.of_others };
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() == Self::MAX_OF_EACH {
@@ -116,7 +116,7 @@ impl FailedLogins {
     }
 
     /// The latest failed logins with this address or of this user, newest first.
-    pub fn lately(&self, email: &EmailKey, user: Option<UserId>) -> Vec<FailedLogin> {
+    pub fn recent(&self, email: &EmailKey, user: Option<UserId>) -> Vec<FailedLogin> {
         let address = self.keyed.hash_one(email.as_str());
         let is_theirs = |failed: &&FailedLogin| {
             failed.address == address || user.is_some() && failed.user == user
@@ -151,15 +151,15 @@ mod tests {
     #[test]
     fn failed_logins_are_found_by_address_and_by_user_newest_first() {
         let (logins, ada) = (FailedLogins::default(), UserId::random());
-        let client = Network::at([192, 0, 2, 1].into());
+        let network = Network::at([192, 0, 2, 1].into());
         let (old, new) = (EmailKey::of("Ada@example.com"), EmailKey::of("new@example.com"));
-        logins.note(LoginRefusal::WrongPassword, Some(ada), &old, client, at(1));
-        logins.note(LoginRefusal::AccountThrottled, None, &old, client, at(2));
-        logins.note(LoginRefusal::Disabled, Some(ada), &new, client, at(3));
-        logins.note(LoginRefusal::UnknownAddress, None, &EmailKey::of("x@y.z"), client, at(4));
+        logins.record(LoginRefusal::WrongPassword, Some(ada), &old, network, at(1));
+        logins.record(LoginRefusal::AccountThrottled, None, &old, network, at(2));
+        logins.record(LoginRefusal::Disabled, Some(ada), &new, network, at(3));
+        logins.record(LoginRefusal::UnknownAddress, None, &EmailKey::of("x@y.z"), network, at(4));
         let reasons = |email, user| {
-            let lately = logins.lately(&EmailKey::of(email), user);
-            lately.iter().map(|failed| failed.reason).collect::<Vec<_>>()
+            let recent = logins.recent(&EmailKey::of(email), user);
+            recent.iter().map(|failed| failed.reason).collect::<Vec<_>>()
         };
         let (wrong, throttled, disabled) =
             (LoginRefusal::WrongPassword, LoginRefusal::AccountThrottled, LoginRefusal::Disabled);
@@ -172,15 +172,15 @@ mod tests {
     #[test]
     fn many_unknown_addresses_do_not_displace_failed_logins_of_users() {
         let (logins, ada) = (FailedLogins::default(), UserId::random());
-        let client = Network::at([192, 0, 2, 1].into());
+        let network = Network::at([192, 0, 2, 1].into());
         let email = EmailKey::of("ada@example.com");
-        logins.note(LoginRefusal::WrongPassword, Some(ada), &email, client, at(0));
+        logins.record(LoginRefusal::WrongPassword, Some(ada), &email, network, at(0));
         for number in 0..=FailedLogins::MAX_OF_EACH {
             let made_up = EmailKey::of(&format!("{number}@example.com"));
-            logins.note(LoginRefusal::UnknownAddress, None, &made_up, client, at(1));
+            logins.record(LoginRefusal::UnknownAddress, None, &made_up, network, at(1));
         }
-        assert_eq!(logins.lately(&email, None).len(), 1);
-        assert_eq!(logins.lately(&EmailKey::of("0@example.com"), None).len(), 0, "displaced");
+        assert_eq!(logins.recent(&email, None).len(), 1);
+        assert_eq!(logins.recent(&EmailKey::of("0@example.com"), None).len(), 0, "displaced");
         assert_eq!(logins.of_others.lock().unwrap().len(), FailedLogins::MAX_OF_EACH);
     }
 }

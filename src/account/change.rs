@@ -1,4 +1,4 @@
-//! Changing one's own name and e-mail address.
+//! Changing a user's name and e-mail address.
 
 use std::time::Instant;
 
@@ -39,7 +39,7 @@ pub(crate) async fn change(
     requester: Requester,
 ) -> Result<User, ChangeError> {
     if email.is_some() {
-        // The outcome tells whether an address is taken, as that of a registration does: both share one budget.
+        // Like a registration, this reveals whether an address is taken, so both share one budget.
         doorward.throttle().charge_sign_up(requester, Instant::now())?;
         confirm(doorward, user, password, requester).await.map_err(|error| match error {
             ConfirmError::WrongPassword => ChangeError::WrongPassword,
@@ -54,7 +54,7 @@ pub(crate) async fn change(
     let now = doorward.now();
     match doorward.store().change_user(user.id, name.as_ref(), email.as_ref(), now).await {
         Ok(Some(changed)) => {
-            tracing::info!(user = %user.id, name = name.is_some(), email = email.is_some(), "changed");
+            tracing::info!(user = %user.id, name = name.is_some(), email = email.is_some(), "user changed");
             Ok(changed)
         }
         Ok(None) => Err(ChangeError::NoSuchUser),

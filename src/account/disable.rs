@@ -1,6 +1,6 @@
 //! Disabling a user and enabling them again.
 
-use super::{UserError, found};
+use super::{UserError, require_found};
 use crate::{Doorward, user::UserId};
 
 impl Doorward {
@@ -9,7 +9,7 @@ impl Doorward {
     /// # Errors
     /// If there is no such user.
     pub async fn disable_user(&self, user: UserId) -> Result<(), UserError> {
-        found(self.store().disable_user(user, self.now()).await?)?;
+        require_found(self.store().disable_user(user, self.now()).await?)?;
         tracing::info!(%user, "disabled by the operator");
         Ok(())
     }
@@ -19,7 +19,7 @@ impl Doorward {
     /// # Errors
     /// If there is no such user.
     pub async fn enable_user(&self, user: UserId) -> Result<(), UserError> {
-        found(self.store().enable_user(user).await?)?;
+        require_found(self.store().enable_user(user).await?)?;
         tracing::info!(%user, "enabled by the operator");
         Ok(())
     }

@@ -1,16 +1,16 @@
-//! Everything stored about a user, for them to take away.
+//! Exporting everything that is stored about a user.
 
 use super::sessions;
 use crate::{Doorward, session::Session, store, throttle::KnownNetworks, user::User};
 
-/// What is stored about a user beside the record itself.
+/// What is stored about a user in addition to the user record.
 pub(crate) struct Export {
     pub(crate) sessions: Vec<Session>,
-    /// The networks that keep a budget of failed logins of their own.
+    /// The networks with a separate budget of failed logins.
     pub(crate) known_networks: KnownNetworks,
 }
 
-/// Reads what is stored about a user.
+/// Reads the stored data of a user.
 pub(crate) async fn export(doorward: &Doorward, user: &User) -> Result<Export, store::Error> {
     Ok(Export {
         sessions: sessions::list(doorward, user.id).await?,

@@ -1,7 +1,7 @@
 //! Deleting an account: by its user, who confirms with their password, and by the operator.
 
 use super::{
-    UserError, found,
+    UserError, require_found,
     sign_in::{ConfirmError, confirm},
 };
 use crate::{
@@ -20,7 +20,7 @@ pub(crate) async fn leave(
 ) -> Result<(), ConfirmError> {
     let user = confirm(doorward, user, password, requester).await?;
     doorward.store().delete_user(user.id, doorward.now()).await?;
-    tracing::info!(user = %user.id, "deleted by themselves");
+    tracing::info!(user = %user.id, "deleted by the user");
     Ok(())
 }
 
@@ -30,7 +30,7 @@ impl Doorward {
     /// # Errors
     /// If there is no such user.
     pub async fn delete_user(&self, user: UserId) -> Result<(), UserError> {
-        found(self.store().delete_user(user, self.now()).await?)?;
+        require_found(self.store().delete_user(user, self.now()).await?)?;
         tracing::info!(%user, "deleted by the operator");
         Ok(())
     }

@@ -8,11 +8,11 @@ use crate::{
 /// The user with this id or e-mail address.
 pub(crate) async fn user_by_id_or_email(
     doorward: &Doorward,
-    typed: &str,
+    id_or_email: &str,
 ) -> Result<Option<User>, store::Error> {
-    match typed.parse() {
+    match id_or_email.parse() {
         Ok(id) => doorward.user_by_id(id).await,
-        Err(_) => doorward.user_by_email(typed).await,
+        Err(_) => doorward.user_by_email(id_or_email).await,
     }
 }
 

@@ -1,6 +1,5 @@
-//! What people and operators do with accounts, written once for every entry: the JSON API, the command line and an app
-//! that embeds Doorward. Each function takes validated values and who asks, throttles, hashes, stores and logs, and
-//! returns what happened.
+//! Account operations, shared by the JSON API, the command line and apps that embed Doorward. Each function takes
+//! validated values and the requester, and returns the outcome. It throttles, hashes, stores and logs as needed.
 
 pub(crate) mod change;
 pub(crate) mod disable;
@@ -72,14 +71,14 @@ impl InvalidInput {
     }
 }
 
-/// Why an operation could not be completed although its input is fine. Trying again later can help.
+/// Why an operation with valid input failed. A later attempt may succeed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
     /// There were too many attempts.
     #[error("too many attempts: try again in {:.0} s", .retry_after.as_secs_f64().ceil())]
     Throttled {
-        /// When the next attempt is allowed.
+        /// The time until the next attempt is allowed.
         retry_after: Duration,
     },
     /// The password could not be hashed in time.
@@ -108,12 +107,12 @@ pub enum UserError {
     Store(#[from] store::Error),
 }
 
-/// Whether the store found the user that it was told to change.
-fn found(found: bool) -> Result<(), UserError> {
+/// Fails if the store has not found the user.
+fn require_found(found: bool) -> Result<(), UserError> {
     if found { Ok(()) } else { Err(UserError::NoSuchUser) }
 }
 
-/// Lets `?` turn every cause of a [`Failure`] into an error that has one as its variant `Failed`.
+/// Lets `?` convert every cause of a [`Failure`] into an error with a variant `Failed(Failure)`.
 macro_rules! has_failure {
     ($error:ty) => {
         impl<E: Into<$crate::account::Failure>> From<E> for $error {
@@ -125,8 +124,8 @@ macro_rules! has_failure {
 }
 use has_failure;
 
-/// Who asks, for an app that knows no more than the address. Nothing is exempt from the limits: whether a proxy passed
-/// the request on is not known.
+/// The requester for an app that provides only an address. It is never exempt from the limits of its network, because a
+/// proxy may have forwarded the request.
 fn requester(origin: &Origin) -> Requester {
     Requester { network: Network::at(origin.address), exempt_from_network_limits: false }
 }

@@ -30,7 +30,7 @@ pub enum SetPasswordError {
 
 has_failure!(SetPasswordError);
 
-/// Checks a new password by the rules of the settings, and against the user's name and address.
+/// Checks a new password against the rules of the settings and the user's name and address.
 pub(crate) fn parse(doorward: &Doorward, user: &User, sent: String) -> Result<Password, Fault> {
     let rules = doorward.settings().password_rules;
     Password::parse(sent, rules)?.reject_identity(user.name.as_str(), user.email.as_str(), rules)
@@ -48,7 +48,7 @@ pub(crate) async fn change(
     let hash = doorward.hasher().hash(new, requester.network).await?;
     let (condition, kept) =
         (PasswordCondition::Unchanged(user.password_version), Some(caller.session.id));
-    // If another change was faster, what was confirmed is no longer the current password.
+    // After a concurrent change, the confirmed password is no longer the current one.
     if !doorward.store().set_password(user.id, condition, &hash, kept, doorward.now()).await? {
         return Err(ConfirmError::WrongPassword);
     }
@@ -67,7 +67,7 @@ pub(crate) async fn set(
     let hash = doorward.hasher().hash(password, Network::LOOPBACK).await?;
     let (condition, now) = (PasswordCondition::Unconditional, doorward.now());
     let is_set = doorward.store().set_password(user.id, condition, &hash, None, now).await?;
-    // The user must be able to log in with the new password, whatever others have tried.
+    // Failed logins of others must not keep the user from logging in with the new password.
     doorward.clear_failures(&user.email.key()).await?;
     if !is_set {
         return Err(SetPasswordError::NoSuchUser);

@@ -10,8 +10,8 @@ use crate::{
     token::Token,
 };
 
-/// A client that lost the answer may send its old token again for this long. It gets no new token, because a token is
-/// refreshed only once, but its session goes on.
+/// A client that lost the response may send its old token again for this long. It gets no new token, because a token is
+/// refreshed only once, but its session stays valid.
 const REUSE_TOLERANCE: Duration = Duration::from_secs(30);
 
 /// Why there is no new token.
@@ -37,8 +37,8 @@ pub(crate) async fn refresh(doorward: &Doorward, caller: &Caller) -> Result<Toke
     Ok(doorward.mint().issue(&session, now))
 }
 
-/// Ends the session of a replaced token that is used again: two clients hold tokens of it, and one of them is not its
-/// owner. The caller has verified the signature.
+/// Ends the session of a replaced token that is used again: two clients hold tokens of the session, and one of them is
+/// not its owner. The signature of the token must have been verified.
 pub(crate) async fn end_reused_session(
     doorward: &Doorward,
     token: &str,

@@ -22,7 +22,7 @@ pub(crate) struct Registration {
     pub(crate) password: Option<Password>,
 }
 
-/// Why nobody was registered.
+/// Why a registration failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
@@ -40,7 +40,7 @@ pub enum RegisterError {
 has_failure!(RegisterError);
 
 impl Registration {
-    /// The password must not be the name or the address, where common passwords are refused.
+    /// Rejects a password that is the name or the address, if the settings refuse common passwords.
     fn check_password(self, doorward: &Doorward) -> Result<Self, RegisterError> {
         let Self { name, email, password } = self;
         let rules = doorward.settings().password_rules;
@@ -69,7 +69,7 @@ pub(crate) async fn register(
 ) -> Result<NewSession, RegisterError> {
     let registration = registration.check_password(doorward)?;
     doorward.throttle().charge_sign_up(requester, Instant::now())?;
-    // Hashed before the insert, so that the time does not tell whether the address is taken.
+    // Hashed before the insert, so that the response time does not reveal whether the address is taken.
     let user = registration.into_user(doorward, requester.network).await?;
     let session = doorward.new_session(user.id, origin);
     add(doorward, &user, Some(&session)).await?;
@@ -79,7 +79,7 @@ pub(crate) async fn register(
     Ok(NewSession { user, session, token })
 }
 
-/// Adds a user for the operator: not throttled and not signed in.
+/// Adds a user for the operator. It is not throttled, and no session is opened.
 pub(crate) async fn create(
     doorward: &Doorward,
     registration: Registration,
@@ -103,7 +103,7 @@ async fn add(
     }
 }
 
-/// A user to be registered. The values are checked when they are used.
+/// A user to be registered. The values are checked at registration.
 pub struct NewUser {
     name: String,
     email: String,
@@ -123,9 +123,9 @@ impl NewUser {
         self
     }
 
-    pub(crate) fn check(self, doorward: &Doorward) -> Result<Registration, RegisterError> {
+    fn validate(self, doorward: &Doorward) -> Result<Registration, RegisterError> {
         let Self { name, email, password } = self;
-        let check = || -> Result<Registration, InvalidInput> {
+        let validate = || -> Result<Registration, InvalidInput> {
             let rules = doorward.settings().password_rules;
             let parse =
                 |mut sent: Zeroizing<String>| Password::parse(std::mem::take(&mut *sent), rules);
@@ -135,13 +135,13 @@ impl NewUser {
                 password: password.map(parse).transpose().map_err(InvalidInput::new("password"))?,
             })
         };
-        check().map_err(RegisterError::Invalid)
+        validate().map_err(RegisterError::Invalid)
     }
 }
 
 impl Doorward {
-    /// Registers a user and signs them in, as `POST /api/user` does. `origin` is the client that asks: its network is
-    /// throttled and the session records it.
+    /// Registers a user and signs them in, as `POST /api/user` does. `origin` is the client: its network is throttled
+    /// and the session records it.
     ///
     /// # Errors
     /// If a value is invalid, the address is taken or the network has signed up too many users.
@@ -151,14 +151,14 @@ impl Doorward {
         origin: Origin,
     ) -> Result<NewSession, RegisterError> {
         let requester = requester(&origin);
-        register(self, user.check(self)?, origin, requester).await
+        register(self, user.validate(self)?, origin, requester).await
     }
 
-    /// Adds a user who is not signed in, as `doorward user add` does. Nothing is throttled.
+    /// Adds a user who is not signed in, as `doorward user add` does. It is not throttled.
     ///
     /// # Errors
     /// If a value is invalid or the address is taken.
     pub async fn create_user(&self, user: NewUser) -> Result<User, RegisterError> {
-        create(self, user.check(self)?).await
+        create(self, user.validate(self)?).await
     }
 }

@@ -1,8 +1,8 @@
-//! Reset codes: made by the operator, used by whoever holds one to set a new password.
+//! Reset codes: the operator creates one, and the user sets a new password with it.
 
 use std::time::Instant;
 
-use super::{Failure, InvalidInput, UserError, found, has_failure};
+use super::{Failure, InvalidInput, UserError, has_failure, require_found};
 use crate::{
     Doorward,
     credential::{
@@ -17,7 +17,7 @@ use crate::{
 /// Why the password was not reset.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ResetError {
-    /// Wrong, expired or used. Which of them is not told.
+    /// The code is wrong, expired or used. The error does not say which.
     #[error("the reset code is wrong or has expired")]
     WrongCode,
     #[error(transparent)]
@@ -28,15 +28,7 @@ pub(crate) enum ResetError {
 
 has_failure!(ResetError);
 
-/// Makes a reset code for a user, in place of any earlier one.
-pub(crate) async fn create_code(doorward: &Doorward, user: UserId) -> Result<ResetCode, UserError> {
-    let (code, expires_at) = (ResetCode::random(), doorward.now() + ResetCode::LIFETIME);
-    found(doorward.store().add_reset_code(user, &code.digest(), expires_at).await?)?;
-    tracing::info!(%user, "reset code made by the operator");
-    Ok(code)
-}
-
-/// Sets the password of the user whom a reset code belongs to, and ends all their sessions.
+/// Sets the password of the user of a reset code, and ends all their sessions.
 pub(crate) async fn reset(
     doorward: &Doorward,
     code: ResetDigest,
@@ -45,7 +37,7 @@ pub(crate) async fn reset(
 ) -> Result<User, ResetError> {
     doorward.throttle().charge_reset(requester, Instant::now())?;
     let Some(user) = doorward.store().user_by_reset_code(&code, doorward.now()).await? else {
-        tracing::info!(client = %requester.network, "failed reset");
+        tracing::info!(network = %requester.network, "failed reset");
         return Err(ResetError::WrongCode);
     };
     let rules = doorward.settings().password_rules;
@@ -62,12 +54,15 @@ pub(crate) async fn reset(
 }
 
 impl Doorward {
-    /// Makes a code with which a user can set a password once within 30 minutes (`POST /api/auth/reset`), as
+    /// Creates a code with which a user can set a password once within 30 minutes (`POST /api/auth/reset`), as
     /// `doorward user reset-code` does. It replaces any earlier code.
     ///
     /// # Errors
     /// If there is no such user.
-    pub async fn create_reset_code(&self, id: UserId) -> Result<ResetCode, UserError> {
-        create_code(self, id).await
+    pub async fn create_reset_code(&self, user: UserId) -> Result<ResetCode, UserError> {
+        let (code, expires_at) = (ResetCode::random(), self.now() + ResetCode::LIFETIME);
+        require_found(self.store().add_reset_code(user, &code.digest(), expires_at).await?)?;
+        tracing::info!(%user, "reset code created by the operator");
+        Ok(code)
     }
 }

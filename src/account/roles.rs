@@ -14,7 +14,7 @@ pub enum RoleError {
     /// The text is not a role.
     #[error("\"{0}\" is not a role: use 1 to 64 letters, digits and _ - : . /")]
     Invalid(String),
-    /// The user has as many roles as conditions can see.
+    /// The user has the maximum number of roles.
     #[error("the user has {MAX_ROLES} roles already, which is the most that a user can have")]
     TooMany,
     /// The user does not exist.
@@ -28,13 +28,11 @@ pub enum RoleError {
 /// Grants a role. False if the user has it already.
 pub(crate) async fn grant(doorward: &Doorward, user: &User, role: &str) -> Result<bool, RoleError> {
     let role = parse(role)?;
-    let has_room = user.roles.iter().any(|held| held == role.as_str())
-        || user.roles.iter().count() < MAX_ROLES;
-    if !has_room {
+    if !user.roles.contains(role.as_str()) && user.roles.iter().count() >= MAX_ROLES {
         return Err(RoleError::TooMany);
     }
     let changed = doorward.store().grant_role(user.id, &role, doorward.now()).await?;
-    log(user.id, &role, true, changed);
+    log_change(user.id, &role, true, changed);
     Ok(changed)
 }
 
@@ -46,7 +44,7 @@ pub(crate) async fn revoke(
 ) -> Result<bool, RoleError> {
     let role = parse(role)?;
     let changed = doorward.store().revoke_role(user, &role, doorward.now()).await?;
-    log(user, &role, false, changed);
+    log_change(user, &role, false, changed);
     Ok(changed)
 }
 
@@ -54,7 +52,7 @@ fn parse(role: &str) -> Result<Role, RoleError> {
     Role::parse(role).ok_or_else(|| RoleError::Invalid(role.to_owned()))
 }
 
-fn log(user: UserId, role: &Role, granted: bool, changed: bool) {
+fn log_change(user: UserId, role: &Role, granted: bool, changed: bool) {
     tracing::info!(%user, role = role.as_str(), granted, changed, "role set by the operator");
 }
 

@@ -23,7 +23,7 @@ impl UserFilter {
             name.contains(text) || email.to_lowercase().contains(text)
         };
         self.text.as_ref().is_none_or(|text| contains(&text.to_lowercase()))
-            && self.role.as_ref().is_none_or(|role| user.roles.iter().any(|own| own == role))
+            && self.role.as_ref().is_none_or(|role| user.roles.contains(role))
             && (user.disabled || !self.disabled)
     }
 }
@@ -36,8 +36,8 @@ pub(crate) struct UserPage {
     pub(crate) next: Option<EmailKey>,
 }
 
-/// Up to `limit` users after this address that the filter admits. Reads a bounded number of records, so that a page may
-/// hold fewer than `limit` although others follow.
+/// Up to `limit` users after this address that the filter admits. Reads a bounded number of records, so a page may hold
+/// fewer than `limit` users even if more follow.
 pub(crate) async fn page(
     doorward: &Doorward,
     after: Option<EmailKey>,

@@ -14,11 +14,12 @@ use crate::{
     user::{EmailKey, User, UserId},
 };
 
-/// Why nobody was signed in.
+/// Why a login failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignInError {
-    /// The address is unknown, the password is wrong or not set, or the user is disabled. Which of them is not told.
+    /// The address is unknown, the password is wrong or not set, or the user is disabled. The error does not say
+    /// which.
     #[error("the e-mail address or the password is wrong")]
     WrongCredentials,
     /// Throttling, hashing or the database.
@@ -60,7 +61,7 @@ pub(crate) async fn sign_in(
     Ok(NewSession { user, session, token })
 }
 
-/// The user as stored, after they have shown that they know their password. A user without a password needs none.
+/// The stored user, if the password is theirs. A user without a password confirms without one.
 pub(crate) async fn confirm(
     doorward: &Doorward,
     user: &User,
@@ -84,16 +85,16 @@ async fn user_by_password(
     password: Password,
     requester: Requester,
 ) -> Result<Option<User>, Failure> {
-    let attempt = pay(doorward, email, requester).await?;
+    let attempt = begin_attempt(doorward, email, requester).await?;
     let checked = check(doorward, email, password, requester.network).await;
     // Only a wrong password counts as a failed login: a full queue or a lost database is not the caller's fault.
     match &checked {
-        Ok(Checked::Right(_)) => attempt.succeeded(),
+        Ok(Checked::Correct(_)) => attempt.succeeded(),
         Ok(Checked::Refused(..)) => drop(attempt),
         Err(_) => attempt.cancel(),
     }
     match checked? {
-        Checked::Right(user) => Ok(Some(*user)),
+        Checked::Correct(user) => Ok(Some(*user)),
         Checked::Refused(reason, user_id) => {
             doorward.record_failed_login(reason, user_id, email, requester.network);
             Ok(None)
@@ -101,16 +102,16 @@ async fn user_by_password(
     }
 }
 
-/// Pays for an attempt. When the budget of the account is spent, a network that its owner has used has a budget of its
-/// own. The work does not depend on whether the account exists.
-async fn pay<'a>(
+/// Charges the throttle for an attempt. When the budget of the account is spent, networks that its owner has used have a
+/// separate budget. The work does not depend on whether the account exists.
+async fn begin_attempt<'a>(
     doorward: &'a Doorward,
     email: &EmailKey,
     requester: Requester,
 ) -> Result<LoginAttempt<'a>, Failure> {
     let (throttle, now) = (doorward.throttle(), Instant::now());
     let refused = match throttle.begin_login(email, requester, now) {
-        Ok(paid) => return Ok(paid),
+        Ok(attempt) => return Ok(attempt),
         Err(refused) => refused,
     };
     // The user is not looked up for the record of the failure: a refusal must stay cheap.
@@ -126,13 +127,13 @@ async fn pay<'a>(
     Err(record(refused))
 }
 
-/// What came of comparing a password.
+/// The result of checking a password.
 enum Checked {
-    Right(Box<User>),
+    Correct(Box<User>),
     Refused(LoginRefusal, Option<UserId>),
 }
 
-/// Does the same work up to the verdict whether or not the user exists.
+/// Checks a password. The work is the same for an unknown user, a disabled one and a wrong password.
 async fn check(
     doorward: &Doorward,
     email: &EmailKey,
@@ -142,19 +143,19 @@ async fn check(
     let found = doorward.store().user_by_email(email).await?;
     let user = found.as_ref().filter(|user| !user.disabled);
     let stored = user.and_then(|user| user.password_hash.as_ref());
-    let verdict = doorward.hasher().verify(password, stored, network).await?;
+    let verification = doorward.hasher().verify(password, stored, network).await?;
     let reason = match &found {
         None => LoginRefusal::UnknownAddress,
         Some(user) if user.disabled => LoginRefusal::Disabled,
         Some(user) if user.password_hash.is_none() => LoginRefusal::NoPassword,
         Some(_) => LoginRefusal::WrongPassword,
     };
-    match (verdict, found) {
+    match (verification, found) {
         (Verification::Match { rehashed }, Some(user)) if reason == LoginRefusal::WrongPassword => {
             if let (Some(new), Some(old)) = (rehashed, &user.password_hash) {
                 doorward.store().replace_password_hash(user.id, old, &new).await?;
             }
-            Ok(Checked::Right(Box::new(user)))
+            Ok(Checked::Correct(Box::new(user)))
         }
         (_, found) => Ok(Checked::Refused(reason, found.map(|user| user.id))),
     }
@@ -162,7 +163,7 @@ async fn check(
 
 impl Doorward {
     /// Opens a session for the user with this address and password, as `POST /api/auth/login` does. `origin` is the
-    /// client that asks: its network is throttled and the session records it.
+    /// client: its network is throttled and the session records it.
     ///
     /// # Errors
     /// If the credentials are wrong, or there were too many failed logins on the account or from the network.

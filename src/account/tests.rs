@@ -88,7 +88,7 @@ async fn failed_logins_are_throttled_by_account() {
 }
 
 #[tokio::test]
-async fn whatever_ends_the_sessions_of_a_user_ends_their_token() {
+async fn ending_the_sessions_of_a_user_invalidates_their_token() {
     let folder = tempfile::tempdir().unwrap();
     let doorward = open(folder.path()).await;
     let NewSession { user, mut token, .. } = register(&doorward).await;
@@ -144,11 +144,11 @@ async fn only_the_current_address_of_a_user_is_verified() {
 }
 
 #[tokio::test]
-async fn every_method_tells_that_there_is_no_such_user() {
+async fn every_method_reports_an_unknown_user() {
     let folder = tempfile::tempdir().unwrap();
     let doorward = open(folder.path()).await;
     let nobody = UserId::random();
-    let told = [
+    let errors = [
         doorward.disable_user(nobody).await.unwrap_err().to_string(),
         doorward.enable_user(nobody).await.unwrap_err().to_string(),
         doorward.delete_user(nobody).await.unwrap_err().to_string(),
@@ -158,6 +158,6 @@ async fn every_method_tells_that_there_is_no_such_user() {
         doorward.revoke_role(nobody, "staff").await.unwrap_err().to_string(),
         doorward.verify_email(nobody, EMAIL).await.unwrap_err().to_string(),
     ];
-    assert_eq!(told, [(); 8].map(|()| "there is no such user"));
+    assert_eq!(errors, [(); 8].map(|()| "there is no such user"));
     assert_eq!(doorward.end_sessions(nobody).await.unwrap(), 0);
 }

@@ -1,16 +1,16 @@
-//! Recording whether an e-mail address belongs to its user.
+//! Marking the e-mail address of a user as verified or not.
 
 use crate::{
     Doorward, store,
     user::{User, UserId},
 };
 
-/// Why an e-mail address was not marked.
+/// Why the mark of an e-mail address was not changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
     /// The user has another e-mail address, or was changed in the meantime.
-    #[error("the user has changed in the meantime: look at the user again")]
+    #[error("the user has changed in the meantime: check the e-mail address and try again")]
     UserChanged,
     /// The user does not exist.
     #[error("there is no such user")]

@@ -19,7 +19,7 @@ impl Doorward {
         }))
     }
 
-    /// As [`Self::serve_commands`]. `doorward reload` puts the guards of the settings in force that `read` returns.
+    /// As [`Self::serve_commands`]. `doorward reload` calls `read` and applies the guards of the returned settings.
     pub fn serve_commands_with(
         &self,
         read: Arc<ReadSettings>,

@@ -11,7 +11,7 @@ use crate::{
     access::guard::{ExampleRequest, Guard},
     account::{
         NewUser, RegisterError, RoleError, SetPasswordError, UserError, VerifyError, look_up,
-        password, reset, roles,
+        password, roles,
         search::{self, UserFilter, UserPage},
         sessions, verify,
     },
@@ -75,7 +75,7 @@ async fn try_execute(
             Reply::Done
         }
         Command::CreateResetCode(user) => {
-            let code = reset::create_code(doorward, find(doorward, user).await?.id).await?;
+            let code = doorward.create_reset_code(find(doorward, user).await?.id).await?;
             Reply::ResetCode(Secret::from(code.as_str().to_owned()))
         }
         Command::DisableUser(user) => {
@@ -127,10 +127,10 @@ async fn try_execute(
     })
 }
 
-/// Puts the guards of the settings file in force: all of them, or none if anything in the file is wrong.
+/// Reads the settings again and replaces all guards.
 ///
 /// # Errors
-/// If the settings cannot be read. Then the guards in force stay.
+/// If any setting is invalid. Then no guard is replaced.
 pub fn reload_guards(
     doorward: &Doorward,
     read: &ReadSettings,
@@ -144,7 +144,7 @@ pub fn reload_guards(
             Ok(())
         }
         Err(error) => {
-            tracing::error!(%error, "guards not reloaded: those in force stay");
+            tracing::error!(%error, "guards not reloaded: the previous guards stay in force");
             Err(error)
         }
     }
@@ -167,7 +167,7 @@ fn done_or_unchanged(changed: bool) -> Reply {
     if changed { Reply::Done } else { Reply::Unchanged }
 }
 
-/// Decides about a user as if they had just signed in.
+/// The decision about a user as if they had just signed in.
 fn check(guard: &Guard, user: User, request: &SampleRequest, now: Timestamp) -> Reply {
     let SampleRequest { method, host, path, address } = request;
     let origin = Origin::new(address.unwrap_or(Ipv4Addr::LOCALHOST.into()), "");
@@ -215,8 +215,8 @@ impl From<SetPasswordError> for ExecutionError {
     }
 }
 
-/// Errors that the operator is shown as they are.
-macro_rules! shown {
+/// Errors whose text is the reply.
+macro_rules! reply_with_text {
     ($($error:ty),+) => {$(
         impl From<$error> for ExecutionError {
             fn from(error: $error) -> Self {
@@ -226,7 +226,7 @@ macro_rules! shown {
     )+};
 }
 
-shown!(
+reply_with_text!(
     config::SettingsError,
     store::Error,
     signing_keys::Error,

@@ -1,4 +1,4 @@
-//! Commands of the operator. A running server executes them over a socket in its data folder; when none runs, the
+//! The operator's commands. A running server receives them over a socket in its data folder. If no server runs, the
 //! command line executes them itself.
 
 mod embedded;

@@ -1,4 +1,4 @@
-//! Commands and replies as they travel: one line of JSON each.
+//! Commands and replies. Each is sent as one line of JSON.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ use crate::{
     user::User,
 };
 
-/// What an operator can ask for.
+/// A command of the operator.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
@@ -49,7 +49,7 @@ pub enum Command {
     EndSessions(UserRef),
     /// Sets the password of a user and ends all their sessions.
     SetPassword(UserRef, Secret),
-    /// Makes a code with which the user can set a password.
+    /// Creates a code with which the user can set a password.
     CreateResetCode(UserRef),
     /// Ends the sessions of a user and refuses their logins.
     DisableUser(UserRef),
@@ -65,7 +65,7 @@ pub enum Command {
     ReloadGuards,
     /// Lists the guards in force.
     ListGuards,
-    /// Decides about a user as a guard would.
+    /// Shows how a guard decides about a user.
     CheckGuard {
         /// The name of the guard.
         guard: String,
@@ -287,7 +287,7 @@ impl From<signing_keys::KeyInfo> for KeyInfo {
 /// What was refused to a user recently.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RecentRefusals {
-    /// The id of the user; none if nobody has the address.
+    /// The id of the user; none if no user has the address.
     pub user: Option<String>,
     /// Whether the user is disabled.
     pub disabled: bool,

@@ -3,7 +3,7 @@
 use super::{RecentRefusal, RecentRefusals, RefusedAction, Reply, UserRef};
 use crate::{Doorward, account::look_up::user_by_id_or_email, store, user::EmailKey};
 
-/// Failed logins are listed also for an address that nobody has.
+/// The latest refusals of a user. Failed logins are also listed for an address that no user has.
 pub(super) async fn of_user(doorward: &Doorward, typed: &UserRef) -> Result<Reply, store::Error> {
     let user = user_by_id_or_email(doorward, &typed.0).await?;
     if user.is_none() && !typed.0.contains('@') {
@@ -11,10 +11,10 @@ pub(super) async fn of_user(doorward: &Doorward, typed: &UserRef) -> Result<Repl
     }
     let email = user.as_ref().map_or_else(|| EmailKey::of(&typed.0), |user| user.email.key());
     let id = user.as_ref().map(|user| user.id);
-    let logins = doorward.failed_logins().lately(&email, id).into_iter().map(|failed| {
+    let logins = doorward.failed_logins().recent(&email, id).into_iter().map(|failed| {
         let action = RefusedAction::Login {
             reason: failed.reason.to_string(),
-            network: failed.client.to_string(),
+            network: failed.network.to_string(),
         };
         RecentRefusal { time: failed.time.millis(), action }
     });

@@ -1,4 +1,4 @@
-//! A password or a code on its way between a command and the server.
+//! A password or a code in a command or a reply.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use zeroize::Zeroizing;
 
 /// A secret text that is wiped from memory when it is dropped and never shown by `Debug`.
 ///
-/// It travels in Base64: JSON would escape some characters of a password, and the parser would unescape them into a buffer
-/// that nobody wipes.
+/// It is sent in Base64: JSON would escape some characters of a password, and the parser would unescape them into a
+/// buffer that is not wiped.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<String>);
 
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_survives_the_wire_and_is_never_shown() {
+    fn a_secret_is_read_as_it_was_sent_and_never_shown() {
         for text in ["", "correct horse", "quote \" and \\ and \n and ü", "0123456789abcdef"] {
             let secret = Secret::from(text.to_owned());
             let sent = serde_json::to_string(&secret).unwrap();

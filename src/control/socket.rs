@@ -23,7 +23,7 @@ use crate::{
     data_folder::{DataFolder, SocketPath},
 };
 
-/// The most bytes of a command. A buffer of this size never grows for one, so that no copy is left behind.
+/// The most bytes of a command. A buffer of this size is never reallocated, which would leave an unwiped copy.
 const MAX_COMMAND_BYTES: usize = 64 << 10;
 /// The most time for one command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
@@ -35,7 +35,7 @@ pub(super) struct CommandSocket {
 }
 
 impl CommandSocket {
-    /// Listens in the data folder. This process has locked the folder, so that a socket file in it is a leftover.
+    /// Listens in the data folder. This process has locked the folder, so a socket file in it is stale.
     pub(super) fn listen(folder: &DataFolder) -> io::Result<Self> {
         let path = DataFolder::socket(folder.path())?;
         match fs::remove_file(&path) {

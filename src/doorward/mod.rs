@@ -1,4 +1,4 @@
-//! The handle on one running service: what it holds, and how the other modules reach it.
+//! The handle of one service: its state, and access to it for the other modules.
 
 mod open;
 mod upkeep;
@@ -52,9 +52,9 @@ struct Inner {
     refusals: Refusals,
     failed_logins: FailedLogins,
     clock: Clock,
-    /// The bound address, once the server listens.
+    /// The address that the server listens on, once it does.
     address: OnceLock<SocketAddr>,
-    /// Last, so that its lock is released after the fields above are dropped.
+    /// The last field, so that its lock is released after the other fields are dropped.
     folder: Option<Arc<DataFolder>>,
 }
 
@@ -112,9 +112,9 @@ impl Doorward {
         reason: LoginRefusal,
         user: Option<UserId>,
         email: &EmailKey,
-        client: Network,
+        network: Network,
     ) {
-        self.inner.failed_logins.note(reason, user, email, client, self.now());
+        self.inner.failed_logins.record(reason, user, email, network, self.now());
     }
 
     /// The latest failed logins.
@@ -128,8 +128,8 @@ impl Doorward {
         &*self.inner.store
     }
 
-    /// Sets the address that the server is bound to, which discovery names unless `public_url` is set. Only the first
-    /// call has an effect.
+    /// Sets the address that the server listens on. It is part of the URLs in the metadata unless `public_url` is set.
+    /// Only the first call has an effect.
     pub fn set_listen_address(&self, address: SocketAddr) {
         let _ = self.inner.address.set(address);
     }

@@ -1,4 +1,4 @@
-//! Opening: the database and the data folder, the keys, and everything in memory that needs them.
+//! Opens the database, the data folder and the keys, and builds the state in memory.
 
 use std::sync::{Arc, OnceLock};
 
@@ -127,7 +127,7 @@ impl Doorward {
         if purpose == Purpose::Serve {
             settings.guards.log_warnings();
         }
-        // Commands are not throttled, so that any secret does.
+        // A command is not throttled, so a random secret suffices.
         let secret = match purpose {
             Purpose::Serve => store.account_secret().await.map_err(in_store)?,
             Purpose::Command => AccountSecret::random(),

@@ -1,4 +1,4 @@
-//! Upkeep: what runs in the background for as long as the service does.
+//! Upkeep: the background tasks of a running service.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ impl Doorward {
     /// once a second: call it yourself only before the process ends.
     ///
     /// # Errors
-    /// If the database cannot be written. What was not saved is kept for the next call.
+    /// If the database cannot be written. Failed logins that were not saved are kept for the next call.
     pub async fn save_failures(&self) -> Result<(), store::Error> {
         const BATCH: usize = 500;
         let recovery = self.settings().throttle.account_recovery;
@@ -55,7 +55,7 @@ impl Doorward {
         Ok(())
     }
 
-    /// Counts what other instances have saved in the last seconds.
+    /// Counts the failed logins that other instances have saved in the last seconds.
     async fn load_recent_failures(&self) -> Result<(), store::Error> {
         let stored = self.store().recent_failures().await?;
         self.throttle().merge(&stored, Instant::now(), self.now());
@@ -68,8 +68,8 @@ impl Doorward {
         Ok(())
     }
 
-    /// Clears the failed logins of an account in memory and in the database: a command has no server whose upkeep
-    /// would save the change.
+    /// Clears the failed logins of an account in memory and in the database: a command runs no upkeep that would save
+    /// the change.
     pub(crate) async fn clear_failures(&self, email: &EmailKey) -> Result<(), store::Error> {
         self.throttle().clear_account(email, Instant::now());
         let account = self.store().account_secret().await?.account(email);
@@ -80,11 +80,11 @@ impl Doorward {
 
     async fn maintain_keys(&self) {
         const INTERVAL: Duration = Duration::from_secs(10);
-        /// Until the keys have been read, a revoked one may be in use here.
+        /// Short, because a revoked key stays in use until the keys have been read.
         const RETRY_AFTER: Duration = Duration::from_millis(250);
         let mut failing = false;
         loop {
-            let outcome = self.reload_and_tend_keys().await;
+            let outcome = self.reload_and_update_keys().await;
             if let Err(error) = &outcome
                 && !failing
             {
@@ -96,13 +96,12 @@ impl Doorward {
         }
     }
 
-    async fn reload_and_tend_keys(&self) -> Result<(), signing_keys::Error> {
+    async fn reload_and_update_keys(&self) -> Result<(), signing_keys::Error> {
         self.keys().reload(self.now()).await?;
         self.tend_keys().await
     }
 
-    /// Makes the next key the signing one when its time has come, and removes retired keys whose last token has
-    /// expired.
+    /// Makes the next key the signing one when it is due, and removes retired keys whose last token has expired.
     ///
     /// # Errors
     /// If the key store cannot be written.
