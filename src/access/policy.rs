@@ -1,23 +1,22 @@
-//! Policies: rules that decide from the caller what a guarded handler receives.
+//! Policies: rules that admit a caller and determine what a guarded handler receives.
 
 use std::sync::Arc;
 
 use super::caller::Caller;
 use crate::user::{User, UserId};
 
-/// A rule about a caller whose token has already shown who they are.
+/// A rule that decides about an authenticated caller.
 ///
-/// Deciding is pure: whatever a policy needs to know is in the caller or in the policy itself. A policy that needs nothing
-/// else derives `Default`; one with data of its own says where the data come from by
-/// [`FromState`](crate::FromState).
+/// A decision is pure: it depends only on the caller and on the policy itself. A policy without data derives `Default`.
+/// A policy with data takes them from the app's state by [`FromState`](crate::FromState).
 pub trait Policy {
     /// The name of the policy in the list of refusals (`doorward why`).
     const NAME: &'static str;
 
-    /// What the action receives.
+    /// What the guarded handler receives.
     type Grant;
 
-    /// Judges the caller; `None` refuses.
+    /// What the caller is granted, or `None` to refuse.
     fn admit(&self, caller: &Caller) -> Option<Self::Grant>;
 }
 

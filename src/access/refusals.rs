@@ -48,14 +48,14 @@ pub struct Refusal {
     pub explanation: Option<Explanation>,
 }
 
-/// A refusal as it is recorded. Its reason is worked out on request.
+/// A refusal as it is recorded. Its reason is determined on request.
 pub struct Refused {
     time: Timestamp,
-    by: By,
+    by: RefusedBy,
     subject: Subject,
 }
 
-/// Whom a refusal is about.
+/// What a refusal is about.
 enum Subject {
     /// A request without a valid token.
     Unauthenticated(Unauthenticated),
@@ -63,9 +63,9 @@ enum Subject {
     Caller(UserId, Option<ConditionInput>),
 }
 
-/// What refused a request.
+/// The guard or policy that refused a request.
 #[derive(Clone)]
-pub enum By {
+pub enum RefusedBy {
     /// A policy with this name.
     Policy(&'static str),
     /// A declared guard.
@@ -81,12 +81,12 @@ struct ConditionInput {
 
 impl Refused {
     /// A request without a valid token.
-    pub fn unauthenticated(by: By, reason: Unauthenticated, time: Timestamp) -> Self {
+    pub fn unauthenticated(by: RefusedBy, reason: Unauthenticated, time: Timestamp) -> Self {
         Self { time, by, subject: Subject::Unauthenticated(reason) }
     }
 
     /// A known caller, refused by a policy.
-    pub fn caller(by: By, caller: &Caller, time: Timestamp) -> Self {
+    pub fn caller(by: RefusedBy, caller: &Caller, time: Timestamp) -> Self {
         Self { time, by, subject: Subject::Caller(caller.user.id, None) }
     }
 
@@ -96,7 +96,7 @@ impl Refused {
             caller: Arc::clone(&caller.memo),
             request: request.copy_of(guard.condition.request_fields()),
         };
-        let by = By::Guard(Arc::clone(guard));
+        let by = RefusedBy::Guard(Arc::clone(guard));
         let subject = Subject::Caller(caller.user.id, Some(input));
         Self { time: request.time, by, subject }
     }
@@ -111,8 +111,8 @@ impl Refused {
 
     fn report(&self, id: DecisionId, with_reason: bool) -> Refusal {
         let guard = match &self.by {
-            By::Guard(guard) => Some(guard),
-            By::Policy(_) => None,
+            RefusedBy::Guard(guard) => Some(guard),
+            RefusedBy::Policy(_) => None,
         };
         let (token, input) = match &self.subject {
             Subject::Unauthenticated(reason) => (reason.to_string(), None),
@@ -127,8 +127,8 @@ impl Refused {
             id: id.to_string(),
             time: self.time.millis(),
             guard: match &self.by {
-                By::Policy(name) => (*name).to_owned(),
-                By::Guard(guard) => guard.name.clone(),
+                RefusedBy::Policy(name) => (*name).to_owned(),
+                RefusedBy::Guard(guard) => guard.name.clone(),
             },
             version: guard.map(|guard| guard.version.clone()),
             only_reported: guard.is_some_and(|guard| guard.mode == Mode::Report),
@@ -192,7 +192,7 @@ impl Refusals {
         of_user.into_iter().map(|(id, refused)| refused.report(id, false)).collect()
     }
 
-    /// More than anybody reads.
+    /// The most refusals in one report.
     const MAX_BY_USER: usize = 50;
 }
 
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::access::guard::{Declaration, Unsatisfied, sample};
 
-    const STAFF: By = By::Policy("staff");
+    const STAFF: RefusedBy = RefusedBy::Policy("staff");
 
     #[test]
     fn many_unauthenticated_requests_do_not_displace_refusals_of_callers() {

@@ -18,7 +18,7 @@ use crate::{
     session::Origin,
 };
 
-/// The client address of a request, and whom its limits count for.
+/// The client address of a request, and the requester that limits apply to.
 pub(super) fn requester(parts: &Parts, doorward: &Doorward) -> (IpAddr, Requester) {
     let (headers, settings) = (&parts.headers, doorward.settings());
     let (peer, trusted) = (peer(&parts.extensions), &settings.trusted_proxies);
@@ -29,7 +29,7 @@ pub(super) fn requester(parts: &Parts, doorward: &Doorward) -> (IpAddr, Requeste
         has_forwarded_address: headers.contains_key("x-forwarded-for"),
     };
     doorward.proxy_warnings().check(source, is_public, Instant::now());
-    let address = client(headers, peer, trusted).unwrap_or(peer);
+    let address = client_address(headers, peer, trusted).unwrap_or(peer);
     let network = Network::at(address);
     let exempt_from_network_limits = network.is_loopback() && !is_public && !is_forwarded(headers);
     (address, Requester { network, exempt_from_network_limits })
@@ -62,8 +62,8 @@ impl FromRequestParts<Doorward> for RequestOrigin {
     }
 }
 
-/// The address of the peer. If an embedding app does not provide it, all requests come from the unspecified address,
-/// which is never trusted.
+/// The address of the peer. If an embedding app does not provide it, this is the unspecified address, which is never
+/// trusted.
 pub(super) fn peer(extensions: &Extensions) -> IpAddr {
     let info = extensions.get::<ConnectInfo<SocketAddr>>();
     info.map_or(Ipv4Addr::UNSPECIFIED.into(), |info| info.0.ip())
@@ -74,9 +74,13 @@ pub(super) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|network| network.contains(&address))
 }
 
-/// The last hop that is not a trusted proxy. The hops before it prove nothing, because that hop may have invented them.
-/// An unreadable hop hides the address.
-pub(super) fn client(headers: &HeaderMap, peer: IpAddr, trusted: &[IpNet]) -> Option<IpAddr> {
+/// The address of the last hop that is not a trusted proxy. Earlier hops are ignored, because that hop may have forged
+/// them. `None` if the address of the hop cannot be parsed.
+pub(super) fn client_address(
+    headers: &HeaderMap,
+    peer: IpAddr,
+    trusted: &[IpNet],
+) -> Option<IpAddr> {
     let lines = headers.get_all("x-forwarded-for").iter();
     let lines: Vec<_> = lines.map(|line| String::from_utf8_lossy(line.as_bytes())).collect();
     let mut client = peer.to_canonical();
@@ -84,13 +88,13 @@ pub(super) fn client(headers: &HeaderMap, peer: IpAddr, trusted: &[IpNet]) -> Op
         if !is_trusted(client, trusted) {
             break;
         }
-        client = address(hop.trim())?.to_canonical();
+        client = parse_hop(hop.trim())?.to_canonical();
     }
     Some(client)
 }
 
 /// An address as proxies write it, with or without a port and the brackets of IPv6.
-fn address(hop: &str) -> Option<IpAddr> {
+fn parse_hop(hop: &str) -> Option<IpAddr> {
     let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']')).unwrap_or(hop);
     let with_port = || hop.parse().ok().map(|address: SocketAddr| address.ip());
     bare.parse().ok().or_else(with_port)

@@ -22,16 +22,16 @@ use crate::{
 pub enum Error {
     /// The body is missing, unreadable or has invalid fields. Holds the fault of each field, in order.
     Invalid(Vec<(Cow<'static, str>, Fault)>),
-    /// The token is missing or not valid, or the policy refuses. The answers differ in the challenge only. With the id of
-    /// the decision, the operator finds the reason.
+    /// The token is missing or not valid, or the policy refuses. The answers differ in the challenge only. The operator
+    /// finds the reason by the id of the decision.
     Unauthorized(Challenge, Option<DecisionId>),
-    /// An OAuth client that does not authenticate.
+    /// An OAuth client that has not authenticated.
     InvalidClient,
     /// A form without exactly one field `token`.
     NoTokenField,
     /// The head of the request is ambiguous: it has several `Host` fields.
     Malformed,
-    /// The resource does not exist. Also every login that fails.
+    /// The resource does not exist, or a login failed.
     NotFound,
     /// The route exists, the method does not. The router adds `Allow`.
     MethodNotAllowed,
@@ -47,7 +47,7 @@ pub enum Error {
     Throttled(Duration),
     /// A bug or a damaged database. The cause goes to the log only.
     Internal(String),
-    /// An internal failure that may pass. The cause goes to the log only.
+    /// A temporary internal failure. The cause goes to the log only.
     Unavailable(String),
 }
 
@@ -117,7 +117,7 @@ impl Error {
         }
     }
 
-    fn headers(&self, response: &mut Response) {
+    fn add_headers(&self, response: &mut Response) {
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         match self {
@@ -139,7 +139,7 @@ impl Error {
             Self::Unavailable(_) => {
                 headers.insert(header::RETRY_AFTER, whole_seconds(Self::RETRY_AFTER));
             }
-            // The unread rest of this request would be taken for the next one.
+            // The server must not parse the unread rest of this request as the next one.
             Self::TooLarge | Self::TooSlow | Self::Malformed => {
                 headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
@@ -225,7 +225,7 @@ impl IntoResponse for Error {
         self.log();
         let status = self.status();
         let mut response = json(status, Vec::new());
-        self.headers(&mut response);
+        self.add_headers(&mut response);
         *response.body_mut() = body_of(status, self.detail()).into();
         response
     }

@@ -1,4 +1,4 @@
-//! The JSON body of a request, parsed field by field so that one answer names every fault.
+//! The JSON body of a request, parsed field by field, so that one answer lists every fault.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -16,13 +16,13 @@ use crate::{Doorward, fault::Fault, spelling::is_misspelling};
 /// The fields of a JSON object, and the faults of those checked so far.
 pub(super) struct Form {
     fields: Map<String, Value>,
-    /// Fields that a handler has asked for and the body lacks.
+    /// Fields that a handler has read and the body lacks.
     missing: Vec<&'static str>,
     faults: Vec<(Cow<'static, str>, Fault)>,
 }
 
-/// The form has recorded a fault of this field.
-pub(super) struct InvalidField;
+/// A field is not valid, and the form has recorded the fault.
+pub(super) struct FaultRecorded;
 
 impl Form {
     /// A field that must be present.
@@ -30,7 +30,7 @@ impl Form {
         &mut self,
         field: &'static str,
         parse: impl FnOnce(String) -> Result<T, Fault>,
-    ) -> Result<T, InvalidField> {
+    ) -> Result<T, FaultRecorded> {
         match self.optional(field, parse)? {
             Some(value) => Ok(value),
             None => self.record(field, Fault::REQUIRED),
@@ -42,7 +42,7 @@ impl Form {
         &mut self,
         field: &'static str,
         parse: impl FnOnce(String) -> Result<T, Fault>,
-    ) -> Result<Option<T>, InvalidField> {
+    ) -> Result<Option<T>, FaultRecorded> {
         match self.fields.remove(field) {
             None => {
                 self.missing.push(field);
@@ -56,10 +56,10 @@ impl Form {
         }
     }
 
-    /// Records a fault for each unknown field that is a misspelling of a missing one. Other unknown fields are ignored. To
-    /// be called after all fields have been checked.
-    pub(super) fn reject_misspelled(&mut self) -> Result<(), InvalidField> {
-        // These bound the cost of a hostile body, and how much of it is sent back.
+    /// Records a fault for each unknown field that is a misspelling of a missing one. Other unknown fields are ignored.
+    /// Call it after all fields have been checked.
+    pub(super) fn reject_misspelled(&mut self) -> Result<(), FaultRecorded> {
+        // These limit the cost of a hostile body, and how much of it the answer repeats.
         const MAX_COMPARED: usize = 64;
         const MAX_BYTES: usize = 32;
         let candidates = self.fields.keys().filter(|key| key.len() <= MAX_BYTES);
@@ -69,7 +69,7 @@ impl Form {
         });
         let known = self.faults.len();
         self.faults.extend(misspelled);
-        if self.faults.len() == known { Ok(()) } else { Err(InvalidField) }
+        if self.faults.len() == known { Ok(()) } else { Err(FaultRecorded) }
     }
 
     /// The error with every recorded fault.
@@ -77,9 +77,9 @@ impl Form {
         Error::Invalid(self.faults)
     }
 
-    fn record<T>(&mut self, field: &'static str, fault: Fault) -> Result<T, InvalidField> {
+    fn record<T>(&mut self, field: &'static str, fault: Fault) -> Result<T, FaultRecorded> {
         self.faults.push((field.into(), fault));
-        Err(InvalidField)
+        Err(FaultRecorded)
     }
 }
 
@@ -115,8 +115,8 @@ pub(super) async fn read(
     let whole = async {
         let mut bytes = Zeroizing::new(Vec::new());
         while let Some(frame) = body.frame().await {
-            // Each frame is dropped at once, because the server can wipe its buffer only while nobody else holds it. A
-            // buffer that the server no longer holds is wiped here.
+            // Each frame is dropped at once, because the server can wipe its buffer only while it is not shared. A buffer
+            // that the server has released is wiped here.
             if let Ok(data) = frame?.into_data() {
                 append(&mut bytes, &data);
                 if let Ok(mut data) = data.try_into_mut() {

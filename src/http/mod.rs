@@ -1,4 +1,4 @@
-//! HTTP: the router, built from the table of routes, and what happens around each request.
+//! HTTP: the router, built from the table of routes, and the middleware.
 
 mod answer;
 mod api;
@@ -88,8 +88,8 @@ fn embedded_routes(doorward: &Doorward, guards: &Arc<GuardRoutes>) -> Router<Doo
         .merge(guarded)
 }
 
-/// A guard answers every method, because some proxies ask with that of the guarded request, and every path below its
-/// own, because some proxies append the guarded path.
+/// A guard answers every method and every path below its own: some proxies send the method of the guarded request, and
+/// some append its path.
 fn with_guard(
     router: Router<Doorward>,
     path: &str,

@@ -13,7 +13,7 @@ use crate::{
     access::{
         caller::{AuthError, Caller, Unauthenticated},
         policy::{Designated, Policy},
-        refusals::{By, Refused},
+        refusals::{Refused, RefusedBy},
     },
 };
 
@@ -65,7 +65,7 @@ impl<P: Policy<Grant: fmt::Display>> fmt::Display for Only<P> {
 }
 
 /// Constructs a policy from the state `S` of an app, once per request. A policy that implements `Default` is
-/// constructed that way for every state. A policy with data of its own takes the data from the state:
+/// constructed by it for every state. A policy with data takes them from the state:
 ///
 /// ```
 /// # use doorward::{Caller, FromState, Policy, UserId};
@@ -94,8 +94,8 @@ impl<P: Policy<Grant: fmt::Display>> fmt::Display for Only<P> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "the policy `{Self}` cannot be constructed from the state `{S}`",
-    note = "a policy without data of its own needs `#[derive(Default)]`",
-    note = "a policy with data of its own needs `impl FromState<{S}> for {Self}`"
+    note = "a policy without data needs `#[derive(Default)]`",
+    note = "a policy with data needs `impl FromState<{S}> for {Self}`"
 )]
 pub trait FromState<S>: Sized {
     /// The policy, for one request.
@@ -148,7 +148,7 @@ pub(super) fn admit<P: Policy>(
     caller: &Caller,
 ) -> Result<P::Grant, Error> {
     policy.admit(caller).ok_or_else(|| {
-        let refused = Refused::caller(By::Policy(P::NAME), caller, doorward.now());
+        let refused = Refused::caller(RefusedBy::Policy(P::NAME), caller, doorward.now());
         Error::Unauthorized(Challenge::InsufficientScope, Some(doorward.record_refusal(refused)))
     })
 }
@@ -157,7 +157,8 @@ pub(super) fn admit<P: Policy>(
 pub(super) fn refuse(doorward: &Doorward, policy: &'static str, error: AuthError) -> Error {
     match error {
         AuthError::Unauthenticated(reason) => {
-            let refused = Refused::unauthenticated(By::Policy(policy), reason, doorward.now());
+            let refused =
+                Refused::unauthenticated(RefusedBy::Policy(policy), reason, doorward.now());
             Error::Unauthorized(reason.into(), Some(doorward.record_refusal(refused)))
         }
         AuthError::Store(error) => error.into(),

@@ -1,5 +1,5 @@
-//! How many refusals get a log line of their own. In a flood they are counted, so that they neither fill the log nor
-//! cost much.
+//! Limits the log lines for refusals. Refusals above the limit are only counted, which bounds the size of the log and the
+//! cost of a flood.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -29,7 +29,7 @@ struct Interval {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Logging {
     OwnLine,
-    /// It is counted. Whoever notes the first one must log the counts at the end of the interval.
+    /// It is counted. The caller that records the first one must log the counts at the end of the interval.
     Counted {
         is_first: bool,
     },
@@ -44,7 +44,8 @@ impl RefusalLog {
         Self { interval: Mutex::new(interval) }
     }
 
-    pub(super) fn note(&self, reason: Reason, now: Instant) -> Logging {
+    /// Records a refusal and returns how to log it.
+    pub(super) fn record(&self, reason: Reason, now: Instant) -> Logging {
         let mut interval = self.interval();
         let is_over = |began| now.saturating_duration_since(began) >= Self::INTERVAL;
         if interval.began.is_none_or(is_over) {
@@ -83,15 +84,15 @@ mod tests {
     fn a_hundred_refusals_per_second_get_a_line_and_the_others_are_counted() {
         let (log, now) = (RefusalLog::new(), Instant::now());
         for number in 0..100 {
-            assert_eq!(log.note(FORGED, now + Duration::from_millis(number)), Logging::OwnLine);
+            assert_eq!(log.record(FORGED, now + Duration::from_millis(number)), Logging::OwnLine);
         }
         let later = now + Duration::from_millis(999);
-        assert_eq!(log.note(FORGED, later), Logging::Counted { is_first: true });
-        assert_eq!(log.note(UNKNOWN, later), Logging::Counted { is_first: false });
-        assert_eq!(log.note(FORGED, later), Logging::Counted { is_first: false });
+        assert_eq!(log.record(FORGED, later), Logging::Counted { is_first: true });
+        assert_eq!(log.record(UNKNOWN, later), Logging::Counted { is_first: false });
+        assert_eq!(log.record(FORGED, later), Logging::Counted { is_first: false });
         assert_eq!(log.take_counts(), [(FORGED, 2), (UNKNOWN, 1)]);
-        assert_eq!(log.note(UNKNOWN, later), Logging::Counted { is_first: true });
-        assert_eq!(log.note(FORGED, now + RefusalLog::INTERVAL), Logging::OwnLine);
+        assert_eq!(log.record(UNKNOWN, later), Logging::Counted { is_first: true });
+        assert_eq!(log.record(FORGED, now + RefusalLog::INTERVAL), Logging::OwnLine);
         assert_eq!(log.take_counts(), [(UNKNOWN, 1)]);
     }
 }

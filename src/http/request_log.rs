@@ -1,4 +1,4 @@
-//! What happens around every request: an id, a deadline, a catch for panics and a line in the log.
+//! The middleware of every request: an id, a deadline, a catch for panics and a log line.
 
 use std::{
     future,
@@ -113,22 +113,22 @@ async fn run(
     response
 }
 
-/// Whether a refusal gets a line of its own. In a flood, refusals are counted, and the counts are logged a second later.
+/// Whether to log a refusal. In a flood, refusals are only counted, and the counts are logged a second later.
 fn is_logged(reason: Reason, now: Instant) -> bool {
     static LOG: RefusalLog = RefusalLog::new();
-    let logging = LOG.note(reason, now);
+    let logging = LOG.record(reason, now);
     if logging == (Logging::Counted { is_first: true }) {
         tokio::spawn(async {
             tokio::time::sleep(RefusalLog::INTERVAL).await;
             for (Reason { status, challenge }, count) in LOG.take_counts() {
-                tracing::info!(status, challenge, count, "refused, not logged one by one");
+                tracing::info!(status, challenge, count, "refused, not logged individually");
             }
         });
     }
     logging == Logging::OwnLine
 }
 
-/// The error code in a challenge of ours.
+/// The error code in a challenge of this service.
 fn error_code(challenge: Option<&str>) -> &'static str {
     let codes = ["invalid_token", "insufficient_scope"];
     let challenge = challenge.unwrap_or_default();

@@ -346,7 +346,7 @@ fn every_kind_of_broken_guard_is_refused_with_its_place() {
         ),
         (
             "[guards.Staff]\nallow = 'true'",
-            "doorward.toml:1:9: guards.Staff: not a name for a guard: 1 to 64 of a-z, 0-9 and -",
+            "doorward.toml:1:9: guards.Staff: not a guard name: use 1 to 64 of a-z, 0-9 and -",
         ),
         (
             "[guards.login]\nallow = 'true'",

@@ -37,7 +37,7 @@ pub struct Caller {
     pub user: Arc<User>,
     /// The session of the token.
     pub session: Arc<Session>,
-    /// What guards have already worked out about the caller.
+    /// What guards have computed about the caller.
     pub(crate) memo: Arc<Memo>,
 }
 
@@ -111,7 +111,7 @@ impl From<InvalidToken> for Unauthenticated {
 /// Why there is no caller for a token.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
-    /// The token identifies nobody.
+    /// The token does not identify a user.
     #[error("not authenticated: {0}")]
     Unauthenticated(#[from] Unauthenticated),
     /// The store could not be read.
@@ -119,7 +119,7 @@ pub enum AuthError {
     Store(#[from] store::Error),
 }
 
-/// Finds the callers of tokens.
+/// Finds the caller of a token, and caches it.
 pub struct Callers {
     mint: Arc<TokenMint>,
     store: Arc<dyn Store>,
@@ -209,7 +209,7 @@ impl Callers {
         caller
     }
 
-    /// Whether changes of other instances are known.
+    /// Whether this instance receives the changes of other instances.
     fn is_connected(&self) -> bool {
         matches!(
             self.store.changes().connectivity(),
@@ -257,7 +257,7 @@ impl Callers {
     fn check_token(&self, token: &str, now: Timestamp) -> Result<Claims, InvalidToken> {
         let unverified = self.mint.read(token, now)?;
         let claims = unverified.claims;
-        if self.signature_failures.are_too_many(claims.session_id, now) {
+        if self.signature_failures.is_exhausted(claims.session_id, now) {
             return Err(InvalidToken::NotOurs);
         }
         self.signature_checks.fetch_add(1, Ordering::Relaxed);
@@ -305,7 +305,7 @@ impl Callers {
     }
 }
 
-/// How often callers could not be taken from the cache.
+/// How often the cache did not have a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkDone {
     /// Checked signatures of tokens.

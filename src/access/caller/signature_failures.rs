@@ -1,5 +1,5 @@
-//! Limits checks of wrong signatures under valid claims. Only somebody who has seen a token can send these, and a check is
-//! expensive, so each session has a few per minute.
+//! Limits checks of wrong signatures under valid claims. A check is expensive, and only somebody who has seen a token of the
+//! session can cause one, so the limit is per session.
 
 use std::{
     collections::HashMap,
@@ -26,8 +26,8 @@ impl SignatureFailures {
     /// The most counted sessions, about 3 MB. Wrong signatures for further sessions are not limited.
     const MAX_SESSIONS: usize = 65_536;
 
-    /// Whether no more signatures of this session should be checked.
-    pub(super) fn are_too_many(&self, session: SessionId, now: Timestamp) -> bool {
+    /// Whether the session has used up its checks of this minute.
+    pub(super) fn is_exhausted(&self, session: SessionId, now: Timestamp) -> bool {
         let counted = self.current(now);
         counted.by_session.get(&session).is_some_and(|count| *count >= Self::PER_MINUTE)
     }
@@ -66,14 +66,14 @@ mod tests {
         let (failures, one, other) =
             (SignatureFailures::default(), SessionId::random(), SessionId::random());
         for _ in 0..SignatureFailures::PER_MINUTE {
-            assert!(!failures.are_too_many(one, NOW));
+            assert!(!failures.is_exhausted(one, NOW));
             failures.add(one, NOW);
         }
-        assert!(failures.are_too_many(one, NOW));
-        assert!(!failures.are_too_many(other, NOW));
+        assert!(failures.is_exhausted(one, NOW));
+        assert!(!failures.is_exhausted(other, NOW));
         let next_minute = NOW + Duration::from_secs(60);
-        assert!(failures.are_too_many(one, NOW + Duration::from_secs(59)));
-        assert!(!failures.are_too_many(one, next_minute));
+        assert!(failures.is_exhausted(one, NOW + Duration::from_secs(59)));
+        assert!(!failures.is_exhausted(one, next_minute));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Examples in the declaration of a guard: whom it should allow or deny. They are checked when the guard is declared.
+//! Examples in the declaration of a guard: a user, a request and the expected decision. They are checked when the guard
+//! is declared.
 
 use std::net::IpAddr;
 
@@ -8,7 +9,7 @@ use crate::{
     user::{Email, Name, Role},
 };
 
-/// An example.
+/// An example of what a guard should decide.
 #[derive(Clone, Debug)]
 pub struct Expectation {
     /// What the guard should decide.
@@ -17,7 +18,7 @@ pub struct Expectation {
     pub user: ExampleUser,
     /// The guarded request.
     pub request: ExampleRequest,
-    /// Where the user signed in from.
+    /// The address from which the user signed in.
     pub session_address: Option<IpAddr>,
 }
 
@@ -74,7 +75,7 @@ impl ExampleRequest {
     }
 }
 
-/// An example that the guard decides differently.
+/// An example for which the guard decides differently.
 #[derive(Debug)]
 pub struct FailedExpectation {
     /// What the guard should decide.

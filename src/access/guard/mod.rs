@@ -38,7 +38,7 @@ pub struct Guard {
     pub proxy: Option<ProxyStyle>,
     /// Whether a CORS preflight passes without a token.
     pub preflight: bool,
-    /// Examples that the condition satisfies.
+    /// Examples, which have been checked.
     pub expectations: Vec<Expectation>,
     /// A hash of the declaration: it changes with the condition and the options.
     pub version: String,
@@ -147,8 +147,8 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Whether the caller with this memo is admitted to every request: the condition does not read the request, and it has
-    /// held since the caller last changed.
+    /// Whether the guard admits every request of the caller with this memo: the condition does not read the request, and it
+    /// has been true since the caller last changed.
     pub fn is_known_to_admit(&self, memo: &Memo) -> bool {
         memo.is_admitted_by(self.serial)
     }
@@ -195,14 +195,14 @@ impl Guard {
     }
 }
 
-/// What the name of a guard is made of.
+/// The syntax of a guard name.
 pub(crate) const NAME_SYNTAX: &str = "1 to 64 of a-z, 0-9 and -";
 
-/// Whether a guard may have this name, or why not.
+/// Checks the name of a guard. The error says what is wrong.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) {
-        Err(format!("not a name for a guard: {NAME_SYNTAX}"))
+        Err(format!("not a guard name: use {NAME_SYNTAX}"))
     } else if is_reserved_guard_name(name) {
         Err(format!("/api/auth/{name} is taken: choose another name"))
     } else {
@@ -270,7 +270,7 @@ impl std::fmt::Debug for GuardSet {
     }
 }
 
-/// What guards have worked out about a caller. It is valid until the user or the session changes.
+/// What guards have computed about a caller. It is valid until the user or the session changes.
 #[derive(Default)]
 pub struct Memo {
     facts: OnceLock<CallerFacts>,
@@ -283,7 +283,7 @@ impl Memo {
         self.facts.get_or_init(|| CallerFacts::new(user, session))
     }
 
-    /// The facts, if a guard has needed them.
+    /// The facts, if a guard has read them.
     pub(crate) fn known_facts(&self) -> Option<&CallerFacts> {
         self.facts.get()
     }
@@ -317,7 +317,7 @@ mod tests {
         Guard::declare(Declaration { name, allow, ..Declaration::default() })
     }
 
-    /// A caller for whom guards decide.
+    /// A caller with their own memo.
     struct Sample {
         user: User,
         session: Session,

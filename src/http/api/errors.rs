@@ -1,4 +1,4 @@
-//! What each failed account operation looks like to an HTTP client.
+//! The HTTP error for each error of an account operation.
 
 use crate::{
     account::{
@@ -68,7 +68,7 @@ impl From<ChangeError> for Error {
 impl From<ResetError> for Error {
     fn from(error: ResetError) -> Self {
         match error {
-            // No token was sent, so that the challenge names no error.
+            // No token was sent, so the challenge has no error code.
             ResetError::WrongCode => Self::Unauthorized(Challenge::NoCredentials, None),
             ResetError::Invalid(invalid) => invalid.into(),
             ResetError::Failed(failure) => failure.into(),

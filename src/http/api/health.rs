@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use crate::{Doorward, http::answer::NoStore};
 
-/// The process answers, so that there is no reason to restart it.
+/// Succeeds while the process can answer. Otherwise, restart it.
 pub(crate) async fn live() -> NoStore<&'static str> {
     NoStore(StatusCode::OK, "alive")
 }
 
-/// The database can be read and written, so that requests may be sent here.
+/// Succeeds while the database can be read and written. Otherwise, send requests elsewhere.
 pub(crate) async fn ready(State(doorward): State<Doorward>) -> Response {
     match doorward.store().check().await {
         Ok(()) => NoStore(StatusCode::OK, "ready").into_response(),

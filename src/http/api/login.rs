@@ -1,4 +1,4 @@
-//! `POST /api/auth/login`: a token for the right password, and the same 404 for every wrong one.
+//! `POST /api/auth/login`: a token for the correct password. Every failed login gets the same 404.
 
 use axum::{extract::State, http::StatusCode};
 use serde::Serialize;

@@ -22,7 +22,7 @@ pub(crate) async fn look_up(
     State(doorward): State<Doorward>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Error> {
-    // What is not an id belongs to no user.
+    // An invalid id gets the same answer as an unknown one.
     let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
     let user = doorward.user_by_id(id).await?.ok_or(Error::NotFound)?;
     let profile = Profile { id: user.id.to_string(), name: user.name.as_str() };

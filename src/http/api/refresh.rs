@@ -1,5 +1,5 @@
-//! `POST /api/auth/refresh`: a new token for the same session. The old one is refused at once; using it again ends the
-//! session.
+//! `POST /api/auth/refresh`: a new token for the same session. The old one becomes invalid at once, and using it again ends
+//! the session.
 
 use axum::{
     extract::State,

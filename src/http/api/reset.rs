@@ -1,4 +1,4 @@
-//! `POST /api/auth/reset`: sets a new password for whoever holds a reset code.
+//! `POST /api/auth/reset`: sets a new password with a reset code.
 
 use axum::extract::State;
 

@@ -21,7 +21,7 @@ use crate::{
 /// A session as its user sees it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Listed {
+pub(crate) struct ListedSession {
     id: String,
     created_at: String,
     last_seen_at: String,
@@ -31,7 +31,7 @@ pub(crate) struct Listed {
     current: bool,
 }
 
-impl Listed {
+impl ListedSession {
     fn new(session: Session, current: &Session) -> Self {
         Self {
             current: session.id == current.id,
@@ -46,14 +46,14 @@ impl Listed {
 }
 
 /// The sessions of the user whose current session is `current`.
-pub(crate) fn listed(sessions: Vec<Session>, current: &Session) -> Vec<Listed> {
-    sessions.into_iter().map(|session| Listed::new(session, current)).collect()
+pub(crate) fn listed(sessions: Vec<Session>, current: &Session) -> Vec<ListedSession> {
+    sessions.into_iter().map(|session| ListedSession::new(session, current)).collect()
 }
 
 pub(crate) async fn list(
     State(doorward): State<Doorward>,
     caller: Only<SignedIn>,
-) -> Result<NoStore<Vec<Listed>>, Error> {
+) -> Result<NoStore<Vec<ListedSession>>, Error> {
     let sessions = sessions::list(&doorward, caller.user.id).await?;
     Ok(NoStore(StatusCode::OK, listed(sessions, &caller.session)))
 }
@@ -63,7 +63,7 @@ pub(crate) async fn end(
     user_id: Only<Authenticated>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<NoContent, Error> {
-    // What is not an id belongs to no session.
+    // An invalid id gets the same answer as an unknown one.
     let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
     if sessions::end(&doorward, *user_id, id).await? { Ok(NoContent) } else { Err(Error::NotFound) }
 }

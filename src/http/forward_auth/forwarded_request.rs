@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use crate::{
     access::guard::{ProxyStyle, RequestFacts, host_of, path_of},
     clock::Timestamp,
-    http::client_ip::{client, is_trusted, peer},
+    http::client_ip::{client_address, is_trusted, peer},
 };
 
 /// A host name, a final dot and a port. Anything longer is not a host name.
@@ -48,7 +48,7 @@ impl<'a> ForwardedRequest<'a> {
             path: fact("path", |sources| &sources.target).and_then(path_of),
             scheme: fact("scheme", |sources| &sources.scheme).map(Cow::Borrowed),
             address: match style {
-                Some(_) => client(&self.parts.headers, peer, trusted),
+                Some(_) => client_address(&self.parts.headers, peer, trusted),
                 None => Some(peer.to_canonical()),
             },
             time,
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unreadable_hop_hides_the_client_address() {
+    fn without_a_parsable_hop_the_client_address_is_unknown() {
         for (chain, expected) in [
             ("203.0.113.5:4711", "203.0.113.5"),
             ("[2001:db8::1]", "2001:db8::1"),

@@ -1,7 +1,7 @@
-//! Headers that tell the guarded side who was admitted.
+//! Headers that identify the admitted user to the guarded app.
 //!
-//! Every header of a set is always sent, if need be with an empty value: some proxies pass the client's own header on when
-//! the guard does not send it.
+//! Every header of a set is always sent, if necessary with an empty value: some proxies forward the client's header if the
+//! guard does not send it.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -11,16 +11,16 @@ use crate::{
     user::{User, UserId},
 };
 
-/// Who was admitted, as far as the guard grants it to the guarded side.
+/// The admitted user, as far as the guard discloses it to the guarded app.
 pub(super) struct Identity<'a> {
     /// `None` if a guard admitted a request without a valid token.
     pub(super) user_id: Option<UserId>,
-    /// `None` if the guard grants the id only.
+    /// `None` if the guard discloses the id only.
     pub(super) user: Option<&'a User>,
 }
 
 impl Identity<'_> {
-    /// Fills in headers that [`write_nobody`] has written.
+    /// Fills in headers that [`write_empty`] has written.
     pub(super) fn write(self, headers: &mut HeaderMap, others: &[IdentityHeaders]) {
         let id = self.user_id.map_or(NOTHING, id_value);
         if let Some(user) = self.user {
@@ -53,7 +53,7 @@ fn write_set(
 }
 
 /// Writes the headers of an admission without an identity.
-pub(super) fn write_nobody(headers: &mut HeaderMap) {
+pub(super) fn write_empty(headers: &mut HeaderMap) {
     for name in [USER_ID, POLICY, USER_NAME, USER_EMAIL, EMAIL_VERIFIED] {
         headers.insert(name, NOTHING);
     }

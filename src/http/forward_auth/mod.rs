@@ -34,7 +34,7 @@ use crate::{
         caller::{AuthError, Caller},
         guard::{Grant, Guard, Mode},
         policy::{Authenticated, Designated},
-        refusals::{By, Refused},
+        refusals::{Refused, RefusedBy},
     },
     routes::{
         AUTHENTICATED_GUARD, DECLARED_GUARD, DESIGNATED_GUARD, GUARD_PREFIX, GuardKind, SEGMENT,
@@ -51,9 +51,9 @@ pub(crate) struct GuardRoutes {
 
 /// The guard that a request is for.
 pub(super) enum GuardRoute {
-    /// The guarded side receives the caller's id only.
+    /// The guarded app receives the caller's id only.
     Authenticated,
-    /// The guarded side receives the whole user.
+    /// The guarded app receives the whole user.
     Designated,
     /// A declared guard.
     Declared(Arc<Guard>),
@@ -85,8 +85,8 @@ impl GuardRoutes {
         }
     }
 
-    /// The guard at exactly this path. A declared guard cannot have the name of another route, so that this finds
-    /// nothing that the router would not.
+    /// The guard at exactly this path. A declared guard cannot have the name of another route, so the router would
+    /// find the same guard.
     pub(super) fn at(&self, path: &str) -> Option<GuardRoute> {
         if path == AUTHENTICATED_GUARD {
             Some(GuardRoute::Authenticated)
@@ -143,7 +143,7 @@ impl GuardRoutes {
     async fn designated(&self, headers: &HeaderMap) -> Result<Response, Error> {
         let caller = authenticate::<Designated>(&self.doorward, headers).await?;
         let user = admit(&self.doorward, self.doorward.designated(), &caller)?;
-        Ok(self.designated_answer.to(&user, &self.doorward))
+        Ok(self.designated_answer.for_user(&user, &self.doorward))
     }
 }
 
@@ -163,7 +163,7 @@ impl DesignatedAnswer {
         Self { body, headers, last: ArcSwapOption::empty() }
     }
 
-    fn to(&self, user: &Arc<User>, doorward: &Doorward) -> Response {
+    fn for_user(&self, user: &Arc<User>, doorward: &Doorward) -> Response {
         if let Some(last) = &*self.last.load()
             && ptr::eq(last.0.as_ptr(), Arc::as_ptr(user))
         {
@@ -197,7 +197,7 @@ async fn declared(
             Some(refused) => (Challenge::InsufficientScope, refused, Some(caller)),
         },
         Err(AuthError::Unauthenticated(reason)) => {
-            let by = By::Guard(Arc::clone(guard));
+            let by = RefusedBy::Guard(Arc::clone(guard));
             (reason.into(), Refused::unauthenticated(by, reason, doorward.now()), None)
         }
         Err(AuthError::Store(error)) => return Err(error.into()),
@@ -212,7 +212,7 @@ async fn declared(
     }
 }
 
-/// The refusal of a caller whom the guard does not admit. `doorward why` works out the reason from it.
+/// The refusal of a caller whom the guard does not admit. `doorward why` determines the reason from it.
 fn refusal(
     doorward: &Doorward,
     guard: &Arc<Guard>,
@@ -248,12 +248,12 @@ fn declared_admission(doorward: &Doorward, guard: &Guard, caller: Option<&Caller
 /// make the copy too large for the allocator's cache of small blocks, which costs a guard an eighth more instructions.
 fn admission_headers(guard: &str) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    // The first, where setting it costs least.
+    // The first header, because replacing the first value costs least.
     headers.insert(REQUEST_ID, HeaderValue::from_static(""));
     headers.insert(header::CONTENT_TYPE, JSON);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     headers.insert(header::CACHE_CONTROL, NO_STORE);
-    identity::write_nobody(&mut headers);
+    identity::write_empty(&mut headers);
     headers.insert(identity::POLICY, value(guard));
     headers
 }

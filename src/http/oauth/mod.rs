@@ -28,7 +28,7 @@ impl FromRequestParts<Doorward> for AuthenticatedClient {
         if !doorward.settings().clients.authenticate(&name, &secret) {
             let (_, requester) = requester(parts, doorward);
             doorward.throttle().charge_wrong_client_secret(requester, Instant::now())?;
-            tracing::info!(client = %requester.network, "wrong client secret");
+            tracing::info!(network = %requester.network, "wrong client secret");
             return Err(Error::InvalidClient);
         }
         Ok(Self(name))

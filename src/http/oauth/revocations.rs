@@ -1,5 +1,5 @@
 //! `GET /.well-known/revocations`: the feed of ended tokens, for services that verify tokens by themselves. It is public:
-//! the ids in it are random and mean something only to those who hold the token.
+//! its ids are random, and only the holder of a token knows which one belongs to it.
 
 use std::time::Duration;
 

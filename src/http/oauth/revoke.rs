@@ -1,4 +1,4 @@
-//! `POST /oauth/revoke` (RFC 7009): ends the session of a token. A token that is not valid is a success too.
+//! `POST /oauth/revoke` (RFC 7009): ends the session of a token. An invalid token is also a success.
 
 use axum::{extract::State, http::StatusCode};
 use serde::Serialize;

@@ -10,8 +10,8 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use super::connections::{Connection, Phase};
 
-/// The body of a request. Its end turns the connection from reading to answering. While nobody reads the body, the
-/// connection counts as reading, because the client can still send.
+/// The body of a request. At its end, the connection changes from reading to answering. While no handler reads the
+/// body, the connection counts as reading, because the client can still send.
 pub(super) struct RequestBody {
     body: Incoming,
     connection: Arc<Connection>,

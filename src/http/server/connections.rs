@@ -1,4 +1,4 @@
-//! All connections of a server: what each is doing since when, and which of them have to close.
+//! All connections of a server: what each is doing, since when, and which of them must close.
 
 use std::{
     collections::HashMap,
@@ -60,7 +60,7 @@ impl Connections {
         })
     }
 
-    /// A slot for a new connection. If all slots are taken, silent connections are evicted.
+    /// A slot for a new connection. If all slots are taken, this evicts silent connections.
     pub(super) fn take_slot(self: &Arc<Self>) -> Slot {
         if self.count().saturating_sub(self.evicted.load(Ordering::Relaxed))
             >= self.limits.connections
@@ -73,8 +73,8 @@ impl Connections {
         Slot { id, connection, connections: Arc::clone(self) }
     }
 
-    /// Closes the connections that have been silent longest. It closes several, because it has to look at all to find
-    /// them.
+    /// Closes the connections that have been silent longest. It closes several at once, because finding them takes a
+    /// scan of all connections.
     pub(super) fn evict_silent(&self) {
         let at_once = (self.limits.connections / 64).max(1);
         let open = self.open();
@@ -153,7 +153,7 @@ impl Connections {
     }
 }
 
-/// The slot of one connection, which dropping frees.
+/// The slot of one connection. Dropping it frees the slot.
 pub(super) struct Slot {
     id: u64,
     connection: Arc<Connection>,
@@ -221,7 +221,7 @@ pub(super) struct Connection {
     /// For how many milliseconds more writes may wait for the client. Below zero if they have waited too long.
     write_budget_millis: AtomicI64,
     close: Notify,
-    /// Whether it has been asked to close to make room, which happens once.
+    /// Whether it has been evicted. A connection is evicted only once.
     evicted: AtomicBool,
     /// Whether a body has been in the read buffer since that was last wiped.
     body_buffered: AtomicBool,
@@ -261,8 +261,8 @@ impl Connection {
         }
     }
 
-    /// Notes that the client has read some bytes of an answer that had to wait. The waiting time is deducted from the
-    /// budget and the bytes add to it, so that a client that reads a byte now and then runs out of it.
+    /// Records that the client has read some bytes of an answer that had to wait. The waiting time is deducted from the
+    /// budget and the bytes add to it. A client that reads only a byte now and then runs out of budget.
     pub(super) fn bytes_read_by_client(&self, bytes: usize) {
         let ticks = self.clock.now().saturating_sub(self.since());
         let waited = i64::try_from(ticks).unwrap_or(i64::MAX).saturating_mul(TICK_MILLIS);
@@ -272,7 +272,7 @@ impl Connection {
         self.write_budget_millis.store(left, Ordering::Relaxed);
     }
 
-    /// Notes that the client has read a whole answer without delay.
+    /// Records that the client has read a whole answer without delay.
     pub(super) fn refill_write_budget(&self) {
         self.write_budget_millis.store(self.clock.write_millis, Ordering::Relaxed);
     }
@@ -292,17 +292,17 @@ impl Connection {
         }
     }
 
-    /// Notes that the service has received a request.
+    /// Records that the service has received a request.
     pub(super) fn answer_begun(&self) {
         self.answer.store(ANSWER_OPEN, Ordering::Relaxed);
     }
 
-    /// Notes that hyper has buffered the whole answer.
+    /// Records that hyper has buffered the whole answer.
     pub(super) fn answer_buffered(&self) {
         self.answer.store(ANSWER_BUFFERED, Ordering::Relaxed);
     }
 
-    /// Notes that everything that hyper has buffered is written.
+    /// Records that everything that hyper has buffered is written.
     pub(super) fn answer_flushed(&self) {
         if self.answer.load(Ordering::Relaxed) == ANSWER_BUFFERED {
             self.answer.store(NO_ANSWER, Ordering::Relaxed);
@@ -357,7 +357,7 @@ mod tests {
             tokio::time::advance(Duration::from_secs(1)).await;
             connections.advance_clock();
         }
-        let _newcomer = connections.take_slot();
+        let _new_slot = connections.take_slot();
         let asked: Vec<_> = slots.iter().map(is_asked_to_close).collect();
         assert_eq!(asked, [false, true, false]);
     }
@@ -373,12 +373,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_connections_silent_since_the_same_tick_the_first_to_fall_silent_is_evicted() {
+    async fn within_one_tick_the_connection_that_was_active_first_is_evicted() {
         let connections = connections(3);
         let slots = [(); 3].map(|()| connections.take_slot());
         slots[0].connection.enter(Phase::Answering);
         slots[0].connection.enter(Phase::Idle);
-        let _newcomer = connections.take_slot();
+        let _new_slot = connections.take_slot();
         let asked = slots.each_ref().map(is_asked_to_close);
         assert_eq!(asked, [false, true, false], "the first was active last");
     }
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn dropping_a_slot_frees_it_and_the_last_one_is_noticed() {
+    async fn dropping_the_last_slot_resolves_all_closed() {
         let connections = connections(10);
         let slot = connections.take_slot();
         assert_eq!(connections.count(), 1);

@@ -34,7 +34,7 @@ use self::{
 /// The limits of a server and of each connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at most. Beyond it, the connection that has been silent longest is closed.
+    /// The maximum number of connections. A new one replaces the one that has been silent longest.
     pub connections: usize,
     /// Time from the first byte of a request, or from the start of the connection, to the end of the head.
     pub head: Duration,
@@ -105,7 +105,7 @@ pub async fn serve(
         () = connections.enforce_timeouts() => {}
         () = shutdown => {}
     }
-    // The kernel refuses new clients at once instead of leaving them waiting.
+    // Lets the kernel refuse new clients at once, instead of queueing them.
     drop(listener);
     connections.close_all();
     if timeout(limits.drain, connections.all_closed()).await.is_err() {
@@ -167,7 +167,7 @@ async fn serve_connection(
     loop {
         tokio::select! {
             biased;
-            // Whatever the reason, there is nothing left to send.
+            // After success or an error, there is nothing left to send.
             _ = &mut serving => {
                 if slot.connection().take_body_mark() {
                     wipe(serving.into_parts().read_buf);
@@ -190,8 +190,8 @@ async fn serve_connection(
     }
 }
 
-/// Overwrites a read buffer of hyper's: the last body in it may contain a password. A buffer that is shared or has grown
-/// is left as it is.
+/// Overwrites hyper's read buffer: the last body in it may contain a password. A buffer that is shared or has grown is not
+/// changed.
 fn wipe(buffer: Bytes) {
     if let Ok(mut buffer) = buffer.try_into_mut()
         && buffer.try_reclaim(READ_BUFFER_BYTES)

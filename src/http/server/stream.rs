@@ -48,7 +48,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionStream<S> {
         self.stream
     }
 
-    fn note_write(&mut self, outcome: &Poll<io::Result<usize>>) {
+    fn record_write(&mut self, outcome: &Poll<io::Result<usize>>) {
         match (outcome, self.connection.phase()) {
             (Poll::Pending, Phase::Writing) => {}
             (Poll::Pending, _) => {
@@ -66,8 +66,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionStream<S> {
         }
     }
 
-    /// Everything that hyper had buffered has been written.
-    fn note_flush(&mut self) {
+    /// Records that everything that hyper had buffered has been written.
+    fn record_flush(&mut self) {
         self.connection.answer_flushed();
         match self.pace {
             ReadPace::KeepsUp | ReadPace::CatchingUp => {}
@@ -79,8 +79,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionStream<S> {
         }
     }
 
-    /// Starts a replacement if hyper writes an answer of its own, which it does for a request that it cannot parse.
-    /// Answers of the service are left alone.
+    /// Starts a replacement if hyper writes its own answer, which it does for a request that it cannot parse. Answers of the
+    /// service are not changed.
     fn replace_answer_of_hyper(&mut self, head: &[u8]) {
         if let Some(status) = client_error(head)
             && self.replacement.is_none()
@@ -135,7 +135,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionStream<S> {
         } else {
             Pin::new(&mut self.stream).poll_write(cx, buf)
         };
-        self.note_write(&outcome);
+        self.record_write(&outcome);
         outcome
     }
 
@@ -165,12 +165,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionStream<S> {
         } else {
             Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
         };
-        self.note_write(&outcome);
+        self.record_write(&outcome);
         outcome
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.note_flush();
+        self.record_flush();
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 

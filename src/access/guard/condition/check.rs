@@ -37,7 +37,7 @@ pub(super) fn check(program: &Program, text: &str) -> Result<Checked, ConditionE
     let prepared =
         Prepared::new(program.expression()).map_err(|failed| error(failed.at, failed.message))?;
     let cost = cost(&prepared).map_err(|(at, message)| error(at, message))?;
-    try_out(&prepared, program, text)?;
+    check_types(&prepared, program, text)?;
     Ok(Checked { prepared, request_fields, cost })
 }
 
@@ -144,7 +144,7 @@ impl<'p> NameChecker<'p> {
         match &expression.expr {
             Expr::Unspecified | Expr::Literal(_) => Ok(()),
             Expr::Ident(name) => self.variable(expression, name).map(|()| {
-                // A whole variable may be read in any way.
+                // A whole variable gives access to every field.
                 if name == REQUEST {
                     self.request_fields.extend(REQUEST_FIELDS);
                 }
@@ -245,8 +245,9 @@ impl<'p> NameChecker<'p> {
     }
 }
 
-/// Evaluates every part of the condition for a sample caller, so that a type error also shows in a rarely evaluated part.
-fn try_out(prepared: &Prepared, program: &Program, text: &str) -> Result<(), ConditionError> {
+/// Evaluates every part of the condition for a sample caller. This also finds type errors in parts that are rarely
+/// evaluated.
+fn check_types(prepared: &Prepared, program: &Program, text: &str) -> Result<(), ConditionError> {
     let (caller, request) = (sample::caller_facts(), sample::request());
     let evaluation = Evaluation::new(prepared, Variables::new(&caller, &request));
     let whole = &prepared.expression;

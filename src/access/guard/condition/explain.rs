@@ -18,7 +18,7 @@ use super::{
 pub struct Explanation {
     /// The parts, starting with the whole condition.
     pub steps: Vec<Step>,
-    /// The first part that made the whole untrue.
+    /// The part because of which the condition is not true.
     pub cause: Step,
 }
 
@@ -33,8 +33,9 @@ pub struct Step {
     pub value: String,
 }
 
-/// More than anybody reads.
+/// The most parts in an explanation.
 const MAX_STEPS: usize = 64;
+/// The most characters of a text or value.
 const MAX_CHARACTERS: usize = 200;
 
 pub(super) fn explain(evaluation: &Evaluation<'_>) -> Explanation {
@@ -76,7 +77,7 @@ fn step(expression: &IdedExpr, depth: usize, evaluation: &Evaluation<'_>) -> Ste
     }
 }
 
-/// The smallest part because of which the condition is not true.
+/// The smallest part that makes the condition not true.
 fn cause<'e>(expression: &'e IdedExpr, evaluation: &Evaluation<'_>) -> &'e IdedExpr {
     let is_true = |part: &IdedExpr| matches!(evaluation.truth(part), Ok(Some(true)));
     let Expr::Call(call) = &expression.expr else { return expression };
@@ -175,7 +176,7 @@ impl Writer<'_> {
         }
     }
 
-    /// In parentheses if it is an operator, whether or not they are needed.
+    /// An operand, in parentheses if it is an operator.
     fn nested(&self, expression: &IdedExpr) -> String {
         let is_operator = matches!(&expression.expr, Expr::Call(call)
             if call.func_name.starts_with('_') && call.func_name != operators::INDEX

@@ -43,7 +43,7 @@ const MAX_ROLE_BYTES: usize = 64;
 /// A request whose path is longer or has more segments has no `path` field.
 pub(super) const MAX_PATH_BYTES: usize = 1024;
 pub(super) const MAX_SEGMENTS: usize = 32;
-/// The limit of the DNS.
+/// The maximum length of a DNS name.
 const MAX_HOST_BYTES: usize = 255;
 /// For a method or a scheme.
 const MAX_WORD_BYTES: usize = 32;
@@ -113,7 +113,7 @@ impl CallerFacts {
     }
 }
 
-/// The facts about a request. A fact that is not known for sure is absent, and a condition that reads it fails.
+/// The facts about a request. A fact that is not certain is absent, and a condition that reads it fails.
 #[derive(Clone, Debug)]
 pub struct RequestFacts<'a> {
     /// The method of the guarded request.
@@ -248,7 +248,7 @@ fn user_fields(user: &User) -> Vec<Field> {
         ("updatedAt", timestamp(user.updated_at)),
         ("lastLoginAt", user.last_login_at.map_or(Box::new(CelNull), timestamp)),
     ];
-    // With only some of the roles, a condition that excludes a role could hold.
+    // A truncated list could satisfy a condition that excludes a role.
     if user.roles.iter().count() > MAX_ROLES {
         fields.retain(|(name, _)| *name != "roles");
     }

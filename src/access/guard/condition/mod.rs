@@ -1,4 +1,4 @@
-//! Conditions in CEL: checked when they are parsed, evaluated per caller, explained on request. No other module knows CEL.
+//! Conditions in CEL: checked when they are parsed, evaluated per caller, explained on request. Only this module uses CEL.
 
 mod check;
 pub mod cost;
@@ -60,7 +60,7 @@ pub struct ConditionError {
 pub enum Unsatisfied {
     /// It is false.
     False,
-    /// Its evaluation failed, for example for a missing field. [`Condition::explain`] has the error.
+    /// Its evaluation failed, for example because a field is absent. [`Condition::explain`] has the error.
     Error,
 }
 
@@ -93,7 +93,7 @@ impl Condition {
         !self.request_fields.is_empty()
     }
 
-    /// Whether it reads the user's address and not whether it is verified. Anybody can register any address.
+    /// Whether it reads the user's e-mail address but not `user.emailVerified`. Anybody can register any address.
     pub fn trusts_unverified_email(&self) -> bool {
         self.trusts_unverified_email
     }
@@ -124,7 +124,7 @@ impl Condition {
         }
     }
 
-    /// The value of every part of the condition, and the part that made it untrue.
+    /// The value of every part of the condition, and the part because of which it is not true.
     pub fn explain(&self, caller: &CallerFacts, request: &RequestFacts<'_>) -> Explanation {
         explain::explain(&self.evaluation(caller, request))
     }
@@ -234,14 +234,14 @@ mod tests {
 
     #[test]
     fn conditions_over_the_request_are_detected() {
-        for (text, looks) in [
+        for (text, expected) in [
             ("user.disabled", false),
             (r#"session.address == "::1""#, false),
             (r#"request.method == "GET""#, true),
             ("request.time > user.createdAt", true),
             (r#"user.roles.exists(r, r == request.path)"#, true),
         ] {
-            assert_eq!(Condition::parse(text).unwrap().reads_request(), looks, "{text}");
+            assert_eq!(Condition::parse(text).unwrap().reads_request(), expected, "{text}");
         }
     }
 

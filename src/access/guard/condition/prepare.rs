@@ -45,7 +45,7 @@ pub(super) enum Kind {
     ExistsOne,
     Filter,
     Map,
-    /// `sortBy` binds its list to a name.
+    /// Binds a list to a name: a part of the expansion of `sortBy`.
     Bind,
 }
 
@@ -179,7 +179,7 @@ fn pattern<'e>(
     Ok(IdedExpr { id: *id, expr: add(parts, Part::Pattern(pattern)) })
 }
 
-/// Prepares a list that is only read. A constant one is built once.
+/// Prepares a list that is only read. A list of literals is built once.
 fn prepare_list<'e>(
     expression: &'e IdedExpr,
     parts: &mut Vec<Part>,

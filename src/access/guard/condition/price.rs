@@ -1,4 +1,4 @@
-//! The prices of operations in instructions, rounded up from measurements.
+//! The cost of each operation in instructions, rounded up from measurements.
 
 /// Starting an evaluation: once for the condition, and once for each iteration of a loop.
 pub(super) const START: u64 = 400;

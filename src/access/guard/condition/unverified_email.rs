@@ -20,7 +20,7 @@ impl Read {
     fn visit(&mut self, expression: &IdedExpr) {
         match &expression.expr {
             Expr::Unspecified | Expr::Literal(_) => {}
-            // A whole `user` may be read in any way, so it counts as the address.
+            // A whole `user` gives access to the address.
             Expr::Ident(name) => self.address |= name == "user",
             // `has(user.email)` is always true and reads no address.
             Expr::Select(select) if is_user(&select.operand) => {

@@ -11,7 +11,7 @@ use crate::{
     http::{
         Error,
         answer::NoStore,
-        api::sessions::{Listed, listed},
+        api::sessions::{ListedSession, listed},
         only::Only,
     },
 };
@@ -20,7 +20,7 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Exported {
     user: Record,
-    sessions: Vec<Listed>,
+    sessions: Vec<ListedSession>,
     known_networks: Vec<KnownNetwork>,
 }
 
@@ -37,7 +37,7 @@ struct KnownNetwork {
 struct Record {
     #[serde(flatten)]
     me: Me,
-    /// All that is told about the password hash.
+    /// The hash itself is not exported.
     has_password: bool,
     last_login_at: Option<String>,
 }

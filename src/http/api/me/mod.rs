@@ -1,4 +1,4 @@
-//! `/api/me`: read, update, delete or export one's own account.
+//! `/api/me`: read, update, delete or export the caller's account.
 
 mod change;
 mod delete;
@@ -16,7 +16,7 @@ use crate::{
     credential::password::Password,
     http::{
         answer::NoStore,
-        form::{Form, InvalidField},
+        form::{FaultRecorded, Form},
         only::Only,
     },
     user::User,
@@ -54,15 +54,15 @@ pub(crate) async fn show(caller: Only<SignedIn>) -> NoStore<Me> {
     NoStore(StatusCode::OK, Me::from(&*caller.user))
 }
 
-/// The field with the user's current password. A user without a password need not send it.
+/// The field with the user's current password. A user without a password may omit it.
 fn current_password(
     form: &mut Form,
     field: &'static str,
     user: &User,
-) -> Result<Option<Password>, InvalidField> {
-    let tried = |sent| Ok(Password::unchecked(sent));
+) -> Result<Option<Password>, FaultRecorded> {
+    let parse = |sent| Ok(Password::unchecked(sent));
     match user.password_hash {
-        Some(_) => form.required(field, tried).map(Some),
-        None => form.optional(field, tried),
+        Some(_) => form.required(field, parse).map(Some),
+        None => form.optional(field, parse),
     }
 }
