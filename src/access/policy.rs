@@ -79,23 +79,10 @@ impl Policy for Designated {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::{
-        clock::Timestamp,
-        session::{Origin, Session},
-        user::{Email, Name},
-    };
 
     fn caller(name: &str) -> Caller {
-        let now = Timestamp::from_millis(0);
-        let name = Name::parse(name.into()).unwrap();
-        let email = Email::parse("someone@example.com".into()).unwrap();
-        let user = User::new(name, email, None, now);
-        let origin = Origin::new([127, 0, 0, 1].into(), "");
-        let session = Session::new(user.id, origin, now, Duration::ZERO);
-        Caller::new(Arc::new(user), Arc::new(session))
+        Caller::example(name, "someone@example.com")
     }
 
     #[test]

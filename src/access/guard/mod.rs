@@ -1,4 +1,4 @@
-//! Guards that operators declare: a name, a condition, and what the guarded app learns about the user.
+//! Guards that operators declare: a name, a condition, and what the guarded app receives about the user.
 
 pub mod condition;
 mod expectation;
@@ -30,7 +30,7 @@ pub struct Guard {
     pub name: String,
     /// The condition for admission.
     pub condition: Condition,
-    /// What the guarded app learns about the user.
+    /// What the guarded app receives about the user.
     pub grant: Grant,
     /// What happens on a refusal.
     pub mode: Mode,
@@ -46,7 +46,7 @@ pub struct Guard {
     serial: u64,
 }
 
-/// What the guarded app learns about an admitted user.
+/// What the guarded app receives about an admitted user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grant {
     /// The id.
@@ -88,7 +88,7 @@ pub struct Declaration {
     pub name: String,
     /// The condition in CEL.
     pub allow: String,
-    /// What the guarded app learns about the user.
+    /// What the guarded app receives about the user.
     pub grant: Grant,
     /// What happens on a refusal.
     pub mode: Mode,

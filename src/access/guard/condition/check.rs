@@ -55,7 +55,8 @@ fn check_depth(program: &Program, text: &str) -> Result<(), ConditionError> {
     Ok(())
 }
 
-fn children_of(expression: &IdedExpr) -> Vec<&IdedExpr> {
+/// The direct parts of an expression as it was parsed.
+pub(super) fn children_of(expression: &IdedExpr) -> Vec<&IdedExpr> {
     match &expression.expr {
         Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
         Expr::Select(select) => vec![&select.operand],

@@ -1,6 +1,8 @@
 //! Finds conditions that depend on an e-mail address without checking that it is verified.
 
-use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
+
+use super::check::children_of;
 
 /// Whether the condition reads `user.email` or `user.domain`, and not `user.emailVerified`.
 pub(super) fn trusts_unverified_email(condition: &IdedExpr) -> bool {
@@ -19,7 +21,6 @@ struct Read {
 impl Read {
     fn visit(&mut self, expression: &IdedExpr) {
         match &expression.expr {
-            Expr::Unspecified | Expr::Literal(_) => {}
             // A whole `user` gives access to the address.
             Expr::Ident(name) => self.address |= name == "user",
             // `has(user.email)` is always true and reads no address.
@@ -28,48 +29,29 @@ impl Read {
                     self.field(&select.field);
                 }
             }
-            Expr::Select(select) => self.visit(&select.operand),
-            Expr::Call(call) => match call.args.as_slice() {
-                [operand, IdedExpr { expr: Expr::Literal(LiteralValue::String(field)), .. }]
-                    if call.func_name == operators::INDEX && is_user(operand) =>
-                {
-                    self.field(field.inner());
-                }
-                arguments => {
-                    call.target.iter().for_each(|target| self.visit(target));
-                    arguments.iter().for_each(|argument| self.visit(argument));
-                }
+            _ => match indexed_user_field(expression) {
+                Some(field) => self.field(field),
+                None => children_of(expression).into_iter().for_each(|part| self.visit(part)),
             },
-            Expr::List(list) => list.elements.iter().for_each(|element| self.visit(element)),
-            Expr::Map(map) => map.entries.iter().for_each(|entry| match &entry.expr {
-                EntryExpr::MapEntry(entry) => {
-                    self.visit(&entry.key);
-                    self.visit(&entry.value);
-                }
-                EntryExpr::StructField(field) => self.visit(&field.value),
-            }),
-            Expr::Struct(message) => message.entries.iter().for_each(|entry| {
-                if let EntryExpr::StructField(field) = &entry.expr {
-                    self.visit(&field.value);
-                }
-            }),
-            Expr::Comprehension(macro_call) => {
-                for part in [
-                    &macro_call.iter_range,
-                    &macro_call.accu_init,
-                    &macro_call.loop_cond,
-                    &macro_call.loop_step,
-                    &macro_call.result,
-                ] {
-                    self.visit(part);
-                }
-            }
         }
     }
 
     fn field(&mut self, name: &str) {
         self.address |= matches!(name, "email" | "domain");
         self.verified |= name == "emailVerified";
+    }
+}
+
+/// The `field` of `user["field"]`.
+fn indexed_user_field(expression: &IdedExpr) -> Option<&str> {
+    let Expr::Call(call) = &expression.expr else { return None };
+    match call.args.as_slice() {
+        [operand, IdedExpr { expr: Expr::Literal(LiteralValue::String(field)), .. }]
+            if call.func_name == operators::INDEX && is_user(operand) =>
+        {
+            Some(field.inner())
+        }
+        _ => None,
     }
 }
 

@@ -163,19 +163,17 @@ impl<'p> Estimate<'p> {
             let ((then, one), (otherwise, other)) = (self.of(then)?, self.of(otherwise)?);
             return Ok((price::OPERATOR + condition + then.max(otherwise), one.or(&other)));
         }
-        let (mut cost, mut sizes) = (0u64, Vec::new());
+        let (mut cost, mut sizes, mut literals) = (0u64, Vec::new(), Vec::new());
         for part in call.target.as_deref().into_iter().chain(&call.args) {
             let (own, size) = self.of(part)?;
             cost = cost.saturating_add(own);
             sizes.push(size);
+            literals.push(if let Expr::Literal(literal) = &part.expr {
+                Some(literal)
+            } else {
+                None
+            });
         }
-        let literals: Vec<_> = call
-            .target
-            .as_deref()
-            .into_iter()
-            .chain(&call.args)
-            .map(|part| if let Expr::Literal(literal) = &part.expr { Some(literal) } else { None })
-            .collect();
         let (own, size) = call_cost(&call.func_name, &sizes, &literals);
         Ok((cost.saturating_add(own), size))
     }
