@@ -11,7 +11,7 @@ use crate::{
     user::{User, UserId},
 };
 
-/// Deletes the account of a user who asks for it.
+/// Deletes the account of a user at their request. The password confirms it.
 pub(crate) async fn leave(
     doorward: &Doorward,
     user: &User,

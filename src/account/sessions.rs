@@ -20,7 +20,7 @@ pub(crate) async fn log_out(doorward: &Doorward, caller: &Caller) -> Result<(), 
     Ok(())
 }
 
-/// Ends all sessions of a user who asks for it.
+/// Ends all sessions of a user at their request.
 pub(crate) async fn log_out_everywhere(
     doorward: &Doorward,
     user: UserId,
@@ -30,7 +30,7 @@ pub(crate) async fn log_out_everywhere(
     Ok(())
 }
 
-/// Ends one session of a user who asks for it. False if they have no such session.
+/// Ends one session of a user at their request. False if they have no such session.
 pub(crate) async fn end(
     doorward: &Doorward,
     user: UserId,

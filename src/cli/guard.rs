@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Output, block_on, counted, print_explanation, run, unexpected_reply};
+use super::{Output, block_on, counted, print_explanation, print_json, run, unexpected_reply};
 use crate::{
     Settings,
     control::{Command, GuardInfo, Reply, SampleRequest, UserRef},
@@ -54,8 +54,7 @@ fn list(settings: Settings, output: &Output) -> anyhow::Result<()> {
         return Err(unexpected_reply());
     };
     if output.json {
-        print_line!("{}", serde_json::to_string_pretty(&guards)?);
-        return Ok(());
+        return print_json(&guards);
     }
     if guards.is_empty() {
         print_line!("no guards are declared: add a [guards.NAME] table to doorward.toml");

@@ -1,6 +1,6 @@
 //! `doorward keys …`: the keys that tokens are signed with.
 
-use super::{Output, block_on, run, unexpected_reply};
+use super::{Output, block_on, print_json, run, unexpected_reply};
 use crate::{
     Settings,
     control::{Command, KeyInfo, Reply},
@@ -35,8 +35,7 @@ impl Keys {
             return Err(unexpected_reply());
         };
         if output.json {
-            print_line!("{}", serde_json::to_string_pretty(&keys)?);
-            return Ok(());
+            return print_json(&keys);
         }
         for KeyInfo { kid, algorithm, stage, until } in &keys {
             let until = until.as_deref().unwrap_or_default();

@@ -68,7 +68,7 @@ enum Command {
     Why(why::Why),
     /// Reload the guards of the running server
     Reload(reload::Reload),
-    /// Print a working configuration for a proxy or an app that asks a guard
+    /// Print a working configuration for a proxy or an app that uses a guard
     Snippet(snippet::Snippet),
     /// Copy all data to another database; users stay logged in
     Migrate(migrate::Migrate),
@@ -232,6 +232,11 @@ fn print_explanation(explanation: &Explanation, refused: bool) {
 /// A number with a noun, in the singular or the plural.
 fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn print_json(value: &(impl serde::Serialize + ?Sized)) -> anyhow::Result<()> {
+    print_line!("{}", serde_json::to_string_pretty(value)?);
+    Ok(())
 }
 
 /// The output format.

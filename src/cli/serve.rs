@@ -69,7 +69,7 @@ impl Serve {
         if doorward.settings().is_exposed() {
             tracing::warn!(
                 %address,
-                "other machines can connect, and passwords and tokens travel unencrypted unless a proxy in front uses TLS: \
+                "other machines can connect, and passwords and tokens are sent unencrypted unless a proxy in front uses TLS: \
                  set public_url to its https:// URL, or listen on 127.0.0.1"
             );
         }

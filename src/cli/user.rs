@@ -7,7 +7,9 @@ use std::{
 
 use serde::ser::{SerializeSeq, Serializer};
 
-use super::{Output, block_on, counted, password, reject_failure, run, unexpected_reply};
+use super::{
+    Output, block_on, counted, password, print_json, reject_failure, run, unexpected_reply,
+};
 use crate::{
     Settings,
     control::{Command, CommandRunner, Reply, SessionInfo, UserInfo, UserRef},
@@ -253,17 +255,18 @@ fn or_exit(written: serde_json::Result<()>) {
 
 fn print(users: &[UserInfo], output: &Output) -> anyhow::Result<()> {
     if output.json {
-        print_line!("{}", serde_json::to_string_pretty(users)?);
-        return Ok(());
+        return print_json(users);
     }
     let width = users.iter().map(|user| user.email.chars().count()).max().unwrap_or(0);
     for UserInfo { id, name, email, email_verified, roles, has_password, disabled, .. } in users {
         let roles =
             if roles.is_empty() { String::new() } else { format!("  [{}]", roles.join(" ")) };
         let disabled_note = if *disabled { "  (disabled)" } else { "" };
-        let note = if *has_password { "" } else { "  (no password)" };
-        let verified = if *email_verified { "  (verified)" } else { "" };
-        print_line!("{id}  {email:width$}  {name}{roles}{verified}{disabled_note}{note}");
+        let password_note = if *has_password { "" } else { "  (no password)" };
+        let verified_note = if *email_verified { "  (verified)" } else { "" };
+        print_line!(
+            "{id}  {email:width$}  {name}{roles}{verified_note}{disabled_note}{password_note}"
+        );
     }
     Ok(())
 }

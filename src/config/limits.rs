@@ -1,4 +1,4 @@
-//! `[limits]`.
+//! `[limits]`: the size of request bodies and the number of connections.
 
 use super::{
     key::Key,

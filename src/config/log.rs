@@ -1,4 +1,4 @@
-//! `log` and `log_format`.
+//! `log` and `log_format`: what is logged, and in which format.
 
 use super::{
     Settings,

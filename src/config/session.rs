@@ -1,4 +1,4 @@
-//! `[session]`.
+//! `[session]`: the lifetime of sessions.
 
 use super::{
     key::Key,

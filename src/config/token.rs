@@ -1,4 +1,4 @@
-//! `[token]`.
+//! `[token]`: claims, lifetime and keys of tokens.
 
 use std::time::Duration;
 

@@ -143,7 +143,7 @@ impl Value for Bytes {
     }
 }
 
-/// One of a few words.
+/// One of a few named values.
 pub(super) struct Choice<T: 'static> {
     pub(super) field: Field<T>,
     pub(super) choices: &'static [(&'static str, T)],

@@ -187,7 +187,7 @@ struct Body {
     error: Option<Detail>,
 }
 
-/// The member `error` beside the message.
+/// The member `error` of a body.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Detail {

@@ -18,7 +18,7 @@ pub(super) struct Snippet {
     /// Proxy in front of the app, or framework of the app
     #[arg(value_enum)]
     kind: Kind,
-    /// Guard to ask
+    /// Name of the guard
     #[arg(default_value = "guard")]
     guard: String,
     /// Write the files into this folder instead of printing them

@@ -1,4 +1,4 @@
-//! Forward auth: the guards that a proxy asks before it passes a request on.
+//! Forward auth: the guards that a proxy calls before it forwards a request.
 
 pub(super) mod fast_path;
 mod forwarded_request;

@@ -1,4 +1,4 @@
-//! The TCP server: accepts connections, limits and times them, and drains them on shutdown. It knows no routes.
+//! The TCP server: accepts connections, limits and times them, and drains them on shutdown. It is independent of the routes.
 
 mod body;
 mod connections;
