@@ -8,7 +8,7 @@ use crate::user::{User, UserId};
 /// A rule that decides about an authenticated caller.
 ///
 /// A decision is pure: it depends only on the caller and on the policy itself. A policy without data derives `Default`.
-/// A policy with data takes them from the app's state by [`FromState`](crate::FromState).
+/// A policy with data takes it from the app's state by [`FromState`](crate::FromState).
 pub trait Policy {
     /// The name of the policy in the list of refusals (`doorward why`).
     const NAME: &'static str;

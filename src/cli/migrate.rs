@@ -43,7 +43,7 @@ impl Migrate {
             }
             Ok(moved?)
         })?;
-        print_line!("copied {from} to {to}; both contain {moved}");
+        print_line!("copied {from} to {to} and compared them: {moved}");
         print_line!(
             "start the servers with the new database_url, and keep the old database until they work"
         );

@@ -23,7 +23,8 @@ use crate::{
     data_folder::{DataFolder, SocketPath},
 };
 
-/// The most bytes of a command. A buffer of this size is never reallocated, which would leave an unwiped copy.
+/// The most bytes of a command. A command never outgrows a buffer of this size: reallocating it would leave an unwiped
+/// copy.
 const MAX_COMMAND_BYTES: usize = 64 << 10;
 /// The most time for one command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);

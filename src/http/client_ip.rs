@@ -75,7 +75,7 @@ pub(super) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
 }
 
 /// The address of the last hop that is not a trusted proxy. Earlier hops are ignored, because that hop may have forged
-/// them. `None` if the address of the hop cannot be parsed.
+/// them. `None` if that hop, or a later one, cannot be parsed.
 pub(super) fn client_address(
     headers: &HeaderMap,
     peer: IpAddr,

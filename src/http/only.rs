@@ -65,7 +65,7 @@ impl<P: Policy<Grant: fmt::Display>> fmt::Display for Only<P> {
 }
 
 /// Constructs a policy from the state `S` of an app, once per request. A policy that implements `Default` is
-/// constructed by it for every state. A policy with data takes them from the state:
+/// constructed by it for every state. A policy with data takes it from the state:
 ///
 /// ```
 /// # use doorward::{Caller, FromState, Policy, UserId};

@@ -1,4 +1,4 @@
-//! `POST /oauth/revoke` (RFC 7009): ends the session of a token. An invalid token is also a success.
+//! `POST /oauth/revoke` (RFC 7009): ends the session of a token. Revoking an invalid token also succeeds.
 
 use axum::{extract::State, http::StatusCode};
 use serde::Serialize;

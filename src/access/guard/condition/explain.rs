@@ -176,7 +176,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An operand, in parentheses if it is an operator.
+    /// An operand, in parentheses if it is itself an operation.
     fn nested(&self, expression: &IdedExpr) -> String {
         let is_operator = matches!(&expression.expr, Expr::Call(call)
             if call.func_name.starts_with('_') && call.func_name != operators::INDEX
