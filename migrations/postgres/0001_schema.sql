@@ -38,9 +38,9 @@ CREATE INDEX IF NOT EXISTS sessions_by_user ON sessions (user_id);
 
 CREATE INDEX IF NOT EXISTS sessions_by_expiry ON sessions (expires_at);
 
--- Changes that every instance must learn of: to a user, or to the signing keys where `user_id` is null. The writer chooses
--- the id, so that it can ask about a commit whose answer was lost. A row with `void` stands for a commit that never
--- happened.
+-- Changes that every instance must read: to a user, or to the signing keys where `user_id` is null. The writer chooses
+-- the id, so it can check a commit whose response was lost. A row with `void` prevents a commit that has not happened
+-- from happening later.
 CREATE TABLE IF NOT EXISTS changes (
     id      UUID        NOT NULL PRIMARY KEY,
     user_id UUID,

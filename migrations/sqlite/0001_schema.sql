@@ -42,8 +42,8 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_user ON sessions (user_id);
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);
 
--- Tokens that were revoked or replaced before they expired. A number is never used twice: whoever has read up to one has
--- read all below it.
+-- Tokens that were revoked or replaced before they expired. Numbers increase and are never reused, so a reader that
+-- remembers the last number it has read misses no row.
 CREATE TABLE ended_tokens (
     number   INTEGER PRIMARY KEY AUTOINCREMENT,
     token_id BLOB    NOT NULL UNIQUE,

@@ -1,4 +1,4 @@
-//! Everything in a database, page by page, for moving it to another one.
+//! Exports and imports a whole database in pages, to move it to another one.
 
 use async_trait::async_trait;
 
@@ -11,7 +11,7 @@ use crate::{
     user::{EmailKey, User},
 };
 
-/// A user with all other columns of their row.
+/// A user with their reset code and known networks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserRecord {
     /// The user.
@@ -22,7 +22,7 @@ pub struct UserRecord {
     pub known_networks: KnownNetworks,
 }
 
-/// The number of rows.
+/// The number of rows in a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Users.
@@ -38,7 +38,7 @@ pub struct Page {
     pub users: Vec<UserRecord>,
     /// Sessions.
     pub sessions: Vec<Session>,
-    /// Ended tokens, each with the time.
+    /// Ended tokens, each with the time at which it ended.
     pub endings: Vec<(TokenId, Timestamp)>,
 }
 
@@ -75,6 +75,6 @@ pub trait Archive: Send + Sync {
     /// Sets whether a move into this database is unfinished.
     async fn set_move_unfinished(&self, unfinished: bool) -> Result<(), Error>;
 
-    /// Inserts the rows whose ids are not there yet, in one transaction.
+    /// Inserts the rows of a page in one transaction. Skips rows whose ids exist already.
     async fn import(&self, page: Page) -> Result<(), Error>;
 }

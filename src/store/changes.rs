@@ -1,4 +1,4 @@
-//! Counts changes to users in memory, so that a cached user can be checked without a query.
+//! Counts changes to users in memory, so that a cached user can be validated without a query.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -8,16 +8,16 @@ use std::{
 
 use crate::user::UserId;
 
-/// Counts changes to users and their sessions, in a fixed number of slots. Users who share a slot only cost each other a
-/// query.
+/// Counts changes to users and their sessions, in a fixed number of slots. If users share a slot, a change to one of them
+/// costs the others an unnecessary query.
 pub struct Changes {
     counts: Box<[AtomicU64]>,
-    slots: RandomState,
-    /// None in a database that no other instance writes to.
+    slot_hasher: RandomState,
+    /// `None` for a database that no other instance writes to.
     shared: Option<SharedDatabase>,
 }
 
-/// The connection to a database that other instances write to.
+/// When a database that other instances write to was last polled, and whether it answers.
 struct SharedDatabase {
     opened_at: Instant,
     /// When the changes of other instances were last read: milliseconds after `opened_at`.
@@ -26,16 +26,16 @@ struct SharedDatabase {
     outage_grace: Duration,
 }
 
-/// Whether changes by other instances are known, and so how far cached users can be trusted.
+/// Whether changes by other instances are known, which decides whether cached users are trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connectivity {
     /// No other instance writes to the database.
     Embedded,
     /// Changes by other instances are read.
     Connected,
-    /// The database is unreachable, within `database.outage_grace`.
+    /// The database has been unreachable for at most `database.outage_grace`.
     Unreachable,
-    /// The database has been unreachable for longer.
+    /// The database has been unreachable for longer than `database.outage_grace`.
     Stale,
 }
 
@@ -53,20 +53,20 @@ impl Changes {
     pub(super) fn embedded() -> Self {
         Self {
             counts: (0..Self::SLOTS).map(|_| AtomicU64::new(0)).collect(),
-            slots: RandomState::new(),
+            slot_hasher: RandomState::new(),
             shared: None,
         }
     }
 
     /// For a database that other instances write to.
     pub(super) fn shared(outage_grace: Duration) -> Self {
-        /// From the last poll before an outage to its start, and from its end to the next poll.
-        const DETECTION: Duration = Duration::from_secs(5);
+        /// Covers the time from the last poll to the start of an outage, and from its end to the next poll.
+        const DETECTION_DELAY: Duration = Duration::from_secs(5);
         let shared = SharedDatabase {
             opened_at: Instant::now(),
             polled_at: AtomicU64::new(0),
             is_unreachable: AtomicBool::new(false),
-            outage_grace: outage_grace + DETECTION,
+            outage_grace: outage_grace + DETECTION_DELAY,
         };
         Self { shared: Some(shared), ..Self::embedded() }
     }
@@ -113,17 +113,17 @@ impl Changes {
         Stamp { slot, count: self.counts[slot].load(Ordering::Acquire) }
     }
 
-    /// Whether the user has not changed since.
+    /// Whether the user has not changed since the stamp was taken.
     pub fn is_current(&self, stamp: Stamp) -> bool {
         self.counts[stamp.slot].load(Ordering::Acquire) == stamp.count
     }
 
-    /// Counts a change to a user or one of their sessions. To be called after the commit and before the answer.
+    /// Counts a change to a user or one of their sessions. Must be called after the commit and before the write returns.
     pub(super) fn mark(&self, user: UserId) {
         self.counts[self.slot(user)].fetch_add(1, Ordering::AcqRel);
     }
 
     fn slot(&self, user: UserId) -> usize {
-        self.slots.hash_one(user) as usize % Self::SLOTS
+        self.slot_hasher.hash_one(user) as usize % Self::SLOTS
     }
 }

@@ -1,13 +1,13 @@
 //! The columns of a user and of a session, in the order in which both databases read and insert them.
 
-/// Joins the names with commas, each after the prefix.
+/// Joins the names with commas, each with the prefix.
 macro_rules! column_list {
     ($prefix:literal, $first:literal $(, $name:literal)*) => {
         concat!($prefix, $first $(, ", ", $prefix, $name)*)
     };
 }
 
-/// The columns of a user, each after a prefix: `"u."` in a query that joins tables, else `""`. `email_key` is not among
+/// The columns of a user, each with a prefix: `"u."` in a query that joins tables, else `""`. `email_key` is not among
 /// them: it is derived from `email` when a row is written.
 macro_rules! user_columns {
     ($prefix:literal) => {
@@ -28,7 +28,7 @@ macro_rules! user_columns {
     };
 }
 
-/// The columns of a session, each after a prefix: `"s."` in a query that joins tables, else `""`.
+/// The columns of a session, each with a prefix: `"s."` in a query that joins tables, else `""`.
 macro_rules! session_columns {
     ($prefix:literal) => {
         $crate::store::columns::column_list!(
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_counts_are_those_of_the_lists() {
+    fn the_column_counts_match_the_lists() {
         assert_eq!(user_columns!("u.").split(", u.").count(), USER_COLUMN_COUNT);
         assert_eq!(session_columns!("").split(", ").count(), SESSION_COLUMN_COUNT);
         assert!(user_columns!("u.").starts_with("u.id, u.name, "));

@@ -13,7 +13,7 @@ use crate::{
 /// Stores password hashes and reset codes.
 #[async_trait]
 pub trait CredentialStore: Send + Sync {
-    /// Replaces a hash by another hash of the same password, unless the password has changed since.
+    /// Replaces a hash with another hash of the same password, unless the password has changed since.
     async fn replace_password_hash(
         &self,
         id: UserId,
@@ -32,7 +32,7 @@ pub trait CredentialStore: Send + Sync {
         now: Timestamp,
     ) -> Result<bool, Error>;
 
-    /// Gives a user a reset code, which replaces an earlier one. Returns false if there is no such user.
+    /// Sets the reset code of a user, which replaces an earlier one. Returns false if there is no such user.
     async fn add_reset_code(
         &self,
         user: UserId,
@@ -51,9 +51,9 @@ pub trait CredentialStore: Send + Sync {
 /// The condition under which a new password replaces the old one.
 #[derive(Clone, Debug)]
 pub enum PasswordCondition {
-    /// The password still has this version, which the caller has proved to know.
+    /// The password still has this version, which the caller has verified.
     Unchanged(PasswordVersion),
-    /// This reset code is still valid. It is used up.
+    /// This reset code is still valid. Setting the password deletes it.
     ResetCode(ResetDigest),
     /// No condition: the operator sets the password.
     Unconditional,

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use super::{Endings, Error};
 use crate::clock::Timestamp;
 
-/// Stores which tokens ended before they expired. Whatever ends a session adds its token in the same transaction.
+/// Stores which tokens ended before they expired. A transaction that ends a session also adds its token.
 #[async_trait]
 pub trait EndedTokenStore: Send + Sync {
-    /// The log of ended tokens. A token is in it when the method that ended it returns; one that another instance ended
-    /// follows within a second. A session that expires adds nothing: its token has expired before it.
+    /// The log of ended tokens. It contains a token before the method that ends the token returns. A token that another
+    /// instance ends is added within a second. A session that expires adds nothing, because its token has expired too.
     fn endings(&self) -> &Arc<Endings>;
 
     /// Deletes up to `limit` tokens that ended before this time, and returns their number.

@@ -1,4 +1,5 @@
-//! Where accounts are stored: the only room that knows SQL. One trait and one file per kind of data, in both databases.
+//! Stores all data in SQLite or PostgreSQL. Only this room uses SQL. Each kind of data has one trait, and one file in each
+//! database.
 
 pub mod archive;
 mod changes;
@@ -49,7 +50,7 @@ pub trait Store:
     /// the largest of these counts.
     async fn delete_expired(&self, now: Timestamp, limit: usize) -> Result<usize, Error>;
 
-    /// Counts changes, so that a cached user can be checked without a query.
+    /// Counts changes, so that a cached user can be validated without a query.
     fn changes(&self) -> &Changes;
 
     /// Whether the database can be read and written.
@@ -79,12 +80,12 @@ pub enum NotReady {
 impl NotReady {
     /// Logs the cause, which is not public.
     fn cannot_read(cause: Error) -> Self {
-        tracing::warn!(%cause, "not ready");
+        tracing::warn!(%cause, "not ready: the database cannot be read");
         Self::CannotRead
     }
 }
 
-/// Why the store refused a call.
+/// Why a call to the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Another user has this address.
@@ -96,4 +97,21 @@ pub enum Error {
     /// An internal error: a bug, or a damaged database.
     #[error("the database failed: {0}")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// A newer version of Doorward has migrated the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a newer doorward has written the database (schema {found}, this version supports up to {known}): \
+     start that version, or restore a backup from before the upgrade"
+)]
+struct NewerSchema {
+    found: usize,
+    known: usize,
+}
+
+impl From<NewerSchema> for Error {
+    fn from(error: NewerSchema) -> Self {
+        Self::Failed(error.into())
+    }
 }

@@ -1,5 +1,5 @@
-//! What stands in for PostgreSQL in a build without the feature `postgres`: a URL that no text is, so that nothing else
-//! has to know about the feature.
+//! Replaces the PostgreSQL store in a build without the feature `postgres`. No URL can be parsed, so other code needs no
+//! conditional compilation.
 
 use std::{fmt, sync::Arc};
 

@@ -1,8 +1,9 @@
-//! How PostgreSQL is used. Also there without the feature `postgres`, so that settings files mean the same.
+//! Options of the PostgreSQL store. They exist without the feature `postgres` too, so that every build reads the same
+//! settings.
 
 use std::{path::PathBuf, time::Duration};
 
-/// How PostgreSQL is used.
+/// Options of the PostgreSQL store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresOptions {
     /// A file with the password, read for each connection.

@@ -15,9 +15,9 @@ pub const MAX_SESSIONS: usize = 100;
 /// Stores sessions.
 #[async_trait]
 pub trait SessionStore: Send + Sync {
-    /// Adds a session for a user who has proved to know their password, and sets the time of their last login. Returns
-    /// false if the user is gone or disabled, or has another password since. Beyond [`MAX_SESSIONS`] the oldest sessions
-    /// end. The session's network becomes a known one.
+    /// Adds a session for a user whose password was verified, and sets the time of their last login. Returns false if the
+    /// user has been deleted or disabled, or the password has changed since. Beyond [`MAX_SESSIONS`] the oldest sessions end.
+    /// The session's network becomes a known one.
     async fn add_session(&self, user: &User, session: &Session) -> Result<bool, Error>;
 
     /// The session with this id, and its user.
@@ -26,7 +26,7 @@ pub trait SessionStore: Send + Sync {
     /// A user's sessions that have not expired, the oldest first.
     async fn sessions_by_user(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error>;
 
-    /// Replaces the valid token of a session. Returns false if the session has ended or its token was replaced before.
+    /// Replaces the valid token of a session. Returns false if the session has ended or its token was already replaced.
     async fn renew_session(
         &self,
         session: &Session,
@@ -34,8 +34,8 @@ pub trait SessionStore: Send + Sync {
         now: Timestamp,
     ) -> Result<bool, Error>;
 
-    /// Ends a session when one of its tokens is used again that was replaced at or before `replaced_by`. Returns false if
-    /// the session has ended, the token is its valid one, or the token was replaced later.
+    /// Ends a session because a token was used again that the session replaced at or before `replaced_by`. Returns false if
+    /// the session has ended, the token is still valid, or the token was replaced later.
     async fn end_reused_session(
         &self,
         reused: &ReusedToken,
@@ -55,7 +55,7 @@ pub trait SessionStore: Send + Sync {
     async fn set_last_seen(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error>;
 }
 
-/// A token that its session has replaced.
+/// A token that was used after its session had replaced it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReusedToken {
     /// The user of the session.

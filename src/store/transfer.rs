@@ -1,5 +1,5 @@
-//! Moves an installation from one database to another: users, hashes, sessions, roles and keys, so that nobody has to
-//! log in again. An interrupted move can be resumed; until it has finished, no server starts on the new database.
+//! Moves an installation from one database to another: users, hashes, sessions, roles and keys. Sessions stay valid. An
+//! interrupted move can be resumed. No server starts on the new database before the move has finished.
 
 use std::{fmt, sync::Arc};
 
@@ -51,7 +51,7 @@ pub struct Inventory {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The new database is in use.
-    #[error("the new database has users already: choose an empty one; nothing was changed")]
+    #[error("the new database already has users: choose an empty one; nothing was changed")]
     NotEmpty,
     /// A database failed.
     #[error(transparent)]
@@ -85,11 +85,11 @@ impl fmt::Display for Inventory {
     }
 }
 
-/// The number of rows in a page.
-const PAGE: usize = 500;
+/// The maximum number of rows in a page.
+const PAGE_ROWS: usize = 500;
 
-/// Copies everything that `new` does not have yet, and compares the two. A next key signs from `signs_at` on, unless its
-/// time is stored.
+/// Copies everything that `new` does not have yet, and compares the two. `signs_at` is when the next signing key starts to
+/// sign, unless the old key store records a time.
 ///
 /// # Errors
 /// If a database fails, `new` is in use, or the two differ after the move.
@@ -105,7 +105,7 @@ pub async fn migrate(
         return Err(Error::NothingThere);
     }
     if !new.archive.is_move_unfinished().await? {
-        // A server may have used it: a session that ended there must not come back.
+        // A server may have used the database: an import could restore sessions that have ended there.
         if !new.archive.user_records(None, 1).await?.is_empty() {
             return Err(Error::NotEmpty);
         }
@@ -135,7 +135,7 @@ async fn import_signing_key(
     match &existing.signing {
         None => key_store.add_first_key(signing).await?,
         Some(key) if key.id() == signing.id() => {}
-        // Created by a server with which nobody has registered.
+        // A server without users created this key, so it has signed no token.
         Some(key) => {
             if let Some((next, _)) = &existing.next {
                 key_store.remove_key(next.id()).await?;
@@ -152,8 +152,8 @@ async fn import_other_keys(
     keys: &StoredKeys,
     signs_at: Timestamp,
 ) -> Result<(), KeyStoreError> {
-    if let Some((next, on_record)) = &keys.next {
-        key_store.add_next_key(next, on_record.unwrap_or(signs_at)).await?;
+    if let Some((next, stored_time)) = &keys.next {
+        key_store.add_next_key(next, stored_time.unwrap_or(signs_at)).await?;
     }
     for (key, until) in &keys.retired {
         key_store.add_retired_key(key, *until).await?;
@@ -167,7 +167,7 @@ async fn copy(
     report: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<(), Error> {
     let size = old.archive.size().await?;
-    let mut pages = Pages::of(&*old.archive);
+    let mut pages = Pages::new(&*old.archive);
     let mut progress = Progress { step: "copying", total: size.users + size.sessions, done: 0 };
     while let Some(page) = pages.next().await? {
         progress.done += (page.users.len() + page.sessions.len()) as u64;
@@ -189,7 +189,7 @@ async fn inventory(
     let total = installation.archive.size().await?;
     let mut progress = Progress { step, total: total.users + total.sessions, done: 0 };
     let (mut size, mut checksum) = (Size::default(), Context::new(&SHA256));
-    let mut pages = Pages::of(&*installation.archive);
+    let mut pages = Pages::new(&*installation.archive);
     while let Some(Page { users, sessions, endings }) = pages.next().await? {
         users.iter().for_each(|record| checksum.update(user_line(record).as_bytes()));
         sessions.iter().for_each(|session| checksum.update(session_line(session).as_bytes()));
@@ -230,7 +230,7 @@ enum Position {
 }
 
 impl<'a> Pages<'a> {
-    fn of(archive: &'a dyn Archive) -> Self {
+    fn new(archive: &'a dyn Archive) -> Self {
         Self { archive, position: Position::Users(None) }
     }
 
@@ -239,19 +239,19 @@ impl<'a> Pages<'a> {
             let mut page = Page::default();
             match &self.position {
                 Position::Users(after) => {
-                    page.users = self.archive.user_records(after.as_ref(), PAGE).await?;
+                    page.users = self.archive.user_records(after.as_ref(), PAGE_ROWS).await?;
                     let last = page.users.last().map(|record| record.user.email.key());
                     self.position =
                         last.map_or(Position::Sessions(None), |last| Position::Users(Some(last)));
                 }
                 Position::Sessions(after) => {
-                    page.sessions = self.archive.session_records(*after, PAGE).await?;
+                    page.sessions = self.archive.session_records(*after, PAGE_ROWS).await?;
                     let last = page.sessions.last().map(|session| session.id);
                     self.position =
                         last.map_or(Position::Endings(None), |last| Position::Sessions(Some(last)));
                 }
                 Position::Endings(after) => {
-                    page.endings = self.archive.ending_records(*after, PAGE).await?;
+                    page.endings = self.archive.ending_records(*after, PAGE_ROWS).await?;
                     let last = page.endings.last().map(|(token, _)| *token);
                     self.position =
                         last.map_or(Position::End, |last| Position::Endings(Some(last)));
@@ -281,7 +281,8 @@ fn user_line(record: &UserRecord) -> String {
         updated_at,
         last_login_at,
     } = user;
-    let code = reset_code.as_ref().map(|(digest, end)| (digest.as_bytes(), end.millis()));
+    let code =
+        reset_code.as_ref().map(|(digest, expires_at)| (digest.as_bytes(), expires_at.millis()));
     json!([
         id.to_string(),
         name.as_str(),
@@ -300,7 +301,7 @@ fn user_line(record: &UserRecord) -> String {
     .to_string()
 }
 
-/// One line per session, complete for the same reason.
+/// One line per session. Destructures the session completely for the same reason.
 fn session_line(session: &Session) -> String {
     let Session {
         id,

@@ -37,7 +37,7 @@ pub trait UserStore: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<User>, Error>;
 
-    /// Sets whether this address of a user is verified. Returns false if it was so before, or if the user is gone or has
+    /// Sets whether this address of a user is verified. Returns false if nothing changes, or if the user is gone or has
     /// another address.
     async fn set_email_verified(
         &self,
@@ -47,10 +47,10 @@ pub trait UserStore: Send + Sync {
         now: Timestamp,
     ) -> Result<bool, Error>;
 
-    /// Grants a role to a user. Returns false if they had it.
+    /// Grants a role to a user. Returns false if they already have it.
     async fn grant_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error>;
 
-    /// Revokes a role of a user. Returns false if they did not have it.
+    /// Revokes a role of a user. Returns false if they do not have it.
     async fn revoke_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error>;
 
     /// Disables a user and ends all their sessions. Returns false if there is no such user.

@@ -26,8 +26,10 @@ use crate::{
 impl Archive for PostgresStore {
     async fn size(&self) -> Result<Size, Error> {
         let rows = self.engine.read_without_limit(sql::SIZE).await?;
-        let row = rows.first().ok_or_else(|| Error::Failed("no size".into()))?;
-        let count = |at| column::<i64>(row, at).map(|count| u64::try_from(count).unwrap_or(0));
+        let row =
+            rows.first().ok_or_else(|| Error::Failed("the size query returned no row".into()))?;
+        let count =
+            |index| column::<i64>(row, index).map(|count| u64::try_from(count).unwrap_or(0));
         Ok(Size { users: count(0)?, sessions: count(1)? })
     }
 

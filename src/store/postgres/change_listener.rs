@@ -1,5 +1,5 @@
-//! Learns what other instances have changed by polling: that works on every engine and behind every pooler, and shows at
-//! the same time whether the database answers.
+//! Polls for changes by other instances. Polling works on every engine and behind every pooler, and also shows whether the
+//! database answers.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,16 +23,16 @@ use crate::{store::Error, user::UserId};
 const INTERVAL: Duration = Duration::from_millis(250);
 /// How long a poll may take before the database counts as unreachable.
 const POLL_TIMEOUT: Duration = Duration::from_millis(1250);
-/// A change bears the time at which its transaction began and becomes visible when it is committed: usually within this
+/// A change has the time at which its transaction began, and becomes visible when it is committed: usually within this
 /// time.
 const USUAL_DELAY: Duration = Duration::from_secs(10);
-/// A commit that waits for a standby may be later, and the clock of a new server may be behind. Changes are deleted after
-/// ten minutes: an instance that has not polled for this long may have missed some.
+/// How late a change may become visible if its commit waits for a standby, or the clock of a new server is behind. Less than
+/// the ten minutes after which changes are deleted.
 const MAX_DELAY: Duration = Duration::from_secs(9 * 60);
 /// How often changes as old as [`MAX_DELAY`] are read again.
 const LOOK_BACK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Within this time every instance knows of a change that another has acknowledged.
+/// Within this time every instance has read a change that another has acknowledged.
 pub(super) const PROPAGATION: Duration = Duration::from_secs(1);
 
 /// Polls the table `changes`.
@@ -67,10 +67,11 @@ pub(super) async fn listen(engine: Weak<Engine>, since: SystemTime) {
 /// The time by the clock of the database.
 pub(super) async fn database_time(db: &Connection) -> Result<SystemTime, Error> {
     let rows = db.query(sql::TIME, &[]).await?;
-    column(rows.first().ok_or_else(|| Error::Failed("no time".into()))?, 0)
+    let row = rows.first().ok_or_else(|| Error::Failed("the time query returned no row".into()))?;
+    column(row, 0)
 }
 
-/// Adds all ended tokens to the log. It may hold some of them twice.
+/// Adds all ended tokens to the log, which may then hold some of them twice.
 pub(super) async fn load_endings(engine: &Engine, db: &Connection) -> Result<(), Error> {
     let rows = db.query(sql::ENDED_TOKENS, &[]).await?;
     let ended: Vec<_> = rows.iter().map(|row| ending_from_row(row, 0)).collect::<Result<_, _>>()?;
@@ -93,7 +94,7 @@ impl ChangeListener {
             }
             Err(_) => {
                 self.connection = None;
-                engine.set_unreachable(&"no answer in time");
+                engine.set_unreachable(&"the poll timed out");
             }
         }
     }
@@ -102,7 +103,7 @@ impl ChangeListener {
         let db = match self.connection.take().filter(|db| engine.connector().is_usable(db)) {
             Some(db) => db,
             None => {
-                // It may be another server, with another clock.
+                // The new connection may lead to another server, with another clock.
                 self.looked_back_at = None;
                 engine.connector().connect().await?
             }
@@ -134,6 +135,7 @@ impl ChangeListener {
         }
         engine.endings().add(ended);
         self.own_changes = latest;
+        // Changes may have been deleted before they were read.
         if now < since || now.duration_since(since).is_ok_and(|gap| gap > MAX_DELAY / 2) {
             engine.changes().mark_all();
             engine.keys_changed().send_replace(());
@@ -148,16 +150,16 @@ impl ChangeListener {
     }
 }
 
-/// Loads all ended tokens after a gap, until it succeeds: their changes may have been deleted meanwhile.
+/// Loads all ended tokens, and retries until it succeeds.
 async fn reload_endings(engine: Weak<Engine>) {
     while let Some(engine) = engine.upgrade() {
-        let loaded = async {
+        let load = async {
             let db = engine.connector().connect().await?;
             load_endings(&engine, &db).await
         };
-        match loaded.await {
+        match load.await {
             Ok(()) => return,
-            Err(error) => tracing::warn!(%error, "cannot read the ended tokens"),
+            Err(error) => tracing::warn!(%error, "cannot read the ended tokens: retrying"),
         }
         drop(engine);
         sleep(10 * INTERVAL).await;

@@ -46,8 +46,8 @@ impl Connection {
         sql: &'static str,
         values: &[Value],
     ) -> Result<Vec<Row>, Error> {
-        let known = self.prepared().get(sql).cloned();
-        let statement = match known {
+        let prepared = self.prepared().get(sql).cloned();
+        let statement = match prepared {
             Some(statement) => statement,
             None => {
                 let types: Vec<_> = values.iter().map(Value::sql_type).collect();
@@ -75,7 +75,7 @@ impl Connection {
         self.warned.store(false, Ordering::Release);
     }
 
-    /// Whether the server has sent a warning. One with a commit means that the commit was not replicated as configured.
+    /// Whether the server has sent a warning. A warning during a commit means that it was not replicated as configured.
     pub(super) fn was_warned(&self) -> bool {
         self.warned.load(Ordering::Acquire)
     }
@@ -89,18 +89,18 @@ fn typed(values: &[Value]) -> Vec<(&(dyn ToSql + Sync), Type)> {
     values.iter().map(|value| (value.as_sql(), value.sql_type())).collect()
 }
 
-/// Opens connections, and tells which ones are still usable.
+/// Opens connections, and checks whether they are still usable.
 pub(super) struct Connector {
     hosts: Vec<Config>,
     tls: MakeRustlsConnect,
     /// Read for each connection, so that the password can change.
     password_file: Option<PathBuf>,
-    /// Raised after an outage: connections of an earlier generation may lead to a former primary.
+    /// Incremented after an outage: connections of an earlier generation may lead to a former primary.
     generation: AtomicU64,
 }
 
 impl Connector {
-    /// How long each host has until its connection is ready.
+    /// The time limit for each host, including TLS and authentication.
     const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
     /// Less than the hour after which some services close connections.
     const MAX_AGE: Duration = Duration::from_secs(50 * 60);
@@ -133,7 +133,7 @@ impl Connector {
                     let (opened_at, prepared) = (Instant::now(), Mutex::default());
                     return Ok(Connection { client, warned, generation, opened_at, prepared });
                 }
-                Err(None) => causes.push("no answer".to_owned()),
+                Err(None) => causes.push("the connection timed out".to_owned()),
                 Err(Some(error)) => {
                     causes.push(describe(&error));
                     is_permanent |= is_permanent_error(&error);
@@ -199,7 +199,7 @@ impl Manager for Connector {
         if self.is_usable(connection) {
             Ok(())
         } else {
-            Err(RecycleError::message("closed or old"))
+            Err(RecycleError::message("the connection is closed or too old"))
         }
     }
 }
@@ -208,21 +208,21 @@ impl Manager for Connector {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot connect: {causes}")]
 pub(super) struct ConnectError {
-    /// The cause of each host.
+    /// Why each host failed.
     causes: String,
     /// Whether a retry cannot help.
     pub(super) is_permanent: bool,
 }
 
-/// Whether the server refused the user, password or database, or its certificate was refused.
+/// Whether the server refused the user, the password or the database, or its certificate is not trusted.
 fn is_permanent_error(error: &Error) -> bool {
-    let refused_us =
+    let is_access_error =
         |code: &SqlState| ["28", "3D", "42501"].iter().any(|class| code.code().starts_with(class));
-    let refused_server = std::error::Error::source(error)
+    let is_certificate_error = std::error::Error::source(error)
         .and_then(|cause| cause.downcast_ref::<io::Error>())
         .and_then(io::Error::get_ref)
         .is_some_and(|cause| cause.is::<rustls::Error>());
-    refused_server || error.code().is_some_and(refused_us)
+    is_certificate_error || error.code().is_some_and(is_access_error)
 }
 
 impl From<ConnectError> for store::Error {

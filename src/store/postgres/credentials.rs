@@ -80,10 +80,11 @@ impl CredentialStore for PostgresStore {
 fn holds(record: &UserRecord, condition: &PasswordCondition, now: Timestamp) -> bool {
     match condition {
         PasswordCondition::Unchanged(version) => record.user.password_version == *version,
-        PasswordCondition::ResetCode(code) => record
-            .reset_code
-            .as_ref()
-            .is_some_and(|(digest, end)| digest.as_bytes() == code.as_bytes() && *end > now),
+        PasswordCondition::ResetCode(code) => {
+            record.reset_code.as_ref().is_some_and(|(digest, expires_at)| {
+                digest.as_bytes() == code.as_bytes() && *expires_at > now
+            })
+        }
         PasswordCondition::Unconditional => true,
     }
 }

@@ -12,7 +12,7 @@ pub(super) enum ErrorClass {
     Conflict,
     /// The connection, or the server at its other end, cannot be used any more.
     Connection,
-    /// The unique index on the e-mail address has the value.
+    /// Another user has the e-mail address.
     EmailTaken,
     /// The server is out of space, connections or time.
     Exhausted,
@@ -38,14 +38,15 @@ impl ErrorClass {
     }
 
     fn of_code(code: &SqlState, constraint: Option<&str>) -> Self {
-        let is_among = |codes: &[&str]| codes.iter().any(|start| code.code().starts_with(start));
+        let has_prefix_in =
+            |codes: &[&str]| codes.iter().any(|prefix| code.code().starts_with(prefix));
         if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
             Self::Conflict
         } else if *code == SqlState::UNIQUE_VIOLATION && constraint == Some(EMAIL_INDEX) {
             Self::EmailTaken
-        } else if is_among(&Self::CONNECTION_CODES) {
+        } else if has_prefix_in(&Self::CONNECTION_CODES) {
             Self::Connection
-        } else if is_among(&Self::EXHAUSTED_CODES) {
+        } else if has_prefix_in(&Self::EXHAUSTED_CODES) {
             Self::Exhausted
         } else {
             Self::Other
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_index_on_addresses_means_that_an_address_is_taken() {
+    fn only_a_violation_of_the_email_index_means_that_an_address_is_taken() {
         let violated = |index| ErrorClass::of_code(&SqlState::UNIQUE_VIOLATION, index);
         assert_eq!(violated(Some(EMAIL_INDEX)), ErrorClass::EmailTaken);
         for other in [Some("users_pkey"), Some("users_by_email_domain"), None] {
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_classified_by_the_start_of_their_code() {
+    fn errors_are_classified_by_the_prefix_of_their_code() {
         for (code, class) in [
             ("40001", ErrorClass::Conflict),
             ("40P01", ErrorClass::Conflict),

@@ -22,7 +22,7 @@ impl KnownNetworkStore for PostgresStore {
     }
 }
 
-/// Adds the network of a new session, unless it was added lately.
+/// Adds the network of a new session, unless it was added recently.
 pub(super) fn add_known_network(
     batch: &mut StatementBatch,
     known: &KnownNetworks,

@@ -14,7 +14,10 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    store::{Error, LoginFailureStore},
+    store::{
+        Error, LoginFailureStore,
+        login_failures::{damaged_secret, secret_from_store},
+    },
     throttle::{AccountChange, AccountKey, AccountSecret, StoredFailures},
 };
 
@@ -31,7 +34,7 @@ impl LoginFailureStore for PostgresStore {
             })
             .await?;
         // Another instance may have added one first.
-        self.stored_secret().await?.ok_or_else(damaged)
+        self.stored_secret().await?.ok_or_else(damaged_secret)
     }
 
     async fn save_failures(
@@ -50,9 +53,10 @@ impl LoginFailureStore for PostgresStore {
                         batch.add(sql::CLEAR_FAILURES, [account.clone().into(), now.into()]);
                     }
                     if *failures > 0 {
-                        let first = now + recovery * *failures;
-                        let added = first.millis() - now.millis();
-                        let values = [account.into(), first.into(), now.into(), added.into()];
+                        let recovered_at = now + recovery * *failures;
+                        let added = recovered_at.millis() - now.millis();
+                        let values =
+                            [account.into(), recovered_at.into(), now.into(), added.into()];
                         batch.add(sql::ADD_FAILURES, values);
                     }
                 }
@@ -84,15 +88,11 @@ impl PostgresStore {
     async fn stored_secret(&self) -> Result<Option<AccountSecret>, Error> {
         let rows = self.engine.read(sql::ACCOUNT_SECRET, []).await?;
         let stored = rows.first().map(|row| column::<&[u8]>(row, 0)).transpose()?;
-        stored.map(|bytes| AccountSecret::from_store(bytes).ok_or_else(damaged)).transpose()
+        stored.map(secret_from_store).transpose()
     }
 }
 
-fn damaged() -> Error {
-    Error::Failed("the table account_secrets is damaged".into())
-}
-
-/// Leaves out keys of another length.
+/// Skips keys of the wrong length.
 fn failures_from_rows(rows: &[Row]) -> Result<Vec<StoredFailures>, Error> {
     let mut found = Vec::with_capacity(rows.len());
     for row in rows {

@@ -1,25 +1,25 @@
-//! Migrates the schema: numbered files of statements that can each be run again, so that instances may migrate at the
-//! same time and on engines without transactional DDL.
+//! Migrates the schema with numbered files. Each statement can run again, because several instances may migrate at the
+//! same time and some engines have no transactional DDL.
 
 use std::time::Duration;
 
 use tokio_postgres::error::SqlState;
 
 use super::{connection::Connection, engine::jitter, row::column, statements};
-use crate::store::Error;
+use crate::store::{Error, NewerSchema};
 
 /// In order, never changed after a release. The table `schema_versions` has the numbers of the applied files.
 pub(super) const MIGRATIONS: &[&str] =
     &[include_str!("../../../migrations/postgres/0001_schema.sql")];
 
-pub(super) const VERSIONS: &str =
+pub(super) const CREATE_VERSIONS_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS schema_versions (version BIGINT NOT NULL PRIMARY KEY)";
 
 pub(super) async fn apply(db: &Connection) -> Result<(), Error> {
     let rows = match db.query(statements::SCHEMA_VERSION, &[]).await {
         // Only in an empty database: CREATE TABLE IF NOT EXISTS needs a privilege even if the table exists.
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => {
-            run(db, VERSIONS).await?;
+            run(db, CREATE_VERSIONS_TABLE).await?;
             Vec::new()
         }
         rows => rows?,
@@ -28,13 +28,7 @@ pub(super) async fn apply(db: &Connection) -> Result<(), Error> {
     let found = usize::try_from(found.unwrap_or(0)).unwrap_or(usize::MAX);
     let known = MIGRATIONS.len();
     if found > known {
-        return Err(Error::Failed(
-            format!(
-                "a newer doorward has written the database (schema {found}, this version knows {known}): \
-                 start that version, or restore a backup from before the upgrade"
-            )
-            .into(),
-        ));
+        return Err(NewerSchema { found, known }.into());
     }
     for (number, migration) in (1_i64..).zip(MIGRATIONS).skip(found) {
         for statement in statements_of(migration) {

@@ -49,7 +49,7 @@ use crate::{
     user::{User, UserId},
 };
 
-/// Connects to the database, as a store and as what can be moved.
+/// Connects to the database. Returns the same store twice: for a service, and as the source or target of a move.
 pub(crate) async fn open(
     url: &PostgresUrl,
     options: PostgresOptions,
@@ -131,8 +131,8 @@ impl PostgresStore {
     }
 }
 
-/// Migrates the schema and loads the ended tokens. Returns a time, by the clock of the database, from which on changes
-/// must be polled.
+/// Migrates the schema and loads the ended tokens. Returns the time, by the clock of the database, since which changes must
+/// be polled.
 async fn prepare(engine: &Engine, db: &Connection) -> Result<SystemTime, Error> {
     migrations::apply(db).await?;
     let now = change_listener::database_time(db).await?;

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{engine::Engine, row::column, statements::BATCH_IDS};
 use crate::store::Error;
 
-/// With fewer queries running, the next one starts at once. Otherwise it starts when it is full or when one of them ends.
+/// While fewer queries run, the next one starts at once. Otherwise it starts when it is full or when one of them ends.
 const CONCURRENT_QUERIES: usize = 2;
 
 /// Looks up records by id, many in one query. The id is the first column.
@@ -43,7 +43,7 @@ impl<T: Send + 'static> QueryBatch<T> {
         Arc::new(Self { one, many, decode, queue })
     }
 
-    /// The record with this id. The query starts after this call, so that the answer is never older than the question.
+    /// The record with this id. The query starts after this call, so the result is never older than the call.
     pub(super) async fn look_up(
         self: &Arc<Self>,
         engine: &Arc<Engine>,
@@ -51,7 +51,7 @@ impl<T: Send + 'static> QueryBatch<T> {
     ) -> Result<Option<T>, Error> {
         let (reply, answer) = oneshot::channel();
         if let Some(runner) = self.enqueue(Lookup { id, reply }) {
-            // In a task of its own, because other callers wait for its answers too.
+            // In a separate task, because other callers wait for its results too.
             tokio::spawn(runner.run(Arc::clone(engine)));
         }
         engine
@@ -64,9 +64,9 @@ impl<T: Send + 'static> QueryBatch<T> {
     fn enqueue(self: &Arc<Self>, lookup: Lookup<T>) -> Option<BatchRunner<T>> {
         let mut queue = self.queue();
         queue.waiting.push(lookup);
-        let starts =
+        let needs_runner =
             queue.running < CONCURRENT_QUERIES || queue.waiting.len().is_multiple_of(BATCH_IDS);
-        starts.then(|| {
+        needs_runner.then(|| {
             queue.running += 1;
             BatchRunner { batch: Arc::clone(self), is_counted: true }
         })
@@ -81,11 +81,11 @@ impl<T: Send + 'static> QueryBatch<T> {
                 engine.read(self.many, ids.map(Into::into).collect::<Vec<_>>()).await
             }
         };
-        let found = rows.and_then(|rows| {
-            let by_id = |row| Ok((column::<Uuid>(&row, 0)?, row));
-            rows.into_iter().map(by_id).collect::<Result<Vec<_>, _>>()
+        let rows_by_id = rows.and_then(|rows| {
+            let with_id = |row| Ok((column::<Uuid>(&row, 0)?, row));
+            rows.into_iter().map(with_id).collect::<Result<Vec<_>, _>>()
         });
-        if matches!(found, Err(Error::Failed(_))) && lookups.len() > 1 {
+        if matches!(rows_by_id, Err(Error::Failed(_))) && lookups.len() > 1 {
             // One at a time, so that an error about one id does not fail the others.
             for lookup in lookups {
                 Box::pin(self.query(engine, vec![lookup])).await;
@@ -93,14 +93,14 @@ impl<T: Send + 'static> QueryBatch<T> {
             return;
         }
         for Lookup { id, reply } in lookups {
-            let answer = match &found {
+            let answer = match &rows_by_id {
                 Ok(rows) => {
-                    let row = rows.iter().find(|(found, _)| *found == id);
+                    let row = rows.iter().find(|(row_id, _)| *row_id == id);
                     row.map(|(_, row)| (self.decode)(row)).transpose()
                 }
                 Err(error) => Err(copy_of(error)),
             };
-            // The caller may have gone.
+            // The caller may have disconnected.
             let _ = reply.send(answer);
         }
     }
@@ -123,8 +123,8 @@ impl<T: Send + 'static> BatchRunner<T> {
         }
     }
 
-    /// The look-ups of the next query. `None` ends the runner: nothing waits, or another runner takes what waits when its
-    /// query ends. The count is lowered under the same lock, so that no look-up is left behind.
+    /// The look-ups of the next query. `None` ends the runner: no look-up waits, or another runner takes them when its
+    /// query ends. The count is lowered under the same lock, so that no look-up waits without a runner.
     fn next(&mut self) -> Option<Vec<Lookup<T>>> {
         let mut queue = self.batch.queue();
         let count = queue.waiting.len().min(BATCH_IDS);
@@ -146,7 +146,7 @@ impl<T: Send + 'static> Drop for BatchRunner<T> {
     }
 }
 
-/// The error for another caller of the same query.
+/// A copy of the error, because each caller of a query gets one.
 fn copy_of(error: &Error) -> Error {
     match error {
         Error::Unavailable(cause) => Error::Unavailable(cause.clone()),

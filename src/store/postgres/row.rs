@@ -17,24 +17,24 @@ use crate::{
     user::{Email, Name, PasswordVersion, Roles, User, UserId},
 };
 
-pub(super) fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T, Error> {
-    row.try_get(at).map_err(|error| Error::Failed(error.into()))
+pub(super) fn column<'a, T: FromSql<'a>>(row: &'a Row, index: usize) -> Result<T, Error> {
+    row.try_get(index).map_err(|error| Error::Failed(error.into()))
 }
 
 /// Reads a value that is stored as text.
-pub(super) fn parsed<T>(row: &Row, at: usize) -> Result<T, Error>
+pub(super) fn parsed<T>(row: &Row, index: usize) -> Result<T, Error>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
 {
-    column::<&str>(row, at)?.parse().map_err(|error: T::Err| Error::Failed(error.into()))
+    column::<&str>(row, index)?.parse().map_err(|error: T::Err| Error::Failed(error.into()))
 }
 
-pub(super) fn timestamp(row: &Row, at: usize) -> Result<Timestamp, Error> {
-    column(row, at).map(Timestamp::from_millis)
+pub(super) fn timestamp(row: &Row, index: usize) -> Result<Timestamp, Error> {
+    column(row, index).map(Timestamp::from_millis)
 }
 
-pub(super) fn optional_timestamp(row: &Row, at: usize) -> Result<Option<Timestamp>, Error> {
-    Ok(column::<Option<i64>>(row, at)?.map(Timestamp::from_millis))
+pub(super) fn optional_timestamp(row: &Row, index: usize) -> Result<Option<Timestamp>, Error> {
+    Ok(column::<Option<i64>>(row, index)?.map(Timestamp::from_millis))
 }
 
 /// Reads the columns of a user, which start at `first`.
@@ -54,7 +54,7 @@ pub(super) fn user_from_row(row: &Row, first: usize) -> Result<User, Error> {
     })
 }
 
-/// Reads the columns of a user and those that only the store knows.
+/// Reads the columns of a user, their reset code and their known networks.
 pub(super) fn user_record_from_row(row: &Row) -> Result<UserRecord, Error> {
     let digest: Option<Vec<u8>> = column(row, USER_COLUMN_COUNT)?;
     let expires_at = optional_timestamp(row, USER_COLUMN_COUNT + 1)?;

@@ -28,9 +28,9 @@ impl SessionStore for PostgresStore {
             let may_sign_in = !user.disabled && user.password_version == version;
             may_sign_in.then(|| {
                 let kept = || sql_limit(MAX_SESSIONS - 1);
-                let oldest = [id.into(), kept(), change_id.into(), created_at.into()];
+                let values = [id.into(), kept(), change_id.into(), created_at.into()];
                 let mut batch = StatementBatch::default()
-                    .with(sql::END_TOKENS_OF_OLDEST, oldest)
+                    .with(sql::END_TOKENS_OF_OLDEST, values)
                     .with(sql::END_OLDEST_SESSIONS, [id.into(), kept()])
                     .with(sql::ADD_SESSION, session_values(&session))
                     .with(sql::SET_LAST_LOGIN, [id.into(), created_at.into()]);
@@ -75,15 +75,15 @@ impl SessionStore for PostgresStore {
     ) -> Result<bool, Error> {
         let ReusedToken { user_id, session_id, token_id } = *reused;
         self.write_user(user_id, false, move |change_id, _| {
-            let session = || {
+            let values = || {
                 let ids = [session_id.into(), user_id.into(), token_id.into()];
                 Vec::from_iter(ids.into_iter().chain([replaced_by.into(), now.into()]))
             };
             let mut batch = StatementBatch::default();
-            let mut token = session();
-            token.push(change_id.into());
-            batch.add(sql::END_TOKEN_OF_REUSED, token);
-            let ended = batch.add(sql::END_REUSED_SESSION, session());
+            let mut token_values = values();
+            token_values.push(change_id.into());
+            batch.add(sql::END_TOKEN_OF_REUSED, token_values);
+            let ended = batch.add(sql::END_REUSED_SESSION, values());
             Some(batch.counting(move |rows| rows.of(ended) > 0))
         })
         .await
@@ -129,7 +129,7 @@ impl SessionStore for PostgresStore {
     }
 }
 
-/// Ends all sessions of a user but `keep`. Returns the count of sessions.
+/// Ends all sessions of a user but `keep`. Returns the count of ended sessions.
 pub(super) fn end_sessions(
     batch: &mut StatementBatch,
     user: UserId,

@@ -16,7 +16,7 @@ pub(super) struct SharedConnection {
 }
 
 impl SharedConnection {
-    /// The current connection, or a new one if that cannot be used any more.
+    /// The current connection, or a new one if it is no longer usable.
     pub(super) async fn connect(&self, connector: &Connector) -> Result<Arc<Connection>, Error> {
         let usable = || self.connection.load_full().filter(|db| connector.is_usable(db));
         if let Some(db) = usable() {

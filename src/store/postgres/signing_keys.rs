@@ -80,9 +80,9 @@ impl KeyStore for PostgresStore {
             let batch = match until {
                 Some(until) => {
                     let values = [next.into(), old.into(), slot.as_str().into(), until.into()];
-                    batch.with(sql::RETIRE_KEY, values)
+                    batch.with(sql::RETIRE_REPLACED_KEY, values)
                 }
-                None => batch.with(sql::DELETE_SIGNING_KEY, [next.into(), old.into()]),
+                None => batch.with(sql::DELETE_REPLACED_KEY, [next.into(), old.into()]),
             };
             batch.with(sql::PROMOTE_KEY, [next.into()]).returning(())
         })

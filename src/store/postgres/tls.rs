@@ -24,10 +24,10 @@ pub(super) fn connector(url: &PostgresUrl) -> io::Result<MakeRustlsConnect> {
         .map_err(io::Error::other)?;
     let config = match url.verification() {
         Verification::IssuerAndHost => {
-            builder.with_root_certificates(roots(url.root_certificates().map(|p| p.as_path()))?)
+            builder.with_root_certificates(roots(url.root_certificates())?)
         }
         Verification::Issuer => {
-            let roots = Arc::new(roots(url.root_certificates().map(|p| p.as_path()))?);
+            let roots = Arc::new(roots(url.root_certificates())?);
             let inner =
                 WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build();
             let issuer = Some(inner.map_err(io::Error::other)?);
@@ -64,7 +64,7 @@ fn roots(file: Option<&Path>) -> io::Result<RootCertStore> {
     Ok(roots)
 }
 
-/// Verifies the chain without the host name (`verify-ca`), or nothing at all, as libpq does for `require`.
+/// Verifies the chain but not the host name (`verify-ca`), or nothing, as libpq does for `require`.
 #[derive(Debug)]
 struct PartialVerifier {
     /// `None` accepts any certificate.

@@ -1,6 +1,11 @@
 //! URLs of PostgreSQL databases: `postgres://…`, parsed as libpq does.
 
-use std::{fmt, net::IpAddr, path::PathBuf, time::Duration};
+use std::{
+    fmt,
+    net::IpAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use percent_encoding::percent_decode_str;
 use tokio_postgres::{
@@ -29,6 +34,7 @@ pub(super) enum Verification {
 }
 
 impl PostgresUrl {
+    /// The time limit for the TCP connection alone.
     const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
     /// How long sent bytes may stay unacknowledged.
     const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,7 +48,7 @@ impl PostgresUrl {
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
             return None;
         }
-        let (plain, parameters) = text.split_once('?').unwrap_or((text, ""));
+        let (base, parameters) = text.split_once('?').unwrap_or((text, ""));
         let (mut ssl_mode, mut root_certificates, mut others) = (None, None, Vec::new());
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=')?;
@@ -56,7 +62,7 @@ impl PostgresUrl {
                 _ => others.push(parameter),
             }
         }
-        let all: Config = format!("{plain}?{}", others.join("&")).parse().ok()?;
+        let all: Config = format!("{base}?{}", others.join("&")).parse().ok()?;
         let count = all.get_hosts().len().max(all.get_hostaddrs().len());
         if count == 0 || !(all.get_ports().len() <= 1 || all.get_ports().len() == count) {
             return None;
@@ -74,7 +80,7 @@ impl PostgresUrl {
             Some("verify-ca") => (SslMode::Require, Verification::Issuer),
             Some(_) => return None,
         };
-        let hosts = (0..count).map(|number| only_host(&all, number, ssl_mode)).collect();
+        let hosts = (0..count).map(|number| config_for_host(&all, number, ssl_mode)).collect();
         Some(Self { hosts, verification, root_certificates })
     }
 
@@ -86,9 +92,9 @@ impl PostgresUrl {
         self.verification
     }
 
-    /// A file with the trusted root certificates. Without one, the system's are used.
-    pub(super) fn root_certificates(&self) -> Option<&PathBuf> {
-        self.root_certificates.as_ref()
+    /// A file with the trusted root certificates. If there is none, those of the system are used.
+    pub(super) fn root_certificates(&self) -> Option<&Path> {
+        self.root_certificates.as_deref()
     }
 }
 
@@ -122,7 +128,7 @@ fn is_on_this_machine(config: &Config) -> bool {
 }
 
 /// The configuration for one of the hosts, so that each has its own timeout.
-fn only_host(all: &Config, number: usize, ssl_mode: SslMode) -> Config {
+fn config_for_host(all: &Config, number: usize, ssl_mode: SslMode) -> Config {
     let mut one = Config::new();
     if let Some(user) = all.get_user() {
         one.user(user);
@@ -157,7 +163,7 @@ fn only_host(all: &Config, number: usize, ssl_mode: SslMode) -> Config {
         .keepalives_idle(Duration::from_secs(5))
         .keepalives_interval(Duration::from_secs(2))
         .keepalives_retries(3)
-        // Whatever the URL says: Doorward needs a server that accepts writes.
+        // Overrides the URL: Doorward needs a server that accepts writes.
         .target_session_attrs(TargetSessionAttrs::ReadWrite);
     one
 }

@@ -76,12 +76,12 @@ values! {
     SystemTime => |time| Self::Time(time);
 }
 
-/// A limit as PostgreSQL takes it.
+/// A limit in PostgreSQL's type.
 pub(super) fn sql_limit(limit: usize) -> Value {
     i64::try_from(limit).unwrap_or(i64::MAX).into()
 }
 
-/// The key of an address. PostgreSQL has no text with NUL; a key with one becomes empty, which no user has.
+/// The key of an address. PostgreSQL text cannot contain NUL, so a key with NUL becomes the empty key, which no user has.
 pub(super) fn email_key(email: &EmailKey) -> Value {
     if email.as_str().contains('\0') { "" } else { email.as_str() }.into()
 }

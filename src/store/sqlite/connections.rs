@@ -1,4 +1,4 @@
-//! The database file and its connections: opening them, and closing all of them after a failed flush.
+//! Opens the database file and its connections, and closes all of them after a failed flush.
 
 use std::{
     fs, io,
@@ -24,7 +24,7 @@ pub(super) const READERS: usize = 2;
 /// The page cache of each connection.
 const CACHE_KIB: i32 = 8 << 10;
 
-/// The file, and the connection of each reader behind a lock, so that all can be closed at once.
+/// The file and the connections of the readers. Each is behind a lock, so that all can be closed at once.
 pub(super) struct Database {
     file: PathBuf,
     readers: [Mutex<Option<Connection>>; READERS],
@@ -91,7 +91,7 @@ impl Database {
         Ok(Opened { db, ended, last_ending })
     }
 
-    /// An error that tells the operator why the database cannot be opened. No connection is open at this point.
+    /// The error for the operator if the database cannot be opened. No connection is open at this point.
     fn explain(&self, error: rusqlite::Error, reserve: Option<&Reserve>) -> Error {
         let class = ErrorClass::of(&error);
         if class == ErrorClass::DiskFull || reserve.is_some_and(Reserve::is_disk_full) {
@@ -123,7 +123,7 @@ impl Database {
     fn read_error(&self) -> Option<String> {
         let mut wal = self.file.clone().into_os_string();
         wal.push("-wal");
-        let cannot = |path: &Path| {
+        let read_error_of = |path: &Path| {
             let error = read_through(path).err()?;
             let advice = match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => "",
@@ -132,7 +132,7 @@ impl Database {
             Some(format!("cannot read {}: {error}{advice}", path.display()))
         };
         let wal = Path::new(&wal);
-        cannot(&self.file).or_else(|| wal.exists().then(|| cannot(wal)).flatten())
+        read_error_of(&self.file).or_else(|| wal.exists().then(|| read_error_of(wal)).flatten())
     }
 
     pub(super) fn open_to_read(&self) -> rusqlite::Result<Connection> {
@@ -214,7 +214,7 @@ fn read_through(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn refused(contents: &[u8]) -> Error {
+    fn open_error(contents: &[u8]) -> Error {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("doorward.db");
         fs::write(&file, contents).unwrap();
@@ -222,11 +222,11 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_reported_with_what_to_do() {
+    fn the_error_for_a_damaged_file_says_what_to_do() {
         let mut damaged = b"SQLite format 3\0".to_vec();
         damaged.resize(8192, 0xff);
         for contents in [&damaged, &vec![b'x'; 8192]] {
-            let Error::Failed(cause) = refused(contents) else { panic!("temporary") };
+            let Error::Failed(cause) = open_error(contents) else { panic!("temporary") };
             let cause = cause.to_string();
             assert!(cause.contains("backup") && cause.contains("integrity_check"), "{cause}");
         }

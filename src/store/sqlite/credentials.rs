@@ -127,7 +127,7 @@ pub(super) fn delete_reset_code(db: &Connection, user: UserId) -> rusqlite::Resu
     db.prepare_cached("DELETE FROM reset_codes WHERE user_id = ?1")?.execute([user])
 }
 
-/// Inserts a reset code unless the user has one: a move may be resumed.
+/// Inserts a reset code unless the user has one, because a move may be resumed.
 pub(super) fn import_reset_code(
     db: &Connection,
     user: UserId,

@@ -1,4 +1,4 @@
-//! The table `ended_tokens`: filled by whatever ends a session, read by the writer thread.
+//! The table `ended_tokens`. Statements that end sessions fill it, and the writer thread reads it.
 
 use std::sync::Arc;
 

@@ -23,8 +23,8 @@ use crate::{
     user::UserId,
 };
 
-/// The number of reads or writes that can wait. A full queue refuses more.
-const QUEUE: usize = 1024;
+/// The maximum number of waiting reads, and of waiting writes. A full queue refuses more.
+const QUEUE_CAPACITY: usize = 1024;
 
 /// The threads and connections of one database file.
 pub(super) struct Engine {
@@ -53,8 +53,8 @@ impl Engine {
             Arc::clone(&health),
             reserve,
         );
-        let (writes, waiting_writes) = crossbeam_channel::bounded(QUEUE);
-        let (reads, waiting_reads) = crossbeam_channel::bounded(QUEUE);
+        let (writes, waiting_writes) = crossbeam_channel::bounded(QUEUE_CAPACITY);
+        let (reads, waiting_reads) = crossbeam_channel::bounded(QUEUE_CAPACITY);
         let mut threads = vec![spawn("write".into(), move || writer.run(&waiting_writes))];
         for number in 0..READERS {
             let (database, waiting) = (Arc::clone(&database), waiting_reads.clone());
@@ -134,13 +134,13 @@ impl Engine {
         work: impl FnMut(&Connection) -> rusqlite::Result<Option<T>> + Send + 'static,
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
-        let write = QueuedWrite { work, done: None, user, may_use_reserve, reply };
+        let write = QueuedWrite { work, result: None, user, may_use_reserve, reply };
         self.writes.try_send(Box::new(write)).map_err(queue_error)?;
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 }
 
-/// Finishes what is queued, then closes the file.
+/// Runs all queued reads and writes, then closes the file.
 impl Drop for Engine {
     fn drop(&mut self) {
         (self.writes, self.reads) =
@@ -152,18 +152,18 @@ impl Drop for Engine {
 }
 
 fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> thread::JoinHandle<()> {
-    thread::Builder::new().name(name).spawn(work).expect("the system has a thread for the database")
+    thread::Builder::new().name(name).spawn(work).expect("the system can start a thread")
 }
 
 fn queue_error<T>(refused: TrySendError<T>) -> Error {
     match refused {
-        TrySendError::Full(_) => Error::Unavailable("too many requests are waiting for it".into()),
+        TrySendError::Full(_) => Error::Unavailable("too many requests are waiting".into()),
         TrySendError::Disconnected(_) => stopped(),
     }
 }
 
 fn stopped() -> Error {
-    Error::Unavailable("it is shutting down".into())
+    Error::Unavailable("shutting down".into())
 }
 
 fn run_reads(database: &Database, number: usize, waiting: &Receiver<Read>) {
@@ -181,7 +181,7 @@ fn run_reads(database: &Database, number: usize, waiting: &Receiver<Read>) {
 
 struct QueuedWrite<T, F> {
     work: F,
-    done: Option<T>,
+    result: Option<T>,
     user: Option<UserId>,
     may_use_reserve: bool,
     reply: oneshot::Sender<Result<T, Error>>,
@@ -191,7 +191,7 @@ impl<T: Send, F: FnMut(&Connection) -> rusqlite::Result<Option<T>> + Send> Write
     for QueuedWrite<T, F>
 {
     fn run(&mut self, db: &Connection) -> rusqlite::Result<()> {
-        self.done = (self.work)(db)?;
+        self.result = (self.work)(db)?;
         Ok(())
     }
 
@@ -204,8 +204,8 @@ impl<T: Send, F: FnMut(&Connection) -> rusqlite::Result<Option<T>> + Send> Write
     }
 
     fn answer(self: Box<Self>, outcome: Result<(), Error>) {
-        let Self { done, reply, .. } = *self;
-        let _ = reply.send(outcome.and_then(|()| done.ok_or_else(stopped)));
+        let Self { result, reply, .. } = *self;
+        let _ = reply.send(outcome.and_then(|()| result.ok_or_else(stopped)));
     }
 }
 
@@ -219,7 +219,7 @@ mod tests {
         (folder, engine)
     }
 
-    /// Writes a row to a table of the test's own.
+    /// Inserts a row into a table that only these tests use.
     async fn note(engine: &Engine, text: &'static str) -> Result<(), Error> {
         engine.write(None, move |db| insert(db, text)).await
     }
@@ -273,9 +273,9 @@ mod tests {
             let text = text.clone();
             engine.write(None, move |db| insert(db, &text)).await.unwrap();
         }
-        let journal = std::fs::metadata(folder.path().join("doorward.db-wal")).unwrap().len();
+        let wal = std::fs::metadata(folder.path().join("doorward.db-wal")).unwrap().len();
         let file = std::fs::metadata(folder.path().join("doorward.db")).unwrap().len();
-        assert!(journal < 8 << 20, "a log of {journal} bytes");
+        assert!(wal < 8 << 20, "a log of {wal} bytes");
         assert!(file > 10 << 20, "a file of {file} bytes");
     }
 }

@@ -14,7 +14,7 @@ use crate::store::Error;
 /// What an error means for the store and its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ErrorClass {
-    /// The unique index on the e-mail address has the value.
+    /// Another user has the e-mail address.
     EmailTaken,
     /// Another connection has a lock.
     Busy,
@@ -28,13 +28,13 @@ pub(super) enum ErrorClass {
     Connection,
     /// The write-ahead log or the shared memory is open read-only. All connections share these files.
     ReadOnly,
-    /// The file is damaged, or its first page could not be read: SQLite reports both alike.
+    /// The file is damaged, or its first page could not be read: SQLite reports the same error for both.
     Damaged,
     /// Anything else, such as a violation of another unique index: a bug.
     Other,
 }
 
-/// SQLite names the columns of the violated index, here of `users_by_email_key`, and no index name.
+/// SQLite reports the columns of the violated index, here `users_by_email_key`, and not its name.
 const EMAIL_TAKEN: &str = "UNIQUE constraint failed: users.email_key";
 
 impl ErrorClass {
@@ -57,7 +57,7 @@ impl ErrorClass {
         }
     }
 
-    /// Whether the file is at fault rather than one statement, so that all writes of the transaction fail.
+    /// Whether the file is the cause rather than one statement, so that all writes of the transaction fail.
     pub(super) fn fails_transaction(self) -> bool {
         match self {
             Self::DiskFull
@@ -136,7 +136,7 @@ pub(super) fn describe(error: &SqliteError) -> String {
     }
 }
 
-/// The log has the panic itself.
+/// The panic hook logs the panic itself.
 pub(super) fn panic_error() -> Error {
     Error::Failed("the query panicked".into())
 }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_index_on_addresses_means_that_an_address_is_taken() {
+    fn only_a_violation_of_the_email_index_means_that_an_address_is_taken() {
         let mut db = Connection::open_in_memory().unwrap();
         migrations::apply(&mut db, migrations::MIGRATIONS).unwrap();
         db.execute_batch("CREATE UNIQUE INDEX users_by_email_and_name ON users (email, name)")

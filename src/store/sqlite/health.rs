@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::store::NotReady;
 
-/// A problem. Several can exist at once.
+/// A problem of the database. Several can exist at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Problem {
@@ -43,7 +43,7 @@ impl Health {
         self.problems.load(Ordering::Relaxed) == 0
     }
 
-    /// The most serious problem.
+    /// Returns the most serious problem as an error.
     pub(super) fn check(&self) -> Result<(), NotReady> {
         let by_severity = [
             (Problem::DiskFull, NotReady::DiskFull),

@@ -28,7 +28,7 @@ impl KnownNetworkStore for SqliteStore {
     }
 }
 
-/// Adds the network of a new session, unless it was added lately.
+/// Adds the network of a new session, unless it was added recently.
 pub(super) fn add_known_network(db: &Connection, session: &Session) -> rusqlite::Result<()> {
     let stored: Option<String> = db
         .prepare_cached("SELECT known_networks FROM users WHERE id = ?1")?

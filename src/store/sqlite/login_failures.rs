@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::{SqliteStore, row::timestamp, sql_limit};
 use crate::{
     clock::Timestamp,
-    store::{Error, LoginFailureStore, MAX_ACCOUNTS},
+    store::{Error, LoginFailureStore, MAX_ACCOUNTS, login_failures::secret_from_store},
     throttle::{AccountChange, AccountKey, AccountSecret, StoredFailures},
 };
 
@@ -16,7 +16,7 @@ use crate::{
 impl LoginFailureStore for SqliteStore {
     async fn account_secret(&self) -> Result<AccountSecret, Error> {
         if let Some(secret) = self.engine.read(stored_secret).await? {
-            return read_secret(&secret);
+            return secret_from_store(&secret);
         }
         let created = AccountSecret::random();
         let secret = self.engine.write(None, move |db| {
@@ -26,7 +26,7 @@ impl LoginFailureStore for SqliteStore {
             .execute([created.as_bytes()])?;
             stored_secret(db)
         });
-        read_secret(&secret.await?.unwrap_or_default())
+        secret_from_store(&secret.await?.unwrap_or_default())
     }
 
     async fn save_failures(
@@ -44,7 +44,7 @@ impl LoginFailureStore for SqliteStore {
                             .execute([account.as_bytes()])?;
                     }
                     if failures > 0 {
-                        let first = now + recovery * failures;
+                        let recovered_at = now + recovery * failures;
                         db.prepare_cached(
                             "INSERT INTO login_failures (account, recovered_at) VALUES (?1, ?2)
                              ON CONFLICT (account) DO UPDATE
@@ -52,7 +52,7 @@ impl LoginFailureStore for SqliteStore {
                         )?
                         .execute(params![
                             account.as_bytes(),
-                            first.millis(),
+                            recovered_at.millis(),
                             now.millis()
                         ])?;
                     }
@@ -94,7 +94,7 @@ impl LoginFailureStore for SqliteStore {
     }
 }
 
-/// Returns `None` for a key of another length.
+/// Returns `None` for a key of the wrong length.
 fn failures_from_row(row: &Row<'_>) -> rusqlite::Result<Option<StoredFailures>> {
     let account = AccountKey::from_store(row.get_ref(0)?.as_blob()?);
     let recovered_at = timestamp(row, 1)?;
@@ -105,9 +105,4 @@ fn stored_secret(db: &Connection) -> rusqlite::Result<Option<Vec<u8>>> {
     db.prepare_cached("SELECT secret FROM account_secrets WHERE id = 1")?
         .query_row([], |row| row.get(0))
         .optional()
-}
-
-fn read_secret(bytes: &[u8]) -> Result<AccountSecret, Error> {
-    AccountSecret::from_store(bytes)
-        .ok_or_else(|| Error::Failed("the table account_secrets is damaged".into()))
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::store;
+use crate::store::{self, NewerSchema};
 
 /// In order, never changed after a release. The number of applied files is the database's `user_version`.
 pub(super) const MIGRATIONS: &[&str] =
@@ -11,11 +11,8 @@ pub(super) const MIGRATIONS: &[&str] =
 /// Why the schema could not be migrated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    #[error(
-        "a newer doorward has written the database (schema {found}, this version knows {known}): \
-         start that version, or restore a backup from before the upgrade"
-    )]
-    Newer { found: usize, known: usize },
+    #[error(transparent)]
+    Newer(#[from] NewerSchema),
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
 }
@@ -24,7 +21,7 @@ impl From<Error> for store::Error {
     fn from(error: Error) -> Self {
         match error {
             Error::Sqlite(error) => error.into(),
-            newer @ Error::Newer { .. } => Self::Failed(newer.into()),
+            Error::Newer(error) => error.into(),
         }
     }
 }
@@ -32,7 +29,7 @@ impl From<Error> for store::Error {
 pub(super) fn apply(db: &mut Connection, migrations: &[&str]) -> Result<(), Error> {
     let found = applied(db)?;
     if found > migrations.len() {
-        return Err(Error::Newer { found, known: migrations.len() });
+        return Err(NewerSchema { found, known: migrations.len() }.into());
     }
     for (number, migration) in (1..).zip(migrations).skip(found) {
         let transaction = db.transaction()?;
@@ -61,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_version_applies_only_what_is_new_and_keeps_the_rows() {
+    fn a_later_version_applies_only_new_migrations_and_keeps_the_rows() {
         const FIRST: &str = "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('kept')";
         const SECOND: &str = "ALTER TABLE notes ADD COLUMN number INTEGER NOT NULL DEFAULT 7";
         let mut db = Connection::open_in_memory().unwrap();
@@ -90,10 +87,11 @@ mod tests {
     }
 
     #[test]
-    fn a_database_of_a_newer_version_is_left_alone() {
+    fn a_database_of_a_newer_version_is_not_changed() {
         let mut db = Connection::open_in_memory().unwrap();
         db.pragma_update(None, "user_version", 1000).unwrap();
-        assert!(matches!(apply(&mut db, MIGRATIONS), Err(Error::Newer { found: 1000, .. })));
+        let refused = apply(&mut db, MIGRATIONS);
+        assert!(matches!(refused, Err(Error::Newer(NewerSchema { found: 1000, .. }))));
         assert!(!db.table_exists(None, "users").unwrap());
     }
 }

@@ -62,7 +62,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// A limit as SQLite takes it.
+/// A limit in SQLite's type.
 fn sql_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

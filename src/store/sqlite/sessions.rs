@@ -144,7 +144,7 @@ impl SessionStore for SqliteStore {
     }
 }
 
-/// Inserts a session. Returns false if the user is gone, disabled or has another password: a login may race with that.
+/// Inserts a session. Returns false if the user is gone, disabled or has a new password, which may happen during a login.
 pub(super) fn insert_session(
     db: &Connection,
     user: &User,
@@ -180,7 +180,7 @@ pub(super) fn insert_session(
     Ok(inserted > 0)
 }
 
-/// Inserts a session unless one with this id is there: a move may be resumed.
+/// Inserts a session unless one with this id exists, because a move may be resumed.
 pub(super) fn import_session(db: &Connection, session: &Session) -> rusqlite::Result<()> {
     let Session {
         id,
@@ -209,7 +209,7 @@ pub(super) fn import_session(db: &Connection, session: &Session) -> rusqlite::Re
     .map(drop)
 }
 
-/// Bounds the sessions of a user, so that repeated logins do not fill the database.
+/// Limits the sessions of a user, so that repeated logins do not fill the database.
 fn end_oldest_sessions(db: &Connection, newest: &Session) -> rusqlite::Result<usize> {
     let user = newest.user_id;
     // Counting takes a tenth of the time of a DELETE that finds nothing.

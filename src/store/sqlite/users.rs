@@ -174,7 +174,7 @@ fn insert_user(db: &Connection, user: &User) -> rusqlite::Result<()> {
     execute_insert(db, insert_user!(), user)
 }
 
-/// Inserts a user unless one with this id is there: a move may be resumed.
+/// Inserts a user unless one with this id exists, because a move may be resumed.
 pub(super) fn import_user(db: &Connection, user: &User) -> rusqlite::Result<()> {
     execute_insert(db, concat!(insert_user!(), " ON CONFLICT (id) DO NOTHING"), user)
 }

@@ -21,14 +21,14 @@ use crate::{
     user::UserId,
 };
 
-/// The number of writes in one commit, which share one flush to disk.
+/// The maximum number of writes in one commit. They share one flush to disk.
 const MAX_GROUP: usize = 64;
 /// Pages in the write-ahead log that start a checkpoint: 4 MiB, SQLite's default.
 const CHECKPOINT_PAGES: usize = 1000;
 /// Pages in the write-ahead log beyond which writes are refused while checkpoints fail: 64 MiB. Revocations may use as
 /// much again.
 const MAX_WAL_PAGES: usize = 16 << 10;
-/// The pause after which a failed operation is retried that no caller waits for.
+/// The pause before a failed operation is retried in the background.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// A write, independent of the type of its result.
@@ -92,8 +92,8 @@ impl Writer {
         }
     }
 
-    /// Writes until all senders are gone. While there is a problem it probes once a second, so that recovery needs no
-    /// caller.
+    /// Writes until all senders are dropped. While there is a problem, checks once a second whether it is over, so that
+    /// recovery does not depend on requests.
     pub(super) fn run(&mut self, waiting: &Receiver<Box<dyn Write>>) {
         loop {
             let first = if self.health.is_good() {
@@ -101,7 +101,7 @@ impl Writer {
             } else {
                 waiting.recv_timeout(RETRY_AFTER)
             };
-            let survived = catch_unwind(AssertUnwindSafe(|| match first {
+            let continues = catch_unwind(AssertUnwindSafe(|| match first {
                 Ok(first) => {
                     let mut group = vec![first];
                     group.extend(waiting.try_iter().take(MAX_GROUP - 1));
@@ -114,7 +114,7 @@ impl Writer {
                 }
                 Err(RecvTimeoutError::Disconnected) => false,
             }));
-            match survived {
+            match continues {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(_) => {
@@ -133,9 +133,9 @@ impl Writer {
         match self.commit(&mut group) {
             Ok(outcomes) => self.acknowledge(group, outcomes),
             Err(error) => {
-                let full = self.fail(&error);
+                let is_full = self.fail(&error);
                 let (mut revocations, others): (Group, Group) =
-                    group.into_iter().partition(|write| full && write.may_use_reserve());
+                    group.into_iter().partition(|write| is_full && write.may_use_reserve());
                 self.answer_failure(others, &error);
                 if !revocations.is_empty() {
                     match self.commit_from_reserve(&mut revocations) {
@@ -193,7 +193,7 @@ impl Writer {
         group: &mut Group,
     ) -> Option<rusqlite::Result<Vec<Result<(), Error>>>> {
         self.reserve.as_ref().filter(|reserve| reserve.spend())?;
-        tracing::warn!("the disk is full: ending sessions in the space of the reserve file");
+        tracing::warn!("the disk is full: using the space of the reserve file to end sessions");
         Some(self.commit(group))
     }
 
@@ -202,7 +202,7 @@ impl Writer {
         if group.iter().any(|write| write.user().is_some())
             && let Err(error) = self.publish_endings()
         {
-            tracing::error!(%error, "cannot read the ended tokens: the next write tries again");
+            tracing::error!(%error, "cannot read the ended tokens: retrying with the next write");
         }
         for (write, outcome) in group.into_iter().zip(outcomes) {
             if let Some(user) = write.user() {
@@ -212,12 +212,12 @@ impl Writer {
         }
     }
 
-    /// Records a failure and closes connections that cannot be used any more. Returns true if the disk is full.
+    /// Records a failure and closes connections that are no longer usable. Returns true if the disk is full.
     fn fail(&mut self, error: &rusqlite::Error) -> bool {
         let class = ErrorClass::of(error);
-        let full = class == ErrorClass::DiskFull
+        let is_full = class == ErrorClass::DiskFull
             || self.reserve.as_ref().is_some_and(|reserve| reserve.is_disk_full());
-        let (problem, message) = if full {
+        let (problem, message) = if is_full {
             (Problem::DiskFull, "the disk is full: reads continue, and sessions can be ended")
         } else {
             (Problem::CannotWrite, "cannot write to the database: reads continue")
@@ -239,13 +239,13 @@ impl Writer {
         } else if class.closes_connection() && matches!(self.connection, WriteConnection::Open(_)) {
             self.connection = WriteConnection::Closed;
         }
-        full
+        is_full
     }
 
     fn answer_failure(&self, group: Group, error: &rusqlite::Error) {
         let (class, cause) = (ErrorClass::of(error), describe(error));
         for write in group {
-            // A commit that could not be flushed may survive.
+            // A commit that could not be flushed may still become durable.
             if let Some(user) = write.user() {
                 self.changes.mark(user);
             }
@@ -279,7 +279,8 @@ impl Writer {
         }
     }
 
-    /// After a successful write. Space in the write-ahead log does not mean that there is space on the disk.
+    /// Clears problems after a successful write. The write may have used existing space in the write-ahead log, so the disk is
+    /// checked separately.
     fn note_success(&self) {
         if self.health.is_good() {
             return;
@@ -294,7 +295,7 @@ impl Writer {
         self.reserve.as_ref().is_some_and(|reserve| reserve.is_spent() || reserve.is_disk_full())
     }
 
-    /// Tries whether a problem is over.
+    /// Checks whether a problem is over.
     fn probe(&mut self) {
         if let Some(reserve) = &self.reserve {
             reserve.restore();
@@ -347,7 +348,7 @@ impl Writer {
         }
     }
 
-    /// A long read by another program keeps the write-ahead log from being reset. Nothing is refused for that.
+    /// Warns that a long read by another program keeps the write-ahead log from being reset. Writes continue.
     fn warn_of_reader(&mut self, pages: usize, is_held: bool) {
         let is_long = is_held && pages >= MAX_WAL_PAGES;
         if is_long && !self.warned_of_reader {

@@ -21,7 +21,7 @@ impl Availability {
         if *self.unreachable.borrow() { Err(unreachable()) } else { Ok(()) }
     }
 
-    /// Waits for the work until it times out or the database becomes unreachable.
+    /// Runs the work until it times out or the database becomes unreachable.
     pub(super) async fn while_reachable<T>(
         &self,
         limit: Duration,
@@ -31,7 +31,7 @@ impl Availability {
         tokio::select! {
             done = work => Ok(done),
             () = self.becomes_unreachable() => Err(unreachable()),
-            () = sleep(limit) => Err(Error::Unavailable("it takes too long".into())),
+            () = sleep(limit) => Err(Error::Unavailable("timed out".into())),
         }
     }
 
@@ -57,5 +57,5 @@ impl Availability {
 }
 
 fn unreachable() -> Error {
-    Error::Unavailable("it is unreachable".into())
+    Error::Unavailable("unreachable".into())
 }

@@ -1,4 +1,4 @@
-//! Finds out what became of a commit whose answer was lost.
+//! Finds the outcome of a commit whose response was lost.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::store::{
     postgres::{row::column, statements as sql},
 };
 
-/// What became of a commit.
+/// The outcome of a commit.
 pub(super) enum CommitOutcome {
     Committed,
     NotCommitted,
@@ -31,7 +31,7 @@ impl CommitChecks {
 }
 
 impl Engine {
-    /// Finds out whether a change was committed. If it was not, it never will be.
+    /// Finds out whether a change was committed. If it was not, it cannot be committed later.
     pub(super) async fn commit_outcome(&self, change_id: Uuid, scope: WriteScope) -> CommitOutcome {
         const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
         /// The statement may wait for a commit that waits for a standby.
@@ -53,8 +53,8 @@ impl Engine {
         CommitOutcome::Unknown
     }
 
-    /// Inserts the id of the change again. That waits for a commit that is still in progress, and takes the place of one
-    /// that never happened.
+    /// Inserts the id of the change again. This waits for a commit in progress. If the commit has not happened, the inserted
+    /// row prevents it.
     async fn check_commit(
         &self,
         change_id: Uuid,
@@ -67,7 +67,8 @@ impl Engine {
         if db.was_warned() {
             return Err(Error::Unavailable("not replicated to a standby".into()));
         }
-        let row = rows.first().ok_or_else(|| Error::Failed("no answer".into()))?;
+        let row =
+            rows.first().ok_or_else(|| Error::Failed("the commit check returned no row".into()))?;
         let is_void: bool = column(row, 0)?;
         Ok(if is_void { CommitOutcome::NotCommitted } else { CommitOutcome::Committed })
     }

@@ -27,7 +27,7 @@ use crate::store::{Changes, Endings, Error, PostgresOptions};
 
 /// How long a caller waits for a read or a write.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often a read or a write is tried. Most of these attempts fit into [`CALL_TIMEOUT`].
+/// The maximum number of attempts at a read or a write. Most of them fit into [`CALL_TIMEOUT`].
 const MAX_ATTEMPTS: usize = 10;
 
 /// The connections to one database, and what is known of its state.
@@ -37,7 +37,7 @@ pub(super) struct Engine {
     availability: Availability,
     commit_checks: CommitChecks,
     changes: Changes,
-    /// Changes of this instance since they were last taken. They are counted already.
+    /// Changes by this instance since they were last taken. They are already counted.
     own_changes: Mutex<HashSet<Uuid>>,
     endings: Arc<Endings>,
     keys_changed: watch::Sender<()>,
@@ -48,7 +48,7 @@ impl Engine {
         let connector = Connector::new(url, options.password_file)?;
         let pool = Pool::builder(connector)
             .max_size(options.connections)
-            // A caller waits no longer, so that no queue forms behind commits that wait for a standby.
+            // As long as a caller waits, so that no queue forms behind commits that wait for a standby.
             .wait_timeout(Some(CALL_TIMEOUT))
             .runtime(Runtime::Tokio1)
             .build();
@@ -95,13 +95,13 @@ impl Engine {
         self.while_reachable(self.readers.query(self.connector(), sql, &values)).await?
     }
 
-    /// Runs a query without a time limit, on a connection of its own.
+    /// Runs a query without a time limit, on a separate connection.
     pub(super) async fn read_without_limit(&self, sql: &'static str) -> Result<Vec<Row>, Error> {
         let db = self.connector().connect().await?;
         Ok(db.query(sql, &[]).await?)
     }
 
-    /// Waits for the work until it times out or the database becomes unreachable.
+    /// Runs the work until it times out or the database becomes unreachable.
     pub(super) async fn while_reachable<T>(
         &self,
         work: impl Future<Output = T>,
@@ -128,7 +128,7 @@ impl Engine {
         }
     }
 
-    /// Counts a change, so that this instance does not use what it has cached.
+    /// Counts a change, so that this instance does not use outdated cache entries.
     fn mark(&self, scope: WriteScope) {
         match scope {
             WriteScope::NewUser(_) | WriteScope::Maintenance => {}
@@ -137,7 +137,7 @@ impl Engine {
         }
     }
 
-    /// Takes the ids of changes that this instance has counted already.
+    /// Takes the ids of changes that this instance has already counted.
     pub(super) fn take_own_changes(&self) -> HashSet<Uuid> {
         mem::take(&mut self.own_changes())
     }
@@ -148,7 +148,7 @@ impl Engine {
 }
 
 /// A random duration up to this one, so that transactions that conflicted do not retry at the same time.
-pub(super) fn jitter(most: Duration) -> Duration {
+pub(super) fn jitter(max: Duration) -> Duration {
     let random = RandomState::new().hash_one(0);
-    most.mul_f64(random as f64 / u64::MAX as f64)
+    max.mul_f64(random as f64 / u64::MAX as f64)
 }

@@ -31,7 +31,7 @@ impl Readers {
         Self { connections: Default::default(), next: AtomicUsize::new(0), named_statements }
     }
 
-    /// Opens all connections, so that a start does not succeed because one of them happens to.
+    /// Opens all connections, so that a start fails if any of them fails.
     pub(super) async fn connect(&self, connector: &Connector) -> Result<(), Error> {
         for connection in &self.connections {
             connection.connect(connector).await?;
@@ -44,14 +44,14 @@ impl Readers {
         self.connections.iter().for_each(SharedConnection::discard_current);
     }
 
-    /// Runs a query on the next connection, and again after a broken connection or a conflict.
+    /// Runs a query on the next connection. Retries after a broken connection or a conflict.
     pub(super) async fn query(
         &self,
         connector: &Connector,
         sql: &'static str,
         values: &[Value],
     ) -> Result<Vec<Row>, Error> {
-        /// Every read finds its rows by an index.
+        /// Short, because every read uses an index.
         const READ_TIMEOUT: Duration = Duration::from_secs(2);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let connection = &self.connections[number % self.connections.len()];
@@ -71,7 +71,7 @@ impl Readers {
                 Ok(Err(error)) => error,
                 Err(_) => {
                     connection.discard(&db);
-                    return Err(Error::Unavailable("no answer".into()));
+                    return Err(Error::Unavailable("the query timed out".into()));
                 }
             };
             match ErrorClass::of(&error) {

@@ -59,13 +59,13 @@ impl Engine {
     ) -> Result<T, Error> {
         self.availability.check()?;
         let abandoned = Arc::new(AtomicBool::new(false));
-        // In a task of its own, so that a caller who disconnects leaves no transaction open.
+        // In a separate task, so that a caller who disconnects leaves no transaction open.
         let (engine, is_abandoned) = (Arc::clone(self), Arc::clone(&abandoned));
-        let writing =
+        let task =
             tokio::spawn(
                 async move { engine.write_with_retries(scope, prepare, &is_abandoned).await },
             );
-        match self.while_reachable(writing).await {
+        match self.while_reachable(task).await {
             Ok(outcome) => outcome.unwrap_or_else(|error| Err(Error::Failed(error.into()))),
             Err(error) => {
                 abandoned.store(true, Ordering::Release);
@@ -93,7 +93,7 @@ impl Engine {
                 }
                 Attempt::Failed(error) => return Err(error),
                 Attempt::Retry(cause) => cause,
-                // Has no row in `changes` to ask about, and can run twice.
+                // Maintenance has no row in `changes` to check, and can run twice.
                 Attempt::CommitLost(_) if scope == WriteScope::Maintenance => COMMIT_FAILED.into(),
                 Attempt::CommitLost(result) => match self.commit_outcome(change_id, scope).await {
                     CommitOutcome::Committed => return Ok(result),
@@ -129,7 +129,7 @@ impl Engine {
             Ok(Err(error)) => return attempt_after(db, error).await,
             Err(_) => {
                 self.roll_back_in_background(db);
-                return Attempt::Retry("no answer".into());
+                return Attempt::Retry("the statements timed out".into());
             }
         };
         if is_empty {
@@ -138,7 +138,7 @@ impl Engine {
         }
         if abandoned.load(Ordering::Acquire) {
             roll_back(db).await;
-            return Attempt::Retry("the caller has gone".into());
+            return Attempt::Retry("the caller has stopped waiting".into());
         }
         db.clear_warnings();
         // Without a time limit while the database answers: the commit may wait for a standby. A cancelled commit would
@@ -238,7 +238,7 @@ async fn run_statements<T: Send + 'static>(
     Ok(Uncommitted { result: result(&counts), is_empty: statements.is_empty() })
 }
 
-/// After an error before the commit, or one with which the server answered it.
+/// The outcome of an attempt after an error before the commit, or an error that the server returned for the commit.
 async fn attempt_after<T>(db: Object<Connector>, error: StatementError) -> Attempt<T> {
     let error = match error {
         StatementError::Store(error) => {

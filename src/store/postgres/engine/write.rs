@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::{store::postgres::value::Value, user::UserId};
 
-/// What a write changes: which rows it locks first, and who must learn of it.
+/// What a write changes. This determines which rows it locks first, and which instances must read the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store::postgres) enum WriteScope {
     /// A user who is being added.
@@ -18,7 +18,7 @@ pub(in crate::store::postgres) enum WriteScope {
 }
 
 impl WriteScope {
-    /// The user of the change, as the table `changes` has it.
+    /// The user of the change, as stored in the table `changes`.
     pub(super) fn user_id(self) -> Option<Uuid> {
         match self {
             Self::NewUser(id) | Self::User(id) => Some(id.uuid()),
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_count_stays_with_its_statement_whatever_is_added_around_it() {
+    fn a_row_count_belongs_to_its_statement_in_a_batch_of_any_size() {
         let mut batch = StatementBatch::default().with("first", []);
         let second = batch.add("second", []);
         let third = batch.add("third", []);
