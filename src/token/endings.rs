@@ -52,15 +52,15 @@ impl Span {
     /// The most endings in a span that must reach a given time.
     const MAX_BY_TIME: u64 = 16 * Self::MAX;
 
-    /// The span for a reader that knows the first `known` endings. It may start a little earlier: many positions then share
-    /// few spans, and readers can share a signed page.
+    /// The span for a reader that has read the first `known` endings. It may start a little earlier, so that many positions
+    /// share few spans and readers can share a signed page.
     fn since(known: u64, log: &Log) -> Self {
         let count = log.count();
         let behind = count - known;
         // At most an eighth of the span repeats known endings.
-        let grain = (behind.next_power_of_two() / 16).clamp(1, Self::MAX);
-        let grain = if behind > Self::MAX { Self::MAX } else { grain };
-        let aligned = known - known % grain;
+        let alignment = (behind.next_power_of_two() / 16).clamp(1, Self::MAX);
+        let alignment = if behind > Self::MAX { Self::MAX } else { alignment };
+        let aligned = known - known % alignment;
         let end = count.min(aligned + Self::MAX);
         Self { start: aligned.max(log.removed), end, more: end < count }
     }
@@ -131,8 +131,8 @@ impl Endings {
     /// The tokens of a span, and the latest time of the endings up to its end. None if some of them have been removed.
     pub fn tokens(&self, span: Span) -> Option<(Vec<TokenId>, Option<Timestamp>)> {
         let log = self.log();
-        let place = |position: u64| usize::try_from(position.checked_sub(log.removed)?).ok();
-        let (start, end) = (place(span.start)?, place(span.end)?);
+        let index = |position: u64| usize::try_from(position.checked_sub(log.removed)?).ok();
+        let (start, end) = (index(span.start)?, index(span.end)?);
         let endings = log.entries.range(start..end);
         let latest = endings.clone().next_back().map(|(_, latest)| *latest);
         Some((endings.map(|(id, _)| *id).collect(), latest))

@@ -36,7 +36,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 3] = [Self::Es256, Self::EdDsa, Self::Rs256];
 
     /// The algorithm with this name.
@@ -53,7 +53,7 @@ impl Algorithm {
         }
     }
 
-    fn registered(self) -> jsonwebtoken::Algorithm {
+    fn to_jsonwebtoken(self) -> jsonwebtoken::Algorithm {
         match self {
             Self::Es256 => jsonwebtoken::Algorithm::ES256,
             Self::EdDsa => jsonwebtoken::Algorithm::EdDSA,
@@ -92,14 +92,14 @@ impl PartialEq<str> for KeyId {
 /// The `typ` of a page of the revocation feed.
 const FEED_TYPE: &str = "revocations+jwt";
 
-/// A private key, with everything that is derived from it once for later use.
+/// A private key, and everything that is derived from it, computed once.
 pub struct SigningKey {
     id: KeyId,
     pkcs8: Zeroizing<Vec<u8>>,
     pair: KeyPair,
-    verifying: ParsedPublicKey,
+    public_key: ParsedPublicKey,
     mac: MacKey,
-    public: Jwk,
+    jwk: Jwk,
     header: String,
     feed_header: String,
 }
@@ -114,21 +114,21 @@ impl SigningKey {
 
     /// A new random key.
     pub fn generate(algorithm: Algorithm) -> Self {
-        let pkcs8 = algorithm.new_pkcs8().expect("the system has randomness");
+        let pkcs8 = algorithm.new_pkcs8().expect("the system provides random bytes");
         Self::new(pkcs8).expect("a generated key is usable")
     }
 
     fn new(pkcs8: Zeroizing<Vec<u8>>) -> Result<Self, UnusableKey> {
         let pair = KeyPair::from_pkcs8(&pkcs8).ok_or(UnusableKey)?;
-        // Signing cannot fail later if it works once.
+        // A key that has signed once does not fail later.
         pair.sign(b"test").map_err(|_| UnusableKey)?;
-        let algorithm = pair.algorithm().registered();
-        let verifying = pair.verifying().map_err(|_| UnusableKey)?;
-        let mut public =
-            Jwk::from_decoding_key(&pair.published(), Some(algorithm)).map_err(|_| UnusableKey)?;
-        let id = public.thumbprint(ThumbprintHash::SHA256).map_err(|_| UnusableKey)?;
-        public.common.key_id = Some(id.clone());
-        public.common.public_key_use = Some(PublicKeyUse::Signature);
+        let algorithm = pair.algorithm().to_jsonwebtoken();
+        let public_key = pair.parsed_public_key().map_err(|_| UnusableKey)?;
+        let mut jwk = Jwk::from_decoding_key(&pair.decoding_key(), Some(algorithm))
+            .map_err(|_| UnusableKey)?;
+        let id = jwk.thumbprint(ThumbprintHash::SHA256).map_err(|_| UnusableKey)?;
+        jwk.common.key_id = Some(id.clone());
+        jwk.common.public_key_use = Some(PublicKeyUse::Signature);
         let header = Header { kid: Some(id.clone()), ..Header::new(algorithm) };
         let encoded_header = encoded(&header);
         let feed_header = encoded(&Header { typ: Some(FEED_TYPE.into()), ..header });
@@ -137,9 +137,9 @@ impl SigningKey {
             id: KeyId(id),
             pkcs8,
             pair,
-            verifying,
+            public_key,
             mac,
-            public,
+            jwk,
             header: encoded_header,
             feed_header,
         })
@@ -160,21 +160,21 @@ impl SigningKey {
         &self.header
     }
 
-    pub(super) fn public(&self) -> &Jwk {
-        &self.public
+    pub(super) fn jwk(&self) -> &Jwk {
+        &self.jwk
     }
 
     /// A token with these claims.
     pub(super) fn sign(&self, claims: &impl Serialize) -> String {
-        self.sign_under(&self.header, claims)
+        self.sign_with_header(&self.header, claims)
     }
 
-    /// A page of the revocation feed. Its header says that it is not a token.
+    /// A page of the revocation feed. Its `typ` distinguishes it from a token.
     pub(super) fn sign_feed_page(&self, claims: &impl Serialize) -> String {
         self.sign_parts(&self.feed_header, &encoded(claims))
     }
 
-    pub(super) fn sign_under(&self, header: &str, claims: &impl Serialize) -> String {
+    pub(super) fn sign_with_header(&self, header: &str, claims: &impl Serialize) -> String {
         self.sign_parts(header, &self.mac.encode(json(claims)))
     }
 
@@ -193,7 +193,8 @@ impl SigningKey {
     /// Whether the signature is valid for the first two parts of a token.
     pub(super) fn verifies(&self, message: &str, signature: &str) -> bool {
         let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).ok();
-        let verify = |signature: Vec<u8>| self.verifying.verify_sig(message.as_bytes(), &signature);
+        let verify =
+            |signature: Vec<u8>| self.public_key.verify_sig(message.as_bytes(), &signature);
         signature.is_some_and(|signature| verify(signature).is_ok())
     }
 
@@ -254,11 +255,11 @@ impl KeyPair {
     fn from_pkcs8(pkcs8: &[u8]) -> Option<Self> {
         let es256 = || EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8);
         let rs256 = || RsaKeyPair::from_pkcs8(pkcs8).map(Box::new);
-        let tried: Result<_, KeyRejected> = es256()
+        let pair: Result<_, KeyRejected> = es256()
             .map(Self::Es256)
             .or_else(|_| Ed25519KeyPair::from_pkcs8(pkcs8).map(Self::EdDsa))
             .or_else(|_| rs256().map(Self::Rs256));
-        tried.ok()
+        pair.ok()
     }
 
     fn algorithm(&self) -> Algorithm {
@@ -299,7 +300,7 @@ impl KeyPair {
     }
 
     /// The public key, parsed once for many signature checks.
-    fn verifying(&self) -> Result<ParsedPublicKey, KeyRejected> {
+    fn parsed_public_key(&self) -> Result<ParsedPublicKey, KeyRejected> {
         match self {
             Self::Es256(pair) => ParsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, pair.public_key()),
             Self::EdDsa(pair) => ParsedPublicKey::new(&ED25519, pair.public_key()),
@@ -310,7 +311,7 @@ impl KeyPair {
     }
 
     /// The public key for the JWK Set.
-    fn published(&self) -> DecodingKey {
+    fn decoding_key(&self) -> DecodingKey {
         match self {
             Self::Es256(pair) => DecodingKey::from_ec_der(pair.public_key().as_ref()),
             Self::EdDsa(pair) => DecodingKey::from_ed_der(pair.public_key().as_ref()),

@@ -1,4 +1,4 @@
-//! Signing keys in a file of the operator's (`token.key_file`). Doorward reads the file and never changes it.
+//! Signing keys in a file that the operator manages (`token.key_file`). Doorward reads the file and never changes it.
 
 use std::{
     fs, io,
@@ -71,7 +71,7 @@ impl KeyFile {
         now: Timestamp,
     ) -> Result<(), signing_keys::Error> {
         let keys = self.keys().map_err(KeyStoreError::from)?;
-        let is_in_file = |key: &SigningKey| keys.iter().any(|own| own.id() == key.id());
+        let is_in_file = |key: &SigningKey| keys.iter().any(|in_file| in_file.id() == key.id());
         let stored = self.fallback.stored_keys().await?;
         if let Some(signing) = stored.signing.filter(|key| !is_in_file(key)) {
             let until = now + lifetime + SigningKeys::RETIREMENT_MARGIN;
@@ -84,7 +84,7 @@ impl KeyFile {
         Ok(())
     }
 
-    /// At least one key.
+    /// The keys in the file: at least one.
     fn keys(&self) -> Result<Vec<SigningKey>, KeyFileError> {
         SigningKey::all_from_pem(&self.pem)
             .map_err(|UnusableKey| KeyFileError::Unusable(self.path.clone()))
@@ -107,7 +107,7 @@ impl KeyStore for KeyFile {
     async fn stored_keys(&self) -> Result<StoredKeys, KeyStoreError> {
         let mut keys = self.keys()?;
         let mut retired = self.fallback.stored_keys().await?.retired;
-        retired.retain(|(key, _)| keys.iter().all(|own| own.id() != key.id()));
+        retired.retain(|(key, _)| keys.iter().all(|in_file| in_file.id() != key.id()));
         let signing = keys.remove(0);
         Ok(StoredKeys { signing: Some(signing), next: None, verifying: keys, retired })
     }

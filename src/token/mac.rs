@@ -57,11 +57,11 @@ impl MacKey {
         let tag = cmac::sign(&self.0, covered).expect("CMAC accepts any input");
         let mut claim = [0; CLAIM_BYTES];
         let (before, rest) = claim.split_at_mut(BEFORE.len());
-        let (code, after) = rest.split_at_mut(TAG_CHARACTERS);
+        let (value, after) = rest.split_at_mut(TAG_CHARACTERS);
         before.copy_from_slice(BEFORE);
         after.copy_from_slice(AFTER);
         let mut encoded = [0; ENCODED_CLAIM];
-        let inner = BASE64_URL_SAFE_NO_PAD.encode_slice(tag.as_ref(), code);
+        let inner = BASE64_URL_SAFE_NO_PAD.encode_slice(tag.as_ref(), value);
         let outer = BASE64_URL_SAFE_NO_PAD.encode_slice(claim, &mut encoded);
         debug_assert_eq!((inner, outer), (Ok(TAG_CHARACTERS), Ok(ENCODED_CLAIM)));
         encoded
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn key() -> MacKey {
-        MacKey::derive(b"private", "head")
+        MacKey::derive(b"private", "header")
     }
 
     #[test]
@@ -89,8 +89,8 @@ mod tests {
         for claims in [r#"{"sub":"ada"}"#, r#"{"sub":"ada1"}"#, r#"{"sub":"ada12"}"#] {
             let decoded = BASE64_URL_SAFE_NO_PAD.decode(key().encode(claims.into())).unwrap();
             let mut read: serde_json::Value = serde_json::from_slice(&decoded).unwrap();
-            let code = read.as_object_mut().unwrap().remove("mac").unwrap();
-            assert_eq!(code.as_str().unwrap().len(), TAG_CHARACTERS);
+            let mac = read.as_object_mut().unwrap().remove("mac").unwrap();
+            assert_eq!(mac.as_str().unwrap().len(), TAG_CHARACTERS);
             assert_eq!(read, serde_json::from_str::<serde_json::Value>(claims).unwrap());
             assert!(decoded.ends_with(AFTER));
         }
@@ -100,7 +100,7 @@ mod tests {
     fn only_claims_with_the_mac_of_this_key_and_header_are_accepted() {
         let claims = key().encode(br#"{"sub":"ada"}"#.to_vec());
         assert!(key().is_valid(&claims), "the MAC is deterministic");
-        for other in [MacKey::derive(b"another", "head"), MacKey::derive(b"private", "another")] {
+        for other in [MacKey::derive(b"another", "header"), MacKey::derive(b"private", "another")] {
             assert!(!other.is_valid(&claims));
         }
     }

@@ -1,4 +1,4 @@
-//! Tokens: signing keys, signing, verification and the revocation feed. No other room knows about JWT.
+//! Tokens: signing keys, signing, verification and the revocation feed. Only this room handles JWTs.
 
 pub mod endings;
 pub mod feed;
@@ -23,7 +23,7 @@ use crate::{
     user::UserId,
 };
 
-/// A signed token. Whoever holds it is authenticated as its user.
+/// A signed token. Its holder is authenticated as its user.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Token(String);
@@ -52,7 +52,7 @@ pub struct Claims {
     pub token_id: TokenId,
     /// When it was signed (`iat`).
     pub issued_at: Timestamp,
-    /// From when on it is no longer valid (`exp`).
+    /// When it expires (`exp`).
     pub expires_at: Timestamp,
 }
 

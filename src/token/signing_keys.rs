@@ -175,7 +175,7 @@ impl SigningKeys {
         self.key_store.changed().await;
     }
 
-    /// Reads the keys again, as other instances have changed them.
+    /// Reads the keys again after another instance has changed them.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -241,7 +241,7 @@ async fn new_key(algorithm: Algorithm) -> SigningKey {
 }
 
 impl KeyRing {
-    /// None without a signing key. `signs_at` applies to a next key whose time is not stored.
+    /// `None` without a signing key. `signs_at` applies to a next key whose time is not stored.
     fn new(stored: StoredKeys, signs_at: impl Fn(&KeyId) -> Timestamp) -> Option<Self> {
         let next = stored.next.map(|(key, at)| {
             let at = at.unwrap_or_else(|| signs_at(key.id()));

@@ -1,4 +1,4 @@
-//! The revocation feed: signed pages that tell external verifiers which tokens have ended before they expired.
+//! The revocation feed: signed pages of the tokens that ended before they expired, for external verifiers.
 
 mod permits;
 
@@ -28,7 +28,7 @@ use crate::{
     network::Requester,
 };
 
-/// Answers verifiers that ask which tokens have ended.
+/// Serves signed pages of ended tokens to verifiers.
 pub struct Feed {
     /// Part of every cursor, so that cursors of other processes are recognised.
     process: Uuid,
@@ -54,7 +54,7 @@ pub enum FeedError {
     TooManyUnsent,
 }
 
-/// How far a verifier has read: which endings and which keys it knows.
+/// How far a verifier has read the endings and the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cursor {
     process: Uuid,
@@ -84,7 +84,7 @@ impl FromStr for Cursor {
     }
 }
 
-/// A cached page, shared by all verifiers that are to receive the same endings.
+/// A cached page, shared by all verifiers that need the same endings.
 struct SignedPage {
     complete: bool,
     span: Span,
@@ -106,18 +106,20 @@ impl AsRef<[u8]> for Body {
 }
 
 impl Feed {
-    /// How long a request waits for news. Shorter than any request timeout.
+    /// How long a request waits for a change. Shorter than any request timeout.
     const MAX_WAIT: Duration = Duration::from_secs(10);
-    /// How long a request waits whose cursor comes from another process.
+    /// How long a request with the cursor of another process waits.
     const FOREIGN_WAIT: Duration = Duration::from_millis(500);
     /// The largest difference between the clocks of two processes, including the delay until one learns of an ending in
     /// the other.
     const MAX_SKEW: Duration = Duration::from_secs(60);
-    /// The most waiting requests: in total, and of one network. Others are answered at once.
-    const MAX_WAITING: (usize, usize) = (1000, 100);
-    /// The most pages for one network that are not yet written to its connections.
+    /// The maximum number of waiting requests. Others are answered at once.
+    const MAX_WAITING: usize = 1000;
+    /// The maximum number of waiting requests from one network.
+    const MAX_WAITING_PER_NETWORK: usize = 100;
+    /// The maximum number of pages for one network that are not yet written to its connections.
     const MAX_UNSENT: usize = 100;
-    /// The most cached pages: two megabytes.
+    /// The maximum number of cached pages: two megabytes.
     const MAX_PAGES: usize = 64;
     /// How long a page with further pages behind it is cached. The verifier must ask again before it relies on the
     /// result, so the page need not be fresh.
@@ -136,7 +138,7 @@ impl Feed {
             endings,
             is_up_to_date: Box::new(is_up_to_date),
             clock,
-            waiting: Permits::new(Self::MAX_WAITING.0, Self::MAX_WAITING.1),
+            waiting: Permits::new(Self::MAX_WAITING, Self::MAX_WAITING_PER_NETWORK),
             unsent: Permits::new(usize::MAX, Self::MAX_UNSENT),
             closed: watch::Sender::new(false),
             pages: Mutex::default(),
@@ -157,10 +159,12 @@ impl Feed {
         let cursor: Option<Cursor> = cursor.and_then(|text| text.parse().ok());
         match cursor {
             Some(own) if own.process == self.process => {
-                self.wait_beyond(own, Self::MAX_WAIT, requester).await;
+                self.wait_for_change_since(own, Self::MAX_WAIT, requester).await;
             }
             // Behind a load balancer every request may reach another process. The wait limits the rate of requests.
-            Some(foreign) => self.wait_beyond(foreign, Self::FOREIGN_WAIT, requester).await,
+            Some(foreign) => {
+                self.wait_for_change_since(foreign, Self::FOREIGN_WAIT, requester).await
+            }
             None => {}
         }
         if !(self.is_up_to_date)() {
@@ -172,7 +176,7 @@ impl Feed {
         Ok(Bytes::from_owner(Body { page, _permit: permit }))
     }
 
-    /// How many requests wait for news.
+    /// How many requests wait for a change.
     pub fn waiting(&self) -> usize {
         self.waiting.count()
     }
@@ -192,12 +196,17 @@ impl Feed {
         self.closed.send_replace(true);
     }
 
-    async fn wait_beyond(&self, cursor: Cursor, max_wait: Duration, requester: Requester) {
+    async fn wait_for_change_since(
+        &self,
+        cursor: Cursor,
+        max_wait: Duration,
+        requester: Requester,
+    ) {
         let Some(_permit) = self.waiting.acquire(requester) else { return };
         let is_own = cursor.process == self.process;
         let (mut endings, mut keys) = (self.endings.count(), self.mint.key_changes());
         let mut closed = self.closed.subscribe();
-        let news = async {
+        let change = async {
             tokio::select! {
                 _ = endings.wait_for(|count| is_own && *count != cursor.endings) => {}
                 _ = keys.wait_for(|count| is_own && *count != cursor.keys) => {}
@@ -205,7 +214,7 @@ impl Feed {
             }
         };
         // After the timeout the page is empty.
-        let _ = timeout(max_wait, news).await;
+        let _ = timeout(max_wait, change).await;
     }
 
     fn signed_page(&self, cursor: Option<Cursor>, now: Timestamp) -> Bytes {
@@ -251,7 +260,7 @@ impl Feed {
             return Some(page.jwt.clone());
         }
         let (revoked, latest) = self.endings.tokens(span)?;
-        // A verifier that continues with another process must receive everything since the last ending that it knows.
+        // A verifier that continues with another process must receive everything since the last ending that it has read.
         let at = if span.more { latest.map_or(now, |latest| latest.min(now)) } else { now };
         let cursor = Cursor { process: self.process, endings: span.end, keys, at: at.seconds() };
         let page = FeedPage { cursor: cursor.to_string(), complete, more: span.more, revoked };

@@ -1,4 +1,4 @@
-//! Limits how many requests do something at the same time, in total and per network.
+//! Limits concurrent requests, in total and per network.
 
 use std::{
     collections::HashMap,

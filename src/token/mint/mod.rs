@@ -43,13 +43,13 @@ impl KeySet {
         let all: Vec<_> = iter::once(Arc::clone(&signing)).chain(others).collect();
         Self {
             signing,
-            public: JwkSet { keys: all.iter().map(|key| key.public().clone()).collect() },
+            public: JwkSet { keys: all.iter().map(|key| key.jwk().clone()).collect() },
             verifying: all,
         }
     }
 
     /// The key whose tokens have this encoded header, which is the same for all tokens of a key. A token with any other
-    /// header (another algorithm, an embedded key, a critical extension) is not ours. There are few keys.
+    /// header (another algorithm, an embedded key, a critical extension) is not ours.
     fn by_header(&self, header: &str) -> Option<&Arc<SigningKey>> {
         self.verifying.iter().find(|key| key.header() == header)
     }
@@ -78,7 +78,7 @@ struct WireClaims {
 pub struct FeedPage {
     /// Where the next page starts.
     pub cursor: String,
-    /// Whether the pages start from the beginning, so that the verifier drops what it knew before.
+    /// Whether the pages start from the beginning and replace everything that the verifier has received before.
     pub complete: bool,
     /// Whether another page follows at once.
     pub more: bool,
@@ -103,7 +103,7 @@ impl TokenMint {
     const CLOCK_SKEW_SECONDS: i64 = 60;
     /// How long a verifier may rely on a page of the feed.
     const FEED_PAGE_SECONDS: i64 = 60;
-    /// Tokens have about 550 characters. Longer input is refused unread.
+    /// Tokens have about 550 characters. Longer input is refused without parsing it.
     const MAX_CHARACTERS: usize = 4096;
 
     /// A mint with these keys.
@@ -184,7 +184,7 @@ impl TokenMint {
         Token(self.keys.load().signing.sign(&claims))
     }
 
-    /// False if the token has the shape of a token and names an unknown key.
+    /// False if the text has the form of a token and its header is that of no key in use.
     pub fn knows_key_of(&self, token: &str) -> bool {
         let header = token.split_once('.').map(|(header, _)| header);
         header.is_none_or(|header| self.keys.load().by_header(header).is_some())
@@ -223,9 +223,9 @@ impl TokenMint {
         let (claims, signature) = rest.split_once('.')?;
         let message = &token[..header.len() + 1 + claims.len()];
         let claims: WireClaims = serde_json::from_slice(&key.claims(claims)?).ok()?;
-        let ours = claims.iss == self.terms.issuer && claims.aud == self.terms.audience;
-        let issued = claims.iat <= now.seconds().saturating_add(Self::CLOCK_SKEW_SECONDS);
-        let claims = (ours && issued).then_some(Claims {
+        let is_ours = claims.iss == self.terms.issuer && claims.aud == self.terms.audience;
+        let is_issued = claims.iat <= now.seconds().saturating_add(Self::CLOCK_SKEW_SECONDS);
+        let claims = (is_ours && is_issued).then_some(Claims {
             user_id: claims.sub.parse().ok()?,
             session_id: claims.sid.parse().ok()?,
             token_id: claims.jti.parse().ok()?,

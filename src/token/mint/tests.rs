@@ -1,4 +1,4 @@
-//! Which tokens are valid, and which are not.
+//! Tests of which tokens are valid.
 
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ fn a_token_from_the_future_is_refused_beyond_a_minute() {
 }
 
 #[test]
-fn no_year_is_too_late_for_a_token() {
+fn tokens_are_valid_in_every_year_until_9999() {
     let (mint, mut session) = (mint(), session());
     for seconds in [i64::from(i32::MAX), i64::from(u32::MAX), 253_402_300_799] {
         let now = Timestamp::from_seconds(seconds);
@@ -174,18 +174,18 @@ fn a_token_with_another_header_is_refused() {
     let mint = mint();
     let key = Arc::clone(&mint.keys.load().signing);
     let kid = key.id().to_string();
-    let under = |head: Value| key.sign_under(&key::encoded(&head), &valid_claims());
-    let heads = [
+    let signed_with = |header: Value| key.sign_with_header(&key::encoded(&header), &valid_claims());
+    let headers = [
         json!({"typ": "at+jwt", "alg": "ES256", "kid": kid}),
         json!({"typ": "JWT", "alg": "ES256"}),
         json!({"typ": "JWT", "alg": "ES256", "kid": kid, "crit": ["exp"]}),
         json!({"typ": "JWT", "alg": "none", "kid": kid}),
         json!({"typ": "JWT", "alg": ["ES256"], "kid": kid}),
         json!({"typ": "JWT", "alg": "ES256", "kid": kid, "b64": false}),
-        json!({"typ": "JWT", "alg": "ES256", "kid": kid, "jwk": key.public()}),
+        json!({"typ": "JWT", "alg": "ES256", "kid": kid, "jwk": key.jwk()}),
     ];
-    for head in heads {
-        assert_eq!(mint.verify(&under(head.clone()), NOW).ok(), None, "{head}");
+    for header in headers {
+        assert_eq!(mint.verify(&signed_with(header.clone()), NOW).ok(), None, "{header}");
     }
 }
 
@@ -200,10 +200,10 @@ fn no_key_verifies_under_the_id_or_the_algorithm_of_another() {
             if named.id() == signer.id() && algorithm == signer.algorithm() {
                 continue;
             }
-            let head =
+            let header =
                 json!({"typ": "JWT", "alg": algorithm.name(), "kid": named.id().to_string()});
-            let token = signer.sign_under(&key::encoded(&head), &valid_claims());
-            assert_eq!(mint.verify(&token, NOW).ok(), None, "{head}");
+            let token = signer.sign_with_header(&key::encoded(&header), &valid_claims());
+            assert_eq!(mint.verify(&token, NOW).ok(), None, "{header}");
         }
     }
 }
@@ -229,7 +229,7 @@ fn a_public_key_cannot_be_used_as_an_hmac_secret() {
             kid: Some(key.id().to_string()),
             ..Header::new(jsonwebtoken::Algorithm::HS256)
         };
-        let public = serde_json::to_vec(key.public()).unwrap();
+        let public = serde_json::to_vec(key.jwk()).unwrap();
         let secret = EncodingKey::from_secret(&public);
         let token = jsonwebtoken::encode(&header, &valid_claims(), &secret).unwrap();
         assert_eq!(mint.verify(&token, NOW).ok(), None);
@@ -327,8 +327,8 @@ fn a_token_without_a_valid_mac_is_refused_even_with_a_valid_signature() {
         };
         assert_eq!(mint.verify(&key.sign_parts(key.header(), theirs), NOW).ok(), None);
         let ours = key.sign(&claims);
-        let code = BASE64_URL_SAFE_NO_PAD.decode(ours.split('.').nth(1).unwrap()).unwrap();
-        let mut moved: Value = serde_json::from_slice(&code).unwrap();
+        let decoded = BASE64_URL_SAFE_NO_PAD.decode(ours.split('.').nth(1).unwrap()).unwrap();
+        let mut moved: Value = serde_json::from_slice(&decoded).unwrap();
         moved["z"] = json!(1);
         assert_eq!(
             mint.verify(&key.sign_parts(key.header(), &key::encoded(&moved)), NOW).ok(),
