@@ -14,9 +14,9 @@ pub struct ClientSecret(Zeroizing<String>);
 impl ClientSecret {
     /// A new secret of 256 random bits.
     pub fn random() -> Self {
-        let mut bits = Zeroizing::new([0; 32]);
-        aws_lc_rs::rand::fill(&mut *bits).expect("the system provides random bytes");
-        Self(Zeroizing::new(hex(&*bits)))
+        let mut bytes = Zeroizing::new([0; 32]);
+        aws_lc_rs::rand::fill(&mut *bytes).expect("the system provides random bytes");
+        Self(Zeroizing::new(hex(&*bytes)))
     }
 
     /// The secret itself, to be shown once.
@@ -85,10 +85,10 @@ impl OAuthClients {
 
     /// Whether the client with this name has this secret.
     pub fn authenticate(&self, name: &str, secret: &str) -> bool {
-        let tried = sha256(secret);
+        let digest = sha256(secret);
         let client = self.0.iter().find(|client| client.name == name);
         client.is_some_and(|client| {
-            verify_slices_are_equal(client.digest.as_bytes(), tried.as_bytes()).is_ok()
+            verify_slices_are_equal(client.digest.as_bytes(), digest.as_bytes()).is_ok()
         })
     }
 }

@@ -14,9 +14,9 @@ impl ResetCode {
 
     /// A new code of 128 random bits.
     pub fn random() -> Self {
-        let mut bits = [0; 16];
-        aws_lc_rs::rand::fill(&mut bits).expect("the system provides random bytes");
-        Self::unchecked(format!("{:032x}", u128::from_be_bytes(bits)))
+        let mut bytes = [0; 16];
+        aws_lc_rs::rand::fill(&mut bytes).expect("the system provides random bytes");
+        Self::unchecked(format!("{:032x}", u128::from_be_bytes(bytes)))
     }
 
     /// A code from a request, which may be any text.
@@ -42,7 +42,7 @@ impl fmt::Debug for ResetCode {
     }
 }
 
-/// The SHA-256 of a code. It recognizes the code and does not reveal it.
+/// The SHA-256 of a code. It identifies the code without revealing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResetDigest(Vec<u8>);
 
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_long_differ_and_do_not_show_in_logs() {
+    fn codes_are_long_and_random_and_do_not_show_in_debug_output() {
         let (one, other) = (ResetCode::random(), ResetCode::random());
         assert_eq!(one.as_str().len(), 32);
         assert_ne!(one.as_str(), other.as_str());

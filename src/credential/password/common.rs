@@ -4,9 +4,9 @@ use aws_lc_rs::digest::{SHA256, digest};
 use zeroize::Zeroizing;
 
 /// The first bytes of the SHA-256 of each password in lower case, sorted. The table is read-only data of the binary, so
-/// that it takes no memory before it is first used.
+/// it takes no memory before it is first used.
 const TABLE: &[u8] = include_bytes!("common.bin");
-/// With 40 bits, one in 20 million other passwords is taken for a common one.
+/// With 40 bits, one in 20 million other passwords is mistaken for a common one.
 const PREFIX_BYTES: usize = 5;
 
 /// Whether a password is common, ignoring case.
@@ -70,11 +70,11 @@ mod tests {
     }
 
     #[test]
-    fn other_passwords_are_not() {
+    fn other_passwords_are_not_common() {
         for other in ["correct horse", "correct horse battery", "", "        ", "Tr0ub4dor&3x"] {
             assert!(!is_common(other), "{other}");
         }
-        // One in 20 million would be taken for a common one.
+        // One in 20 million would be mistaken for a common one.
         let mut state = 1_u64;
         for _ in 0..20_000 {
             state = state

@@ -1,4 +1,4 @@
-//! Password hashes as PHC strings: made, parsed and compared.
+//! Computes, parses and compares password hashes, which are PHC strings.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::{
     backend::{Backend, HashError, HashSpec},
 };
 
-/// A stored hash that asks for more memory is damaged.
+/// A stored hash with a higher memory cost counts as damaged.
 const MAX_MEMORY_KIB: u32 = 1 << 20;
 
 /// A password hash as a PHC string.
@@ -106,7 +106,7 @@ pub(super) fn hash(
     let salt = Salt::generate();
     let mut output = [0; Cost::HASH_BYTES];
     let spec = HashSpec::argon2id(params.clone());
-    // The hasher has checked the cost and no password is 4 GiB long, so that the cause can only be memory.
+    // The hasher has checked the cost and no password is 4 GiB long, so the only possible error is a lack of memory.
     backend.hash(&spec, password.0.as_bytes(), &salt, &mut output).map_err(|_| Busy)?;
     Ok(phc(params, salt, &output))
 }

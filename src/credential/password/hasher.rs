@@ -26,7 +26,7 @@ pub enum HasherError {
     Cost(#[from] argon2::Error),
     /// The self-test failed. A hash could match no password, or the wrong one.
     #[error(
-        "Argon2 computes a wrong hash on this machine, so that nobody could log in: check the memory and the CPU, or \
+        "Argon2 computes a wrong hash on this machine, so no user could log in: check the memory and the CPU, or \
          build without the feature argon2-rust, which uses other code"
     )]
     WrongHash,
@@ -53,7 +53,7 @@ pub struct Hasher {
 
 impl Hasher {
     /// The maximum number of passwords that wait for a thread.
-    const QUEUE: usize = 256;
+    const QUEUE_CAPACITY: usize = 256;
 
     /// A hasher with this many threads.
     ///
@@ -62,7 +62,7 @@ impl Hasher {
     pub fn new(cost: Cost, threads: NonZeroUsize) -> Result<Self, HasherError> {
         let params = cost.params()?;
         Backend::self_test().map_err(|SelfTestFailed| HasherError::WrongHash)?;
-        Ok(Self { pool: Pool::new(threads, Self::QUEUE), dummy: dummy(&params), params })
+        Ok(Self { pool: Pool::new(threads, Self::QUEUE_CAPACITY), dummy: dummy(&params), params })
     }
 
     /// Hashes a new password.
@@ -74,8 +74,8 @@ impl Hasher {
         self.run(network, move |backend| hash::hash(&password, &params, backend)).await
     }
 
-    /// Compares a password with a stored hash. Without one it does the same work and does not match, so that the time
-    /// does not tell whether there is one.
+    /// Compares a password with a stored hash. Without one it does the same work and does not match, so that the response
+    /// time does not reveal whether there is one.
     ///
     /// # Errors
     /// [`Busy`] if too many passwords are waiting.
@@ -120,7 +120,7 @@ impl Hasher {
                 }
             }),
         );
-        // The pool drops a job that it does not run, and its reply with it.
+        // The pool drops a job that it does not run, which closes the channel.
         answer.await.unwrap_or(Err(Busy))
     }
 }
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     const CHEAP: Cost = Cost { memory_kib: 64, passes: 1 };
-    const ANYBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+    const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
     fn hasher(cost: Cost) -> Hasher {
         Hasher::new(cost, NonZeroUsize::MIN).unwrap()
@@ -144,19 +144,19 @@ mod tests {
         stored: Option<&PasswordHash>,
     ) -> Verification {
         hasher
-            .verify(Password::unchecked(password.into()), stored, Network::at(ANYBODY))
+            .verify(Password::unchecked(password.into()), stored, Network::at(ADDRESS))
             .await
             .unwrap()
     }
 
     async fn hash(hasher: &Hasher, password: &str) -> PasswordHash {
-        hasher.hash(Password::unchecked(password.into()), Network::at(ANYBODY)).await.unwrap()
+        hasher.hash(Password::unchecked(password.into()), Network::at(ADDRESS)).await.unwrap()
     }
 
     #[tokio::test]
     async fn a_hash_that_panics_is_an_error_and_the_next_one_succeeds() {
         let hasher = hasher(CHEAP);
-        let panicked = hasher.run(Network::at(ANYBODY), |_| -> Result<(), Busy> {
+        let panicked = hasher.run(Network::at(ADDRESS), |_| -> Result<(), Busy> {
             panic!("a job that panics on purpose")
         });
         assert_eq!(panicked.await, Err(Busy));

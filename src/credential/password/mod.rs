@@ -1,4 +1,4 @@
-//! Passwords, their hashes, and the hasher that makes and verifies them. Nothing else names Argon2.
+//! Passwords, their hashes, and the hasher that computes and verifies them. Only this module uses Argon2.
 
 mod backend;
 mod common;
@@ -36,7 +36,7 @@ impl Password {
         }
     }
 
-    /// A password that is only compared with a hash, so that no rule applies.
+    /// A password that is only compared with a hash, so no rule applies.
     pub fn unchecked(sent: String) -> Self {
         Self(Zeroizing::new(sent))
     }
@@ -86,45 +86,45 @@ mod tests {
 
     #[test]
     fn a_password_has_8_to_128_characters_of_any_kind() {
-        let judge = |sent: String| {
+        let check = |sent: String| {
             Password::parse(sent, RULES).map(|_| ()).map_err(|fault| fault.message().to_owned())
         };
         assert_eq!(
-            judge("       ".into()),
+            check("       ".into()),
             Err("String must contain at least 8 character(s)".into())
         );
-        assert_eq!(judge("        ".into()), Ok(()));
-        assert_eq!(judge("😀".repeat(128)), Ok(()));
+        assert_eq!(check("        ".into()), Ok(()));
+        assert_eq!(check("😀".repeat(128)), Ok(()));
         assert_eq!(
-            judge("a".repeat(129)),
+            check("a".repeat(129)),
             Err("String must contain at most 128 character(s)".into())
         );
     }
 
     #[test]
-    fn a_common_password_is_refused_where_that_is_asked_for() {
-        let judge = |sent: &str, rules| {
+    fn a_common_password_is_refused_if_the_rules_say_so() {
+        let check = |sent: &str, rules| {
             Password::parse(sent.into(), rules)
                 .map(|_| ())
                 .map_err(|fault| fault.message().to_owned())
         };
-        assert_eq!(judge("Password1", RULES), Ok(()));
-        assert_eq!(judge("Password1", STRICT), Err("Too common: choose another password".into()));
-        assert_eq!(judge("correct horse", STRICT), Ok(()));
+        assert_eq!(check("Password1", RULES), Ok(()));
+        assert_eq!(check("Password1", STRICT), Err("Too common: choose another password".into()));
+        assert_eq!(check("correct horse", STRICT), Ok(()));
     }
 
     #[test]
-    fn the_own_name_and_address_are_refused_where_common_passwords_are() {
+    fn the_users_name_and_address_are_refused_if_common_passwords_are() {
         let (name, email) = ("Ada Lovelace", "Countess.Ada@example.com");
-        let judge = |sent: &str, rules| {
-            let judged = Password::unchecked(sent.into()).reject_identity(name, email, rules);
-            judged.map(|_| ()).map_err(|fault| fault.message().to_owned())
+        let check = |sent: &str, rules| {
+            let checked = Password::unchecked(sent.into()).reject_identity(name, email, rules);
+            checked.map(|_| ()).map_err(|fault| fault.message().to_owned())
         };
         for own in ["ada lovelace", "Ada Lovelace", "countess.ada@EXAMPLE.com", "COUNTESS.ADA"] {
             let refused = Err("Must not be your name or e-mail address".into());
-            assert_eq!(judge(own, STRICT), refused, "{own}");
-            assert_eq!(judge(own, RULES), Ok(()));
+            assert_eq!(check(own, STRICT), refused, "{own}");
+            assert_eq!(check(own, RULES), Ok(()));
         }
-        assert_eq!(judge("ada lovelace 1815", STRICT), Ok(()));
+        assert_eq!(check("ada lovelace 1815", STRICT), Ok(()));
     }
 }

@@ -1,4 +1,4 @@
-//! The threads that hash passwords, and at what priority they run.
+//! The threads that hash passwords, and their priority.
 
 use std::{
     num::NonZeroUsize,
@@ -13,15 +13,15 @@ use rustix::time::{ClockId, clock_gettime};
 use super::{backend::Backend, queue::Queue};
 use crate::network::Network;
 
-/// Work for a hashing thread. Dropping it tells the caller that it does not run.
+/// Work for a hashing thread. Dropping it without running it returns an error to the caller.
 pub(super) type Job = Box<dyn FnOnce(&mut Backend) + Send>;
 
 /// The memory for hashing is freed after this time without work.
-const KEEP_MEMORY: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The priority of a hashing thread. While the CPU has room, hashing runs at low priority, so that guards do not wait for
 /// it. While other work starves it, it runs at normal priority, so that logins keep about half of their rate under constant
-/// guard load. A thread cannot raise its own priority, so that each priority has its own threads. `lab/login-floor`
+/// guard load. A thread cannot raise its own priority, so each priority has its own threads. `lab/login-floor`
 /// measures both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Priority {
@@ -40,12 +40,12 @@ impl Priority {
     }
 }
 
-/// Selects the priority of the next job by the CPU share of the last ones.
+/// Selects the priority of the next job by the CPU share of earlier ones.
 struct Scheduler {
     priority: Priority,
     /// Consecutive jobs of low priority that were starved.
     starved: u32,
-    /// Low priority is not password before this time.
+    /// Low priority is not tried before this time.
     low_again_at: Instant,
 }
 
@@ -54,21 +54,21 @@ impl Scheduler {
     const STARVED: f64 = 0.5;
     /// A job of normal priority that gets more of a core than this would get as much at low priority.
     const UNDISTURBED: f64 = 0.95;
-    /// From a starved job to the next try of low priority, doubled each time until [`Self::LONGEST`].
+    /// The time from a starved job to the next try of low priority. It doubles each time, up to [`Self::MAX_WAIT`].
     const FIRST_WAIT: Duration = Duration::from_millis(250);
-    const LONGEST: Duration = Duration::from_secs(32);
+    const MAX_WAIT: Duration = Duration::from_secs(32);
 
     fn new(now: Instant) -> Self {
         Self { priority: Priority::Normal, starved: 0, low_again_at: now }
     }
 
     /// Records the share of a core that a job of this priority had. Jobs that began before a change are ignored.
-    fn record(&mut self, own: Priority, share: f64, now: Instant) {
-        match own {
-            _ if own != self.priority => {}
+    fn record(&mut self, priority: Priority, share: f64, now: Instant) {
+        match priority {
+            _ if priority != self.priority => {}
             Priority::Low if share < Self::STARVED => {
                 let wait = Self::FIRST_WAIT * 2_u32.pow(self.starved.min(7));
-                self.low_again_at = now + wait.min(Self::LONGEST);
+                self.low_again_at = now + wait.min(Self::MAX_WAIT);
                 self.starved += 1;
                 self.priority = Priority::Normal;
             }
@@ -120,36 +120,36 @@ impl Shared {
     }
 
     /// Waits for the next job for a thread of this priority; `None` if the pool is closed.
-    fn next(&self, own: Priority) -> Option<(Job, Backend)> {
+    fn next(&self, priority: Priority) -> Option<(Job, Backend)> {
         let mut state = self.state();
         loop {
             if state.closed {
                 return None;
             }
-            if state.scheduler.priority == own
+            if state.scheduler.priority == priority
                 && state.running < self.limit
                 && let Some(job) = state.queue.pop(Instant::now())
             {
                 state.running += 1;
                 return Some((job, state.backends.pop().unwrap_or_default()));
             }
-            let waited = self.arrived(own).wait_timeout(state, KEEP_MEMORY);
+            let waited = self.arrived(priority).wait_timeout(state, IDLE_TIMEOUT);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            if state.running == 0 && state.last_job_ended.elapsed() >= KEEP_MEMORY {
+            if state.running == 0 && state.last_job_ended.elapsed() >= IDLE_TIMEOUT {
                 state.backends = Vec::new();
             }
         }
     }
 
     /// Records that a job of this priority is done and what share of a core it had.
-    fn done(&self, own: Priority, backend: Backend, share: f64) {
+    fn done(&self, priority: Priority, backend: Backend, share: f64) {
         let mut state = self.state();
         state.running -= 1;
         state.backends.push(backend);
         let now = Instant::now();
         state.last_job_ended = now;
-        state.scheduler.record(own, share, now);
-        if state.scheduler.priority != own {
+        state.scheduler.record(priority, share, now);
+        if state.scheduler.priority != priority {
             self.arrived(state.scheduler.priority).notify_all();
         }
     }
@@ -178,7 +178,7 @@ impl Pool {
             thread::Builder::new()
                 .name(format!("hash-{number}"))
                 .spawn(move || work(&shared, priority))
-                .expect("the system provides a thread for hashing");
+                .expect("the system can start a thread");
         }
         Self { shared }
     }
@@ -239,7 +239,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(30);
 
-    fn anybody() -> Network {
+    fn network() -> Network {
         Network::at(Ipv4Addr::LOCALHOST.into())
     }
 
@@ -248,7 +248,7 @@ mod tests {
         use Priority::{Low, Normal};
         let now = Instant::now();
         let mut scheduler = Scheduler::new(now);
-        for (own, share, then) in [
+        for (priority, share, expected) in [
             (Normal, 0.6, Normal),
             (Normal, 1.0, Low),
             (Normal, 0.1, Low),
@@ -256,15 +256,15 @@ mod tests {
             (Low, 0.1, Normal),
             (Low, 1.0, Normal),
         ] {
-            scheduler.record(own, share, now);
-            assert_eq!(scheduler.priority, then, "{own:?} {share}");
+            scheduler.record(priority, share, now);
+            assert_eq!(scheduler.priority, expected, "{priority:?} {share}");
         }
         scheduler.reset();
         assert_eq!(scheduler.priority, Normal);
     }
 
     #[test]
-    fn low_priority_is_password_less_and_less_often_while_it_starves() {
+    fn low_priority_is_tried_less_and_less_often_while_it_starves() {
         let start = Instant::now();
         let (mut scheduler, mut now, mut tries) = (Scheduler::new(start), start, 0);
         while now < start + Duration::from_secs(60) {
@@ -279,13 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn both_sets_of_threads_together_run_no_more_jobs_at_a_time_than_the_limit() {
+    fn the_threads_of_both_priorities_together_run_at_most_the_limit_of_jobs() {
         let pool = Pool::new(NonZeroUsize::new(2).unwrap(), 64);
         let (running, done) = (Arc::new(AtomicUsize::new(0)), mpsc::channel());
         for number in 0..60 {
             let (running, done) = (Arc::clone(&running), done.0.clone());
             pool.submit(
-                anybody(),
+                network(),
                 Box::new(move |_| {
                     let others = running.fetch_add(1, Ordering::SeqCst);
                     // One job in three uses the CPU, the others sleep.
@@ -310,7 +310,7 @@ mod tests {
         let threads = NonZeroUsize::new(2).unwrap();
         let pool = Pool::new(threads, 16);
         for _ in 0..4 {
-            pool.submit(anybody(), Box::new(|_| panic!("a job that panics on purpose")));
+            pool.submit(network(), Box::new(|_| panic!("a job that panics on purpose")));
         }
         // Both threads are still there: each of the two jobs waits for the other.
         let both = Arc::new(std::sync::Barrier::new(2));
@@ -318,7 +318,7 @@ mod tests {
         for _ in 0..2 {
             let (both, done) = (Arc::clone(&both), done.clone());
             pool.submit(
-                anybody(),
+                network(),
                 Box::new(move |_| {
                     both.wait();
                     done.send(()).unwrap();

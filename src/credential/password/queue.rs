@@ -1,5 +1,5 @@
 //! The bounded queue of the hashing threads. It is fair between networks: turns rotate among the /48s, within each among
-//! the /56s, within each among the /64s, so that owning many networks is no advantage. An IPv4 address counts as one of
+//! the /56s, within each among the /64s. A client gains nothing by owning many networks. An IPv4 address counts as one of
 //! each.
 
 use std::{
@@ -60,7 +60,7 @@ struct Networks<J> {
 enum Jobs<J> {
     ByNetwork(Networks<J>),
     /// Of a single network, the oldest in front.
-    Line(VecDeque<(Instant, J)>),
+    Fifo(VecDeque<(Instant, J)>),
 }
 
 impl<J> Default for Networks<J> {
@@ -74,12 +74,12 @@ impl<J> Networks<J> {
         let [network, narrower @ ..] = path else { return };
         let jobs = self.jobs.entry(*network).or_insert_with(|| {
             self.turns.push_back(*network);
-            Jobs::none(narrower)
+            Jobs::empty(narrower)
         });
         self.waiting += 1;
         match jobs {
             Jobs::ByNetwork(networks) => networks.push(narrower, job, now),
-            Jobs::Line(line) => line.push_back((now, job)),
+            Jobs::Fifo(fifo) => fifo.push_back((now, job)),
         }
     }
 
@@ -102,10 +102,11 @@ impl<J> Networks<J> {
         None
     }
 
-    /// Drops a job of the network with the most waiting, if it has at least two more than the newcomer's. Otherwise
-    /// the newcomer's own network has to make room within itself.
-    fn make_room_for(&mut self, newcomer: &[Network]) -> bool {
-        let [network, narrower @ ..] = newcomer else { return false };
+    /// Makes room for a job with this path. Drops a job of the network with the most jobs, if it has at least two more than
+    /// the network of the new job. Otherwise that network drops one of its own jobs by the same rule.
+    /// Returns false if there is no such job.
+    fn make_room_for(&mut self, path: &[Network]) -> bool {
+        let [network, narrower @ ..] = path else { return false };
         let own = self.jobs.get(network).map_or(0, Jobs::waiting);
         if self.busiest().is_some_and(|(_, most)| most > own + 1) {
             self.drop_last();
@@ -122,7 +123,7 @@ impl<J> Networks<J> {
         let Some((network, most)) = self.busiest() else { return };
         match self.jobs.get_mut(&network) {
             Some(Jobs::ByNetwork(networks)) => networks.drop_last(),
-            Some(Jobs::Line(line)) => drop(line.pop_back()),
+            Some(Jobs::Fifo(fifo)) => drop(fifo.pop_back()),
             None => return,
         }
         self.waiting -= 1;
@@ -140,9 +141,9 @@ impl<J> Networks<J> {
 }
 
 impl<J> Jobs<J> {
-    fn none(narrower: &[Network]) -> Self {
+    fn empty(narrower: &[Network]) -> Self {
         if narrower.is_empty() {
-            Self::Line(VecDeque::new())
+            Self::Fifo(VecDeque::new())
         } else {
             Self::ByNetwork(Networks::default())
         }
@@ -151,15 +152,15 @@ impl<J> Jobs<J> {
     fn waiting(&self) -> usize {
         match self {
             Self::ByNetwork(networks) => networks.waiting,
-            Self::Line(line) => line.len(),
+            Self::Fifo(fifo) => fifo.len(),
         }
     }
 
     fn pop(&mut self, now: Instant) -> Option<J> {
         match self {
             Self::ByNetwork(networks) => networks.pop(now),
-            Self::Line(line) => {
-                while let Some((since, job)) = line.pop_front() {
+            Self::Fifo(fifo) => {
+                while let Some((since, job)) = fifo.pop_front() {
                     if now.duration_since(since) <= MAX_QUEUE_TIME {
                         return Some(job);
                     }
@@ -224,34 +225,34 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_makes_room_for_a_newcomer_at_the_cost_of_the_busiest() {
+    fn a_full_queue_drops_a_job_of_the_busiest_network_for_a_new_job() {
         let greedy = (0..4).map(|number| (address(1), number));
         let jobs = greedy.chain([(address(2), 10), (address(1), 4)]);
-        assert_eq!(served(4, jobs), [0, 10, 1, 2], "3 made room, 4 found none");
+        assert_eq!(served(4, jobs), [0, 10, 1, 2], "3 is dropped, 4 is refused");
     }
 
     #[test]
-    fn a_full_queue_makes_room_at_the_cost_of_the_48_with_the_most_waiting() {
+    fn a_full_queue_drops_jobs_of_the_48_with_the_most_jobs() {
         let attacker = (0..400).map(|number| (network(1, number), usize::from(number)));
         let others = (0..26).map(|last| (address(last), 1000 + usize::from(last)));
         let jobs = served(256, attacker.chain(others));
         assert_eq!(jobs.len(), 256);
-        assert_eq!(jobs.iter().filter(|job| **job >= 1000).count(), 26, "nobody else is dropped");
+        assert_eq!(jobs.iter().filter(|job| **job >= 1000).count(), 26, "no other job is dropped");
         let last = jobs.iter().rposition(|job| *job >= 1000);
-        assert!(last <= Some(27), "and nobody waits for the attacker's networks: {last:?}");
+        assert!(last <= Some(27), "others do not wait for the attacker: {last:?}");
     }
 
     #[test]
-    fn within_the_48_with_the_most_waiting_the_56_with_the_most_makes_room() {
-        // Three jobs of one /56 and one of another, in the same /48; the fifth is the newcomer's.
+    fn within_the_busiest_48_a_job_of_the_busiest_56_is_dropped() {
+        // Three jobs of one /56 and one of another, in the same /48; the fifth is the new job.
         let jobs =
             [(0, 0), (1, 1), (2, 2), (256, 10)].map(|(number, job)| (network(1, number), job));
         let jobs = served(4, jobs.into_iter().chain([(network(1, 512), 20)]));
-        assert_eq!(jobs, [0, 10, 20, 1], "2 made room");
+        assert_eq!(jobs, [0, 10, 20, 1], "2 is dropped");
     }
 
     #[test]
-    fn the_queue_is_shared_evenly_among_as_many_48s_as_ask() {
+    fn the_queue_is_shared_evenly_among_48s() {
         let rounds = (0..64).flat_map(|round| (0..8).map(move |subscriber| (subscriber, round)));
         let jobs =
             rounds.map(|(subscriber, round)| (network(subscriber, round), subscriber.into()));

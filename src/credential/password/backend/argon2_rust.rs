@@ -22,14 +22,14 @@ impl Memory {
         salt: &[u8],
         output: &mut [u8],
     ) -> Result<(), HashError> {
-        let argon2 = read(spec, output)?;
+        let argon2 = to_argon2(spec, output)?;
         let hasher = self.0.get_or_insert_with(|| argon2.hasher());
         hasher.set_argon2(argon2);
         Ok(hasher.hash_into(password, salt, output)?)
     }
 }
 
-fn read(spec: &HashSpec, output: &[u8]) -> Result<Argon2, Error> {
+fn to_argon2(spec: &HashSpec, output: &[u8]) -> Result<Argon2, Error> {
     let params = argon2_rust::Params::builder()
         .memory(MemoryCost::kib(spec.params.m_cost().into()))
         .passes(spec.params.t_cost())

@@ -41,7 +41,7 @@ pub(super) enum HashError {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SelfTestFailed;
 
-/// Computes one hash after the other. It keeps its memory after the first, because new pages cost a fifth of a hash.
+/// Computes hashes one by one. It reuses its memory, because allocating new pages costs a fifth of a hash.
 #[derive(Default)]
 pub(super) struct Backend(Memory);
 
@@ -65,8 +65,8 @@ impl Backend {
     fn overwrite(&mut self, spec: &HashSpec, password: usize, salt: &[u8], output: usize) {
         let Ok(params) = Params::new(Params::MIN_M_COST, 1, 1, None) else { return };
         let spec = HashSpec { params, ..*spec };
-        let mut overwritten = vec![0; output];
-        let _ = self.0.hash(&spec, &vec![0; password], salt, &mut overwritten);
+        let mut discarded = vec![0; output];
+        let _ = self.0.hash(&spec, &vec![0; password], salt, &mut discarded);
     }
 
     /// Compares a hash with the known one, on the code path that this CPU selects.
@@ -89,7 +89,7 @@ fn test(
     let mut output = [0; 32];
     match hash(&HashSpec::argon2id(params), b"password", b"somesalt", &mut output) {
         Ok(()) if output == KNOWN => Ok(()),
-        // Without memory the test tells nothing. Logins report that memory is short.
+        // Without memory the test proves nothing. Logins report that memory is short.
         Err(HashError::OutOfMemory) => Ok(()),
         _ => Err(SelfTestFailed),
     }
