@@ -1,4 +1,4 @@
-//! Accounts by a keyed hash of their e-mail addresses, existing or not.
+//! Keyed hashes of e-mail addresses, which identify accounts whether they exist or not.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use aws_lc_rs::hmac;
 
 use crate::user::EmailKey;
 
-/// A keyed hash of an e-mail address. It does not reveal the address, and nobody can construct a collision.
+/// A keyed hash of an e-mail address. It does not reveal the address. Without the key, a collision cannot be constructed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AccountKey(pub(super) [u8; 16]);
 
@@ -28,7 +28,7 @@ impl fmt::Debug for AccountKey {
     }
 }
 
-/// The secret with which all [`AccountKey`]s of a database are made.
+/// The secret from which all [`AccountKey`]s of a database are computed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccountSecret([u8; 32]);
 

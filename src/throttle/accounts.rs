@@ -1,4 +1,4 @@
-//! Failed logins in a row on each account. They are counted in memory and saved in the background, so that no login
+//! Consecutive failed logins on each account. They are counted in memory and saved in the background, so that no login
 //! waits for the store. Failures that other instances have saved are merged.
 
 use std::{
@@ -16,7 +16,7 @@ use crate::{clock::Timestamp, user::EmailKey};
 /// The changes to an account since it was last saved: a success, if any, and the failures after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountChange {
-    /// Which account.
+    /// The account.
     pub account: AccountKey,
     /// Whether the owner has logged in, which clears earlier failures.
     pub cleared: bool,
@@ -27,7 +27,7 @@ pub struct AccountChange {
 /// When all failed logins of an account have expired, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredFailures {
-    /// Which account.
+    /// The account.
     pub account: AccountKey,
     /// When its budget is unused again.
     pub recovered_at: Timestamp,
@@ -80,8 +80,8 @@ impl Accounts {
         if !table.accounts.contains_key(&account) {
             table.make_room();
         }
-        let fresh = Account { recovered_at: now, pending: 0 };
-        let entry = table.accounts.entry(account).or_insert(fresh);
+        let unused = Account { recovered_at: now, pending: 0 };
+        let entry = table.accounts.entry(account).or_insert(unused);
         let spent = entry.recovered_at.saturating_duration_since(now);
         let budget = self.recovery * self.burst + Self::CLOCK_TOLERANCE;
         let needed = |pending: u32| spent + self.recovery * (pending + 1);
@@ -94,17 +94,17 @@ impl Accounts {
         Err(needed(0).saturating_sub(budget).max(Duration::from_secs(1)))
     }
 
-    /// A charged login has failed.
+    /// Records that a charged login has failed.
     pub(super) fn fail(&self, account: AccountKey, charged_at: Instant) {
         let mut table = self.table();
-        let fresh = Account { recovered_at: charged_at, pending: 0 };
-        let entry = table.accounts.entry(account).or_insert(fresh);
+        let unused = Account { recovered_at: charged_at, pending: 0 };
+        let entry = table.accounts.entry(account).or_insert(unused);
         entry.pending = entry.pending.saturating_sub(1);
         entry.recovered_at = entry.recovered_at.max(charged_at) + self.recovery;
-        table.note(AccountChange { account, cleared: false, failures: 1 });
+        table.record(AccountChange { account, cleared: false, failures: 1 });
     }
 
-    /// A charged login has succeeded or was not made.
+    /// Refunds a charged login that has succeeded or was cancelled.
     pub(super) fn refund(&self, account: AccountKey, charged_at: Instant) {
         let mut table = self.table();
         if let Some(entry) = table.accounts.get_mut(&account) {
@@ -119,7 +119,7 @@ impl Accounts {
         let Some(entry) = table.accounts.get_mut(&account) else { return };
         if entry.recovered_at > now {
             entry.recovered_at = now;
-            table.note(AccountChange { account, cleared: true, failures: 0 });
+            table.record(AccountChange { account, cleared: true, failures: 0 });
         }
         table.remove_if_idle(account, now);
     }
@@ -136,8 +136,8 @@ impl Accounts {
         let mut table = self.table();
         for earlier in changes {
             let later = table.unsaved.remove(&earlier.account);
-            table.note(*earlier);
-            later.into_iter().for_each(|later| table.note(later));
+            table.record(*earlier);
+            later.into_iter().for_each(|later| table.record(later));
         }
     }
 
@@ -156,13 +156,13 @@ impl Accounts {
             if !table.accounts.contains_key(account) {
                 table.make_room();
             }
-            let fresh = Account { recovered_at, pending: 0 };
-            table.accounts.entry(*account).or_insert(fresh).recovered_at = recovered_at;
+            let unused = Account { recovered_at, pending: 0 };
+            table.accounts.entry(*account).or_insert(unused).recovered_at = recovered_at;
             table.remove_if_idle(*account, now);
         }
     }
 
-    /// Stored failures that end before this time need not be kept.
+    /// Stored failures of accounts that recover before this time need not be kept.
     pub(super) fn obsolete_before(&self, now: Instant, time: Timestamp) -> Timestamp {
         let evicted = self.table().evicted_before;
         time + evicted.map_or(Duration::ZERO, |before| before.saturating_duration_since(now))
@@ -174,17 +174,17 @@ impl Accounts {
 }
 
 impl Table {
-    fn note(&mut self, AccountChange { account, cleared, failures }: AccountChange) {
+    fn record(&mut self, AccountChange { account, cleared, failures }: AccountChange) {
         // A long outage of the database must not use unbounded memory.
         if self.unsaved.len() >= Accounts::MAX_ACCOUNTS && !self.unsaved.contains_key(&account) {
             return;
         }
-        let none = AccountChange { account, cleared: false, failures: 0 };
-        let noted = self.unsaved.entry(account).or_insert(none);
+        let empty = AccountChange { account, cleared: false, failures: 0 };
+        let change = self.unsaved.entry(account).or_insert(empty);
         if cleared {
-            *noted = AccountChange { account, cleared, failures };
+            *change = AccountChange { account, cleared, failures };
         } else {
-            noted.failures = noted.failures.saturating_add(failures);
+            change.failures = change.failures.saturating_add(failures);
         }
     }
 
@@ -200,9 +200,10 @@ impl Table {
         if self.accounts.len() < Accounts::MAX_ACCOUNTS {
             return;
         }
-        let mut ends: Vec<_> = self.accounts.values().map(|entry| entry.recovered_at).collect();
-        let half = ends.len() / 2;
-        let (_, cutoff, _) = ends.select_nth_unstable(half);
+        let mut recovery_times: Vec<_> =
+            self.accounts.values().map(|entry| entry.recovered_at).collect();
+        let half = recovery_times.len() / 2;
+        let (_, cutoff, _) = recovery_times.select_nth_unstable(half);
         let cutoff = *cutoff;
         self.accounts.retain(|_, entry| entry.pending > 0 || entry.recovered_at > cutoff);
         self.evicted_before = Some(cutoff);
@@ -222,9 +223,10 @@ mod tests {
         (accounts, ada, Instant::now())
     }
 
-    fn failures(accounts: &Accounts, account: AccountKey, now: Instant, most: usize) -> usize {
+    /// Fails to log in until an attempt is refused, at most `max` times. Returns the number of failed attempts.
+    fn failures(accounts: &Accounts, account: AccountKey, now: Instant, max: usize) -> usize {
         let fail = || accounts.charge(account, now).map(|()| accounts.fail(account, now));
-        (0..most).take_while(|_| fail().is_ok()).count()
+        (0..max).take_while(|_| fail().is_ok()).count()
     }
 
     /// A database that keeps what one or more instances save.
@@ -251,10 +253,10 @@ mod tests {
     }
 
     #[test]
-    fn however_many_logins_run_at_once_no_more_are_admitted_than_the_budget_holds() {
+    fn concurrent_logins_cannot_exceed_the_budget() {
         let (accounts, ada, now) = accounts();
         assert_eq!((0..200).take_while(|_| accounts.charge(ada, now).is_ok()).count(), 100);
-        assert_eq!(accounts.charge(ada, now), Err(Duration::from_secs(1)), "they end soon");
+        assert_eq!(accounts.charge(ada, now), Err(Duration::from_secs(1)), "they may succeed");
         accounts.refund(ada, now);
         assert_eq!(accounts.charge(ada, now), Ok(()));
     }

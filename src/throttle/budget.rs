@@ -12,9 +12,9 @@ use crate::network::{Network, Prefix};
 /// Token buckets, one for each key. A key without a bucket has its whole budget.
 pub(super) struct Budgets<K> {
     burst: u32,
-    /// One more charge is possible after this time.
-    refill: Duration,
-    spent: Mutex<HashMap<K, Bucket>>,
+    /// One charge expires after this time.
+    refill_interval: Duration,
+    buckets: Mutex<HashMap<K, Bucket>>,
 }
 
 /// `spent` charges at the time `since`. Those that expire after it are subtracted at the next access.
@@ -28,8 +28,8 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
     /// its own.
     const MAX_BUCKETS: usize = 100_000;
 
-    pub(super) fn new(burst: u32, refill: Duration) -> Self {
-        Self { burst, refill, spent: Mutex::new(HashMap::new()) }
+    pub(super) fn new(burst: u32, refill_interval: Duration) -> Self {
+        Self { burst, refill_interval, buckets: Mutex::new(HashMap::new()) }
     }
 
     /// Charges the budget of a key, or returns how long to wait for one more charge.
@@ -41,9 +41,9 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
     fn charge_scaled(&self, key: K, size: u32, now: Instant) -> Result<(), Duration> {
         let mut buckets = self.buckets();
         if buckets.len() >= Self::MAX_BUCKETS && !buckets.contains_key(&key) {
-            self.evict_the_least_charged(&mut buckets, now);
+            self.evict_least_charged(&mut buckets, now);
             if buckets.len() >= Self::MAX_BUCKETS {
-                return Err(self.refill);
+                return Err(self.refill_interval);
             }
         }
         let bucket = buckets.entry(key).or_insert(Bucket { spent: 0, since: now });
@@ -53,7 +53,7 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
             Ok(())
         } else {
             let waited = now.saturating_duration_since(bucket.since);
-            Err(self.refill.saturating_sub(waited))
+            Err(self.refill_interval.saturating_sub(waited))
         }
     }
 
@@ -73,21 +73,22 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
     }
 
     fn buckets(&self) -> MutexGuard<'_, HashMap<K, Bucket>> {
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn refill(&self, bucket: &mut Bucket, now: Instant) {
         let waited = now.saturating_duration_since(bucket.since);
-        let earned = u32::try_from(waited.as_nanos() / self.refill.as_nanos()).unwrap_or(u32::MAX);
-        if earned >= bucket.spent {
+        let expired = waited.as_nanos() / self.refill_interval.as_nanos();
+        let expired = u32::try_from(expired).unwrap_or(u32::MAX);
+        if expired >= bucket.spent {
             *bucket = Bucket { spent: 0, since: now };
         } else {
-            bucket.spent -= earned;
-            bucket.since += self.refill * earned;
+            bucket.spent -= expired;
+            bucket.since += self.refill_interval * expired;
         }
     }
 
-    fn evict_the_least_charged(&self, buckets: &mut HashMap<K, Bucket>, now: Instant) {
+    fn evict_least_charged(&self, buckets: &mut HashMap<K, Bucket>, now: Instant) {
         buckets.values_mut().for_each(|bucket| self.refill(bucket, now));
         for least in 0..self.burst {
             buckets.retain(|_, bucket| bucket.spent > least);
@@ -103,8 +104,8 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
 pub(super) struct NetworkBudgets<K>(Budgets<(K, Prefix)>);
 
 impl<K: Eq + Hash + Copy> NetworkBudgets<K> {
-    pub(super) fn new(burst: u32, refill: Duration) -> Self {
-        Self(Budgets::new(burst, refill))
+    pub(super) fn new(burst: u32, refill_interval: Duration) -> Self {
+        Self(Budgets::new(burst, refill_interval))
     }
 
     /// Charges the budgets of all networks that contain this one, or none of them.
@@ -151,17 +152,17 @@ mod tests {
     fn networks_of_one_subscriber_share_the_budgets_of_their_56_and_48() {
         let (budgets, now) =
             (NetworkBudgets::<()>::new(20, Duration::from_secs(60)), Instant::now());
-        let mut made = 0;
+        let mut charged = 0;
         for subnet in 0..0x1000 {
             let network = network(&format!("2001:db8:0:{subnet:x}::1"));
-            made += (0..50).take_while(|_| budgets.charge((), network, now).is_ok()).count();
+            charged += (0..50).take_while(|_| budgets.charge((), network, now).is_ok()).count();
             let expected = match subnet {
                 0 => 20,
                 1..0x100 => 40,
                 0x100 => 60,
                 _ => 80,
             };
-            assert_eq!(made, expected, "after subnet {subnet:x}");
+            assert_eq!(charged, expected, "after subnet {subnet:x}");
         }
         assert!(budgets.charge((), network("2001:db8:1::1"), now).is_ok(), "another /48");
     }
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv4_address_has_a_budget_of_its_own() {
+    fn each_ipv4_address_has_its_own_budget() {
         let (budgets, now) =
             (NetworkBudgets::<()>::new(2, Duration::from_secs(60)), Instant::now());
         for last in 0..100 {

@@ -1,4 +1,4 @@
-//! Networks from which a user has signed in. An attack on the account from elsewhere does not lock them out.
+//! Networks from which a user has signed in. An attack from other networks does not lock the user out of these.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ impl KnownNetworks {
     /// A sign-in from a network that was recorded within this time is not recorded again.
     pub const RESOLUTION: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// Records a sign-in; false if there is nothing to write. Loopback is never recorded: behind a proxy that forwards no
-    /// address, all users come from there.
+    /// Records a sign-in. Returns false if there is nothing to write. Loopback is never recorded: behind a proxy that
+    /// forwards no address, all users come from there.
     pub fn note(&mut self, network: Network, now: Timestamp) -> bool {
         let recorded = self.0.iter().position(|(known, _)| *known == network);
         if network.is_loopback() || recorded.is_some_and(|at| now < self.0[at].1 + Self::RESOLUTION)
@@ -97,7 +97,11 @@ mod tests {
     #[test]
     fn loopback_is_never_recorded() {
         assert!(!KnownNetworks::default().note(network("::1"), START));
-        assert_eq!(KnownNetworks::from_store("nonsense 192.0.2.1 x=1 192.0.2.1=x").to_text(), "");
+    }
+
+    #[test]
+    fn unreadable_entries_of_the_stored_text_are_skipped() {
+        assert_eq!(KnownNetworks::from_store("invalid 192.0.2.1 x=1 192.0.2.1=x").to_text(), "");
         assert_eq!(KnownNetworks::from_store("").to_text(), "");
     }
 }

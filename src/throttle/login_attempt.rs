@@ -5,8 +5,8 @@ use std::time::Instant;
 use super::{AccountKey, Throttle};
 use crate::network::Requester;
 
-/// A login that has been charged. Dropped without an outcome it counts as a failure, also if the caller has
-/// disconnected.
+/// A login that has been charged. It counts as a failure if it is dropped without an outcome, for example because the caller
+/// disconnects.
 #[must_use = "a login counts as failed unless `succeeded` or `cancel` is called"]
 pub struct LoginAttempt<'a> {
     throttle: &'a Throttle,

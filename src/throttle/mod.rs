@@ -39,7 +39,7 @@ use crate::{
 /// A budget is exhausted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttled {
-    /// When the budget allows one more attempt.
+    /// How long to wait until the budget allows one more attempt.
     pub retry_after: Duration,
     /// Which budget is exhausted.
     pub budget: Budget,
@@ -79,7 +79,7 @@ impl fmt::Display for Budget {
 /// The size of each budget that can be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThrottleSettings {
-    /// Failed logins in a row on one account.
+    /// Consecutive failed logins on one account.
     pub account_failures: u32,
     /// One of them expires after this time.
     pub account_recovery: Duration,
@@ -145,7 +145,7 @@ impl Throttle {
     /// Charges a login as if it failed.
     ///
     /// # Errors
-    /// If the budget of the account or of the network is exhausted. [`Self::may_check_known_networks`] tells whether to
+    /// If the budget of the account or of the network is exhausted. [`Self::may_check_known_networks`] then says whether to
     /// look up the networks of the account's owner.
     pub fn begin_login(
         &self,
@@ -182,7 +182,7 @@ impl Throttle {
     }
 
     /// Whether to look up if the owner of the account has used the network of a refused login. The answer depends on the
-    /// network only, so that it does not tell whether the account exists. A network gets about one look-up a second, so
+    /// network only, so that it does not reveal whether the account exists. A network gets about one look-up a second, so
     /// that a refusal stays cheap.
     pub fn may_check_known_networks(
         &self,
@@ -196,7 +196,7 @@ impl Throttle {
             && self.known_network_checks.charge((), requester.network, now).is_ok()
     }
 
-    /// Clears the failures on an account whose owner has proved the ownership in another way than by a login.
+    /// Clears the failures on an account whose owner has proved ownership by other means than a login.
     pub fn clear_account(&self, email: &EmailKey, now: Instant) {
         self.accounts.clear(self.accounts.key_of(email), now);
     }
@@ -232,7 +232,7 @@ impl Throttle {
         self.sign_ups.charge((), network, now).map_err(exhausted)
     }
 
-    /// Charges a new token of a user: verifiers have to remember the one that it replaces.
+    /// Charges a refreshed token of a user. Verifiers must store every replaced token, so their number is limited.
     ///
     /// # Errors
     /// If the budget of the user is exhausted.
@@ -251,7 +251,7 @@ impl Throttle {
         self.accounts.merge(stored, now, time);
     }
 
-    /// Stored failures that end before this time need not be kept. `now` and `time` are the same moment.
+    /// Stored failures of accounts that recover before this time need not be kept. `now` and `time` are the same moment.
     pub fn obsolete_before(&self, now: Instant, time: Timestamp) -> Timestamp {
         self.accounts.obsolete_before(now, time)
     }

@@ -1,4 +1,4 @@
-//! The budgets together, as logins, sign-ups and resets use them.
+//! Tests of all budgets together.
 
 use std::time::{Duration, Instant};
 
@@ -22,16 +22,16 @@ fn network(last: u8) -> Requester {
     from(&format!("192.0.2.{last}"))
 }
 
-/// Fails to log in until an attempt is refused.
+/// Fails to log in until an attempt is refused, at most `max` times. Returns the number of failed attempts.
 fn failures(
     throttle: &Throttle,
     email: &str,
     requester: Requester,
     now: Instant,
-    most: usize,
+    max: usize,
 ) -> usize {
     let email = EmailKey::of(email);
-    (0..most).take_while(|_| throttle.begin_login(&email, requester, now).is_ok()).count()
+    (0..max).take_while(|_| throttle.begin_login(&email, requester, now).is_ok()).count()
 }
 
 fn refusal(throttle: &Throttle, email: &str, requester: Requester, now: Instant) -> Throttled {
@@ -50,7 +50,7 @@ fn succeed(throttle: &Throttle, email: &str, requester: Requester, now: Instant)
 }
 
 #[test]
-fn an_account_has_one_budget_however_its_address_is_spelled() {
+fn an_account_has_one_budget_in_any_letter_case_of_its_address() {
     let (throttle, now) = throttle();
     assert_eq!(failures(&throttle, "ada@example.com", LOCAL, now, 60), 60);
     assert_eq!(failures(&throttle, "ADA@Example.com", LOCAL, now, 200), 40);
@@ -59,17 +59,17 @@ fn an_account_has_one_budget_however_its_address_is_spelled() {
 }
 
 #[test]
-fn no_number_of_networks_has_more_than_100_attempts_on_an_account_and_one_more_each_day() {
+fn all_networks_together_have_100_failures_on_an_account_and_one_more_each_day() {
     let (throttle, start) = throttle();
-    let mut made = 0;
+    let mut failed = 0;
     for hour in 0..10 * 24_u32 {
         let now = start + Duration::from_secs(60 * 60) * hour;
         for network in 0..50_u32 {
             let address = std::net::Ipv4Addr::from(0x0a00_0000 + hour * 1000 + network);
-            made += failures(&throttle, "ada@example.com", from(&address.to_string()), now, 5);
+            failed += failures(&throttle, "ada@example.com", from(&address.to_string()), now, 5);
         }
         let days = usize::try_from(hour / 24).unwrap();
-        assert_eq!(made, 100 + days, "after {hour} hours");
+        assert_eq!(failed, 100 + days, "after {hour} hours");
     }
 }
 
@@ -84,12 +84,12 @@ fn a_successful_login_resets_the_budget_of_the_account() {
 #[test]
 fn the_networks_of_one_subscriber_cannot_exhaust_the_budget_of_an_account() {
     let (throttle, now) = throttle();
-    let mut made = 0;
+    let mut failed = 0;
     for subnet in 0..400 {
         let requester = from(&format!("2001:db8:0:{subnet:x}::1"));
-        made += failures(&throttle, "ada@example.com", requester, now, 1000);
+        failed += failures(&throttle, "ada@example.com", requester, now, 1000);
     }
-    assert_eq!(made, 80, "of the whole /48");
+    assert_eq!(failed, 80, "of the whole /48");
     let owner = from("2001:db8:1::1");
     succeed(&throttle, "ada@example.com", owner, now);
 }
@@ -106,7 +106,7 @@ fn one_network_has_20_failures_on_an_account_and_one_more_each_hour() {
 }
 
 #[test]
-fn a_network_that_the_owner_has_used_has_a_budget_when_that_of_the_account_is_exhausted() {
+fn a_known_network_has_its_own_budget_when_that_of_the_account_is_exhausted() {
     let (throttle, now) = throttle();
     let (ada, home) = (EmailKey::of("ada@example.com"), from("2001:db8::1"));
     for last in 1..=21 {
@@ -139,7 +139,7 @@ fn if_one_budget_refuses_none_is_charged() {
 }
 
 #[test]
-fn a_refusal_is_looked_up_only_where_it_can_help_and_at_a_bounded_rate() {
+fn known_networks_are_looked_up_only_where_that_can_help_and_at_a_limited_rate() {
     let (throttle, now) = throttle();
     let refusal = |budget| Throttled { retry_after: DAY, budget };
     assert!(throttle.may_check_known_networks(&refusal(Budget::Account), network(1), now));

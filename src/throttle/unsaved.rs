@@ -1,9 +1,9 @@
-//! Changes to accounts on their way to the store.
+//! Changes to accounts that are being saved to the store.
 
 use super::accounts::{AccountChange, Accounts};
 
-/// Changes that are being saved. Those that have not been saved when this is dropped are taken again next time.
-#[must_use = "changes that are not saved are taken again next time"]
+/// Changes that are being saved. Those that are not saved when this is dropped are returned by the next call.
+#[must_use = "changes that are not saved are returned by the next call"]
 pub struct UnsavedChanges<'a> {
     accounts: &'a Accounts,
     changes: Vec<AccountChange>,
