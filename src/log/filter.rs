@@ -1,4 +1,4 @@
-//! The filter of log lines: directives in the syntax of `RUST_LOG`, each of which can match something.
+//! The log filter: directives in the syntax of `RUST_LOG`. A directive that can match no event is refused.
 
 use std::fmt;
 
@@ -22,20 +22,20 @@ impl Default for LogFilter {
 impl LogFilter {
     pub(crate) const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 
-    /// `None` if `tracing` cannot read the directives, or one of them can match nothing.
+    /// `None` if `tracing` cannot parse the directives, or one of them can match no event.
     pub fn parse(text: &str) -> Option<Self> {
-        let useful = directives(text).all(can_match);
+        let all_can_match = directives(text).all(can_match);
         let directives = directives(text).collect::<Vec<_>>().join(",");
-        let valid = useful && !directives.is_empty() && has_filter_syntax(&directives);
+        let valid = all_can_match && !directives.is_empty() && has_filter_syntax(&directives);
         valid.then_some(Self(directives))
     }
 
-    /// What the first directive that can match nothing was probably meant to be.
+    /// The probable meaning of the first directive that can match no event.
     pub(crate) fn suggestion(text: &str) -> Option<&'static str> {
-        let useless = directives(text).find(|directive| !can_match(directive))?;
-        match useless.split_once('=') {
+        let unmatched = directives(text).find(|directive| !can_match(directive))?;
+        match unmatched.split_once('=') {
             Some(_) => Some(OWN_TARGET),
-            None => suggest(useless, Self::LEVELS.into_iter().chain([OWN_TARGET])),
+            None => suggest(unmatched, Self::LEVELS.into_iter().chain([OWN_TARGET])),
         }
     }
 }
@@ -51,7 +51,7 @@ fn has_filter_syntax(directives: &str) -> bool {
     directives.parse::<tracing_subscriber::EnvFilter>().is_ok()
 }
 
-/// An app that embeds Doorward logs by its own filter: only the levels are checked.
+/// An app that embeds Doorward has its own log filter, so only the levels are checked.
 #[cfg(not(feature = "cli"))]
 fn has_filter_syntax(directives: &str) -> bool {
     let level = |directive: &str| directive.rsplit_once('=').map(|(_, level)| level.to_owned());
@@ -66,16 +66,18 @@ fn directives(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|directive| !directive.is_empty())
 }
 
-/// `tracing` reads a bare word that is not a level as a target, so that `infoo` would silence everything else.
+/// `tracing` parses a word that is not a level as a target, so `infoo` would silence everything.
 fn can_match(directive: &str) -> bool {
     if directive.contains('[') {
         return true;
     }
     let target = directive.split(['=', ':']).next().unwrap_or_default();
-    match target == OWN_TARGET {
-        true => true,
-        false if directive.contains('=') => !is_misspelling(target, OWN_TARGET),
-        false => directive.parse::<LevelFilter>().is_ok(),
+    if target == OWN_TARGET {
+        true
+    } else if directive.contains('=') {
+        !is_misspelling(target, OWN_TARGET)
+    } else {
+        directive.parse::<LevelFilter>().is_ok()
     }
 }
 
@@ -94,8 +96,8 @@ mod tests {
             "doorward=debug,hyper=warn",
             " warn , hyper=info,",
             "doorward",
-            "doorward::api=trace",
-            "doorward::api",
+            "doorward::http=trace",
+            "doorward::http",
             "warn,[request{id=7}]=debug",
         ] {
             assert!(LogFilter::parse(text).is_some(), "{text}");
@@ -103,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn a_directive_that_can_match_nothing_is_refused_with_a_suggestion() {
+    fn a_directive_that_can_match_no_event_is_refused_with_a_suggestion() {
         for (text, meant) in [
             ("infoo", Some("info")),
             ("wran", Some("warn")),
             ("warning", Some("warn")),
             ("info,debgu", Some("debug")),
             ("info,dorward=debug", Some("doorward")),
-            ("doorwrd::api=debug", Some("doorward")),
+            ("doorwrd::http=debug", Some("doorward")),
             ("doorwad", Some("doorward")),
             ("hyper", None),
             ("6", None),

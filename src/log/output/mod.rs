@@ -9,17 +9,17 @@ use tracing_subscriber::EnvFilter;
 use self::queue::Queue;
 use super::{LogFilter, LogFormat};
 
-/// The lines that are still to be written, once logging has started.
+/// The queue of lines, once logging has started.
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 
 /// Starts logging for the whole process, panics included. Code that logs does not wait for the write.
 ///
 /// # Errors
-/// If the system has no thread for it.
+/// If the system cannot start a thread.
 pub fn start(filter: &LogFilter, format: LogFormat) -> std::io::Result<()> {
     let on_terminal = std::io::stderr().is_terminal();
     let filter = filter.to_string().parse().unwrap_or_else(|_| EnvFilter::new("info"));
-    let queue = Queue::to(std::io::stderr())?;
+    let queue = Queue::start(std::io::stderr())?;
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(on_terminal)
@@ -35,7 +35,7 @@ pub fn start(filter: &LogFilter, format: LogFormat) -> std::io::Result<()> {
         let message = panic.payload_as_str().unwrap_or("no message");
         let place = panic.location().map(ToString::to_string);
         tracing::error!(message, place, "panic");
-        // The end of this thread is the end of the process.
+        // A panic in this thread ends the process.
         if thread::current().name() == Some("main") {
             flush();
         }
@@ -45,9 +45,9 @@ pub fn start(filter: &LogFilter, format: LogFormat) -> std::io::Result<()> {
 
 /// Waits until the lines so far are written, for at most a second. Must be called before the process ends.
 pub fn flush() {
-    /// A reader that is stuck must not keep the process from ending.
-    const MOST: Duration = Duration::from_secs(1);
+    /// A reader that does not read must not keep the process from ending.
+    const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
     if let Some(queue) = QUEUE.get() {
-        queue.flush(MOST);
+        queue.flush(FLUSH_TIMEOUT);
     }
 }

@@ -1,4 +1,4 @@
-//! A bounded queue of log lines and the thread that writes them, so that code that logs does not wait for the reader.
+//! A bounded queue of log lines and the thread that writes them, so that code that logs never waits for the reader.
 
 use std::{
     io::{self, Write},
@@ -11,7 +11,7 @@ use std::{
 use tracing::{Level, Metadata};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// A bounded queue of log lines. Lines beyond its bound are dropped and counted.
+/// A bounded queue of log lines. A full queue drops and counts lines.
 #[derive(Clone)]
 pub(super) struct Queue {
     shared: Arc<Shared>,
@@ -22,7 +22,7 @@ struct Shared {
     state: Mutex<State>,
     /// Wakes the writing thread when there are lines.
     filled: Condvar,
-    /// Wakes those who wait until all lines are written.
+    /// Wakes threads that wait until all lines are written.
     emptied: Condvar,
 }
 
@@ -31,7 +31,7 @@ struct State {
     lines: Vec<u8>,
     /// Bytes that the writing thread has taken and not yet written.
     in_flight: usize,
-    /// The writing thread waits for lines.
+    /// Whether the writing thread waits for lines.
     idle: bool,
     dropped: Dropped,
 }
@@ -51,26 +51,26 @@ impl State {
 
 impl Queue {
     /// Room for a burst of 20,000 lines.
-    const MOST_BYTES: usize = 4 << 20;
+    const MAX_BYTES: usize = 4 << 20;
     /// Reserved for warnings and errors.
     const RESERVE_BYTES: usize = 1 << 20;
-    /// The size of one write: a slow reader frees the queue in such steps.
-    const PIECE_BYTES: usize = 64 << 10;
+    /// The size of one write. A slow reader frees the queue in steps of this size.
+    const CHUNK_BYTES: usize = 64 << 10;
 
-    /// A queue whose lines a new thread writes to `sink`.
-    pub(super) fn to(sink: impl Write + Send + 'static) -> io::Result<Self> {
+    /// Starts a thread that writes the lines of the queue to `sink`.
+    pub(super) fn start(sink: impl Write + Send + 'static) -> io::Result<Self> {
         let queue = Self { shared: Arc::default() };
-        let writing = queue.clone();
-        thread::Builder::new().name("log".into()).spawn(move || writing.write_to(sink))?;
+        let writer = queue.clone();
+        thread::Builder::new().name("log".into()).spawn(move || writer.write_to(sink))?;
         Ok(queue)
     }
 
-    /// Waits until all lines are written, at most this long; false if some are not.
-    pub(super) fn flush(&self, most: Duration) -> bool {
-        let given_up = Instant::now() + most;
+    /// Waits until all lines are written, at most this long. Returns false if some are not.
+    pub(super) fn flush(&self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
         let mut state = self.state();
         while state.length() > 0 {
-            let left = given_up.saturating_duration_since(Instant::now());
+            let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
@@ -86,9 +86,10 @@ impl Queue {
         self.state().dropped.total
     }
 
-    fn add(&self, line: &[u8], most: usize) {
+    /// Adds a line, or drops it if the queue would have more than `max_bytes`.
+    fn add(&self, line: &[u8], max_bytes: usize) {
         let mut state = self.state();
-        if state.length() + line.len() > most {
+        if state.length() + line.len() > max_bytes {
             state.dropped.total += 1;
             return;
         }
@@ -101,23 +102,23 @@ impl Queue {
     fn write_to(&self, mut sink: impl Write) {
         loop {
             let lines = self.next();
-            for piece in lines.chunks(Self::PIECE_BYTES) {
+            for chunk in lines.chunks(Self::CHUNK_BYTES) {
                 // There is nowhere to report that the log cannot be written.
-                let lost = write_all(&mut sink, piece).is_err();
+                let lost = write_all(&mut sink, chunk).is_err();
                 let mut state = self.state();
-                state.in_flight -= piece.len();
+                state.in_flight -= chunk.len();
                 if lost {
-                    let ends = piece.iter().filter(|byte| **byte == b'\n').count() as u64;
-                    state.dropped.total += ends;
+                    let lines = chunk.iter().filter(|byte| **byte == b'\n').count() as u64;
+                    state.dropped.total += lines;
                     // A report would not be written either.
-                    state.dropped.reported += ends;
+                    state.dropped.reported += lines;
                 }
             }
             self.report_dropped();
         }
     }
 
-    /// Waits for lines and takes all of them.
+    /// Waits for lines and removes all of them from the queue.
     fn next(&self) -> Vec<u8> {
         let mut state = self.state();
         while state.lines.is_empty() {
@@ -145,13 +146,13 @@ impl Queue {
     }
 }
 
-/// Writes everything, also to a pipe that another process has made non-blocking.
-fn write_all(sink: &mut impl Write, mut piece: &[u8]) -> io::Result<()> {
+/// Writes everything, even to a pipe that another process has made non-blocking.
+fn write_all(sink: &mut impl Write, mut chunk: &[u8]) -> io::Result<()> {
     const PAUSE: Duration = Duration::from_millis(10);
-    while !piece.is_empty() {
-        match sink.write(piece) {
+    while !chunk.is_empty() {
+        match sink.write(chunk) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => piece = &piece[written..],
+            Ok(written) => chunk = &chunk[written..],
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::sleep(PAUSE),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -161,27 +162,27 @@ fn write_all(sink: &mut impl Write, mut piece: &[u8]) -> io::Result<()> {
 }
 
 impl<'a> MakeWriter<'a> for Queue {
-    type Writer = Line<'a>;
+    type Writer = LineWriter<'a>;
 
-    fn make_writer(&'a self) -> Line<'a> {
-        Line { queue: self, most: Self::MOST_BYTES }
+    fn make_writer(&'a self) -> LineWriter<'a> {
+        LineWriter { queue: self, max_bytes: Self::MAX_BYTES }
     }
 
-    fn make_writer_for(&'a self, event: &Metadata<'_>) -> Line<'a> {
+    fn make_writer_for(&'a self, event: &Metadata<'_>) -> LineWriter<'a> {
         let reserve = if *event.level() <= Level::WARN { 0 } else { Self::RESERVE_BYTES };
-        Line { queue: self, most: Self::MOST_BYTES - reserve }
+        LineWriter { queue: self, max_bytes: Self::MAX_BYTES - reserve }
     }
 }
 
-/// Takes one line in one piece.
-pub(super) struct Line<'a> {
+/// Adds one line to the queue. The subscriber writes each line with one call.
+pub(super) struct LineWriter<'a> {
     queue: &'a Queue,
-    most: usize,
+    max_bytes: usize,
 }
 
-impl Write for Line<'_> {
+impl Write for LineWriter<'_> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.queue.add(line, self.most);
+        self.queue.add(line, self.max_bytes);
         Ok(line.len())
     }
 
@@ -198,18 +199,18 @@ mod tests {
 
     const FLUSH_TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// A sink that shows what is written to it, and takes it only when it is told to.
+    /// A sink that blocks until it is opened, and sends what is written to it to the test.
     struct Gate {
         written: Sender<Vec<u8>>,
         open: Receiver<()>,
     }
 
     impl Write for Gate {
-        fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-            // Once nobody holds it closed any more, it stays open.
+        fn write(&mut self, chunk: &[u8]) -> io::Result<usize> {
+            // An error means that the opener was dropped: the sink stays open.
             let _ = self.open.recv();
-            let _ = self.written.send(piece.to_vec());
-            Ok(piece.len())
+            let _ = self.written.send(chunk.to_vec());
+            Ok(chunk.len())
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -219,7 +220,7 @@ mod tests {
 
     fn gated() -> (Queue, Sender<()>, Receiver<Vec<u8>>) {
         let ((written, read), (opener, open)) = (channel(), channel());
-        (Queue::to(Gate { written, open }).unwrap(), opener, read)
+        (Queue::start(Gate { written, open }).unwrap(), opener, read)
     }
 
     #[test]
@@ -237,20 +238,20 @@ mod tests {
     }
 
     #[test]
-    fn without_a_reader_lines_are_dropped_and_logging_does_not_wait() {
+    fn without_a_reader_lines_are_dropped_and_logging_does_not_block() {
         let (queue, opener, read) = gated();
         let line = [b'x'; 1024];
         for _ in 0..5000 {
             queue.make_writer().write_all(&line).unwrap();
         }
-        let kept = Queue::MOST_BYTES / line.len();
+        let kept = Queue::MAX_BYTES / line.len();
         assert_eq!(queue.dropped(), 5000 - kept as u64);
         assert!(!queue.flush(Duration::ZERO));
         drop(opener);
         assert!(queue.flush(FLUSH_TIMEOUT));
-        assert_eq!(read.try_iter().map(|piece| piece.len()).sum::<usize>(), kept * line.len());
+        assert_eq!(read.try_iter().map(|chunk| chunk.len()).sum::<usize>(), kept * line.len());
         queue.make_writer().write_all(&line).unwrap();
         assert!(queue.flush(FLUSH_TIMEOUT));
-        assert_eq!(read.try_iter().map(|piece| piece.len()).sum::<usize>(), line.len());
+        assert_eq!(read.try_iter().map(|chunk| chunk.len()).sum::<usize>(), line.len());
     }
 }
