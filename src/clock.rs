@@ -1,5 +1,4 @@
-//! Time as an argument: the domain compares and the store keeps a `Timestamp`. Handlers and commands take it from a
-//! `Clock`.
+//! Timestamps, and a clock that tests can replace. Most code takes the time as an argument.
 
 use std::{
     fmt,

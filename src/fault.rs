@@ -1,4 +1,4 @@
-//! Why a field of a request is refused, in the words of the service specification.
+//! Messages for refused fields of a request, in the words of the service specification.
 
 use std::borrow::Cow;
 

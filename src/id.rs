@@ -7,7 +7,7 @@ use uuid::Uuid;
 #[error("not a UUID")]
 pub struct NotAnId;
 
-/// Accepts only the form with hyphens, so that an id has one text: not braces, URNs or bare hexadecimal.
+/// Accepts only the form with hyphens: no braces, URNs or bare hexadecimal digits.
 pub(crate) fn parse_hyphenated(text: &str) -> Result<Uuid, NotAnId> {
     if text.len() == 36 { Uuid::try_parse(text).map_err(|_| NotAnId) } else { Err(NotAnId) }
 }

@@ -12,7 +12,8 @@ use std::{
 
 use rustix::fs::OFlags;
 
-const OF_OTHERS: u32 = 0o077;
+/// The permissions of the group and of all other users.
+const OTHERS_MASK: u32 = 0o077;
 
 /// Options that open a private file for writing. A file that they create must be passed to [`give_to_folder_owner`].
 pub(crate) fn options() -> OpenOptions {
@@ -48,7 +49,7 @@ pub(crate) fn give_to_folder_owner(file: &File, path: &Path) {
     if folder.uid() != 0
         && let Err(error) = fchown(file, Some(folder.uid()), Some(folder.gid()))
     {
-        tracing::warn!(path = %path.display(), %error, "cannot change the owner of this file to that of its folder");
+        tracing::warn!(path = %path.display(), %error, "cannot change the owner of this file to the owner of its folder");
     }
 }
 
@@ -59,18 +60,18 @@ pub(crate) fn restrict(path: &Path, mode: u32) {
     options.read(true).custom_flags((OFlags::PATH | OFlags::NOFOLLOW).bits().cast_signed());
     let Ok(file) = options.open(path) else { return };
     let Ok(metadata) = file.metadata() else { return };
-    if metadata.is_symlink() || metadata.permissions().mode() & OF_OTHERS == 0 {
+    if metadata.is_symlink() || metadata.permissions().mode() & OTHERS_MASK == 0 {
         return;
     }
-    let own = rustix::process::geteuid().as_raw();
-    let of_folder = path.parent().and_then(|folder| fs::metadata(folder).ok());
-    if metadata.uid() != own && of_folder.is_none_or(|folder| folder.uid() != metadata.uid()) {
-        tracing::warn!(path = %path.display(), "other users have access to this, and it belongs to another user: change its permissions");
+    let own_uid = rustix::process::geteuid().as_raw();
+    let folder = path.parent().and_then(|folder| fs::metadata(folder).ok());
+    if metadata.uid() != own_uid && folder.is_none_or(|folder| folder.uid() != metadata.uid()) {
+        tracing::warn!(path = %path.display(), "other users have access to this, which belongs to another user: change its permissions");
         return;
     }
     // A descriptor that was opened with O_PATH cannot change the mode, but its name under /proc can.
-    let same = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let outcome = fs::set_permissions(same, Permissions::from_mode(mode));
+    let proc_path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let outcome = fs::set_permissions(proc_path, Permissions::from_mode(mode));
     tracing::warn!(path = %path.display(), restricted = outcome.is_ok(), "other users had access to this");
 }
 

@@ -1,23 +1,23 @@
-//! The table of routes: the only place that knows their paths. The router is built from it, and the names that no
-//! guard may have are derived from it.
+//! The table of routes: the only place that defines their paths. The router and the reserved names of guards are derived
+//! from it.
 
 use self::{Endpoint::*, Method::*};
 
 /// One operation of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The method. A guard also answers every other one.
+    /// The method. A guard handles all methods.
     pub method: Method,
     /// The path, with parameters in braces.
     pub path: &'static str,
-    /// Where it is served, and what answers it.
+    /// Where the route is served, and what handles it.
     pub target: Target,
 }
 
 /// The method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// `GET`, and `HEAD` with it.
+    /// `GET`, which includes `HEAD`.
     Get,
     /// `POST`
     Post,
@@ -29,7 +29,7 @@ pub enum Method {
 
 #[cfg(feature = "internals")]
 impl Method {
-    /// The method as requests have it.
+    /// The method as in a request.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -40,20 +40,20 @@ impl Method {
     }
 }
 
-/// Where a route is served, and what answers it.
+/// Where a route is served, and what handles it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// In the server and in every app that embeds the service.
     Api(Endpoint),
     /// Like [`Api`](Self::Api), but clients poll it, so success is logged at debug level.
     Polled(Endpoint),
-    /// Like [`Polled`](Self::Polled), but in the server only: an app has its own.
+    /// Like [`Polled`](Self::Polled), but only in the server: an app that embeds the service has its own.
     Server(Endpoint),
-    /// A guard, which answers every method and every path below its own. Success is logged at debug level.
+    /// A guard, which handles every method and every path below its own. Success is logged at debug level.
     Guard(GuardKind),
 }
 
-/// What answers a route that is not a guard.
+/// What handles a route that is not a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "internals",
@@ -84,7 +84,7 @@ pub enum Endpoint {
     Ready,
 }
 
-/// Which guards answer at a path.
+/// Which guards handle a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardKind {
     /// The one that admits every caller with a valid token.
@@ -95,7 +95,7 @@ pub enum GuardKind {
     Declared,
 }
 
-/// What the path of every guard begins with.
+/// The prefix of the path of every guard.
 pub const GUARD_PREFIX: &str = "/api/auth/";
 /// The path of the guard that admits every caller with a valid token.
 pub const AUTHENTICATED_GUARD: &str = "/api/auth/guard";
@@ -105,7 +105,7 @@ pub const DECLARED_GUARD: &str = "/api/auth/{guard}";
 pub const DESIGNATED_GUARD: &str = "/api/auth/{segment}";
 /// The parameter in [`DESIGNATED_GUARD`], which stands for the setting `designated.segment`.
 pub const SEGMENT: &str = "{segment}";
-/// The path of the key set that tokens are verified with.
+/// The path of the key set with which tokens are verified.
 pub const KEY_SET: &str = "/.well-known/jwks.json";
 /// The path of the feed of ended tokens.
 pub const REVOCATIONS: &str = "/.well-known/revocations";
@@ -161,17 +161,17 @@ const fn guard(path: &'static str, kind: GuardKind) -> Route {
 }
 
 impl Route {
-    /// The segment behind [`GUARD_PREFIX`], unless it is a parameter.
-    fn segment_among_guards(&self) -> Option<&'static str> {
+    /// The segment after [`GUARD_PREFIX`], unless it is a parameter.
+    fn guard_name(&self) -> Option<&'static str> {
         let segment = self.path.strip_prefix(GUARD_PREFIX)?.split('/').next()?;
         (!segment.starts_with('{')).then_some(segment)
     }
 }
 
-/// The names that no guard may have, because the service has a route there. Sorted.
+/// The names that no guard may have, because the service has routes at their paths. Sorted.
 #[cfg(any(test, feature = "internals"))]
 pub fn reserved_guard_names() -> Vec<&'static str> {
-    let mut names: Vec<_> = ROUTES.iter().filter_map(Route::segment_among_guards).collect();
+    let mut names: Vec<_> = ROUTES.iter().filter_map(Route::guard_name).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -179,7 +179,7 @@ pub fn reserved_guard_names() -> Vec<&'static str> {
 
 /// Whether the service has a route at the path of a guard with this name.
 pub fn is_reserved_guard_name(name: &str) -> bool {
-    ROUTES.iter().filter_map(Route::segment_among_guards).any(|reserved| reserved == name)
+    ROUTES.iter().filter_map(Route::guard_name).any(|reserved| reserved == name)
 }
 
 #[cfg(test)]
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_route_among_the_guards_reserves_its_name() {
+    fn every_route_below_the_prefix_of_guards_reserves_its_name() {
         let names =
             ["guard", "login", "logout", "logout-everywhere", "refresh", "reset"].as_slice();
         assert_eq!(reserved_guard_names(), names);

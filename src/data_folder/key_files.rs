@@ -1,4 +1,5 @@
-//! The data folder as a key store: one file per key. The name of a retired key says until when it verifies.
+//! The data folder as a key store: one file per key. The file name of a retired key contains the time until which it
+//! verifies.
 
 use std::{
     fs, io,
@@ -184,7 +185,7 @@ struct RetiredFile {
 }
 
 impl RetiredFile {
-    /// None if the name is not that of a retired key.
+    /// `None` if the name is not that of a retired key.
     fn from_path(path: PathBuf) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_prefix(RETIRED)?.strip_suffix(PEM)?;
         let (until, id) = name.split_once('-')?;
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retired_key_is_private_and_its_name_says_until_when_it_verifies() {
+    fn a_retired_key_is_private_and_its_file_name_contains_when_it_expires() {
         let parent = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(parent.path()).unwrap();
         let (one, other) =
@@ -328,12 +329,12 @@ mod tests {
         let before = keys.list().await;
 
         // Keys are first written under this name.
-        let in_the_way = folder.path().join("unfinished");
-        fs::create_dir(&in_the_way).unwrap();
+        let obstacle = folder.path().join("unfinished");
+        fs::create_dir(&obstacle).unwrap();
         assert!(keys.rotate(NOW).await.is_err());
         assert!(keys.revoke(&before[0].id.to_string(), NOW).await.is_err());
         assert_eq!((keys.list().await, published(&keys)), (before.clone(), 1));
-        fs::remove_dir(&in_the_way).unwrap();
+        fs::remove_dir(&obstacle).unwrap();
 
         let signing_key = folder.path().join("signing-key.pem");
         let set_aside = folder.path().join("set-aside.pem");

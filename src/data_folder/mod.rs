@@ -94,7 +94,7 @@ impl DataFolder {
             private_file::restrict(&self.path, 0o700);
         } else if private_file::others_can_write(&self.path) {
             let path = self.path.display();
-            tracing::warn!(%path, "other users can replace files in this folder, which also holds files of other programs: keep the database in a folder of its own");
+            tracing::warn!(%path, "other users can replace files in this folder, which also holds files of other programs: keep the database in a separate folder");
         }
     }
 
@@ -136,16 +136,16 @@ impl DataFolder {
         File::open(&self.path)?.sync_all()
     }
 
-    /// Disk space that is reserved for when the disk is full.
+    /// The disk space that is reserved for a full disk.
     pub fn reserve(&self) -> &Arc<Reserve> {
         &self.reserve
     }
 }
 
-/// The path of a socket, at most 107 bytes long, as the system demands.
+/// The path of a socket. It has at most 107 bytes, the limit of the system.
 pub struct SocketPath {
     path: PathBuf,
-    /// Kept open while the path leads through its descriptor.
+    /// Kept open because the path leads through its descriptor.
     _folder: Option<File>,
 }
 

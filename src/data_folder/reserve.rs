@@ -1,4 +1,4 @@
-//! Disk space reserved for when the disk is full, so that the database can still be opened and sessions can still end.
+//! Disk space that is reserved for a full disk, so that the database can still be opened and sessions can still be ended.
 
 use std::{
     fs::{self, File},

@@ -1,4 +1,4 @@
-//! Networks, which limits and the hashing queue count requests by.
+//! Networks: the unit by which limits and the hashing queue count requests.
 
 mod proxy_warnings;
 
@@ -61,7 +61,7 @@ pub struct Prefix {
     length: u32,
 }
 
-/// Whom limits count a request against.
+/// The network against which limits count a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requester {
     /// The network from which the request comes.

@@ -25,7 +25,7 @@ pub struct ProxyWarnings {
 }
 
 impl ProxyWarnings {
-    const EVERY: Duration = Duration::from_secs(60 * 60);
+    const INTERVAL: Duration = Duration::from_secs(60 * 60);
 
     /// Logs a warning if the proxy of a request is misconfigured.
     pub fn check(&self, source: RequestSource, has_public_url: bool, now: Instant) {
@@ -36,8 +36,8 @@ impl ProxyWarnings {
             && is_due(&self.missing_address, now)
         {
             tracing::warn!(
-                "requests from loopback carry no forwarded address although public_url is set: they share one \
-                 network's limits: configure the proxy to send X-Forwarded-For"
+                "requests from loopback carry no forwarded address although public_url is set, so all users share the limits \
+                 of one network: configure the proxy to send X-Forwarded-For"
             );
         }
         if has_forwarded_address && !is_trusted_proxy && is_due(&self.untrusted_proxy, now) {
@@ -53,7 +53,7 @@ impl ProxyWarnings {
 fn is_due(last: &Mutex<Option<Instant>>, now: Instant) -> bool {
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
     let is_due =
-        last.is_none_or(|last| now.saturating_duration_since(last) >= ProxyWarnings::EVERY);
+        last.is_none_or(|last| now.saturating_duration_since(last) >= ProxyWarnings::INTERVAL);
     if is_due {
         *last = Some(now);
     }

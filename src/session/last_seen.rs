@@ -18,7 +18,7 @@ pub struct LastSeenBuffer {
     unwritten: Mutex<HashMap<SessionId, Timestamp>>,
 }
 
-/// When the use of a session was last recorded. It is cached with the session, so that most requests see without a lock
+/// When the use of a session was last recorded. It is cached with the session, so that most requests need no lock to see
 /// that there is nothing to record.
 pub struct LastRecorded(AtomicI64);
 
@@ -32,7 +32,7 @@ impl LastRecorded {
 impl LastSeenBuffer {
     /// The use of a session is recorded at most once in this time.
     pub const INTERVAL: Duration = Duration::from_secs(5 * 60);
-    /// The most buffered sessions: an app that embeds Doorward may not run the background task.
+    /// The maximum number of buffered sessions: an app that embeds Doorward may not run the background task.
     const MAX_SESSIONS: usize = 100_000;
 
     /// Records that a session is used now, unless that was recorded recently.

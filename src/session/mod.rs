@@ -1,4 +1,4 @@
-//! Sessions: a user is signed in from one place until the session ends.
+//! Sessions. Each is one sign-in of a user.
 
 pub mod last_seen;
 
@@ -53,7 +53,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The most bytes of a `User-Agent` header that are stored.
+    /// The maximum number of stored bytes of a `User-Agent` header.
     pub const MAX_USER_AGENT: usize = 256;
 
     /// The origin of a client with this address and `User-Agent` header.

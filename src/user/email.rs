@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::fault::Fault;
 
-/// An e-mail address in the letter case in which it was sent.
+/// An e-mail address, in the letter case of the request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Email(String);
 

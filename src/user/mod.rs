@@ -1,4 +1,4 @@
-//! Users: their record, and what makes each field valid.
+//! Users: their record, and the validation of each field.
 
 mod email;
 mod name;
@@ -13,7 +13,7 @@ use crate::{clock::Timestamp, credential::password::PasswordHash, id::id};
 
 /// The record of a registered user.
 ///
-/// It does not implement `Serialize`: responses have types of their own, so that no field reaches a client by accident.
+/// It does not implement `Serialize`: responses have their own types, so that no field reaches a client by accident.
 /// The password hash cannot be read outside of this crate.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -22,12 +22,12 @@ pub struct User {
     pub id: UserId,
     /// The display name. Not unique.
     pub name: Name,
-    /// The login identifier, unique in any letter case.
+    /// The login identifier, unique ignoring letter case.
     pub email: Email,
     /// Whether the address is known to belong to the user. Anybody can register any address, so do not grant access by an
     /// unverified one.
     pub email_verified: bool,
-    /// None for a user without a password, who cannot log in with one.
+    /// `None` for a user without a password.
     pub(crate) password_hash: Option<PasswordHash>,
     /// Shows whether the password has changed since it was checked.
     pub(crate) password_version: PasswordVersion,
@@ -73,7 +73,7 @@ impl User {
     }
 }
 
-/// What only Doorward's own tests and benchmarks may see.
+/// Accessors for Doorward's tests and benchmarks.
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 impl User {

@@ -9,7 +9,7 @@ pub struct Name(String);
 impl Name {
     pub(crate) const MIN_CHARACTERS: usize = 2;
     pub(crate) const MAX_CHARACTERS: usize = 200;
-    /// The most bytes in UTF-8.
+    /// The maximum length in UTF-8.
     pub(crate) const MAX_BYTES: usize = 4 * Self::MAX_CHARACTERS;
 
     /// Trims and validates a name.
