@@ -35,7 +35,7 @@ impl FromRef<Shop> for Doorward {
     }
 }
 
-/// Has no data of its own.
+/// A policy without data.
 #[derive(Default)]
 struct Customer;
 
@@ -49,7 +49,7 @@ impl Policy for Customer {
     }
 }
 
-/// Has data of its own, which come from the state.
+/// A policy with data from the app's state.
 struct Owner(&'static str);
 
 impl FromState<Shop> for Owner {
@@ -153,8 +153,8 @@ async fn command(folder: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = process::Command::new(env!("CARGO_BIN_EXE_doorward"));
     command.env_clear().current_dir(folder).args(arguments);
     let finished = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
-    let told = [finished.stdout, finished.stderr].concat();
-    (finished.status.success(), String::from_utf8(told).unwrap())
+    let output = [finished.stdout, finished.stderr].concat();
+    (finished.status.success(), String::from_utf8(output).unwrap())
 }
 
 #[tokio::test]
@@ -167,14 +167,14 @@ async fn commands_reach_an_app_that_takes_them() {
     let olga = register(&app, "Olga", "olga@example.com").await;
 
     let url = settings.database().to_string();
-    let (done, told) = command(folder.path(), &["user", "list", "--database-url", &url]).await;
-    assert!(done && told.contains("olga@example.com"), "{told}");
+    let (done, output) = command(folder.path(), &["user", "list", "--database-url", &url]).await;
+    assert!(done && output.contains("olga@example.com"), "{output}");
     let logout = ["user", "logout", "olga@example.com", "--database-url", &url];
-    let (done, told) = command(folder.path(), &logout).await;
-    assert!(done, "{told}");
+    let (done, output) = command(folder.path(), &logout).await;
+    assert!(done, "{output}");
     assert_eq!(visit(&app, "/api/auth/guard", &olga["token"]).await.0, StatusCode::UNAUTHORIZED);
-    let (done, told) = command(folder.path(), &["reload", "--database-url", &url]).await;
-    assert!(!done && told.contains("this app cannot reload its guards"), "{told}");
+    let (done, output) = command(folder.path(), &["reload", "--database-url", &url]).await;
+    assert!(!done && output.contains("this app cannot reload its guards"), "{output}");
 
     // An app that no longer serves commands cannot be reached.
     commands.abort();
@@ -203,11 +203,11 @@ async fn commands_reach_an_app_on_postgresql() {
     tokio::spawn(doorward.serve_commands());
     register(&doorward.routes(), "Olga", "olga@example.com").await;
     let report = control::run(settings.clone(), &Command::ReloadGuards).await.unwrap();
-    let is_told =
+    let is_received =
         |report: &Reply| matches!(report, Reply::Failed(why) if why.contains("cannot reload"));
-    assert!(is_told(&report), "the app has answered: {report:?}");
+    assert!(is_received(&report), "the app has answered: {report:?}");
 
     // Without a shared folder, a command uses the database directly.
-    let (done, told) = command(folder.path(), &["user", "list", "--database-url", &url]).await;
-    assert!(done && told.contains("olga@example.com"), "{told}");
+    let (done, output) = command(folder.path(), &["user", "list", "--database-url", &url]).await;
+    assert!(done && output.contains("olga@example.com"), "{output}");
 }

@@ -50,15 +50,15 @@ impl Count {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let _entered = runtime.enter();
-        let house = House::open(&runtime, &self.folder)?;
+        let instance = Instance::open(&runtime, &self.folder)?;
         let Some(wanted) = self.operation else {
-            house.operations()?.iter().for_each(|(name, _)| println!("{name}"));
+            instance.operations()?.iter().for_each(|(name, _)| println!("{name}"));
             return Ok(());
         };
         if let Some(text) = wanted.strip_prefix("condition: ") {
-            return counted(&mut house.condition(&runtime, text)?);
+            return counted(&mut instance.condition(&runtime, text)?);
         }
-        for (name, mut operation) in house.operations()? {
+        for (name, mut operation) in instance.operations()? {
             if name == wanted {
                 operation()?;
                 return counted(&mut operation);
@@ -77,7 +77,7 @@ fn counted(operation: &mut Operation<'_>) -> anyhow::Result<()> {
 type Operation<'a> = Box<dyn FnMut() -> anyhow::Result<()> + 'a>;
 
 /// A Doorward with one user, who has the designated name.
-struct House {
+struct Instance {
     doorward: Doorward,
     app: Service,
     token: String,
@@ -85,7 +85,7 @@ struct House {
     guard: Guard,
 }
 
-impl House {
+impl Instance {
     fn open(runtime: &Runtime, folder: &Path) -> anyhow::Result<Self> {
         let guard = |name: &str, allow: &str| {
             let (name, allow) = (name.into(), allow.into());

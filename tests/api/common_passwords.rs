@@ -3,7 +3,7 @@
 use doorward::internals::control::{Command, Reply, Secret, UserRef};
 use serde_json::json;
 
-use crate::support::{House, malformed};
+use crate::support::{TestServer, malformed};
 
 const COMMON: &str = "Too common: choose another password";
 const OWN: &str = "Must not be your name or e-mail address";
@@ -17,12 +17,12 @@ const REFUSED: [(&str, &str); 5] = [
 ];
 const EMAIL: &str = "ada.lovelace@example.com";
 
-async fn strict() -> House {
-    House::open_with(|settings| settings.with_common_passwords_refused(true)).await
+async fn strict() -> TestServer {
+    TestServer::open_with(|settings| settings.with_common_passwords_refused(true)).await
 }
 
-async fn code(house: &House) -> String {
-    match house.command(Command::CreateResetCode(UserRef(EMAIL.into()))).await {
+async fn code(server: &TestServer) -> String {
+    match server.command(Command::CreateResetCode(UserRef(EMAIL.into()))).await {
         Reply::ResetCode(code) => code.as_str().to_owned(),
         other => panic!("{other:?}"),
     }
@@ -30,68 +30,72 @@ async fn code(house: &House) -> String {
 
 #[tokio::test]
 async fn registration_refuses_common_passwords_where_that_is_set() {
-    let house = strict().await;
+    let server = strict().await;
     let ada = |password| json!({"name": "Ada Lovelace", "email": EMAIL, "password": password});
     for (password, fault) in REFUSED {
-        let answer = house.post("/api/user", &ada(password)).await;
+        let answer = server.post("/api/user", &ada(password)).await;
         let expected = malformed(&json!({ "password": fault }).to_string());
-        assert_eq!(answer.told(), (400, &*expected), "{password}");
+        assert_eq!(answer.status_and_body(), (400, &*expected), "{password}");
     }
     let body = json!({"name": "A", "email": "ada", "password": "password1"});
-    let answer = house.post("/api/user", &body).await;
+    let answer = server.post("/api/user", &body).await;
     let expected = malformed(&format!(
         r#"{{"name":"String must contain at least 2 character(s)","email":"Invalid email","password":"{COMMON}"}}"#
     ));
-    assert_eq!(answer.told(), (400, &*expected), "every fault is named in one answer");
-    house.register_with(ada("correct horse")).await;
+    assert_eq!(answer.status_and_body(), (400, &*expected), "every fault is named in one answer");
+    server.register_with(ada("correct horse")).await;
 }
 
 #[tokio::test]
 async fn any_password_of_the_right_length_is_accepted_by_default() {
-    let house = House::open().await;
+    let server = TestServer::open().await;
     for (number, (password, _)) in REFUSED.into_iter().enumerate() {
         let email = format!("ada.lovelace+{number}@example.com");
         let body = json!({"name": "Ada Lovelace", "email": email, "password": password});
-        house.register_with(body).await;
-        house.token_of(&email, password).await;
+        server.register_with(body).await;
+        server.token_of(&email, password).await;
     }
 }
 
 #[tokio::test]
 async fn a_change_and_a_reset_refuse_common_passwords_where_that_is_set() {
-    let house = strict().await;
-    let token = house.register("Ada Lovelace", EMAIL).await.token;
-    let code = code(&house).await;
+    let server = strict().await;
+    let token = server.register("Ada Lovelace", EMAIL).await.token;
+    let code = code(&server).await;
     for (password, fault) in REFUSED {
         let body = json!({"current": "correct horse", "new": password});
-        let answer = house.ask_as(&token, "POST", "/api/me/password", body).await;
+        let answer = server.request_as(&token, "POST", "/api/me/password", body).await;
         let expected = malformed(&json!({ "new": fault }).to_string());
-        assert_eq!(answer.told(), (400, &*expected), "{password}");
+        assert_eq!(answer.status_and_body(), (400, &*expected), "{password}");
 
         let body = json!({"code": code, "password": password});
-        let answer = house.post("/api/auth/reset", &body).await;
+        let answer = server.post("/api/auth/reset", &body).await;
         let expected = malformed(&json!({ "password": fault }).to_string());
-        assert_eq!(answer.told(), (400, &*expected), "{password}");
+        assert_eq!(answer.status_and_body(), (400, &*expected), "{password}");
     }
     let body = json!({"code": code, "password": "another horse"});
-    assert_eq!(house.post("/api/auth/reset", &body).await.told(), (204, ""), "it is not used up");
-    house.token_of(EMAIL, "another horse").await;
+    assert_eq!(
+        server.post("/api/auth/reset", &body).await.status_and_body(),
+        (204, ""),
+        "it is not used up"
+    );
+    server.token_of(EMAIL, "another horse").await;
 }
 
 #[tokio::test]
 async fn a_common_password_from_before_still_logs_in() {
-    let house = House::open().await;
+    let server = TestServer::open().await;
     let body = json!({"name": "Ada Lovelace", "email": EMAIL, "password": "password1"});
-    house.register_with(body).await;
+    server.register_with(body).await;
     let refuse = |settings: doorward::Settings| settings.with_common_passwords_refused(true);
-    let house = House::reopen(house.close(), refuse).await;
-    house.token_of(EMAIL, "password1").await;
+    let server = TestServer::reopen(server.close(), refuse).await;
+    server.token_of(EMAIL, "password1").await;
 }
 
 #[tokio::test]
 async fn the_setting_applies_to_the_operator() {
-    let house = strict().await;
-    house.register("Ada Lovelace", EMAIL).await;
+    let server = strict().await;
+    server.register("Ada Lovelace", EMAIL).await;
     for (password, fault) in REFUSED {
         let set = Command::SetPassword(UserRef(EMAIL.into()), Secret::from(String::from(password)));
         let add = Command::AddUser {
@@ -100,7 +104,7 @@ async fn the_setting_applies_to_the_operator() {
             password: Some(Secret::from(String::from(password))),
         };
         for command in [set, add] {
-            match house.command(command).await {
+            match server.command(command).await {
                 Reply::Failed(cause) => assert_eq!(cause, format!("password: {fault}")),
                 other => panic!("{other:?}"),
             }

@@ -7,24 +7,24 @@ use axum::{
 };
 use doorward::Settings;
 
-use crate::support::{Answer, House, NOW, UNAUTHORIZED};
+use crate::support::{Answer, NOW, TestServer, UNAUTHORIZED};
 
 const PASSED: (u16, &str) = (200, r#""You may pass.""#);
 const REFUSED: (u16, &str) = (401, UNAUTHORIZED);
 
 /// A service with the guards of a settings file.
-async fn house(file: &str) -> House {
-    House::open_with(|settings| settings.with_toml(file)).await
+async fn server(file: &str) -> TestServer {
+    TestServer::open_with(|settings| settings.with_toml(file)).await
 }
 
 fn settings(file: &str) -> Settings {
-    House::settings_from(file).unwrap_or_else(|error| panic!("{error}"))
+    TestServer::settings_from(file).unwrap_or_else(|error| panic!("{error}"))
 }
 
-async fn give_role(house: &House, id: &str, role: &str) {
+async fn give_role(server: &TestServer, id: &str, role: &str) {
     let role = doorward::internals::user::Role::parse(role).unwrap();
     let now = doorward::internals::clock::Timestamp::from_seconds(1_800_000_001);
-    assert!(house.doorward.store().grant_role(id.parse().unwrap(), &role, now).await.unwrap());
+    assert!(server.doorward.store().grant_role(id.parse().unwrap(), &role, now).await.unwrap());
 }
 
 fn identity(answer: &Answer) -> [Option<&str>; 5] {
@@ -48,14 +48,14 @@ const STAFF: &str = r#"
 "#;
 
 #[tokio::test]
-async fn a_declared_guard_admits_by_its_condition_and_tells_what_it_grants() {
-    let house = house(STAFF).await;
-    let zoe = house.register("Zoë Öz", "zoe@example.com").await;
-    assert_eq!(house.guard("staff", &zoe.token).await.told(), REFUSED);
+async fn a_declared_guard_admits_by_its_condition_and_sends_what_it_grants() {
+    let server = server(STAFF).await;
+    let zoe = server.register("Zoë Öz", "zoe@example.com").await;
+    assert_eq!(server.guard("staff", &zoe.token).await.status_and_body(), REFUSED);
 
-    give_role(&house, &zoe.id, "staff").await;
-    let answer = house.guard("staff", &zoe.token).await;
-    assert_eq!(answer.told(), PASSED, "a role bites at the next request");
+    give_role(&server, &zoe.id, "staff").await;
+    let answer = server.guard("staff", &zoe.token).await;
+    assert_eq!(answer.status_and_body(), PASSED, "a new role applies at the next request");
     let id = zoe.id.as_str();
     assert_eq!(
         identity(&answer),
@@ -63,12 +63,12 @@ async fn a_declared_guard_admits_by_its_condition_and_tells_what_it_grants() {
     );
     assert_eq!(answer.header(header::CACHE_CONTROL), Some("no-store"));
 
-    let answer = house.guard("domain", &zoe.token).await;
+    let answer = server.guard("domain", &zoe.token).await;
     assert_eq!(identity(&answer), [Some(id), Some("domain"), Some(""), Some(""), Some("")]);
     let bearer = format!("Bearer {}", zoe.token);
-    let answer = house.ask(Method::POST, "/api/auth/staff", &[&bearer]).await;
-    assert_eq!(answer.told(), REFUSED);
-    assert_eq!(identity(&answer), [None; 5], "a refusal tells nobody's name");
+    let answer = server.request(Method::POST, "/api/auth/staff", &[&bearer]).await;
+    assert_eq!(answer.status_and_body(), REFUSED);
+    assert_eq!(identity(&answer), [None; 5], "a refusal contains no name");
     assert_eq!(
         answer.header(header::WWW_AUTHENTICATE),
         Some(r#"Bearer realm="doorward", error="insufficient_scope""#)
@@ -78,8 +78,8 @@ async fn a_declared_guard_admits_by_its_condition_and_tells_what_it_grants() {
 
 #[tokio::test]
 async fn a_guard_answers_every_method_and_path_below_it_and_ignores_query_and_body() {
-    let house = house(STAFF).await;
-    let ada = house.register("Ada", "ada@example.com").await;
+    let server = server(STAFF).await;
+    let ada = server.register("Ada", "ada@example.com").await;
     let bearer = format!("Bearer {}", ada.token);
     for guard in ["guard", "domain"] {
         for tail in ["", "/", "//x", "/x", "/deep/er/path?query=1", "/a%2fb"] {
@@ -87,10 +87,10 @@ async fn a_guard_answers_every_method_and_path_below_it_and_ignores_query_and_bo
                 [Method::GET, Method::PUT, Method::OPTIONS, Method::from_bytes(b"QUERY").unwrap()]
             {
                 let path = format!("/api/auth/{guard}{tail}");
-                let answer = house.ask(method.clone(), &path, &[&bearer]).await;
+                let answer = server.request(method.clone(), &path, &[&bearer]).await;
                 assert_eq!(answer.status, StatusCode::OK, "{method} {path}");
-                let answer = house.ask(method.clone(), &path, &[]).await;
-                assert_eq!(answer.told(), REFUSED, "{method} {path}");
+                let answer = server.request(method.clone(), &path, &[]).await;
+                assert_eq!(answer.status_and_body(), REFUSED, "{method} {path}");
             }
         }
     }
@@ -98,14 +98,14 @@ async fn a_guard_answers_every_method_and_path_below_it_and_ignores_query_and_bo
         .header(header::AUTHORIZATION, &bearer)
         .header(header::CONTENT_TYPE, "text/plain")
         .body(Body::from("anything"));
-    assert_eq!(house.send(request.unwrap()).await.told(), PASSED);
-    let unheard = house.ask(Method::GET, "/api/auth/unheard-of/x", &[&bearer]).await;
+    assert_eq!(server.send(request.unwrap()).await.status_and_body(), PASSED);
+    let unheard = server.request(Method::GET, "/api/auth/unheard-of/x", &[&bearer]).await;
     assert_eq!(unheard.status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
 async fn the_documents_guards_written_as_conditions_decide_as_the_built_in_ones() {
-    let house = house(
+    let server = server(
         r#"
         [guards.as-guard]
         allow = "true"
@@ -118,13 +118,13 @@ async fn the_documents_guards_written_as_conditions_decide_as_the_built_in_ones(
     let names = ["Miles Davis", "miles DAVIS", "Miles", "Ada", "MİLES DAVIS", "Miles  Davis"];
     let mut callers = vec![vec![], vec!["Basic x".to_owned()], vec!["Bearer x.y.z".to_owned()]];
     for (number, name) in names.iter().enumerate() {
-        let member = house.register(name, &format!("user{number}@example.com")).await;
+        let member = server.register(name, &format!("user{number}@example.com")).await;
         callers.push(vec![format!("Bearer {}", member.token)]);
         callers.push(vec![format!("bearer  {}", member.token)]);
         callers.push(vec![format!("Bearer {}x", member.token)]);
         callers.push(vec![format!("Bearer {}", member.token); 2]);
-        let gone = house.register(name, &format!("gone{number}@example.com")).await;
-        house.doorward.store().delete_user(gone.id.parse().unwrap(), NOW).await.unwrap();
+        let gone = server.register(name, &format!("gone{number}@example.com")).await;
+        server.doorward.store().delete_user(gone.id.parse().unwrap(), NOW).await.unwrap();
         callers.push(vec![format!("Bearer {}", gone.token)]);
     }
     for caller in callers {
@@ -132,8 +132,8 @@ async fn the_documents_guards_written_as_conditions_decide_as_the_built_in_ones(
         for (built_in, declared) in [("guard", "as-guard"), ("miles", "as-miles")] {
             for method in [Method::GET, Method::POST, Method::HEAD] {
                 let [one, other] = [built_in, declared].map(|guard| format!("/api/auth/{guard}"));
-                let one = house.ask(method.clone(), &one, &caller).await;
-                let other = house.ask(method.clone(), &other, &caller).await;
+                let one = server.request(method.clone(), &one, &caller).await;
+                let other = server.request(method.clone(), &other, &caller).await;
                 assert_eq!(one.status, other.status, "{method} {built_in} by {caller:?}");
                 for name in
                     ["www-authenticate", "x-auth-user-id", "x-auth-user-name", "cache-control"]
@@ -154,20 +154,20 @@ async fn the_documents_guards_written_as_conditions_decide_as_the_built_in_ones(
 
 #[tokio::test]
 async fn a_guard_in_report_mode_admits_and_records_whom_it_would_have_refused() {
-    let house =
-        house("[guards.soon]\nallow = '\"staff\" in user.roles'\nmode = \"report\"\n").await;
-    let ada = house.register("Ada", "ada@example.com").await;
-    let answer = house.guard("soon", &ada.token).await;
-    assert_eq!(answer.told(), PASSED);
+    let server =
+        server("[guards.soon]\nallow = '\"staff\" in user.roles'\nmode = \"report\"\n").await;
+    let ada = server.register("Ada", "ada@example.com").await;
+    let answer = server.guard("soon", &ada.token).await;
+    assert_eq!(answer.status_and_body(), PASSED);
     assert_eq!(answer.header("x-auth-user-id"), Some(ada.id.as_str()));
-    let answer = house.ask(Method::GET, "/api/auth/soon", &[]).await;
-    assert_eq!(answer.told(), PASSED);
+    let answer = server.request(Method::GET, "/api/auth/soon", &[]).await;
+    assert_eq!(answer.status_and_body(), PASSED);
     assert_eq!(identity(&answer), [Some(""), Some("soon"), Some(""), Some(""), Some("")]);
 }
 
 #[tokio::test]
 async fn every_refusal_leads_to_its_reason() {
-    let house = house(
+    let server = server(
         r#"
         [guards.staff]
         allow = '!user.disabled && "staff" in user.roles'
@@ -178,18 +178,19 @@ async fn every_refusal_leads_to_its_reason() {
         "#,
     )
     .await;
-    let ada = house.register("Ada", "ada@example.com").await;
-    let gone = house.register("Bob", "bob@example.com").await;
-    house.doorward.store().delete_user(gone.id.parse().unwrap(), NOW).await.unwrap();
-    let ended = house.register("Eve", "eve@example.com").await;
-    house.doorward.store().end_sessions(ended.id.parse().unwrap(), NOW).await.unwrap();
+    let ada = server.register("Ada", "ada@example.com").await;
+    let gone = server.register("Bob", "bob@example.com").await;
+    server.doorward.store().delete_user(gone.id.parse().unwrap(), NOW).await.unwrap();
+    let ended = server.register("Eve", "eve@example.com").await;
+    server.doorward.store().end_sessions(ended.id.parse().unwrap(), NOW).await.unwrap();
     let why = async |guard: &str, token: Option<&str>| {
         let bearer = token.map(|token| format!("Bearer {token}"));
         let authorization: Vec<_> = bearer.iter().map(String::as_str).collect();
-        let answer = house.ask(Method::GET, &format!("/api/auth/{guard}"), &authorization).await;
-        assert_eq!(answer.told(), REFUSED);
+        let answer =
+            server.request(Method::GET, &format!("/api/auth/{guard}"), &authorization).await;
+        assert_eq!(answer.status_and_body(), REFUSED);
         let id = answer.header("x-decision-id").expect("a decision id").to_owned();
-        house.doorward.refusal(&id).expect("the refusal is remembered")
+        server.doorward.refusal(&id).expect("the refusal is cached")
     };
     for guard in ["staff", "guard"] {
         assert_eq!(why(guard, None).await.token, "no token was sent");
@@ -207,13 +208,13 @@ async fn every_refusal_leads_to_its_reason() {
         assert!(cause.value.starts_with("error: ") && cause.value.contains(error), "{cause:?}");
     }
     assert_eq!(why("miles", Some(&ada.token)).await.guard, "Designated");
-    house.let_pass(std::time::Duration::from_secs(24 * 60 * 60));
+    server.let_pass(std::time::Duration::from_secs(24 * 60 * 60));
     assert_eq!(why("staff", Some(&ada.token)).await.token, "expired");
 }
 
 #[tokio::test]
 async fn proxy_headers_count_in_their_style_and_from_their_network_only() {
-    let house = house(
+    let server = server(
         r#"
         [guards.plain]
         allow = 'request.method == "GET"'
@@ -226,7 +227,7 @@ async fn proxy_headers_count_in_their_style_and_from_their_network_only() {
         "#,
     )
     .await;
-    let token = house.register("Ada", "ada@example.com").await.token;
+    let token = server.register("Ada", "ada@example.com").await.token;
     let ask = async |path: &str, peer: [u8; 4], headers: &[(&str, &str)]| {
         let mut request = Request::get(format!("/api/auth/{path}"))
             .header(header::AUTHORIZATION, format!("Bearer {token}"))
@@ -234,21 +235,24 @@ async fn proxy_headers_count_in_their_style_and_from_their_network_only() {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        house.send(request.body(Body::empty()).unwrap()).await.status == StatusCode::OK
+        server.send(request.body(Body::empty()).unwrap()).await.status == StatusCode::OK
     };
     let (proxy, stranger) = ([127, 0, 0, 1], [192, 0, 2, 1]);
-    let told = |method, uri| [("x-original-method", method), ("x-original-uri", uri)];
-    assert!(ask("nginx", proxy, &told("GET", "/public/x?y")).await);
-    assert!(!ask("nginx", proxy, &told("POST", "/public/x")).await);
-    assert!(!ask("nginx", proxy, &told("GET", "/private/x")).await);
-    assert!(!ask("nginx", proxy, &told("GET", "/public/../private")).await);
-    assert!(!ask("nginx", proxy, &[]).await, "what the proxy leaves out is missing");
-    assert!(!ask("nginx", stranger, &told("GET", "/public/x")).await);
+    let original = |method, uri| [("x-original-method", method), ("x-original-uri", uri)];
+    assert!(ask("nginx", proxy, &original("GET", "/public/x?y")).await);
+    assert!(!ask("nginx", proxy, &original("POST", "/public/x")).await);
+    assert!(!ask("nginx", proxy, &original("GET", "/private/x")).await);
+    assert!(!ask("nginx", proxy, &original("GET", "/public/../private")).await);
+    assert!(!ask("nginx", proxy, &[]).await, "facts that the proxy omits are absent");
+    assert!(!ask("nginx", stranger, &original("GET", "/public/x")).await);
     assert!(
         !ask("nginx", proxy, &[("x-forwarded-method", "GET"), ("x-forwarded-uri", "/public/x")])
             .await
     );
-    assert!(ask("plain", stranger, &told("POST", "/x")).await, "no style, nothing is looked at");
+    assert!(
+        ask("plain", stranger, &original("POST", "/x")).await,
+        "without a style no header is read"
+    );
     assert!(ask("envoy/public/x", proxy, &[]).await);
     assert!(!ask("envoy/private/x", proxy, &[("x-forwarded-uri", "/public/x")]).await);
     assert!(!ask("envoy/public/%2e%2e/private", proxy, &[]).await);
@@ -258,13 +262,13 @@ async fn proxy_headers_count_in_their_style_and_from_their_network_only() {
 #[tokio::test]
 async fn a_preflight_passes_where_the_guard_says_so() {
     let file = "[guards.open]\nallow = 'true'\npreflight = true\n[guards.shut]\nallow = 'true'\n";
-    let house = house(file).await;
+    let server = server(file).await;
     let ask = async |guard: &str, method: &str, headers: &[&str]| {
         let mut request = Request::builder().method(method).uri(format!("/api/auth/{guard}"));
         for name in headers {
             request = request.header(*name, "x");
         }
-        house.send(request.body(Body::empty()).unwrap()).await.status.as_u16()
+        server.send(request.body(Body::empty()).unwrap()).await.status.as_u16()
     };
     let preflight = ["origin", "access-control-request-method"];
     assert_eq!(ask("open", "OPTIONS", &preflight).await, 200);
@@ -275,14 +279,14 @@ async fn a_preflight_passes_where_the_guard_says_so() {
 
 #[tokio::test]
 async fn other_sets_of_identity_headers_are_sent_on_demand() {
-    let house = House::open_with(|settings| {
+    let server = TestServer::open_with(|settings| {
         settings.with_toml(STAFF).with("identity_headers", "remote x-auth-request")
     })
     .await;
-    let ada = house.register("Ada", "ada@example.com").await;
-    give_role(&house, &ada.id, "staff").await;
-    give_role(&house, &ada.id, "admin").await;
-    let answer = house.guard("staff", &ada.token).await;
+    let ada = server.register("Ada", "ada@example.com").await;
+    give_role(&server, &ada.id, "staff").await;
+    give_role(&server, &ada.id, "admin").await;
+    let answer = server.guard("staff", &ada.token).await;
     for (name, value) in [
         ("remote-user", ada.id.as_str()),
         ("remote-name", "Ada"),
@@ -295,30 +299,31 @@ async fn other_sets_of_identity_headers_are_sent_on_demand() {
     ] {
         assert_eq!(answer.header(name), Some(value), "{name}");
     }
-    let answer = house.guard("domain", &ada.token).await;
+    let answer = server.guard("domain", &ada.token).await;
     assert_eq!(answer.header("remote-groups"), Some(""), "sent, and empty");
 }
 
 #[tokio::test]
 async fn a_decision_that_does_not_depend_on_the_request_is_not_shared_between_guards() {
-    let house = house("[guards.yes]\nallow = 'true'\n[guards.no]\nallow = 'user.disabled'\n").await;
-    let token = house.register("Ada", "ada@example.com").await.token;
+    let server =
+        server("[guards.yes]\nallow = 'true'\n[guards.no]\nallow = 'user.disabled'\n").await;
+    let token = server.register("Ada", "ada@example.com").await.token;
     for _ in 0..100 {
-        assert_eq!(house.guard("yes", &token).await.status, StatusCode::OK);
-        assert_eq!(house.guard("no", &token).await.status, StatusCode::UNAUTHORIZED);
+        assert_eq!(server.guard("yes", &token).await.status, StatusCode::OK);
+        assert_eq!(server.guard("no", &token).await.status, StatusCode::UNAUTHORIZED);
     }
-    assert_eq!(house.doorward.work_done().look_ups, 1);
+    assert_eq!(server.doorward.work_done().look_ups, 1);
 }
 
 #[tokio::test]
-async fn guards_are_replaced_all_at_once() {
-    let house = house("[guards.door]\nallow = 'true'\n").await;
-    let token = house.register("Ada", "ada@example.com").await.token;
-    assert_eq!(house.guard("door", &token).await.status, StatusCode::OK);
-    house.doorward.replace_guards(settings("[guards.door]\nallow = 'user.disabled'\n").guards());
-    assert_eq!(house.guard("door", &token).await.status, StatusCode::UNAUTHORIZED);
-    house.doorward.replace_guards(settings("").guards());
-    assert_eq!(house.guard("door", &token).await.status, StatusCode::NOT_FOUND);
+async fn all_guards_are_replaced_together() {
+    let server = server("[guards.door]\nallow = 'true'\n").await;
+    let token = server.register("Ada", "ada@example.com").await.token;
+    assert_eq!(server.guard("door", &token).await.status, StatusCode::OK);
+    server.doorward.replace_guards(settings("[guards.door]\nallow = 'user.disabled'\n").guards());
+    assert_eq!(server.guard("door", &token).await.status, StatusCode::UNAUTHORIZED);
+    server.doorward.replace_guards(settings("").guards());
+    assert_eq!(server.guard("door", &token).await.status, StatusCode::NOT_FOUND);
 }
 
 #[test]
@@ -395,9 +400,9 @@ fn every_kind_of_broken_guard_is_refused_with_its_place() {
         ),
     ];
     for (file, expected) in broken {
-        assert_eq!(House::settings_from(file).map(|_| ()), Err(expected.to_owned()), "{file}");
+        assert_eq!(TestServer::settings_from(file).map(|_| ()), Err(expected.to_owned()), "{file}");
     }
-    let syntax = House::settings_from("[guards.a]\nallow = 'user.disabled &&'").unwrap_err();
+    let syntax = TestServer::settings_from("[guards.a]\nallow = 'user.disabled &&'").unwrap_err();
     assert!(
         syntax.starts_with("doorward.toml:2:") && syntax.contains("guards.a.allow"),
         "{syntax}"
@@ -427,10 +432,10 @@ fn examples_beside_a_condition_are_tried() {
 
 #[tokio::test]
 async fn the_fast_path_to_a_guard_gives_the_same_answer_as_the_router() {
-    let house = house(STAFF).await;
-    let miles = house.register("Miles Davis", "miles@example.com").await;
+    let server = server(STAFF).await;
+    let miles = server.register("Miles Davis", "miles@example.com").await;
     let authorization = format!("Bearer {}", miles.token);
-    give_role(&house, &miles.id, "staff").await;
+    give_role(&server, &miles.id, "staff").await;
     for guard in ["guard", "miles", "domain", "staff", "nobody-declared-this"] {
         for authorization in [&[&*authorization][..], &[]] {
             let mut answers = Vec::new();
@@ -439,11 +444,11 @@ async fn the_fast_path_to_a_guard_gives_the_same_answer_as_the_router() {
                 [(Method::GET, ""), (Method::GET, "?x=/"), (Method::HEAD, ""), (Method::GET, "/")]
             {
                 let path = format!("/api/auth/{guard}{path}");
-                let mut answer = house.ask(method.clone(), &path, authorization).await;
+                let mut answer = server.request(method.clone(), &path, authorization).await;
                 if let Some(id) = answer.headers.get_mut("x-decision-id") {
                     *id = "some".parse().unwrap();
                 }
-                // The length is on the wire in any case.
+                // The server sends the length in any case.
                 for aside in ["x-request-id", "content-length"] {
                     answer.headers.remove(aside);
                 }

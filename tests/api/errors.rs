@@ -7,11 +7,11 @@ use axum::{
 use doorward::internals::config::DatabaseUrl;
 use serde_json::Value;
 
-use crate::support::{House, NOT_FOUND};
+use crate::support::{NOT_FOUND, TestServer};
 
 #[tokio::test]
 async fn an_unknown_path_is_not_found() {
-    let house = House::open().await;
+    let server = TestServer::open().await;
     for path in [
         "/",
         "/api",
@@ -29,13 +29,13 @@ async fn an_unknown_path_is_not_found() {
         "/api/auth/unheard-of",
         "/api/user/a/b",
     ] {
-        assert_eq!(house.get(path).await.told(), (404, NOT_FOUND), "{path}");
+        assert_eq!(server.get(path).await.status_and_body(), (404, NOT_FOUND), "{path}");
     }
 }
 
 #[tokio::test]
 async fn a_wrong_method_gets_405_with_the_allowed_ones() {
-    let house = House::open().await;
+    let server = TestServer::open().await;
     let id = "/api/user/00000000-0000-4000-8000-000000000000";
     for (method, path, allowed) in [
         (Method::GET, "/api/user", "POST"),
@@ -44,9 +44,9 @@ async fn a_wrong_method_gets_405_with_the_allowed_ones() {
         (Method::GET, "/api/auth/login", "POST"),
         (Method::TRACE, "/api/auth/login", "POST"),
     ] {
-        let answer = house.ask(method.clone(), path, &[]).await;
+        let answer = server.request(method.clone(), path, &[]).await;
         assert_eq!(
-            answer.told(),
+            answer.status_and_body(),
             (405, r#"{"message":"The requested resource does not support this method."}"#),
             "{method} {path}"
         );
@@ -56,13 +56,13 @@ async fn a_wrong_method_gets_405_with_the_allowed_ones() {
 
 #[tokio::test]
 async fn a_body_of_another_type_is_refused_and_one_without_a_type_is_read() {
-    let house = House::open().await;
+    let server = TestServer::open().await;
     let send = async |content_type: Option<&str>, body: &'static str| {
         let mut request = Request::post("/api/user");
         if let Some(content_type) = content_type {
             request = request.header(header::CONTENT_TYPE, content_type);
         }
-        house.send(request.body(Body::from(body)).unwrap()).await.status.as_u16()
+        server.send(request.body(Body::from(body)).unwrap()).await.status.as_u16()
     };
     for content_type in [
         "text/plain",
@@ -78,39 +78,39 @@ async fn a_body_of_another_type_is_refused_and_one_without_a_type_is_read() {
         assert_eq!(send(Some(content_type), "{}").await, 400, "{content_type}");
     }
     assert_eq!(send(None, "{}").await, 400);
-    assert_eq!(send(Some("text/plain"), "").await, 400, "there is no body to be of another type");
+    assert_eq!(send(Some("text/plain"), "").await, 400, "an empty body has no type to check");
 }
 
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_refused() {
-    let house = House::open_with(|settings| settings.with_body_limit(1024)).await;
+    let server = TestServer::open_with(|settings| settings.with_body_limit(1024)).await;
     let padded = |bytes: usize| format!("{{{}}}", " ".repeat(bytes - 2));
-    assert_eq!(house.post_text("/api/user", padded(1024)).await.status, StatusCode::BAD_REQUEST);
-    let answer = house.post_text("/api/user", padded(1025)).await;
-    assert_eq!(answer.told(), (413, r#"{"message":"The request body is too large."}"#));
+    assert_eq!(server.post_text("/api/user", padded(1024)).await.status, StatusCode::BAD_REQUEST);
+    let answer = server.post_text("/api/user", padded(1025)).await;
+    assert_eq!(answer.status_and_body(), (413, r#"{"message":"The request body is too large."}"#));
     assert_eq!(answer.header(header::CONNECTION), Some("close"));
     let declared = Request::post("/api/auth/login").header(header::CONTENT_LENGTH, 1_u64 << 40);
-    let answer = house.send(declared.body(Body::empty()).unwrap()).await;
+    let answer = server.send(declared.body(Body::empty()).unwrap()).await;
     assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
 }
 
 #[tokio::test]
-async fn every_answer_has_a_request_id_of_its_own() {
-    let house = House::open().await;
+async fn every_answer_has_a_unique_request_id() {
+    let server = TestServer::open().await;
     let mut seen = std::collections::HashSet::new();
     for path in ["/", "/api/user", "/api/auth/guard", "/api/user/x"] {
         for _ in 0..100 {
-            let answer = house.get(path).await;
+            let answer = server.get(path).await;
             let id = answer.header("x-request-id").expect("a request id").to_owned();
-            assert!(seen.insert(id), "an id came twice");
+            assert!(seen.insert(id), "an id occurs twice");
         }
     }
 }
 
 #[tokio::test]
 async fn every_answer_forbids_content_sniffing() {
-    let house = House::open().await;
-    let token = house.register("Miles Davis", "miles@example.com").await.token;
+    let server = TestServer::open().await;
+    let token = server.register("Miles Davis", "miles@example.com").await.token;
     for path in [
         "/",
         "/api/user",
@@ -128,32 +128,32 @@ async fn every_answer_forbids_content_sniffing() {
         "/api/auth/guard/x",
     ] {
         for (method, token) in [("GET", &*token), ("GET", "x"), ("POST", &token)] {
-            let answer = house.ask_as(token, method, path, Value::Null).await;
+            let answer = server.request_as(token, method, path, Value::Null).await;
             let header = answer.headers.get_all(header::X_CONTENT_TYPE_OPTIONS);
             assert_eq!(header.iter().collect::<Vec<_>>(), ["nosniff"], "{method} {path}");
         }
     }
-    let logout = house.ask_as(&token, "POST", "/api/auth/logout", Value::Null).await;
+    let logout = server.request_as(&token, "POST", "/api/auth/logout", Value::Null).await;
     assert_eq!(logout.status, StatusCode::NO_CONTENT);
     assert_eq!(logout.header(header::X_CONTENT_TYPE_OPTIONS), Some("nosniff"));
 }
 
 #[tokio::test]
 async fn a_request_that_names_two_hosts_is_malformed() {
-    let house = House::open().await;
-    let token = house.register("Ada", "ada@example.com").await.token;
+    let server = TestServer::open().await;
+    let token = server.register("Ada", "ada@example.com").await.token;
     let send = async |path: &str, headers: &[(&str, &str)]| {
         let mut request = Request::get(path).header("Authorization", format!("Bearer {token}"));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        house.send(request.body(Body::empty()).unwrap()).await
+        server.send(request.body(Body::empty()).unwrap()).await
     };
     for path in ["/api/auth/guard", "/api/auth/guard/x", "/api/me", "/livez", "/nowhere"] {
         for other in ["two.example", "one.example"] {
             let answer = send(path, &[("Host", "one.example"), ("Host", other)]).await;
             let body = r#"{"message":"The requested action could not be exercised due to malformed syntax."}"#;
-            assert_eq!(answer.told(), (400, body), "{path}");
+            assert_eq!(answer.status_and_body(), (400, body), "{path}");
             assert_eq!(answer.header(header::CONNECTION), Some("close"));
             assert_eq!(answer.header(header::CONTENT_TYPE), Some("application/json"));
             assert_eq!(answer.header(header::X_CONTENT_TYPE_OPTIONS), Some("nosniff"));
@@ -161,16 +161,16 @@ async fn a_request_that_names_two_hosts_is_malformed() {
         }
     }
     let answer = send("/api/auth/guard", &[("Host", "one.example"), ("X", "1"), ("X", "2")]).await;
-    assert_eq!(answer.status, StatusCode::OK, "other fields may come twice");
+    assert_eq!(answer.status, StatusCode::OK, "other fields may be repeated");
 }
 
 #[tokio::test]
 async fn a_damaged_database_returns_503_and_never_a_refusal() {
-    let house = House::open().await;
-    let token = house.register("Ada", "ada@example.com").await.token;
-    let DatabaseUrl::Sqlite(file) = house.doorward.settings().database() else { panic!() };
+    let server = TestServer::open().await;
+    let token = server.register("Ada", "ada@example.com").await.token;
+    let DatabaseUrl::Sqlite(file) = server.doorward.settings().database() else { panic!() };
     rusqlite::Connection::open(file).unwrap().execute_batch("DROP TABLE sessions").unwrap();
     let failed = (500, r#"{"message":"Something went wrong. Please try again."}"#);
-    assert_eq!(house.guard("guard", &token).await.told(), failed);
-    assert_eq!(house.login("ada@example.com", "correct horse").await.told(), failed);
+    assert_eq!(server.guard("guard", &token).await.status_and_body(), failed);
+    assert_eq!(server.login("ada@example.com", "correct horse").await.status_and_body(), failed);
 }

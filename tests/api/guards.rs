@@ -3,7 +3,7 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode, header};
 use serde_json::json;
 
-use crate::support::{House, Member, NOW, UNAUTHORIZED};
+use crate::support::{Member, NOW, TestServer, UNAUTHORIZED};
 
 const PASSED_GUARD: (u16, &str) = (200, r#""You are authenticated.""#);
 const PASSED_MILES: (u16, &str) = (200, r#""You are Miles Davis.""#);
@@ -15,14 +15,15 @@ const INSUFFICIENT: &str = r#"Bearer realm="doorward", error="insufficient_scope
 
 #[tokio::test]
 async fn every_guard_answers_every_kind_of_caller_as_its_policy_says() {
-    let house = House::open().await;
-    let miles = house.register("miles DAVIS", "miles@example.com").await.token;
-    let ada = house.register("Ada", "ada@example.com").await.token;
-    let deleted = house.register("Miles Davis", "gone@example.com").await;
-    house.doorward.store().delete_user(deleted.id.parse().unwrap(), NOW).await.unwrap();
-    let ended = house.register("Miles Davis", "ended@example.com").await;
-    house.doorward.store().end_sessions(ended.id.parse().unwrap(), NOW).await.unwrap();
-    let other_house = House::open().await.register("Miles Davis", "miles@example.com").await.token;
+    let server = TestServer::open().await;
+    let miles = server.register("miles DAVIS", "miles@example.com").await.token;
+    let ada = server.register("Ada", "ada@example.com").await.token;
+    let deleted = server.register("Miles Davis", "gone@example.com").await;
+    server.doorward.store().delete_user(deleted.id.parse().unwrap(), NOW).await.unwrap();
+    let ended = server.register("Miles Davis", "ended@example.com").await;
+    server.doorward.store().end_sessions(ended.id.parse().unwrap(), NOW).await.unwrap();
+    let other_server =
+        TestServer::open().await.register("Miles Davis", "miles@example.com").await.token;
 
     let bearer = |token: &str| vec![format!("Bearer {token}")];
     let callers: Vec<(&str, Vec<String>, &str, &str)> = vec![
@@ -39,7 +40,7 @@ async fn every_guard_answers_every_kind_of_caller_as_its_policy_says() {
         ("two headers", [bearer(&miles), bearer(&miles)].concat(), INVALID, INVALID),
         ("a deleted user", bearer(&deleted.token), INVALID, INVALID),
         ("an ended session", bearer(&ended.token), INVALID, INVALID),
-        ("a token of another house", bearer(&other_house), INVALID, INVALID),
+        ("a token of another server", bearer(&other_server), INVALID, INVALID),
     ];
     for (caller, authorization, guard_challenge, miles_challenge) in callers {
         let authorization: Vec<_> = authorization.iter().map(String::as_str).collect();
@@ -48,9 +49,9 @@ async fn every_guard_answers_every_kind_of_caller_as_its_policy_says() {
             ("/api/auth/miles", PASSED_MILES, miles_challenge),
         ] {
             for method in [Method::GET, Method::POST, Method::OPTIONS, Method::DELETE] {
-                let answer = house.ask(method.clone(), path, &authorization).await;
+                let answer = server.request(method.clone(), path, &authorization).await;
                 let expected = if challenge.is_empty() { passed } else { REFUSED };
-                assert_eq!(answer.told(), expected, "{method} {path} by {caller}");
+                assert_eq!(answer.status_and_body(), expected, "{method} {path} by {caller}");
                 assert_eq!(
                     answer.header(header::WWW_AUTHENTICATE).unwrap_or_default(),
                     challenge,
@@ -65,82 +66,89 @@ async fn every_guard_answers_every_kind_of_caller_as_its_policy_says() {
 
 #[tokio::test]
 async fn a_token_is_read_from_the_authorization_header_alone() {
-    let house = House::open().await;
-    let token = house.register("Ada", "ada@example.com").await.token;
-    let answer = house.get(&format!("/api/auth/guard?access_token={token}&token={token}")).await;
-    assert_eq!(answer.told(), REFUSED);
+    let server = TestServer::open().await;
+    let token = server.register("Ada", "ada@example.com").await.token;
+    let answer = server.get(&format!("/api/auth/guard?access_token={token}&token={token}")).await;
+    assert_eq!(answer.status_and_body(), REFUSED);
     let request = axum::http::Request::post("/api/auth/guard")
         .header(header::COOKIE, format!("token={token}"))
         .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
         .body(format!("access_token={token}").into())
         .unwrap();
-    assert_eq!(house.send(request).await.told(), REFUSED);
+    assert_eq!(server.send(request).await.status_and_body(), REFUSED);
 }
 
 #[tokio::test]
 async fn a_token_is_valid_until_its_last_second() {
-    let house = House::open_with(|s| s.with_token_lifetime(Duration::from_secs(3600))).await;
-    let token = house.register("Ada", "ada@example.com").await.token;
-    house.let_pass(Duration::from_secs(3599));
-    assert_eq!(house.guard("guard", &token).await.told(), PASSED_GUARD);
-    house.let_pass(Duration::from_secs(1));
-    assert_eq!(house.guard("guard", &token).await.told(), REFUSED, "remembered, and expired");
+    let server = TestServer::open_with(|s| s.with_token_lifetime(Duration::from_secs(3600))).await;
+    let token = server.register("Ada", "ada@example.com").await.token;
+    server.let_pass(Duration::from_secs(3599));
+    assert_eq!(server.guard("guard", &token).await.status_and_body(), PASSED_GUARD);
+    server.let_pass(Duration::from_secs(1));
+    assert_eq!(
+        server.guard("guard", &token).await.status_and_body(),
+        REFUSED,
+        "cached, but expired"
+    );
 }
 
 #[tokio::test]
 async fn name_and_segment_of_the_designated_guard_are_settings() {
-    let house = House::open_with(|settings| {
+    let server = TestServer::open_with(|settings| {
         settings.with_designated_name("Ella Fitzgerald").with_designated_segment("ella")
     })
     .await;
-    let ella = house.register("ELLA fitzgerald", "ella@example.com").await.token;
-    assert_eq!(house.guard("ella", &ella).await.told(), (200, r#""You are Ella Fitzgerald.""#));
-    assert_eq!(house.guard("miles", &ella).await.status, StatusCode::NOT_FOUND);
+    let ella = server.register("ELLA fitzgerald", "ella@example.com").await.token;
+    assert_eq!(
+        server.guard("ella", &ella).await.status_and_body(),
+        (200, r#""You are Ella Fitzgerald.""#)
+    );
+    assert_eq!(server.guard("miles", &ella).await.status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
 async fn registering_the_address_of_a_deleted_user_creates_a_new_user() {
-    let house = House::open().await;
-    let old = house.register("Ada", "ada@example.com").await;
-    house.doorward.store().delete_user(old.id.parse().unwrap(), NOW).await.unwrap();
-    let new = house.register_with(json!({"name": "Ada", "email": "ada@example.com"})).await;
+    let server = TestServer::open().await;
+    let old = server.register("Ada", "ada@example.com").await;
+    server.doorward.store().delete_user(old.id.parse().unwrap(), NOW).await.unwrap();
+    let new = server.register_with(json!({"name": "Ada", "email": "ada@example.com"})).await;
     assert_ne!(new.id, old.id);
-    assert_eq!(house.guard("guard", &old.token).await.told(), REFUSED);
-    assert_eq!(house.guard("guard", &new.token).await.told(), PASSED_GUARD);
+    assert_eq!(server.guard("guard", &old.token).await.status_and_body(), REFUSED);
+    assert_eq!(server.guard("guard", &new.token).await.status_and_body(), PASSED_GUARD);
 }
 
 #[tokio::test]
 async fn the_designated_guard_judges_the_current_name() {
-    let house = House::open().await;
-    let one = house.register("Miles Davis", "one@example.com").await;
-    let other = house.register("Miles Davis", "other@example.com").await;
-    let told = async |member: &Member| {
-        let answer = house.guard("miles", &member.token).await;
+    let server = TestServer::open().await;
+    let one = server.register("Miles Davis", "one@example.com").await;
+    let other = server.register("Miles Davis", "other@example.com").await;
+    let identity_headers = async |member: &Member| {
+        let answer = server.guard("miles", &member.token).await;
         let header = |name: &str| answer.headers[name].to_str().unwrap().to_owned();
         ["x-auth-user-id", "x-auth-user-name", "x-auth-user-email", "x-request-id"].map(header)
     };
     let mut ids = Vec::new();
     for member in [&one, &one, &other, &one, &other, &other] {
         let email = if member.id == one.id { "one@example.com" } else { "other@example.com" };
-        let [id, name, address, request_id] = told(member).await;
+        let [id, name, address, request_id] = identity_headers(member).await;
         assert_eq!([&*id, &*name, &*address], [&*member.id, "Miles Davis", email]);
         ids.push(request_id);
     }
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!(ids.len(), 6, "every answer has an id of its own");
+    assert_eq!(ids.len(), 6, "every answer has a unique id");
 
     let renamed = json!({"name": "MILES davis"});
-    house.ask_as(&other.token, "PATCH", "/api/me", renamed).await;
-    assert_eq!(told(&other).await[1], "MILES davis");
+    server.request_as(&other.token, "PATCH", "/api/me", renamed).await;
+    assert_eq!(identity_headers(&other).await[1], "MILES davis");
 }
 
 #[tokio::test]
 async fn an_admission_has_no_more_headers_than_a_cheap_copy_holds() {
-    let house = House::open().await;
-    let miles = house.register("Miles Davis", "miles@example.com").await;
+    let server = TestServer::open().await;
+    let miles = server.register("Miles Davis", "miles@example.com").await;
     for guard in ["guard", "miles"] {
-        let answer = house.guard(guard, &miles.token).await;
+        let answer = server.guard(guard, &miles.token).await;
         assert_eq!(answer.status, StatusCode::OK);
         // A tenth would cost every guard an eighth more instructions: see `admission`.
         assert_eq!(answer.headers.len(), 9, "{:?}", answer.headers);

@@ -2,20 +2,20 @@ use axum::http::{HeaderMap, StatusCode};
 use doorward::internals::credential::password::Cost;
 use serde_json::json;
 
-use crate::support::{Answer, House, NOT_FOUND, malformed};
+use crate::support::{Answer, NOT_FOUND, TestServer, malformed};
 
 #[tokio::test]
 async fn the_right_password_gets_a_token_and_nothing_else() {
-    let house = House::open().await;
-    house.register("Ada", "Ada@example.com").await;
+    let server = TestServer::open().await;
+    server.register("Ada", "Ada@example.com").await;
     for email in ["Ada@example.com", "ada@EXAMPLE.com"] {
-        let answer = house.login(email, "correct horse").await;
+        let answer = server.login(email, "correct horse").await;
         assert_eq!(answer.status, StatusCode::OK);
         assert_eq!(answer.header("cache-control"), Some("no-store"));
         let body = answer.json();
         assert_eq!(body.as_object().unwrap().len(), 1, "{body}");
         assert_eq!(
-            house.guard("guard", body["token"].as_str().unwrap()).await.status,
+            server.guard("guard", body["token"].as_str().unwrap()).await.status,
             StatusCode::OK
         );
     }
@@ -28,10 +28,10 @@ fn without_request_id(mut answer: Answer) -> (StatusCode, HeaderMap, String) {
 
 #[tokio::test]
 async fn all_login_refusals_have_the_same_bytes() {
-    let house = House::open().await;
-    house.register("Ada", "ada@example.com").await;
-    house.register_with(json!({"name": "Bob", "email": "bob@example.com"})).await;
-    let unknown = without_request_id(house.login("nobody@example.com", "correct horse").await);
+    let server = TestServer::open().await;
+    server.register("Ada", "ada@example.com").await;
+    server.register_with(json!({"name": "Bob", "email": "bob@example.com"})).await;
+    let unknown = without_request_id(server.login("nobody@example.com", "correct horse").await);
     assert_eq!((unknown.0.as_u16(), &*unknown.2), (404, NOT_FOUND));
     let others = [
         ("ada@example.com", "wrong horse"),
@@ -43,33 +43,33 @@ async fn all_login_refusals_have_the_same_bytes() {
         ("", ""),
     ];
     for (email, password) in others {
-        let answer = without_request_id(house.login(email, password).await);
+        let answer = without_request_id(server.login(email, password).await);
         assert_eq!(answer, unknown, "{email:?} with {password:.10?}");
     }
 }
 
 #[tokio::test]
 async fn missing_and_mistyped_fields_are_malformed() {
-    let house = House::open().await;
-    let answer = house.post_text("/api/auth/login", "").await;
+    let server = TestServer::open().await;
+    let answer = server.post_text("/api/auth/login", "").await;
     let expected = malformed(r#"{"email":"Required","password":"Required"}"#);
-    assert_eq!(answer.told(), (400, &*expected));
-    let answer = house.post("/api/auth/login", &json!({"email": 1, "password": null})).await;
+    assert_eq!(answer.status_and_body(), (400, &*expected));
+    let answer = server.post("/api/auth/login", &json!({"email": 1, "password": null})).await;
     let expected = malformed(
         r#"{"email":"Expected string, received number","password":"Expected string, received null"}"#,
     );
-    assert_eq!(answer.told(), (400, &*expected));
+    assert_eq!(answer.status_and_body(), (400, &*expected));
 }
 
 #[tokio::test]
 async fn too_many_failures_on_an_account_are_throttled_alike_whether_it_exists() {
-    let house =
-        House::open_with(|s| s.with_cheap_passwords(Cost { memory_kib: 8, passes: 1 })).await;
-    house.register("Ada", "ada@example.com").await;
+    let server =
+        TestServer::open_with(|s| s.with_cheap_passwords(Cost { memory_kib: 8, passes: 1 })).await;
+    server.register("Ada", "ada@example.com").await;
     for email in ["ada@example.com", "nobody@example.com"] {
         let mut refusals = 0;
         let throttled = loop {
-            let answer = house.login(email, "wrong horse").await;
+            let answer = server.login(email, "wrong horse").await;
             if answer.status != StatusCode::NOT_FOUND {
                 break answer;
             }
@@ -77,30 +77,30 @@ async fn too_many_failures_on_an_account_are_throttled_alike_whether_it_exists()
         };
         assert_eq!(refusals, 100, "{email}");
         assert_eq!(
-            throttled.told(),
+            throttled.status_and_body(),
             (429, r#"{"message":"Too many attempts. Please try again later."}"#)
         );
         let wait: u64 = throttled.header("retry-after").unwrap().parse().unwrap();
         assert!((80_000..=24 * 60 * 60).contains(&wait), "{wait}");
     }
-    let answer = house.register("Bob", "bob@example.com").await;
-    assert_eq!(house.guard("guard", &answer.token).await.status, StatusCode::OK);
+    let answer = server.register("Bob", "bob@example.com").await;
+    assert_eq!(server.guard("guard", &answer.token).await.status, StatusCode::OK);
 }
 
 #[tokio::test]
 async fn a_login_renews_a_hash_that_was_made_at_another_cost() {
-    let house = House::open().await;
-    let member = house.register("Ada", "ada@example.com").await;
+    let server = TestServer::open().await;
+    let member = server.register("Ada", "ada@example.com").await;
     let id = member.id.parse().unwrap();
-    let before = house.doorward.store().user_by_id(id).await.unwrap().unwrap();
+    let before = server.doorward.store().user_by_id(id).await.unwrap().unwrap();
     assert!(before.password_hash().unwrap().as_phc().contains("m=64,t=1"));
 
     let stronger =
         |s: doorward::Settings| s.with_cheap_passwords(Cost { memory_kib: 128, passes: 2 });
-    let house = House::reopen(house.close(), stronger).await;
+    let server = TestServer::reopen(server.close(), stronger).await;
     for _ in 0..2 {
-        assert_eq!(house.login("ada@example.com", "correct horse").await.status, StatusCode::OK);
-        let after = house.doorward.store().user_by_id(id).await.unwrap().unwrap();
+        assert_eq!(server.login("ada@example.com", "correct horse").await.status, StatusCode::OK);
+        let after = server.doorward.store().user_by_id(id).await.unwrap().unwrap();
         assert!(after.password_hash().unwrap().as_phc().contains("m=128,t=2"));
     }
 }

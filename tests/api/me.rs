@@ -4,30 +4,30 @@ use axum::http::{StatusCode, header};
 use doorward::internals::credential::password::Cost;
 use serde_json::{Value, json};
 
-use crate::support::{House, REFUSED, malformed};
+use crate::support::{REFUSED, TestServer, malformed};
 
 const TAKEN: &str = r#"{"message":"The requested action conflicts with the current state of the resource.","error":[{"email":"Already registered"}]}"#;
 const PASSWORD: &str = "correct horse";
 
 #[tokio::test]
 async fn a_user_sees_their_own_record_and_no_hash() {
-    let house = House::open().await;
-    let member = house.register("Ada Lovelace", "Ada@example.com").await;
-    let answer = house.ask_as(&member.token, "GET", "/api/me", Value::Null).await;
+    let server = TestServer::open().await;
+    let member = server.register("Ada Lovelace", "Ada@example.com").await;
+    let answer = server.request_as(&member.token, "GET", "/api/me", Value::Null).await;
     let expected = format!(
         r#"{{"id":"{}","name":"Ada Lovelace","email":"Ada@example.com","emailVerified":false,"roles":[],"createdAt":"2027-01-15T08:00:00.000Z","updatedAt":"2027-01-15T08:00:00.000Z"}}"#,
         member.id
     );
-    assert_eq!(answer.told(), (200, &*expected));
+    assert_eq!(answer.status_and_body(), (200, &*expected));
 }
 
 #[tokio::test]
 async fn an_export_holds_everything_but_the_hash() {
-    let house = House::open().await;
-    let member = house.register("Ada", "ada@example.com").await;
-    house.let_pass(Duration::from_secs(60));
-    let token = house.token_of("ada@example.com", PASSWORD).await;
-    let answer = house.ask_as(&token, "GET", "/api/me/export", Value::Null).await;
+    let server = TestServer::open().await;
+    let member = server.register("Ada", "ada@example.com").await;
+    server.let_pass(Duration::from_secs(60));
+    let token = server.token_of("ada@example.com", PASSWORD).await;
+    let answer = server.request_as(&token, "GET", "/api/me/export", Value::Null).await;
     assert!(!answer.body.contains("argon2") && !answer.body.contains("assword_hash"));
     let exported = answer.json();
     assert_eq!(
@@ -39,7 +39,7 @@ async fn an_export_holds_everything_but_the_hash() {
             "hasPassword": true, "lastLoginAt": "2027-01-15T08:01:00.000Z",
         })
     );
-    let sessions = house.ask_as(&token, "GET", "/api/sessions", Value::Null).await.json();
+    let sessions = server.request_as(&token, "GET", "/api/sessions", Value::Null).await.json();
     assert_eq!(exported["sessions"], sessions);
     assert_eq!(exported["knownNetworks"], json!([]), "loopback is not noted");
     assert_eq!(exported.as_object().unwrap().len(), 3);
@@ -47,47 +47,47 @@ async fn an_export_holds_everything_but_the_hash() {
 
 #[tokio::test]
 async fn a_name_change_needs_no_password_and_takes_effect_at_once() {
-    let house = House::open().await;
-    let member = house.register("Ada", "ada@example.com").await;
-    assert_eq!(house.guard("miles", &member.token).await.told(), REFUSED);
-    house.let_pass(Duration::from_secs(5));
+    let server = TestServer::open().await;
+    let member = server.register("Ada", "ada@example.com").await;
+    assert_eq!(server.guard("miles", &member.token).await.status_and_body(), REFUSED);
+    server.let_pass(Duration::from_secs(5));
     let body = json!({"name": " Miles Davis ", "id": "x", "roles": ["admin"], "createdAt": 0});
-    let answer = house.ask_as(&member.token, "PATCH", "/api/me", body).await;
+    let answer = server.request_as(&member.token, "PATCH", "/api/me", body).await;
     let expected = format!(
         r#"{{"id":"{}","name":"Miles Davis","email":"ada@example.com","emailVerified":false,"roles":[],"createdAt":"2027-01-15T08:00:00.000Z","updatedAt":"2027-01-15T08:00:05.000Z"}}"#,
         member.id
     );
-    assert_eq!(answer.told(), (200, &*expected));
-    assert_eq!(house.guard("miles", &member.token).await.status, StatusCode::OK);
+    assert_eq!(answer.status_and_body(), (200, &*expected));
+    assert_eq!(server.guard("miles", &member.token).await.status, StatusCode::OK);
 
     // An update without a difference does not change the record.
-    house.let_pass(Duration::from_secs(5));
+    server.let_pass(Duration::from_secs(5));
     for body in [json!({}), json!({"name": "Miles Davis"}), Value::Null] {
-        let answer = house.ask_as(&member.token, "PATCH", "/api/me", body).await;
-        assert_eq!(answer.told(), (200, &*expected));
+        let answer = server.request_as(&member.token, "PATCH", "/api/me", body).await;
+        assert_eq!(answer.status_and_body(), (200, &*expected));
     }
-    house.token_of("ada@example.com", PASSWORD).await;
-    let answer = house.ask_as(&member.token, "GET", "/api/me", Value::Null).await;
-    assert_eq!(answer.told(), (200, &*expected), "a login is no change");
+    server.token_of("ada@example.com", PASSWORD).await;
+    let answer = server.request_as(&member.token, "GET", "/api/me", Value::Null).await;
+    assert_eq!(answer.status_and_body(), (200, &*expected), "a login does not change the record");
 }
 
 #[tokio::test]
 async fn an_address_is_changed_only_with_the_password() {
-    let house = House::open().await;
-    let member = house.register("Ada", "ada@example.com").await;
-    house.register("Bob", "bob@example.com").await;
-    let patch = async |body| house.ask_as(&member.token, "PATCH", "/api/me", body).await;
+    let server = TestServer::open().await;
+    let member = server.register("Ada", "ada@example.com").await;
+    server.register("Bob", "bob@example.com").await;
+    let patch = async |body| server.request_as(&member.token, "PATCH", "/api/me", body).await;
 
     let answer = patch(json!({"email": "new@example.com", "password": "wrong horse"})).await;
-    assert_eq!(answer.told(), REFUSED);
+    assert_eq!(answer.status_and_body(), REFUSED);
     assert_eq!(
         answer.header(header::WWW_AUTHENTICATE),
         Some(r#"Bearer realm="doorward", error="insufficient_scope""#)
     );
     let answer = patch(json!({"email": "BOB@example.com", "password": PASSWORD})).await;
-    assert_eq!(answer.told(), (409, TAKEN));
+    assert_eq!(answer.status_and_body(), (409, TAKEN));
     assert_eq!(
-        house.login("ada@example.com", PASSWORD).await.status,
+        server.login("ada@example.com", PASSWORD).await.status,
         StatusCode::OK,
         "nothing has changed"
     );
@@ -97,40 +97,42 @@ async fn an_address_is_changed_only_with_the_password() {
         (answer.status, &answer.json()["email"]),
         (StatusCode::OK, &json!("New@example.com"))
     );
-    assert_eq!(house.login("ada@example.com", PASSWORD).await.status, StatusCode::NOT_FOUND);
-    assert_eq!(house.login("new@example.com", PASSWORD).await.status, StatusCode::OK);
-    assert_eq!(house.guard("guard", &member.token).await.status, StatusCode::OK);
+    assert_eq!(server.login("ada@example.com", PASSWORD).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(server.login("new@example.com", PASSWORD).await.status, StatusCode::OK);
+    assert_eq!(server.guard("guard", &member.token).await.status, StatusCode::OK);
     // The previous address can be registered.
-    house.register("Carl", "ada@example.com").await;
+    server.register("Carl", "ada@example.com").await;
 }
 
 #[tokio::test]
 async fn a_user_without_a_password_needs_none_until_they_set_one() {
-    let house = House::open().await;
+    let server = TestServer::open().await;
     let body = json!({"name": "Ada", "email": "ada@example.com"});
-    let token = house.register_with(body).await.token;
+    let token = server.register_with(body).await.token;
     let answer =
-        house.ask_as(&token, "PATCH", "/api/me", json!({"email": "new@example.com"})).await;
+        server.request_as(&token, "PATCH", "/api/me", json!({"email": "new@example.com"})).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
-    let answer = house.ask_as(&token, "POST", "/api/me/password", json!({"new": PASSWORD})).await;
-    assert_eq!(answer.told(), (204, ""));
-    let answer = house.ask_as(&token, "POST", "/api/me/password", json!({"new": PASSWORD})).await;
-    assert_eq!(answer.told(), (400, &*malformed(r#"{"current":"Required"}"#)));
-    let answer = house.ask_as(&token, "DELETE", "/api/me", Value::Null).await;
-    assert_eq!(answer.told(), (400, &*malformed(r#"{"password":"Required"}"#)));
-    house.token_of("new@example.com", PASSWORD).await;
+    let answer =
+        server.request_as(&token, "POST", "/api/me/password", json!({"new": PASSWORD})).await;
+    assert_eq!(answer.status_and_body(), (204, ""));
+    let answer =
+        server.request_as(&token, "POST", "/api/me/password", json!({"new": PASSWORD})).await;
+    assert_eq!(answer.status_and_body(), (400, &*malformed(r#"{"current":"Required"}"#)));
+    let answer = server.request_as(&token, "DELETE", "/api/me", Value::Null).await;
+    assert_eq!(answer.status_and_body(), (400, &*malformed(r#"{"password":"Required"}"#)));
+    server.token_of("new@example.com", PASSWORD).await;
 
     let body = json!({"name": "Bob", "email": "bob@example.com"});
-    let bob = house.register_with(body).await;
-    let answer = house.ask_as(&bob.token, "DELETE", "/api/me", Value::Null).await;
-    assert_eq!(answer.told(), (204, ""));
-    assert_eq!(house.get(&format!("/api/user/{}", bob.id)).await.status, StatusCode::NOT_FOUND);
+    let bob = server.register_with(body).await;
+    let answer = server.request_as(&bob.token, "DELETE", "/api/me", Value::Null).await;
+    assert_eq!(answer.status_and_body(), (204, ""));
+    assert_eq!(server.get(&format!("/api/user/{}", bob.id)).await.status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
-async fn every_fault_is_named_in_one_answer_in_the_words_of_registration() {
-    let house = House::open().await;
-    let token = house.register("Ada", "ada@example.com").await.token;
+async fn every_fault_is_named_in_one_answer_with_the_messages_of_registration() {
+    let server = TestServer::open().await;
+    let token = server.register("Ada", "ada@example.com").await.token;
     for (method, path, body, faults) in [
         (
             "PATCH",
@@ -154,53 +156,53 @@ async fn every_fault_is_named_in_one_answer_in_the_words_of_registration() {
         ("DELETE", "/api/me", json!({}), r#"{"password":"Required"}"#),
         ("DELETE", "/api/me", json!([]), r#"{"body":"Expected object, received array"}"#),
     ] {
-        let answer = house.ask_as(&token, method, path, body).await;
-        assert_eq!(answer.told(), (400, &*malformed(faults)), "{method} {path}");
+        let answer = server.request_as(&token, method, path, body).await;
+        assert_eq!(answer.status_and_body(), (400, &*malformed(faults)), "{method} {path}");
     }
 }
 
 #[tokio::test]
 async fn a_new_password_replaces_the_old_one() {
-    let house = House::open().await;
-    let token = house.register("Ada", "ada@example.com").await.token;
-    house.let_pass(Duration::from_secs(5));
+    let server = TestServer::open().await;
+    let token = server.register("Ada", "ada@example.com").await.token;
+    server.let_pass(Duration::from_secs(5));
     let change = async |current: &str, new: &str| {
         let body = json!({"current": current, "new": new});
-        house.ask_as(&token, "POST", "/api/me/password", body).await
+        server.request_as(&token, "POST", "/api/me/password", body).await
     };
-    assert_eq!(change("wrong horse", "another horse").await.told(), REFUSED);
-    assert_eq!(change(PASSWORD, "another horse").await.told(), (204, ""));
-    assert_eq!(change(PASSWORD, "a third horse").await.told(), REFUSED);
-    assert_eq!(house.login("ada@example.com", PASSWORD).await.status, StatusCode::NOT_FOUND);
-    house.token_of("ada@example.com", "another horse").await;
-    let me = house.ask_as(&token, "GET", "/api/me", Value::Null).await.json();
+    assert_eq!(change("wrong horse", "another horse").await.status_and_body(), REFUSED);
+    assert_eq!(change(PASSWORD, "another horse").await.status_and_body(), (204, ""));
+    assert_eq!(change(PASSWORD, "a third horse").await.status_and_body(), REFUSED);
+    assert_eq!(server.login("ada@example.com", PASSWORD).await.status, StatusCode::NOT_FOUND);
+    server.token_of("ada@example.com", "another horse").await;
+    let me = server.request_as(&token, "GET", "/api/me", Value::Null).await.json();
     assert_eq!(me["updatedAt"], "2027-01-15T08:00:05.000Z");
 }
 
 #[tokio::test]
 async fn deleting_an_account_needs_the_password_and_frees_the_address() {
-    let house = House::open().await;
-    let member = house.register("Ada", "ada@example.com").await;
+    let server = TestServer::open().await;
+    let member = server.register("Ada", "ada@example.com").await;
     let leave = async |password: &str| {
-        house.ask_as(&member.token, "DELETE", "/api/me", json!({"password": password})).await
+        server.request_as(&member.token, "DELETE", "/api/me", json!({"password": password})).await
     };
-    assert_eq!(leave("wrong horse").await.told(), REFUSED);
-    assert_eq!(leave(PASSWORD).await.told(), (204, ""));
-    assert_eq!(leave(PASSWORD).await.told(), REFUSED);
-    assert_eq!(house.login("ada@example.com", PASSWORD).await.status, StatusCode::NOT_FOUND);
-    let again = house.register("Ada", "ada@example.com").await;
+    assert_eq!(leave("wrong horse").await.status_and_body(), REFUSED);
+    assert_eq!(leave(PASSWORD).await.status_and_body(), (204, ""));
+    assert_eq!(leave(PASSWORD).await.status_and_body(), REFUSED);
+    assert_eq!(server.login("ada@example.com", PASSWORD).await.status, StatusCode::NOT_FOUND);
+    let again = server.register("Ada", "ada@example.com").await;
     assert_ne!(again.id, member.id);
 }
 
 #[tokio::test]
 async fn wrong_passwords_of_a_signed_in_user_are_throttled_with_their_logins() {
-    let house =
-        House::open_with(|s| s.with_cheap_passwords(Cost { memory_kib: 8, passes: 1 })).await;
-    let token = house.register("Ada", "ada@example.com").await.token;
+    let server =
+        TestServer::open_with(|s| s.with_cheap_passwords(Cost { memory_kib: 8, passes: 1 })).await;
+    let token = server.register("Ada", "ada@example.com").await.token;
     let mut refusals = 0;
     let throttled = loop {
         let body = json!({"password": "wrong horse"});
-        let answer = house.ask_as(&token, "DELETE", "/api/me", body).await;
+        let answer = server.request_as(&token, "DELETE", "/api/me", body).await;
         if answer.status != StatusCode::UNAUTHORIZED {
             break answer;
         }
@@ -208,7 +210,7 @@ async fn wrong_passwords_of_a_signed_in_user_are_throttled_with_their_logins() {
     };
     assert_eq!(refusals, 100);
     assert_eq!(throttled.status, StatusCode::TOO_MANY_REQUESTS);
-    let login = house.login("ada@example.com", PASSWORD).await;
+    let login = server.login("ada@example.com", PASSWORD).await;
     assert_eq!(login.status, StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(house.guard("guard", &token).await.status, StatusCode::OK);
+    assert_eq!(server.guard("guard", &token).await.status, StatusCode::OK);
 }

@@ -7,11 +7,11 @@ use axum::{
 use doorward::internals::routes::{ROUTES, SEGMENT};
 use serde_json::{Value, json};
 
-use crate::support::House;
+use crate::support::TestServer;
 
 /// The operations of the document: path, method and description.
-async fn operations(house: &House) -> Vec<(String, String, Value)> {
-    let document = house.get("/openapi.json").await.json();
+async fn operations(server: &TestServer) -> Vec<(String, String, Value)> {
+    let document = server.get("/openapi.json").await.json();
     let mut operations = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
@@ -31,13 +31,13 @@ fn filled_in(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn every_operation_answers_as_documented_whoever_asks() {
-    let house = House::open().await;
-    let operations = operations(&house).await;
+async fn every_operation_answers_every_caller_as_documented() {
+    let server = TestServer::open().await;
+    let operations = operations(&server).await;
     assert!(operations.len() > 20);
     for (path, method, operation) in &operations {
         let token =
-            house.register("Ada", &format!("{}@example.com", uuid::Uuid::new_v4())).await.token;
+            server.register("Ada", &format!("{}@example.com", uuid::Uuid::new_v4())).await.token;
         let authorizations =
             [None, Some(format!("Bearer {token}")), Some("Bearer nonsense".into())];
         for authorization in authorizations {
@@ -52,7 +52,7 @@ async fn every_operation_answers_as_documented_whoever_asks() {
                 if let Some(authorization) = &authorization {
                     request = request.header(header::AUTHORIZATION, authorization);
                 }
-                let answer = house.send(request.body(Body::from(body)).unwrap()).await;
+                let answer = server.send(request.body(Body::from(body)).unwrap()).await;
                 let status = answer.status;
                 assert!(documented(operation, status), "{method} {path} with {body}: {status}");
                 assert_ne!(status, StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
@@ -63,10 +63,11 @@ async fn every_operation_answers_as_documented_whoever_asks() {
 
 #[tokio::test]
 async fn the_answers_of_success_have_the_documented_members() {
-    let house = House::open().await;
-    let document = house.get("/openapi.json").await.json();
-    let ada = house.register("Ada", "ada@example.com").await;
-    let as_ada = async |path: &str| house.ask_as(&ada.token, "GET", path, Value::Null).await.json();
+    let server = TestServer::open().await;
+    let document = server.get("/openapi.json").await.json();
+    let ada = server.register("Ada", "ada@example.com").await;
+    let as_ada =
+        async |path: &str| server.request_as(&ada.token, "GET", path, Value::Null).await.json();
     let export = as_ada("/api/me/export").await;
     let answers = [
         ("Me", as_ada("/api/me").await),
@@ -74,8 +75,8 @@ async fn the_answers_of_success_have_the_documented_members() {
         ("Session", export["sessions"][0].clone()),
         ("Export", export),
         ("Profile", as_ada(&format!("/api/user/{}", ada.id)).await),
-        ("Error", house.get("/nowhere").await.json()),
-        ("FieldErrors", house.post("/api/user", &json!({})).await.json()),
+        ("Error", server.get("/nowhere").await.json()),
+        ("FieldErrors", server.post("/api/user", &json!({})).await.json()),
     ];
     for (schema, answer) in answers {
         let members = |value: &Value| -> Vec<String> {
@@ -90,22 +91,22 @@ async fn the_answers_of_success_have_the_documented_members() {
 
 #[tokio::test]
 async fn the_document_names_the_public_url() {
-    let document = House::open().await.get("/openapi.json").await.json();
+    let document = TestServer::open().await.get("/openapi.json").await.json();
     assert_eq!(document["servers"], json!([{"url": "http://127.0.0.1:3000"}]));
-    let house = House::open_with(|s| s.with_public_url("https://auth.example.com/")).await;
-    let document = house.get("/openapi.json").await.json();
+    let server = TestServer::open_with(|s| s.with_public_url("https://auth.example.com/")).await;
+    let document = server.get("/openapi.json").await.json();
     assert_eq!(document["servers"], json!([{"url": "https://auth.example.com"}]));
 }
 
 #[tokio::test]
 async fn the_document_has_exactly_the_routes_of_the_service() {
-    let house = House::open().await;
-    let segment = house.doorward.settings().designated_segment();
+    let server = TestServer::open().await;
+    let segment = server.doorward.settings().designated_segment();
     let mut routes: Vec<_> = ROUTES
         .iter()
         .map(|route| (route.path.replace(SEGMENT, segment), route.method.as_str().to_owned()))
         .collect();
-    let operations = operations(&house).await;
+    let operations = operations(&server).await;
     let mut documented: Vec<_> =
         operations.into_iter().map(|(path, method, _)| (path, method)).collect();
     routes.sort();

@@ -4,74 +4,77 @@ use axum::http::StatusCode;
 use doorward::internals::control::{Command, RecentRefusals, RefusedAction, Reply, UserRef};
 use serde_json::json;
 
-use crate::support::{House, NOW};
+use crate::support::{NOW, TestServer};
 
-async fn refused(house: &House, who: &str) -> RecentRefusals {
-    match house.command(Command::ListRefusals(UserRef(who.into()))).await {
+async fn refused(server: &TestServer, who: &str) -> RecentRefusals {
+    match server.command(Command::ListRefusals(UserRef(who.into()))).await {
         Reply::Refusals(refused) => refused,
         other => panic!("{other:?}"),
     }
 }
 
 /// The reasons of failed logins, the newest first.
-async fn reasons(house: &House, who: &str) -> Vec<String> {
+async fn reasons(server: &TestServer, who: &str) -> Vec<String> {
     let reason = |action| match action {
         RefusedAction::Login { reason, .. } => Some(reason),
         RefusedAction::Guard { .. } => None,
     };
-    refused(house, who).await.refused.into_iter().filter_map(|one| reason(one.action)).collect()
+    refused(server, who).await.refused.into_iter().filter_map(|one| reason(one.action)).collect()
 }
 
 #[tokio::test]
 async fn every_failed_login_is_kept_with_its_reason() {
-    let house = House::open().await;
-    let ada = house.register("Ada", "ada@example.com").await;
-    house.register_with(json!({"name": "Bob", "email": "bob@example.com"})).await;
+    let server = TestServer::open().await;
+    let ada = server.register("Ada", "ada@example.com").await;
+    server.register_with(json!({"name": "Bob", "email": "bob@example.com"})).await;
     for (email, password) in [
         ("ada@example.com", "wrong horse"),
         ("bob@example.com", "correct horse"),
         ("nobody@example.com", "correct horse"),
     ] {
-        assert_eq!(house.login(email, password).await.status, StatusCode::NOT_FOUND);
+        assert_eq!(server.login(email, password).await.status, StatusCode::NOT_FOUND);
     }
-    house.doorward.store().disable_user(ada.id.parse().unwrap(), NOW).await.unwrap();
-    assert_eq!(house.login("ADA@example.com", "correct horse").await.status, StatusCode::NOT_FOUND);
+    server.doorward.store().disable_user(ada.id.parse().unwrap(), NOW).await.unwrap();
+    assert_eq!(
+        server.login("ADA@example.com", "correct horse").await.status,
+        StatusCode::NOT_FOUND
+    );
     for who in ["ada@example.com", "Ada@Example.com", &ada.id] {
-        assert_eq!(reasons(&house, who).await, ["disabled", "wrong password"], "{who}");
+        assert_eq!(reasons(&server, who).await, ["disabled", "wrong password"], "{who}");
     }
-    let told = refused(&house, &ada.id).await;
-    assert_eq!((told.user.as_deref(), told.disabled), (Some(&*ada.id), true));
-    assert_eq!(reasons(&house, "bob@example.com").await, ["no password"]);
-    assert_eq!(reasons(&house, "nobody@example.com").await, ["unknown address"]);
-    let unknown = refused(&house, "nobody@example.com").await;
+    let report = refused(&server, &ada.id).await;
+    assert_eq!((report.user.as_deref(), report.disabled), (Some(&*ada.id), true));
+    assert_eq!(reasons(&server, "bob@example.com").await, ["no password"]);
+    assert_eq!(reasons(&server, "nobody@example.com").await, ["unknown address"]);
+    let unknown = refused(&server, "nobody@example.com").await;
     assert_eq!((unknown.user, unknown.disabled), (None, false));
-    assert!(refused(&house, "unheard-of@example.com").await.refused.is_empty());
-    let nobody = house.command(Command::ListRefusals(UserRef("nobody".into()))).await;
+    assert!(refused(&server, "unheard-of@example.com").await.refused.is_empty());
+    let nobody = server.command(Command::ListRefusals(UserRef("nobody".into()))).await;
     assert!(matches!(nobody, Reply::NoSuchUser), "{nobody:?}");
 }
 
 #[tokio::test]
 async fn a_throttled_login_says_which_budget_is_spent() {
-    let house = House::open().await;
-    house.register("Ada", "ada@example.com").await;
+    let server = TestServer::open().await;
+    server.register("Ada", "ada@example.com").await;
     let mut tries = 0;
-    while house.login("ada@example.com", "wrong horse").await.status == StatusCode::NOT_FOUND {
+    while server.login("ada@example.com", "wrong horse").await.status == StatusCode::NOT_FOUND {
         tries += 1;
-        assert!(tries < 1000, "it is throttled in the end");
+        assert!(tries < 1000, "it is throttled eventually");
     }
-    let reasons = reasons(&house, "ada@example.com").await;
+    let reasons = reasons(&server, "ada@example.com").await;
     assert!(reasons.iter().any(|reason| reason.starts_with("throttled: ")), "{reasons:?}");
     assert!(reasons.iter().any(|reason| reason == "wrong password"), "{reasons:?}");
 }
 
 #[tokio::test]
 async fn refusals_by_guards_are_listed_with_the_id_that_explains_them() {
-    let house = House::open().await;
-    let ada = house.register("Ada", "ada@example.com").await;
-    let refusal = house.guard("miles", &ada.token).await;
+    let server = TestServer::open().await;
+    let ada = server.register("Ada", "ada@example.com").await;
+    let refusal = server.guard("miles", &ada.token).await;
     assert_eq!(refusal.status, StatusCode::UNAUTHORIZED);
-    let told = refused(&house, "ada@example.com").await.refused;
-    let [one] = told.as_slice() else { panic!("{told:?}") };
+    let report = refused(&server, "ada@example.com").await.refused;
+    let [one] = report.as_slice() else { panic!("{report:?}") };
     match &one.action {
         RefusedAction::Guard { decision, only_reported, .. } => {
             assert_eq!(Some(&**decision), refusal.header("x-decision-id"));

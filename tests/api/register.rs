@@ -1,19 +1,19 @@
 use axum::http::{StatusCode, header};
 use serde_json::{Value, json};
 
-use crate::support::{House, malformed};
+use crate::support::{TestServer, malformed};
 
 async fn refused(body: Value) -> String {
-    let answer = House::open().await.post("/api/user", &body).await;
+    let answer = TestServer::open().await.post("/api/user", &body).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.body);
     answer.body
 }
 
 #[tokio::test]
 async fn a_new_user_gets_an_id_and_a_token() {
-    let house = House::open().await;
+    let server = TestServer::open().await;
     let body = json!({"name": "Ada", "email": "ada@example.com", "password": "12345678"});
-    let answer = house.post("/api/user", &body).await;
+    let answer = server.post("/api/user", &body).await;
     assert_eq!(answer.status, StatusCode::CREATED);
     assert_eq!(answer.header(header::CONTENT_TYPE), Some("application/json"));
     assert_eq!(answer.header(header::CACHE_CONTROL), Some("no-store"));
@@ -21,15 +21,19 @@ async fn a_new_user_gets_an_id_and_a_token() {
     assert_eq!(body.as_object().unwrap().len(), 2, "{body}");
     let id = body["id"].as_str().unwrap();
     assert_eq!((id.len(), &id[14..15]), (36, "4"), "a UUID of version 4: {id}");
-    assert_eq!(house.guard("guard", body["token"].as_str().unwrap()).await.status, StatusCode::OK);
+    assert_eq!(server.guard("guard", body["token"].as_str().unwrap()).await.status, StatusCode::OK);
 }
 
 #[tokio::test]
 async fn a_missing_body_reports_name_and_email_as_required() {
     let expected = malformed(r#"{"name":"Required","email":"Required"}"#);
-    let house = House::open().await;
+    let server = TestServer::open().await;
     for body in ["", "{}"] {
-        assert_eq!(house.post_text("/api/user", body).await.told(), (400, &*expected), "{body:?}");
+        assert_eq!(
+            server.post_text("/api/user", body).await.status_and_body(),
+            (400, &*expected),
+            "{body:?}"
+        );
     }
 }
 
@@ -56,8 +60,8 @@ async fn every_fault_is_named_in_one_answer_in_the_order_of_the_fields() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_object_is_refused() {
-    let house = House::open().await;
+async fn a_body_that_is_not_an_object_is_refused() {
+    let server = TestServer::open().await;
     let answers = [
         ("nonsense", "Invalid JSON"),
         ("{\"name\":", "Invalid JSON"),
@@ -72,20 +76,20 @@ async fn a_body_that_is_no_object_is_refused() {
     ];
     for (body, message) in answers {
         let expected = malformed(&format!(r#"{{"body":"{message}"}}"#));
-        let answer = house.post_text("/api/user", body.to_owned()).await;
-        assert_eq!(answer.told(), (400, &*expected), "{:.40}", body);
+        let answer = server.post_text("/api/user", body.to_owned()).await;
+        assert_eq!(answer.status_and_body(), (400, &*expected), "{:.40}", body);
     }
 }
 
 #[tokio::test]
 async fn an_address_can_be_registered_once_in_any_letter_case() {
-    let house = House::open().await;
-    house.register("Ada", "ada@example.com").await;
+    let server = TestServer::open().await;
+    server.register("Ada", "ada@example.com").await;
     for email in ["ada@example.com", "ADA@Example.com"] {
         let body = json!({"name": "Eve", "email": email, "password": "12345678"});
-        let answer = house.post("/api/user", &body).await;
+        let answer = server.post("/api/user", &body).await;
         assert_eq!(
-            answer.told(),
+            answer.status_and_body(),
             (
                 409,
                 r#"{"message":"The requested action conflicts with the current state of the resource.","error":[{"email":"Already registered"}]}"#
@@ -96,26 +100,26 @@ async fn an_address_can_be_registered_once_in_any_letter_case() {
 
 #[tokio::test]
 async fn fields_that_a_caller_may_not_set_are_ignored() {
-    let house = House::open().await;
+    let server = TestServer::open().await;
     let wanted = "00000000-0000-4000-8000-000000000000";
-    let member = house
+    let member = server
         .register_with(json!({
             "name": "Eve", "email": "eve@example.com", "id": wanted, "createdAt": 0,
             "password_hash": "x", "roles": ["admin"],
         }))
         .await;
     assert_ne!(member.id, wanted);
-    let profile = house.get(&format!("/api/user/{}", member.id)).await;
+    let profile = server.get(&format!("/api/user/{}", member.id)).await;
     assert_eq!(profile.body, format!(r#"{{"id":"{}","name":"Eve"}}"#, member.id));
 }
 
 #[tokio::test]
 async fn the_limits_of_a_password_are_settings() {
-    let house = House::open_with(|settings| settings.with_password_length(12..=128)).await;
+    let server = TestServer::open_with(|settings| settings.with_password_length(12..=128)).await;
     let body = json!({"name": "Ada", "email": "ada@example.com", "password": "12345678901"});
-    let answer = house.post("/api/user", &body).await;
+    let answer = server.post("/api/user", &body).await;
     assert_eq!(
-        answer.told(),
+        answer.status_and_body(),
         (400, &*malformed(r#"{"password":"String must contain at least 12 character(s)"}"#))
     );
 }

@@ -10,13 +10,13 @@ use axum::{
 use doorward::internals::routes::{GUARD_PREFIX, ROUTES, SEGMENT, Target, reserved_guard_names};
 use tower::ServiceExt;
 
-use crate::support::House;
+use crate::support::TestServer;
 
 #[tokio::test]
 async fn the_server_and_an_embedding_app_answer_every_route_alike() {
     let file = "[guards.staff]\nallow = 'true'\n";
-    let house = House::open_with(|settings| settings.with_toml(file)).await;
-    let embedded = house.doorward.routes();
+    let server = TestServer::open_with(|settings| settings.with_toml(file)).await;
+    let embedded = server.doorward.routes();
     let mut paths: Vec<_> = ROUTES
         .iter()
         .filter(|route| !matches!(route.target, Target::Server(_)))
@@ -30,7 +30,7 @@ async fn the_server_and_an_embedding_app_answer_every_route_alike() {
                 let request = Request::builder().method(method).uri(path.as_str()).extension(peer);
                 request.body(Body::empty()).unwrap()
             };
-            let of_server = house.send(request()).await;
+            let of_server = server.send(request()).await;
             let of_app = embedded.clone().oneshot(request()).await.unwrap();
             assert_eq!(of_server.status, of_app.status(), "{method} {path}");
             assert_eq!(
@@ -38,7 +38,7 @@ async fn the_server_and_an_embedding_app_answer_every_route_alike() {
                 of_app.headers().get(header::ALLOW),
                 "{method} {path}"
             );
-            // The app has its own body for a path that is not ours.
+            // The app answers other paths with its own body.
             if path.starts_with(GUARD_PREFIX) && path != GUARD_PREFIX {
                 let body = to_bytes(of_app.into_body(), usize::MAX).await.unwrap();
                 assert_eq!(of_server.body.as_bytes(), body, "{method} {path}");
@@ -56,9 +56,10 @@ async fn no_guard_takes_the_name_of_a_route() {
         }
     }
     for name in names {
-        let declared = House::settings_from(&format!("[guards.{name}]\nallow = 'true'\n"));
+        let declared = TestServer::settings_from(&format!("[guards.{name}]\nallow = 'true'\n"));
         assert!(declared.is_err(), "{name}");
-        let designated = House::settings_from(&format!("[designated]\nsegment = \"{name}\"\n"));
+        let designated =
+            TestServer::settings_from(&format!("[designated]\nsegment = \"{name}\"\n"));
         assert!(designated.is_err(), "{name}");
     }
 }

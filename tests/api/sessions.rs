@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::{
     revocations::{everything, part},
-    support::{Answer, House, NOT_FOUND, REFUSED},
+    support::{Answer, NOT_FOUND, REFUSED, TestServer},
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -43,24 +43,24 @@ fn routes() -> [(&'static str, &'static str, Value, u16); 11] {
 #[tokio::test]
 async fn every_route_of_an_account_is_for_its_user_alone() {
     for (method, path, body, success) in routes() {
-        let house = House::open().await;
-        let member = house.register("Ada", "ada@example.com").await;
-        let ended = house.token_of("ada@example.com", PASSWORD).await;
-        house.ask_as(&ended, "POST", "/api/auth/logout", Value::Null).await;
+        let server = TestServer::open().await;
+        let member = server.register("Ada", "ada@example.com").await;
+        let ended = server.token_of("ada@example.com", PASSWORD).await;
+        server.request_as(&ended, "POST", "/api/auth/logout", Value::Null).await;
         let garbled = member.token.replace('.', "-");
 
-        let nobody = house.ask(method.parse().unwrap(), path, &[]).await;
-        assert_eq!(nobody.told(), REFUSED, "{method} {path}");
+        let nobody = server.request(method.parse().unwrap(), path, &[]).await;
+        assert_eq!(nobody.status_and_body(), REFUSED, "{method} {path}");
         assert_eq!(nobody.header(header::WWW_AUTHENTICATE), Some(r#"Bearer realm="doorward""#));
         for token in [&ended, &garbled] {
-            let answer = house.ask_as(token, method, path, body.clone()).await;
-            assert_eq!(answer.told(), REFUSED, "{method} {path}");
+            let answer = server.request_as(token, method, path, body.clone()).await;
+            assert_eq!(answer.status_and_body(), REFUSED, "{method} {path}");
             assert_eq!(
                 answer.header(header::WWW_AUTHENTICATE),
                 Some(r#"Bearer realm="doorward", error="invalid_token""#)
             );
         }
-        let answer = house.ask_as(&member.token, method, path, body).await;
+        let answer = server.request_as(&member.token, method, path, body).await;
         assert_eq!(answer.status.as_u16(), success, "{method} {path}: {}", answer.body);
         for answer in [nobody, answer] {
             assert_eq!(answer.header(header::CACHE_CONTROL), Some("no-store"), "{method} {path}");
@@ -70,7 +70,7 @@ async fn every_route_of_an_account_is_for_its_user_alone() {
 
 #[tokio::test]
 async fn a_wrong_method_on_an_account_route_gets_405_with_the_allowed_ones() {
-    let house = House::open().await;
+    let server = TestServer::open().await;
     let id = "/api/sessions/00000000-0000-4000-8000-000000000000";
     for (path, allowed) in [
         ("/api/me", "GET,HEAD,PATCH,DELETE"),
@@ -83,7 +83,7 @@ async fn a_wrong_method_on_an_account_route_gets_405_with_the_allowed_ones() {
         ("/api/auth/refresh", "POST"),
         ("/api/auth/reset", "POST"),
     ] {
-        let answer = house.ask(Method::PUT, path, &[]).await;
+        let answer = server.request(Method::PUT, path, &[]).await;
         assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
         assert_eq!(answer.header(header::ALLOW), Some(allowed), "{path}");
     }
@@ -91,7 +91,7 @@ async fn a_wrong_method_on_an_account_route_gets_405_with_the_allowed_ones() {
 
 /// A user with two sessions; `old` is the token that has to end.
 struct TwoSessions {
-    house: House,
+    server: TestServer,
     id: String,
     other: String,
     old: String,
@@ -99,38 +99,38 @@ struct TwoSessions {
 
 impl TwoSessions {
     async fn open() -> Self {
-        let house = House::open().await;
-        let member = house.register("Ada", "ada@example.com").await;
-        let old = house.token_of("ada@example.com", PASSWORD).await;
+        let server = TestServer::open().await;
+        let member = server.register("Ada", "ada@example.com").await;
+        let old = server.token_of("ada@example.com", PASSWORD).await;
         for token in [&member.token, &old] {
-            assert_eq!(house.guard("guard", token).await.status, StatusCode::OK);
+            assert_eq!(server.guard("guard", token).await.status, StatusCode::OK);
         }
-        Self { house, id: member.id, other: member.token, old }
+        Self { server, id: member.id, other: member.token, old }
     }
 
-    async fn ask(&self, token: &str, method: &str, path: &str, body: Value) -> Answer {
-        let answer = self.house.ask_as(token, method, path, body).await;
+    async fn request(&self, token: &str, method: &str, path: &str, body: Value) -> Answer {
+        let answer = self.server.request_as(token, method, path, body).await;
         assert!(answer.status.is_success(), "{method} {path}: {}", answer.body);
         answer
     }
 
     async fn command(&self, command: fn(UserRef) -> Command) -> Reply {
-        self.house.command(command(UserRef(self.id.clone()))).await
+        self.server.command(command(UserRef(self.id.clone()))).await
     }
 
     /// Asserts that the next request with the old token is refused, and that the feed lists it.
     async fn has_ended(&self, other: StatusCode, how: &str) {
         self.is_refused(other, how).await;
-        let told = everything(&self.house).await;
-        let told = told["revoked"].as_array().unwrap();
-        let is_told = |token: &str| told.contains(&part(token, 1)["jti"]);
-        assert!(is_told(&self.old), "{how}");
-        assert_eq!(is_told(&self.other), other != StatusCode::OK, "{how}");
+        let feed = everything(&self.server).await;
+        let feed = feed["revoked"].as_array().unwrap();
+        let is_listed = |token: &str| feed.contains(&part(token, 1)["jti"]);
+        assert!(is_listed(&self.old), "{how}");
+        assert_eq!(is_listed(&self.other), other != StatusCode::OK, "{how}");
     }
 
     async fn is_refused(&self, other: StatusCode, how: &str) {
-        assert_eq!(self.house.guard("guard", &self.old).await.told(), REFUSED, "{how}");
-        assert_eq!(self.house.guard("guard", &self.other).await.status, other, "{how}");
+        assert_eq!(self.server.guard("guard", &self.old).await.status_and_body(), REFUSED, "{how}");
+        assert_eq!(self.server.guard("guard", &self.other).await.status, other, "{how}");
     }
 }
 
@@ -140,32 +140,32 @@ async fn every_way_to_end_a_session_takes_effect_at_the_next_request() {
     const ENDS: StatusCode = StatusCode::UNAUTHORIZED;
 
     let user = TwoSessions::open().await;
-    user.ask(&user.old, "POST", "/api/auth/logout", Value::Null).await;
+    user.request(&user.old, "POST", "/api/auth/logout", Value::Null).await;
     user.has_ended(STAYS, "logout").await;
 
     let user = TwoSessions::open().await;
-    user.ask(&user.other, "POST", "/api/auth/logout-everywhere", Value::Null).await;
+    user.request(&user.other, "POST", "/api/auth/logout-everywhere", Value::Null).await;
     user.has_ended(ENDS, "logout everywhere").await;
 
     let user = TwoSessions::open().await;
-    let sessions = user.ask(&user.old, "GET", "/api/sessions", Value::Null).await.json();
+    let sessions = user.request(&user.old, "GET", "/api/sessions", Value::Null).await.json();
     let sessions = sessions.as_array().unwrap();
     let current = sessions.iter().find(|session| session["current"] == true).unwrap();
     let path = format!("/api/sessions/{}", current["id"].as_str().unwrap());
-    user.ask(&user.other, "DELETE", &path, Value::Null).await;
+    user.request(&user.other, "DELETE", &path, Value::Null).await;
     user.has_ended(STAYS, "ending it from another session").await;
 
     let user = TwoSessions::open().await;
-    user.ask(&user.old, "POST", "/api/auth/refresh", Value::Null).await;
+    user.request(&user.old, "POST", "/api/auth/refresh", Value::Null).await;
     user.has_ended(STAYS, "refresh").await;
 
     let user = TwoSessions::open().await;
     let body = json!({"current": PASSWORD, "new": "another horse"});
-    user.ask(&user.other, "POST", "/api/me/password", body).await;
+    user.request(&user.other, "POST", "/api/me/password", body).await;
     user.has_ended(STAYS, "a new password").await;
 
     let user = TwoSessions::open().await;
-    user.ask(&user.other, "DELETE", "/api/me", json!({"password": PASSWORD})).await;
+    user.request(&user.other, "DELETE", "/api/me", json!({"password": PASSWORD})).await;
     user.has_ended(ENDS, "leaving").await;
 
     let user = TwoSessions::open().await;
@@ -192,81 +192,85 @@ async fn every_way_to_end_a_session_takes_effect_at_the_next_request() {
         panic!("a code")
     };
     let body = json!({"code": code.as_str(), "password": "another horse"});
-    assert_eq!(user.house.post("/api/auth/reset", &body).await.told(), (204, ""));
+    assert_eq!(user.server.post("/api/auth/reset", &body).await.status_and_body(), (204, ""));
     user.has_ended(ENDS, "a reset").await;
 
     let user = TwoSessions::open().await;
-    user.house.let_pass(DAY);
+    user.server.let_pass(DAY);
     user.is_refused(ENDS, "time").await;
-    assert_eq!(everything(&user.house).await["revoked"], json!([]), "everybody knows the time");
+    assert_eq!(
+        everything(&user.server).await["revoked"],
+        json!([]),
+        "an expired session is not listed"
+    );
 }
 
 #[tokio::test]
-async fn a_session_that_makes_room_for_others_ends_like_any_other() {
-    let house = House::open().await;
-    let oldest = house.register("Ada", "ada@example.com").await.token;
-    house.let_pass(Duration::from_secs(1));
+async fn a_session_evicted_by_the_limit_is_revoked_like_any_other() {
+    let server = TestServer::open().await;
+    let oldest = server.register("Ada", "ada@example.com").await.token;
+    server.let_pass(Duration::from_secs(1));
     for _ in 0..MAX_SESSIONS {
-        assert_eq!(house.guard("guard", &oldest).await.status, StatusCode::OK);
-        house.token_of("ada@example.com", PASSWORD).await;
+        assert_eq!(server.guard("guard", &oldest).await.status, StatusCode::OK);
+        server.token_of("ada@example.com", PASSWORD).await;
     }
-    assert_eq!(house.guard("guard", &oldest).await.told(), REFUSED);
-    assert_eq!(everything(&house).await["revoked"], json!([part(&oldest, 1)["jti"]]));
+    assert_eq!(server.guard("guard", &oldest).await.status_and_body(), REFUSED);
+    assert_eq!(everything(&server).await["revoked"], json!([part(&oldest, 1)["jti"]]));
 }
 
 #[tokio::test]
-async fn an_address_that_is_registered_again_revives_no_token() {
+async fn registering_a_deleted_address_again_makes_no_old_token_valid() {
     let user = TwoSessions::open().await;
-    user.ask(&user.other, "DELETE", "/api/me", json!({"password": PASSWORD})).await;
-    let again = user.house.register("Ada", "ada@example.com").await;
+    user.request(&user.other, "DELETE", "/api/me", json!({"password": PASSWORD})).await;
+    let again = user.server.register("Ada", "ada@example.com").await;
     assert_ne!(again.id, user.id);
     user.has_ended(StatusCode::UNAUTHORIZED, "registered again").await;
-    assert_eq!(user.house.guard("guard", &again.token).await.status, StatusCode::OK);
-    let answer = user.house.ask_as(&user.old, "POST", "/api/auth/refresh", Value::Null).await;
-    assert_eq!(answer.told(), REFUSED);
+    assert_eq!(user.server.guard("guard", &again.token).await.status, StatusCode::OK);
+    let answer = user.server.request_as(&user.old, "POST", "/api/auth/refresh", Value::Null).await;
+    assert_eq!(answer.status_and_body(), REFUSED);
 }
 
 #[tokio::test]
 async fn a_refreshed_token_is_valid_for_another_day_in_the_same_session() {
-    let house = House::open().await;
-    let first = house.register("Ada", "ada@example.com").await.token;
-    house.let_pass(DAY / 2);
-    let answer = house.ask_as(&first, "POST", "/api/auth/refresh", Value::Null).await;
+    let server = TestServer::open().await;
+    let first = server.register("Ada", "ada@example.com").await.token;
+    server.let_pass(DAY / 2);
+    let answer = server.request_as(&first, "POST", "/api/auth/refresh", Value::Null).await;
     assert_eq!((answer.status, answer.json().as_object().unwrap().len()), (StatusCode::OK, 1));
     let second = answer.json()["token"].as_str().unwrap().to_owned();
-    assert_eq!(house.guard("guard", &first).await.told(), REFUSED);
-    house.let_pass(DAY * 3 / 4);
-    assert_eq!(house.guard("guard", &second).await.status, StatusCode::OK);
-    let sessions = house.ask_as(&second, "GET", "/api/sessions", Value::Null).await.json();
+    assert_eq!(server.guard("guard", &first).await.status_and_body(), REFUSED);
+    server.let_pass(DAY * 3 / 4);
+    assert_eq!(server.guard("guard", &second).await.status, StatusCode::OK);
+    let sessions = server.request_as(&second, "GET", "/api/sessions", Value::Null).await.json();
     assert_eq!(sessions.as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn a_session_ends_30_days_after_signing_in_however_often_it_is_refreshed() {
-    let house = House::open().await;
-    let mut token = house.register("Ada", "ada@example.com").await.token;
+    let server = TestServer::open().await;
+    let mut token = server.register("Ada", "ada@example.com").await.token;
     for _ in 0..59 {
-        house.let_pass(DAY / 2);
-        let answer = house.ask_as(&token, "POST", "/api/auth/refresh", Value::Null).await;
+        server.let_pass(DAY / 2);
+        let answer = server.request_as(&token, "POST", "/api/auth/refresh", Value::Null).await;
         token = answer.json()["token"].as_str().unwrap().to_owned();
     }
-    house.let_pass(DAY / 2 - Duration::from_secs(1));
-    assert_eq!(house.guard("guard", &token).await.status, StatusCode::OK);
-    house.let_pass(Duration::from_secs(1));
-    assert_eq!(house.guard("guard", &token).await.told(), REFUSED);
-    let answer = house.ask_as(&token, "POST", "/api/auth/refresh", Value::Null).await;
-    assert_eq!(answer.told(), REFUSED);
+    server.let_pass(DAY / 2 - Duration::from_secs(1));
+    assert_eq!(server.guard("guard", &token).await.status, StatusCode::OK);
+    server.let_pass(Duration::from_secs(1));
+    assert_eq!(server.guard("guard", &token).await.status_and_body(), REFUSED);
+    let answer = server.request_as(&token, "POST", "/api/auth/refresh", Value::Null).await;
+    assert_eq!(answer.status_and_body(), REFUSED);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_100_refreshes_at_once_exactly_one_yields_a_token() {
-    let house = Arc::new(House::open().await);
-    let old = house.register("Ada", "ada@example.com").await.token;
+    let server = Arc::new(TestServer::open().await);
+    let old = server.register("Ada", "ada@example.com").await.token;
     let racing: Vec<_> = (0..100)
         .map(|_| {
-            let (house, old) = (Arc::clone(&house), old.clone());
+            let (server, old) = (Arc::clone(&server), old.clone());
             tokio::spawn(async move {
-                house.ask_as(&old, "POST", "/api/auth/refresh", Value::Null).await
+                server.request_as(&old, "POST", "/api/auth/refresh", Value::Null).await
             })
         })
         .collect();
@@ -276,23 +280,23 @@ async fn of_100_refreshes_at_once_exactly_one_yields_a_token() {
         if answer.status == StatusCode::OK {
             tokens.insert(answer.json()["token"].as_str().unwrap().to_owned());
         } else {
-            assert_eq!(answer.told(), REFUSED);
+            assert_eq!(answer.status_and_body(), REFUSED);
         }
     }
     assert_eq!(tokens.len(), 1);
     for token in &tokens {
-        assert_eq!(house.guard("guard", token).await.status, StatusCode::OK);
+        assert_eq!(server.guard("guard", token).await.status, StatusCode::OK);
     }
-    assert_eq!(house.guard("guard", &old).await.told(), REFUSED);
+    assert_eq!(server.guard("guard", &old).await.status_and_body(), REFUSED);
 }
 
 /// Refreshes, and returns the token if there is one.
-async fn refresh(house: &House, token: &str) -> Option<String> {
-    let answer = house.ask_as(token, "POST", "/api/auth/refresh", Value::Null).await;
+async fn refresh(server: &TestServer, token: &str) -> Option<String> {
+    let answer = server.request_as(token, "POST", "/api/auth/refresh", Value::Null).await;
     if answer.status == StatusCode::OK {
         return Some(answer.json()["token"].as_str().unwrap().to_owned());
     }
-    assert_eq!(answer.told(), REFUSED);
+    assert_eq!(answer.status_and_body(), REFUSED);
     assert_eq!(
         answer.header(header::WWW_AUTHENTICATE),
         Some(r#"Bearer realm="doorward", error="invalid_token""#)
@@ -302,21 +306,25 @@ async fn refresh(house: &House, token: &str) -> Option<String> {
 
 #[tokio::test]
 async fn refreshing_with_a_replaced_token_ends_the_session() {
-    let house = House::open().await;
+    let server = TestServer::open().await;
     let warnings = warnings();
-    let member = house.register("Ada", "ada@example.com").await;
+    let member = server.register("Ada", "ada@example.com").await;
     let owned = member.token;
-    let other = house.token_of("ada@example.com", PASSWORD).await;
+    let other = server.token_of("ada@example.com", PASSWORD).await;
     // A thief refreshes a stolen token; later the owner refreshes the same one.
-    let stolen = refresh(&house, &owned).await.unwrap();
-    assert_eq!(house.guard("guard", &stolen).await.status, StatusCode::OK);
-    house.let_pass(Duration::from_secs(30));
-    assert_eq!(refresh(&house, &owned).await, None);
-    assert_eq!(house.guard("guard", &stolen).await.told(), REFUSED, "at the very next request");
-    assert_eq!(refresh(&house, &stolen).await, None);
-    let told = everything(&house).await;
-    assert!(told["revoked"].as_array().unwrap().contains(&part(&stolen, 1)["jti"]));
-    assert_eq!(house.guard("guard", &other).await.status, StatusCode::OK, "another session");
+    let stolen = refresh(&server, &owned).await.unwrap();
+    assert_eq!(server.guard("guard", &stolen).await.status, StatusCode::OK);
+    server.let_pass(Duration::from_secs(30));
+    assert_eq!(refresh(&server, &owned).await, None);
+    assert_eq!(
+        server.guard("guard", &stolen).await.status_and_body(),
+        REFUSED,
+        "at the next request"
+    );
+    assert_eq!(refresh(&server, &stolen).await, None);
+    let feed = everything(&server).await;
+    assert!(feed["revoked"].as_array().unwrap().contains(&part(&stolen, 1)["jti"]));
+    assert_eq!(server.guard("guard", &other).await.status, StatusCode::OK, "another session");
     let warned = warnings.lock().unwrap().clone();
     let warned = String::from_utf8(warned).unwrap();
     let of_this: Vec<_> = warned.lines().filter(|line| line.contains(&member.id)).collect();
@@ -346,65 +354,69 @@ fn warnings() -> &'static Mutex<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn a_token_that_was_replaced_just_now_may_be_a_lost_answer() {
-    let house = House::open().await;
-    let first = house.register("Ada", "ada@example.com").await.token;
-    let second = refresh(&house, &first).await.unwrap();
-    house.let_pass(Duration::from_secs(29));
-    assert_eq!(refresh(&house, &first).await, None, "one refresh of a token succeeds");
-    assert_eq!(house.guard("guard", &second).await.status, StatusCode::OK);
+async fn reuse_of_a_token_replaced_just_now_does_not_end_the_session() {
+    let server = TestServer::open().await;
+    let first = server.register("Ada", "ada@example.com").await.token;
+    let second = refresh(&server, &first).await.unwrap();
+    server.let_pass(Duration::from_secs(29));
+    assert_eq!(refresh(&server, &first).await, None, "one refresh of a token succeeds");
+    assert_eq!(server.guard("guard", &second).await.status, StatusCode::OK);
     // The time counts from when this token was replaced, not from the latest refresh.
-    let third = refresh(&house, &second).await.unwrap();
-    assert_eq!(refresh(&house, &second).await, None);
-    assert_eq!(house.guard("guard", &third).await.status, StatusCode::OK);
-    house.let_pass(Duration::from_secs(1));
-    assert_eq!(refresh(&house, &first).await, None);
-    assert_eq!(house.guard("guard", &third).await.told(), REFUSED);
+    let third = refresh(&server, &second).await.unwrap();
+    assert_eq!(refresh(&server, &second).await, None);
+    assert_eq!(server.guard("guard", &third).await.status, StatusCode::OK);
+    server.let_pass(Duration::from_secs(1));
+    assert_eq!(refresh(&server, &first).await, None);
+    assert_eq!(server.guard("guard", &third).await.status_and_body(), REFUSED);
 }
 
 #[tokio::test]
 async fn a_replaced_token_ends_its_session_only_at_a_refresh() {
-    let house = House::open().await;
-    let first = house.register("Ada", "ada@example.com").await.token;
-    let second = refresh(&house, &first).await.unwrap();
-    house.let_pass(Duration::from_secs(3600));
+    let server = TestServer::open().await;
+    let first = server.register("Ada", "ada@example.com").await.token;
+    let second = refresh(&server, &first).await.unwrap();
+    server.let_pass(Duration::from_secs(3600));
     for (method, path, body, _) in routes() {
         if path != "/api/auth/refresh" {
-            assert_eq!(house.ask_as(&first, method, path, body).await.told(), REFUSED, "{path}");
+            assert_eq!(
+                server.request_as(&first, method, path, body).await.status_and_body(),
+                REFUSED,
+                "{path}"
+            );
         }
     }
     for guard in ["guard", "miles"] {
-        assert_eq!(house.guard(guard, &first).await.told(), REFUSED);
+        assert_eq!(server.guard(guard, &first).await.status_and_body(), REFUSED);
     }
-    assert_eq!(house.guard("guard", &second).await.status, StatusCode::OK);
+    assert_eq!(server.guard("guard", &second).await.status, StatusCode::OK);
     // Neither does a forged or an expired one.
     let (signed, _) = first.rsplit_once('.').unwrap();
     let (_, signature) = second.rsplit_once('.').unwrap();
-    assert_eq!(refresh(&house, &format!("{signed}.{signature}")).await, None);
-    assert_eq!(house.guard("guard", &second).await.status, StatusCode::OK);
-    house.let_pass(DAY - Duration::from_secs(3600 + 10));
-    let third = refresh(&house, &second).await.unwrap();
-    house.let_pass(Duration::from_secs(10));
-    assert_eq!(refresh(&house, &first).await, None);
-    assert_eq!(house.guard("guard", &third).await.status, StatusCode::OK, "it has expired");
+    assert_eq!(refresh(&server, &format!("{signed}.{signature}")).await, None);
+    assert_eq!(server.guard("guard", &second).await.status, StatusCode::OK);
+    server.let_pass(DAY - Duration::from_secs(3600 + 10));
+    let third = refresh(&server, &second).await.unwrap();
+    server.let_pass(Duration::from_secs(10));
+    assert_eq!(refresh(&server, &first).await, None);
+    assert_eq!(server.guard("guard", &third).await.status, StatusCode::OK, "it has expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reuse_beside_a_refresh_or_a_logout_leaves_no_token() {
-    let house = Arc::new(House::open().await);
+    let server = Arc::new(TestServer::open().await);
     for (round, path) in
         ["/api/auth/refresh", "/api/auth/logout"].into_iter().cycle().take(10).enumerate()
     {
-        let first = house.register("Ada", &format!("ada{round}@example.com")).await.token;
-        let second = refresh(&house, &first).await.unwrap();
-        house.let_pass(Duration::from_secs(30));
+        let first = server.register("Ada", &format!("ada{round}@example.com")).await.token;
+        let second = refresh(&server, &first).await.unwrap();
+        server.let_pass(Duration::from_secs(30));
         let racing: Vec<_> =
             [(&first, "/api/auth/refresh"), (&first, "/api/auth/refresh"), (&second, path)]
                 .map(|(token, path)| {
-                    let (house, token) = (Arc::clone(&house), token.clone());
-                    tokio::spawn(
-                        async move { house.ask_as(&token, "POST", path, Value::Null).await },
-                    )
+                    let (server, token) = (Arc::clone(&server), token.clone());
+                    tokio::spawn(async move {
+                        server.request_as(&token, "POST", path, Value::Null).await
+                    })
                 })
                 .into();
         let mut answers = Vec::new();
@@ -412,27 +424,27 @@ async fn reuse_beside_a_refresh_or_a_logout_leaves_no_token() {
             answers.push(answer.await.unwrap());
         }
         for reuse in &answers[..2] {
-            assert_eq!(reuse.told(), REFUSED);
+            assert_eq!(reuse.status_and_body(), REFUSED);
         }
-        assert_eq!(house.guard("guard", &second).await.told(), REFUSED, "{path}");
+        assert_eq!(server.guard("guard", &second).await.status_and_body(), REFUSED, "{path}");
         if path == "/api/auth/refresh" && answers[2].status == StatusCode::OK {
             let third = answers[2].json()["token"].as_str().unwrap().to_owned();
-            assert_eq!(house.guard("guard", &third).await.told(), REFUSED);
+            assert_eq!(server.guard("guard", &third).await.status_and_body(), REFUSED);
         }
     }
 }
 
 #[tokio::test]
 async fn sessions_are_listed_with_where_and_when() {
-    let house = House::open().await;
-    let first = house.register("Ada", "ada@example.com").await.token;
-    house.register("Bob", "bob@example.com").await;
-    house.let_pass(Duration::from_secs(90));
+    let server = TestServer::open().await;
+    let first = server.register("Ada", "ada@example.com").await.token;
+    server.register("Bob", "bob@example.com").await;
+    server.let_pass(Duration::from_secs(90));
     let request = axum::http::Request::post("/api/auth/login").header("user-agent", "curl/8");
     let body = json!({"email": "ada@example.com", "password": PASSWORD}).to_string();
-    house.send(request.body(body.into()).unwrap()).await;
+    server.send(request.body(body.into()).unwrap()).await;
 
-    let listed = house.ask_as(&first, "GET", "/api/sessions", Value::Null).await.json();
+    let listed = server.request_as(&first, "GET", "/api/sessions", Value::Null).await.json();
     let [one, two] = &listed.as_array().unwrap()[..] else { panic!("{listed}") };
     let without_id = |session: &Value| {
         let mut session = session.clone();
@@ -460,10 +472,10 @@ async fn sessions_are_listed_with_where_and_when() {
 
 #[tokio::test]
 async fn endless_refreshes_are_throttled() {
-    let house = House::open().await;
-    let mut token = house.register("Ada", "ada@example.com").await.token;
+    let server = TestServer::open().await;
+    let mut token = server.register("Ada", "ada@example.com").await.token;
     let refresh =
-        async |token: &str| house.ask_as(token, "POST", "/api/auth/refresh", json!({})).await;
+        async |token: &str| server.request_as(token, "POST", "/api/auth/refresh", json!({})).await;
     let (mut refreshed, began) = (0, Instant::now());
     let answer = loop {
         let answer = refresh(&token).await;
@@ -479,69 +491,69 @@ async fn endless_refreshes_are_throttled() {
     assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS);
     assert!(answer.headers.contains_key(header::RETRY_AFTER));
     assert_eq!(
-        house.guard("guard", &token).await.status,
+        server.guard("guard", &token).await.status,
         StatusCode::OK,
-        "the token is still good"
+        "the token is still valid"
     );
 }
 
 #[tokio::test]
 async fn a_session_has_the_address_of_the_client_behind_a_trusted_proxy() {
-    let house = House::open().await;
-    let token = house.register("Ada", "ada@example.com").await.token;
+    let server = TestServer::open().await;
+    let token = server.register("Ada", "ada@example.com").await.token;
     let log_in = async |from: [u8; 4], forwarded: &str| {
         let peer = axum::extract::ConnectInfo(std::net::SocketAddr::from((from, 9)));
         let body = json!({"email": "ada@example.com", "password": PASSWORD}).to_string();
         let request = axum::http::Request::post("/api/auth/login").extension(peer);
-        house.send(request.header("x-forwarded-for", forwarded).body(body.into()).unwrap()).await;
-        let listed = house.ask_as(&token, "GET", "/api/sessions", Value::Null).await.json();
+        server.send(request.header("x-forwarded-for", forwarded).body(body.into()).unwrap()).await;
+        let listed = server.request_as(&token, "GET", "/api/sessions", Value::Null).await.json();
         let own = listed.as_array().unwrap().iter().find(|session| session["current"] == false);
         let own = own.unwrap();
         let path = format!("/api/sessions/{}", own["id"].as_str().unwrap());
-        house.ask_as(&token, "DELETE", &path, Value::Null).await;
+        server.request_as(&token, "DELETE", &path, Value::Null).await;
         own["address"].as_str().unwrap().to_owned()
     };
     assert_eq!(log_in([127, 0, 0, 1], "198.51.100.1, 203.0.113.5").await, "203.0.113.5");
     assert_eq!(log_in([127, 0, 0, 1], "203.0.113.5, 127.0.0.2").await, "203.0.113.5");
     assert_eq!(log_in([127, 0, 0, 1], "nonsense").await, "127.0.0.1");
-    assert_eq!(log_in([192, 0, 2, 9], "203.0.113.5").await, "192.0.2.9", "nobody we trust");
+    assert_eq!(log_in([192, 0, 2, 9], "203.0.113.5").await, "192.0.2.9", "not a trusted proxy");
 }
 
 #[tokio::test]
 async fn the_last_use_of_a_session_is_written_rarely_and_in_the_background() {
-    let house = House::open().await;
-    let token = house.register("Ada", "ada@example.com").await.token;
+    let server = TestServer::open().await;
+    let token = server.register("Ada", "ada@example.com").await.token;
     let last_seen = async || {
-        house.doorward.clean_up().await.unwrap();
-        let listed = house.ask_as(&token, "GET", "/api/sessions", Value::Null).await.json();
+        server.doorward.clean_up().await.unwrap();
+        let listed = server.request_as(&token, "GET", "/api/sessions", Value::Null).await.json();
         listed[0]["lastSeenAt"].as_str().unwrap().to_owned()
     };
-    house.guard("guard", &token).await;
-    let before = house.doorward.work_done();
-    house.let_pass(Duration::from_secs(299));
-    house.guard("guard", &token).await;
+    server.guard("guard", &token).await;
+    let before = server.doorward.work_done();
+    server.let_pass(Duration::from_secs(299));
+    server.guard("guard", &token).await;
     assert_eq!(last_seen().await, "2027-01-15T08:00:00.000Z");
-    house.let_pass(Duration::from_secs(1));
-    house.guard("guard", &token).await;
+    server.let_pass(Duration::from_secs(1));
+    server.guard("guard", &token).await;
     assert_eq!(last_seen().await, "2027-01-15T08:05:00.000Z");
-    house.let_pass(Duration::from_secs(60));
-    house.guard("guard", &token).await;
+    server.let_pass(Duration::from_secs(60));
+    server.guard("guard", &token).await;
     assert_eq!(last_seen().await, "2027-01-15T08:05:00.000Z");
-    assert_eq!(house.doorward.work_done(), before, "no guard had to look anything up");
+    assert_eq!(server.doorward.work_done(), before, "no guard had to look anything up");
 }
 
 #[tokio::test]
 async fn another_users_session_cannot_be_ended_and_looks_unknown() {
-    let house = House::open().await;
-    let ada = house.register("Ada", "ada@example.com").await.token;
-    let eve = house.register("Eve", "eve@example.com").await.token;
-    let listed = house.ask_as(&ada, "GET", "/api/sessions", Value::Null).await.json();
+    let server = TestServer::open().await;
+    let ada = server.register("Ada", "ada@example.com").await.token;
+    let eve = server.register("Eve", "eve@example.com").await.token;
+    let listed = server.request_as(&ada, "GET", "/api/sessions", Value::Null).await.json();
     for id in
         [listed[0]["id"].as_str().unwrap(), "x", "%ff", "00000000-0000-4000-8000-000000000000"]
     {
         let answer =
-            house.ask_as(&eve, "DELETE", &format!("/api/sessions/{id}"), Value::Null).await;
-        assert_eq!(answer.told(), (404, NOT_FOUND), "{id}");
+            server.request_as(&eve, "DELETE", &format!("/api/sessions/{id}"), Value::Null).await;
+        assert_eq!(answer.status_and_body(), (404, NOT_FOUND), "{id}");
     }
-    assert_eq!(house.guard("guard", &ada).await.status, StatusCode::OK);
+    assert_eq!(server.guard("guard", &ada).await.status, StatusCode::OK);
 }

@@ -1,4 +1,4 @@
-//! A Doorward for each test, with a clock that the test sets, called through its router.
+//! A service per test, called through its router, with a clock that the test sets.
 
 use std::{
     net::SocketAddr,
@@ -41,7 +41,8 @@ pub fn malformed(error: &str) -> String {
     format!(r#"{{"message":"{MALFORMED}","error":[{error}]}}"#)
 }
 
-pub struct House {
+/// A service with its own database, called without a network.
+pub struct TestServer {
     pub doorward: Doorward,
     pub app: Service,
     seconds: Arc<AtomicI64>,
@@ -63,8 +64,8 @@ impl Answer {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
-    /// Status and whole body, to be compared in one assertion.
-    pub fn told(&self) -> (u16, &str) {
+    /// To compare both in one assertion.
+    pub fn status_and_body(&self) -> (u16, &str) {
         (self.status.as_u16(), &self.body)
     }
 }
@@ -74,7 +75,7 @@ pub struct Member {
     pub token: String,
 }
 
-impl House {
+impl TestServer {
     pub async fn open() -> Self {
         Self::open_with(|settings| settings).await
     }
@@ -83,7 +84,7 @@ impl House {
         Self::reopen(tempfile::tempdir().unwrap(), change).await
     }
 
-    /// Stops this Doorward and returns its folder for the next one.
+    /// Stops the service and returns its folder, to open it again.
     pub fn close(self) -> TempDir {
         self.folder
     }
@@ -94,13 +95,13 @@ impl House {
             .with_cheap_passwords(Cost { memory_kib: 64, passes: 1 });
         let settings = change(settings);
         let seconds = Arc::new(AtomicI64::new(NOW.seconds()));
-        let hand = Arc::clone(&seconds);
-        let clock = Clock::new(move || Timestamp::from_seconds(hand.load(Ordering::Relaxed)));
+        let shared = Arc::clone(&seconds);
+        let clock = Clock::new(move || Timestamp::from_seconds(shared.load(Ordering::Relaxed)));
         let doorward = Doorward::open_with(settings, MissingKey::Refuse, clock).await.unwrap();
         Self { app: http::service(doorward.clone()), doorward, seconds, folder }
     }
 
-    /// Settings from the text of a file, or the one line that says what is wrong with it.
+    /// Settings from the text of a settings file, or its error message.
     pub fn settings_from(file: &str) -> Result<Settings, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("doorward.toml");
@@ -109,11 +110,12 @@ impl House {
         Settings::from_file(path).map_err(|error| error.to_string().replace(&shortened, ""))
     }
 
+    /// Moves the clock forward.
     pub fn let_pass(&self, time: Duration) {
         self.seconds.fetch_add(i64::try_from(time.as_secs()).unwrap(), Ordering::Relaxed);
     }
 
-    /// Sends a request as if from this machine, unless it says from where.
+    /// Sends a request. It comes from loopback unless it has a `ConnectInfo`.
     pub async fn send(&self, mut request: Request<Body>) -> Answer {
         let local = SocketAddr::from(([127, 0, 0, 1], 9));
         request.extensions_mut().get_or_insert_with(|| ConnectInfo(local));
@@ -137,7 +139,7 @@ impl House {
         self.send(request.body(body.into()).unwrap()).await
     }
 
-    pub async fn ask(&self, method: Method, path: &str, authorization: &[&str]) -> Answer {
+    pub async fn request(&self, method: Method, path: &str, authorization: &[&str]) -> Answer {
         let mut request = Request::builder().method(method).uri(path);
         for value in authorization {
             request = request.header(header::AUTHORIZATION, *value);
@@ -145,8 +147,8 @@ impl House {
         self.send(request.body(Body::empty()).unwrap()).await
     }
 
-    /// Asks with a token, and with a body if there is one to send.
-    pub async fn ask_as(&self, token: &str, method: &str, path: &str, body: Value) -> Answer {
+    /// Sends a request with a token, and with a JSON body unless it is null.
+    pub async fn request_as(&self, token: &str, method: &str, path: &str, body: Value) -> Answer {
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -156,13 +158,13 @@ impl House {
         self.send(request.body(body).unwrap()).await
     }
 
-    /// Asks a guard with a token.
+    /// Calls a guard with a token.
     pub async fn guard(&self, guard: &str, token: &str) -> Answer {
         let path = format!("/api/auth/{guard}");
-        self.ask(Method::GET, &path, &[&format!("Bearer {token}")]).await
+        self.request(Method::GET, &path, &[&format!("Bearer {token}")]).await
     }
 
-    /// Executes a command of the operator.
+    /// Executes an operator's command.
     pub async fn command(&self, command: Command) -> Reply {
         let settings = self.doorward.settings().clone();
         execute(&self.doorward, &move || Ok(settings.clone()), &command).await
@@ -180,7 +182,7 @@ impl House {
         Member { id: text("id"), token: text("token") }
     }
 
-    /// The token of a login that succeeds.
+    /// Logs in and returns the token.
     pub async fn token_of(&self, email: &str, password: &str) -> String {
         let answer = self.login(email, password).await;
         assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);

@@ -13,43 +13,47 @@ use doorward::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Answer, House, NOT_FOUND};
+use crate::support::{Answer, NOT_FOUND, TestServer};
 
 const PASSWORD: &str = "correct horse";
 const ADA: &str = "ada@example.com";
 
-async fn open(change: impl FnOnce(Settings) -> Settings) -> House {
-    House::open_with(|settings| {
+async fn open(change: impl FnOnce(Settings) -> Settings) -> TestServer {
+    TestServer::open_with(|settings| {
         change(settings.with_cheap_passwords(Cost { memory_kib: 8, passes: 1 }))
     })
     .await
 }
 
 /// Logs in through a proxy that forwards this address.
-async fn login_from(house: &House, address: &str, email: &str, password: &str) -> Answer {
+async fn login_from(server: &TestServer, address: &str, email: &str, password: &str) -> Answer {
     let body = json!({"email": email, "password": password});
-    send_from(house, address, "/api/auth/login", body).await
+    send_from(server, address, "/api/auth/login", body).await
 }
 
-async fn send_from(house: &House, address: &str, path: &str, body: Value) -> Answer {
+async fn send_from(server: &TestServer, address: &str, path: &str, body: Value) -> Answer {
     let request = Request::post(path)
         .header(header::CONTENT_TYPE, "application/json")
         .header("x-forwarded-for", address);
-    house.send(request.body(Body::from(body.to_string())).unwrap()).await
+    server.send(request.body(Body::from(body.to_string())).unwrap()).await
 }
 
-async fn register_from(house: &House, address: &str, email: &str) {
+async fn register_from(server: &TestServer, address: &str, email: &str) {
     let body = json!({"name": "Ada", "email": email, "password": PASSWORD});
-    let answer = send_from(house, address, "/api/user", body).await;
+    let answer = send_from(server, address, "/api/user", body).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.body);
 }
 
 /// Guesses from each network until it is refused. Returns the number of guesses that were checked.
-async fn guesses(house: &House, networks: impl Iterator<Item = String>, email: &str) -> usize {
+async fn guesses(
+    server: &TestServer,
+    networks: impl Iterator<Item = String>,
+    email: &str,
+) -> usize {
     let mut made = 0;
     for network in networks {
         loop {
-            let answer = login_from(house, &network, email, "wrong horse").await;
+            let answer = login_from(server, &network, email, "wrong horse").await;
             match answer.status {
                 StatusCode::NOT_FOUND => made += 1,
                 StatusCode::TOO_MANY_REQUESTS => break,
@@ -70,66 +74,66 @@ fn anywhere(count: usize) -> impl Iterator<Item = String> {
 
 #[tokio::test]
 async fn one_ipv6_subscriber_cannot_lock_an_owner_out() {
-    let house = open(|settings| settings).await;
-    house.register("Ada", ADA).await;
-    assert_eq!(guesses(&house, subnets(300), ADA).await, 80);
+    let server = open(|settings| settings).await;
+    server.register("Ada", ADA).await;
+    assert_eq!(guesses(&server, subnets(300), ADA).await, 80);
     for owner in ["203.0.113.7", "2001:db8:1::7"] {
-        let answer = login_from(&house, owner, ADA, PASSWORD).await;
+        let answer = login_from(&server, owner, ADA, PASSWORD).await;
         assert_eq!(answer.status, StatusCode::OK, "{owner}");
     }
 }
 
 #[tokio::test]
 async fn a_known_network_is_never_locked_out_by_others() {
-    let house = open(|settings| settings).await;
-    register_from(&house, "203.0.113.7", ADA).await;
-    let second_home = login_from(&house, "2001:db8:ffff::7", ADA, PASSWORD).await;
+    let server = open(|settings| settings).await;
+    register_from(&server, "203.0.113.7", ADA).await;
+    let second_home = login_from(&server, "2001:db8:ffff::7", ADA, PASSWORD).await;
     assert_eq!(second_home.status, StatusCode::OK);
     for known in ["203.0.113.7", "2001:db8:ffff::8"] {
-        assert_eq!(guesses(&house, anywhere(400), ADA).await, 100, "from all networks together");
-        let elsewhere = login_from(&house, "203.0.113.8", ADA, PASSWORD).await;
+        assert_eq!(guesses(&server, anywhere(400), ADA).await, 100, "from all networks together");
+        let elsewhere = login_from(&server, "203.0.113.8", ADA, PASSWORD).await;
         assert_eq!(elsewhere.status, StatusCode::TOO_MANY_REQUESTS);
         let wait: u64 = elsewhere.header("retry-after").unwrap().parse().unwrap();
         assert!((80_000..=24 * 60 * 60).contains(&wait), "{wait}");
-        let wrong = login_from(&house, known, ADA, "wrong horse").await;
-        assert_eq!(wrong.told(), (404, NOT_FOUND), "{known}");
-        let right = login_from(&house, known, ADA, PASSWORD).await;
+        let wrong = login_from(&server, known, ADA, "wrong horse").await;
+        assert_eq!(wrong.status_and_body(), (404, NOT_FOUND), "{known}");
+        let right = login_from(&server, known, ADA, PASSWORD).await;
         assert_eq!(right.status, StatusCode::OK, "{known}");
-        let elsewhere = login_from(&house, "203.0.113.8", ADA, "wrong horse").await;
-        assert_eq!(elsewhere.status, StatusCode::NOT_FOUND, "a success gives the budget back");
-        assert_eq!(login_from(&house, known, ADA, PASSWORD).await.status, StatusCode::OK);
+        let elsewhere = login_from(&server, "203.0.113.8", ADA, "wrong horse").await;
+        assert_eq!(elsewhere.status, StatusCode::NOT_FOUND, "a success refills the budget");
+        assert_eq!(login_from(&server, known, ADA, PASSWORD).await.status, StatusCode::OK);
     }
 }
 
 #[tokio::test]
 async fn a_known_network_has_a_bounded_budget_too() {
-    let house = open(|settings| settings).await;
-    register_from(&house, "203.0.113.7", ADA).await;
-    assert_eq!(guesses(&house, anywhere(400), ADA).await, 100);
-    assert_eq!(guesses(&house, ["203.0.113.7".to_owned()].into_iter(), ADA).await, 20);
-    let answer = login_from(&house, "203.0.113.7", ADA, PASSWORD).await;
+    let server = open(|settings| settings).await;
+    register_from(&server, "203.0.113.7", ADA).await;
+    assert_eq!(guesses(&server, anywhere(400), ADA).await, 100);
+    assert_eq!(guesses(&server, ["203.0.113.7".to_owned()].into_iter(), ADA).await, 20);
+    let answer = login_from(&server, "203.0.113.7", ADA, PASSWORD).await;
     assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS);
 }
 
 #[tokio::test]
 async fn the_networks_that_are_kept_are_exported() {
-    let house = open(|settings| settings).await;
-    register_from(&house, "203.0.113.7", ADA).await;
-    let answer = login_from(&house, "2001:db8::7", ADA, PASSWORD).await;
+    let server = open(|settings| settings).await;
+    register_from(&server, "203.0.113.7", ADA).await;
+    let answer = login_from(&server, "2001:db8::7", ADA, PASSWORD).await;
     let token = answer.json()["token"].as_str().unwrap().to_owned();
-    let exported = house.ask_as(&token, "GET", "/api/me/export", Value::Null).await.json();
+    let exported = server.request_as(&token, "GET", "/api/me/export", Value::Null).await.json();
     let noted = |address: &str| json!({"address": address, "notedAt": "2027-01-15T08:00:00.000Z"});
     assert_eq!(exported["knownNetworks"], json!([noted("2001:db8::"), noted("203.0.113.7")]));
 }
 
 #[tokio::test]
 async fn a_spent_budget_does_not_tell_whether_an_account_exists() {
-    let house = open(|settings| settings).await;
-    register_from(&house, "203.0.113.7", ADA).await;
+    let server = open(|settings| settings).await;
+    register_from(&server, "203.0.113.7", ADA).await;
     let mut seen = Vec::new();
     for email in [ADA, "nobody@example.com"] {
-        let made = guesses(&house, anywhere(10), email).await;
-        let answer = login_from(&house, "192.0.2.1", email, PASSWORD).await;
+        let made = guesses(&server, anywhere(10), email).await;
+        let answer = login_from(&server, "192.0.2.1", email, PASSWORD).await;
         let mut names: Vec<_> = answer.headers.keys().map(ToString::to_string).collect();
         names.sort_unstable();
         seen.push((made, answer.status, answer.body, names));
@@ -139,33 +143,33 @@ async fn a_spent_budget_does_not_tell_whether_an_account_exists() {
 
 #[tokio::test]
 async fn a_restart_does_not_refill_the_budget_of_an_account() {
-    let house = open(|settings| settings).await;
-    register_from(&house, "203.0.113.7", ADA).await;
-    assert_eq!(guesses(&house, anywhere(5), ADA).await, 100);
-    house.doorward.save_failures().await.unwrap();
-    let house = House::reopen(house.close(), |settings| settings).await;
-    assert_eq!(guesses(&house, anywhere(5), ADA).await, 0);
-    let answer = login_from(&house, "203.0.113.7", ADA, PASSWORD).await;
+    let server = open(|settings| settings).await;
+    register_from(&server, "203.0.113.7", ADA).await;
+    assert_eq!(guesses(&server, anywhere(5), ADA).await, 100);
+    server.doorward.save_failures().await.unwrap();
+    let server = TestServer::reopen(server.close(), |settings| settings).await;
+    assert_eq!(guesses(&server, anywhere(5), ADA).await, 0);
+    let answer = login_from(&server, "203.0.113.7", ADA, PASSWORD).await;
     assert_eq!(answer.status, StatusCode::OK, "known networks are stored too");
-    house.doorward.save_failures().await.unwrap();
-    let house = House::reopen(house.close(), |settings| settings).await;
-    assert_eq!(guesses(&house, anywhere(5), ADA).await, 100, "the success is stored");
+    server.doorward.save_failures().await.unwrap();
+    let server = TestServer::reopen(server.close(), |settings| settings).await;
+    assert_eq!(guesses(&server, anywhere(5), ADA).await, 100, "the success is stored");
 }
 
 #[tokio::test]
 async fn a_new_password_can_be_used_from_any_network() {
-    let house = open(|settings| settings).await;
-    house.register("Ada", ADA).await;
-    assert_eq!(guesses(&house, anywhere(400), ADA).await, 100);
+    let server = open(|settings| settings).await;
+    server.register("Ada", ADA).await;
+    assert_eq!(guesses(&server, anywhere(400), ADA).await, 100);
     let command =
         Command::SetPassword(UserRef(ADA.into()), Secret::from("another horse".to_owned()));
-    house.command(command).await;
-    let answer = login_from(&house, "203.0.113.8", ADA, "another horse").await;
+    server.command(command).await;
+    let answer = login_from(&server, "203.0.113.8", ADA, "another horse").await;
     assert_eq!(answer.status, StatusCode::OK);
 }
 
 /// Registers until it is refused, from this machine with these headers.
-async fn sign_ups(house: &House, headers: &[(&str, &str)], most: usize) -> usize {
+async fn sign_ups(server: &TestServer, headers: &[(&str, &str)], most: usize) -> usize {
     for number in 0..most {
         let mut request = Request::post("/api/user");
         for (name, value) in headers {
@@ -173,7 +177,7 @@ async fn sign_ups(house: &House, headers: &[(&str, &str)], most: usize) -> usize
         }
         let body =
             json!({"name": "Ada", "email": format!("{}{number}@example.com", headers.len())});
-        let answer = house.send(request.body(Body::from(body.to_string())).unwrap()).await;
+        let answer = server.send(request.body(Body::from(body.to_string())).unwrap()).await;
         match answer.status {
             StatusCode::CREATED => {}
             StatusCode::TOO_MANY_REQUESTS => return number,
@@ -202,10 +206,10 @@ async fn loopback_is_exempt_only_if_nothing_was_forwarded() {
 
 #[tokio::test]
 async fn loopback_is_not_exempt_where_there_is_a_public_url() {
-    let house = open(|settings| {
+    let server = open(|settings| {
         settings.with_network_sign_ups(3).with_public_url("https://auth.example.com")
     })
     .await;
-    assert_eq!(sign_ups(&house, &[], 10).await, 3);
-    assert_eq!(sign_ups(&house, &[("x-forwarded-for", "203.0.113.7")], 10).await, 3);
+    assert_eq!(sign_ups(&server, &[], 10).await, 3);
+    assert_eq!(sign_ups(&server, &[("x-forwarded-for", "203.0.113.7")], 10).await, 3);
 }

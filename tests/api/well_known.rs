@@ -5,7 +5,7 @@ use std::time::Duration;
 use doorward::internals::control::Command;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, House};
+use crate::support::{Answer, TestServer};
 
 const KEY_SET: &str = "/.well-known/jwks.json";
 
@@ -19,34 +19,34 @@ fn kept_for(answer: &Answer, seconds: u64) -> Value {
 
 #[tokio::test]
 async fn the_key_set_holds_every_key_that_verifies_or_is_to_sign() {
-    let house = House::open().await;
-    let set = kept_for(&house.get(KEY_SET).await, 60);
+    let server = TestServer::open().await;
+    let set = kept_for(&server.get(KEY_SET).await, 60);
     assert_eq!(set["keys"].as_array().unwrap().len(), 1);
     let first = &set["keys"][0];
     for (member, value) in [("kty", "EC"), ("crv", "P-256"), ("alg", "ES256"), ("use", "sig")] {
         assert_eq!(first[member], value);
     }
-    house.command(Command::RotateKeys).await;
-    let set = house.get(KEY_SET).await.json();
+    server.command(Command::RotateKeys).await;
+    let set = server.get(KEY_SET).await.json();
     assert_eq!((set["keys"].as_array().unwrap().len(), &set["keys"][0]), (2, first));
 
-    house.let_pass(Duration::from_secs(60));
-    house.doorward.tend_keys().await.unwrap();
-    let rotated = house.get(KEY_SET).await.json();
+    server.let_pass(Duration::from_secs(60));
+    server.doorward.tend_keys().await.unwrap();
+    let rotated = server.get(KEY_SET).await.json();
     assert_eq!(rotated["keys"], json!([set["keys"][1], first]), "the one that signs comes first");
 
-    house.command(Command::RevokeKey(first["kid"].as_str().unwrap().to_owned())).await;
-    assert_eq!(house.get(KEY_SET).await.json()["keys"], json!([set["keys"][1]]));
+    server.command(Command::RevokeKey(first["kid"].as_str().unwrap().to_owned())).await;
+    assert_eq!(server.get(KEY_SET).await.json()["keys"], json!([set["keys"][1]]));
 }
 
 #[tokio::test]
-async fn a_copy_of_the_key_set_is_out_of_date_before_a_key_signs_that_is_missing_in_it() {
+async fn a_cached_key_set_expires_before_a_key_that_it_lacks_signs() {
     for (published_for, kept) in [(0, 0), (90, 90), (7 * 24 * 60 * 60, 60 * 60)] {
-        let house = House::open_with(|s| {
+        let server = TestServer::open_with(|s| {
             s.with("token.publish_before_signing", &format!("{published_for}s"))
         })
         .await;
-        kept_for(&house.get(KEY_SET).await, kept);
+        kept_for(&server.get(KEY_SET).await, kept);
     }
 }
 
@@ -54,11 +54,11 @@ async fn a_copy_of_the_key_set_is_out_of_date_before_a_key_signs_that_is_missing
 async fn discovery_names_the_key_set() {
     let file =
         "public_url = \"https://auth.example.com/\"\ntoken.issuer = \"https://auth.example.com\"\n";
-    let house = House::open_with(|settings| settings.with_toml(file)).await;
+    let server = TestServer::open_with(|settings| settings.with_toml(file)).await;
     for document in ["openid-configuration", "oauth-authorization-server"] {
-        let told = kept_for(&house.get(&format!("/.well-known/{document}")).await, 60);
+        let metadata = kept_for(&server.get(&format!("/.well-known/{document}")).await, 60);
         assert_eq!(
-            told,
+            metadata,
             json!({
                 "issuer": "https://auth.example.com",
                 "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
@@ -78,7 +78,7 @@ async fn discovery_names_the_key_set() {
 
 #[tokio::test]
 async fn without_a_public_url_discovery_names_the_address_that_it_listens_on() {
-    let told = House::open().await.get("/.well-known/openid-configuration").await.json();
-    assert_eq!(told["issuer"], "doorward");
-    assert_eq!(told["jwks_uri"], "http://127.0.0.1:3000/.well-known/jwks.json");
+    let metadata = TestServer::open().await.get("/.well-known/openid-configuration").await.json();
+    assert_eq!(metadata["issuer"], "doorward");
+    assert_eq!(metadata["jwks_uri"], "http://127.0.0.1:3000/.well-known/jwks.json");
 }

@@ -46,18 +46,18 @@ pub static SERVER: OnceLock<Option<Server>> = OnceLock::new();
 pub fn fresh_database() -> Option<String> {
     let server = SERVER.get_or_init(|| programs().map(Server::start));
     if server.is_none() {
-        left_out("no PostgreSQL here");
+        skipped("no PostgreSQL here");
     }
     Some(server.as_ref()?.fresh_database())
 }
 
-/// Prints what a test leaves out. The test runner hides the output of a test that passes, and cannot hide this.
-pub fn left_out(what: &str) {
-    let _ = writeln!(io::stderr(), "left out: {what}");
+/// Reports a skipped check. Writes to stderr directly, because the test runner captures `eprintln!`.
+pub fn skipped(what: &str) {
+    let _ = writeln!(io::stderr(), "skipped: {what}");
 }
 
 /// The folder with PostgreSQL's programs.
-#[expect(clippy::disallowed_methods, reason = "which PostgreSQL to use is the tester's choice")]
+#[expect(clippy::disallowed_methods, reason = "the environment names the PostgreSQL to use")]
 pub fn programs() -> Option<PathBuf> {
     if let Some(chosen) = std::env::var_os("DOORWARD_TEST_POSTGRES_BIN") {
         return Some(chosen.into());
@@ -73,7 +73,7 @@ pub struct Server {
     folder: PathBuf,
     port: u16,
     /// The parent of all processes of the server. Its standard input is the pipe.
-    pub keeper: Child,
+    pub child: Child,
 }
 
 impl Server {
@@ -81,7 +81,7 @@ impl Server {
         let folder =
             tempfile::Builder::new().prefix("doorward-postgres-").tempdir().unwrap().keep();
         let port = free_port();
-        let mut keeper = shell_for(&folder)
+        let mut child = shell_for(&folder)
             .args(["-c", KEEPER])
             .env("BIN", &programs)
             .env("FOLDER", &folder)
@@ -91,10 +91,13 @@ impl Server {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = String::new();
-        BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        assert_eq!(said, "ready\n", "PostgreSQL did not start from {programs:?}; its log is above");
-        Self { programs, folder, port, keeper }
+        let mut printed = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut printed).unwrap();
+        assert_eq!(
+            printed, "ready\n",
+            "PostgreSQL did not start from {programs:?}; its log is above"
+        );
+        Self { programs, folder, port, child }
     }
 
     /// The URL of an empty database.
@@ -106,8 +109,8 @@ impl Server {
             .arg(&self.folder)
             .args(["-p", &self.port.to_string(), "-U", "doorward", "-T", "template0", &name])
             .status();
-        let keeper = self.keeper.id();
-        assert!(created.unwrap().success(), "server {keeper} could not create the database {name}");
+        let child = self.child.id();
+        assert!(created.unwrap().success(), "server {child} could not create the database {name}");
         format!("postgres://{OWNER}@127.0.0.1:{}/{name}", self.port)
     }
 }
@@ -137,6 +140,6 @@ fn shell_for(folder: &Path) -> Command {
 }
 
 fn id(which: &str, name: &str) -> Option<u32> {
-    let told = Command::new("id").args([which, name]).stderr(Stdio::null()).output().ok()?;
-    String::from_utf8(told.stdout).ok()?.trim().parse().ok()
+    let output = Command::new("id").args([which, name]).stderr(Stdio::null()).output().ok()?;
+    String::from_utf8(output.stdout).ok()?.trim().parse().ok()
 }

@@ -14,9 +14,9 @@ use rustix::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Finished, Home, PASSWORD, Server, eventually, refused, told};
+use crate::support::{Finished, Home, PASSWORD, Server, error_of, eventually, stdout_of};
 
-/// Runs a command with this on its standard input.
+/// Runs a command with this standard input.
 pub fn with_input(home: &Home, arguments: &[&str], input: &str) -> Finished {
     let mut command = home.command();
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -65,21 +65,21 @@ impl AtTerminal {
         self.screen.lock().unwrap().clone()
     }
 
-    /// Types something when the question has been asked.
+    /// Waits for a prompt and types something.
     fn answer(&mut self, question: &str, typed: &str) -> &mut Self {
         eventually(question, || self.shows().ends_with(question));
         self.keyboard.write_all(typed.as_bytes()).unwrap();
         self
     }
 
-    /// What the command printed, and everything that the terminal has shown.
+    /// The exit code, the standard output, and everything that the terminal has shown.
     fn end(mut self) -> (Option<i32>, String, String) {
         let status = self.child.wait().unwrap();
         let mut printed = String::new();
         self.child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
         let modes = tcgetattr(&self.terminal).unwrap().local_modes;
         let usual = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
-        assert!(modes.contains(usual), "the terminal was left silent");
+        assert!(modes.contains(usual), "the terminal still hides input");
         writeln!(self.terminal, "the end").unwrap();
         eventually("all is shown", || self.shows().contains("the end"));
         let shown = self.shows();
@@ -135,15 +135,15 @@ fn bad_input_is_refused_in_one_line_and_changes_nothing() {
         assert!(stderr.contains(cause) && stderr.lines().count() == 1, "{arguments:?}: {stderr}");
     }
     for arguments in [["user", "disable"], ["user", "enable"], ["user", "reset-code"]] {
-        let line = refused(&home, &[&arguments[..], &["nobody@example.com"]].concat());
+        let line = error_of(&home, &[&arguments[..], &["nobody@example.com"]].concat());
         assert!(line.contains("no such user"), "{line}");
     }
     assert!(can_log_in(&server, "ada@example.com", PASSWORD));
-    assert_eq!(told(&home, &["user", "list"]).lines().count(), 1);
+    assert_eq!(stdout_of(&home, &["user", "list"]).lines().count(), 1);
 }
 
 #[test]
-fn a_terminal_is_asked_twice_and_shows_nothing() {
+fn a_terminal_prompts_twice_and_hides_the_password() {
     let home = Home::new();
     let server = home.start();
     let mut add = AtTerminal::start(&home, &["user", "add", "ada@example.com", "--name", "Ada"]);
@@ -162,7 +162,7 @@ fn a_terminal_is_asked_twice_and_shows_nothing() {
 }
 
 #[test]
-fn a_terminal_can_be_left_without_changing_anything() {
+fn an_aborted_prompt_changes_nothing() {
     let home = Home::new();
     let server = home.start();
     server.client.register("ada@example.com");
@@ -192,19 +192,19 @@ fn a_terminal_can_be_left_without_changing_anything() {
 }
 
 #[test]
-fn a_user_is_locked_out_and_let_in_again() {
+fn a_user_can_be_disabled_and_enabled_again() {
     let home = Home::new();
     let server = home.start();
     let ada = server.client.register("ada@example.com");
-    assert_eq!(told(&home, &["user", "disable", &ada.email]), "disabled\n");
+    assert_eq!(stdout_of(&home, &["user", "disable", &ada.email]), "disabled\n");
     assert_eq!(server.client.guard(&ada.token), 401);
     assert!(!can_log_in(&server, &ada.email, PASSWORD));
-    assert!(told(&home, &["user", "show", &ada.id]).contains("disabled    yes\n"));
-    assert_eq!(told(&home, &["user", "enable", &ada.id]), "enabled\n");
+    assert!(stdout_of(&home, &["user", "show", &ada.id]).contains("disabled    yes\n"));
+    assert_eq!(stdout_of(&home, &["user", "enable", &ada.id]), "enabled\n");
     assert_eq!(server.client.guard(&ada.token), 401, "an ended session stays ended");
     assert!(can_log_in(&server, &ada.email, PASSWORD));
 
-    let code = told(&home, &["user", "reset-code", &ada.email]);
+    let code = stdout_of(&home, &["user", "reset-code", &ada.email]);
     let body = json!({"code": code.trim_end(), "password": "another horse"});
     assert_eq!(server.client.post("/api/auth/reset", &body).status, 204);
     assert!(can_log_in(&server, &ada.email, "another horse"));
@@ -218,7 +218,7 @@ fn times_are_shown_to_programs_as_the_api_shows_them() {
     let me = server.client.try_get("/api/me", Some(&format!("Bearer {}", ada.token)));
     let me = me.unwrap().json();
     let shown: Value =
-        serde_json::from_str(&told(&home, &["user", "show", &ada.id, "--json"])).unwrap();
+        serde_json::from_str(&stdout_of(&home, &["user", "show", &ada.id, "--json"])).unwrap();
     for time in ["createdAt", "updatedAt"] {
         assert!(me[time].is_string());
         assert_eq!(shown[0][time], me[time]);

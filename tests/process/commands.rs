@@ -10,15 +10,15 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    postgres::left_out,
+    postgres::skipped,
     support::{
-        Finished, Home, Member, PASSWORD, Server, is_installed, name_for, refused, run, told,
+        Finished, Home, Member, PASSWORD, Server, error_of, is_installed, name_for, run, stdout_of,
     },
 };
 
 #[track_caller]
 fn lists_and_shows(home: &Home, ada: &Member, bob: &Member) {
-    let list = told(home, &["user", "list"]);
+    let list = stdout_of(home, &["user", "list"]);
     let lines: Vec<_> = list.lines().collect();
     assert_eq!(lines.len(), 2, "{list}");
     for (line, member) in lines.iter().zip([ada, bob]) {
@@ -28,18 +28,18 @@ fn lists_and_shows(home: &Home, ada: &Member, bob: &Member) {
     }
     assert!(!lines[0].contains("no password") && lines[1].contains("no password"), "{list}");
 
-    let list: Value = serde_json::from_str(&told(home, &["user", "list", "--json"])).unwrap();
+    let list: Value = serde_json::from_str(&stdout_of(home, &["user", "list", "--json"])).unwrap();
     let emails: Vec<_> = list.as_array().unwrap().iter().map(|user| &user["email"]).collect();
     assert_eq!(emails, [&json!(ada.email), &json!(bob.email)]);
     assert!(!list.to_string().contains("argon2"), "a hash was listed");
 
     for who in [&ada.id, &ada.email, &ada.email.to_uppercase()] {
-        let shown = told(home, &["user", "show", who]);
+        let shown = stdout_of(home, &["user", "show", who]);
         assert!(shown.contains(&ada.id) && shown.contains(&name_for(&ada.email)), "{shown}");
     }
     for command in ["show", "logout", "delete"] {
         for nobody in ["nobody@example.com", "00000000-0000-4000-8000-000000000000", ""] {
-            let line = refused(home, &["user", command, nobody]);
+            let line = error_of(home, &["user", command, nobody]);
             assert!(line.contains("no such user"), "{line}");
         }
     }
@@ -66,7 +66,7 @@ fn users_are_listed_and_shown_with_and_without_a_server() {
 }
 
 #[test]
-fn a_list_longer_than_one_page_is_whole() {
+fn a_list_longer_than_one_page_is_complete() {
     let home = Home::new();
     let server = home.start();
     let mut wanted: Vec<_> = (0..1001).map(|number| format!("u{number}@example.com")).collect();
@@ -79,7 +79,7 @@ fn a_list_longer_than_one_page_is_whole() {
     });
     wanted.sort();
     let emails = || {
-        let list = told(&home, &["user", "list", "--json"]);
+        let list = stdout_of(&home, &["user", "list", "--json"]);
         let list: Vec<Value> = serde_json::from_str(&list).unwrap();
         let email = |user: &Value| user["email"].as_str().unwrap().to_owned();
         list.iter().map(email).collect::<Vec<_>>()
@@ -91,10 +91,10 @@ fn a_list_longer_than_one_page_is_whole() {
 
 #[track_caller]
 fn shows_last_login_and_two_sessions(home: &Home, ada: &Member) {
-    let shown = told(home, &["user", "show", &ada.email]);
+    let shown = stdout_of(home, &["user", "show", &ada.email]);
     assert!(shown.contains("sessions    2\n") && !shown.contains("never"), "{shown}");
     assert_eq!(shown.matches("from 127.0.0.1").count(), 2, "{shown}");
-    let shown = told(home, &["user", "show", &ada.email, "--json"]);
+    let shown = stdout_of(home, &["user", "show", &ada.email, "--json"]);
     let shown = &serde_json::from_str::<Value>(&shown).unwrap()[0];
     assert!(shown["lastLoginAt"].is_string(), "{shown}");
     let sessions = shown["sessions"].as_array().unwrap();
@@ -110,7 +110,7 @@ fn a_shown_user_has_their_last_login_and_sessions() {
     let home = Home::new();
     let server = home.start();
     let ada = server.client.register("ada@example.com");
-    let shown = told(&home, &["user", "show", &ada.email]);
+    let shown = stdout_of(&home, &["user", "show", &ada.email]);
     assert!(shown.contains("last login  never\nsessions    1\n"), "{shown}");
     server.client.login(&ada.email, PASSWORD);
     shows_last_login_and_two_sessions(&home, &ada);
@@ -125,8 +125,8 @@ fn a_list_can_be_filtered_and_read_in_pages() {
     for email in ["ada@example.com", "bob@example.com", "cy@example.org"] {
         server.client.register_quickly(email);
     }
-    told(&home, &["user", "grant", "bob@example.com", "staff"]);
-    told(&home, &["user", "disable", "cy@example.org"]);
+    stdout_of(&home, &["user", "grant", "bob@example.com", "staff"]);
+    stdout_of(&home, &["user", "disable", "cy@example.org"]);
     let listed = |arguments: &[&str]| {
         let Finished { status, stdout, stderr } =
             home.run(&[&["user", "list"], arguments, &["--json"]].concat());
@@ -148,14 +148,14 @@ fn a_list_can_be_filtered_and_read_in_pages() {
     ] {
         assert_eq!(listed(arguments), expected, "{arguments:?}");
     }
-    assert_eq!(told(&home, &["user", "list", "nobody"]), "");
+    assert_eq!(stdout_of(&home, &["user", "list", "nobody"]), "");
 }
 
 #[test]
 fn help_shows_a_commands_own_options_and_names_the_settings() {
     let home = Home::new();
     for command in [&["user", "list"][..], &["keys", "list"], &["why"], &["user"]] {
-        let help = told(&home, &[command, &["--help"]].concat());
+        let help = stdout_of(&home, &[command, &["--help"]].concat());
         assert!(help.lines().count() < 40, "{help}");
         assert!(
             help.contains("--token-lifetime") && !help.contains("How long a token is valid"),
@@ -166,7 +166,7 @@ fn help_shows_a_commands_own_options_and_names_the_settings() {
         assert!(own < settings, "{help}");
     }
     for command in [&["serve"][..], &["config"], &[]] {
-        let help = told(&home, &[command, &["--help"]].concat());
+        let help = stdout_of(&home, &[command, &["--help"]].concat());
         assert!(
             help.contains("--token-lifetime") && help.contains("How long a token is valid"),
             "{help}"
@@ -203,7 +203,7 @@ fn a_command_that_finds_no_database_says_where_it_looked_and_how_to_name_another
         assert!(!home.data().exists(), "a command made a folder");
     }
     fs::write(home.data(), "").unwrap();
-    let line = refused(&home, &["user", "list"]);
+    let line = error_of(&home, &["user", "list"]);
     assert!(line.contains("Not a directory") && !line.contains("there is no"), "{line}");
 }
 
@@ -227,7 +227,7 @@ fn a_command_without_permission_says_so() {
     };
     fs::copy(env!("CARGO_BIN_EXE_doorward"), home.root().join("doorward")).unwrap();
     if is_root && !is_installed("setpriv") {
-        left_out("a command without permission needs setpriv, or a user other than root");
+        skipped("a command without permission needs setpriv, or a user other than root");
         return;
     }
     let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
@@ -256,15 +256,15 @@ fn after_a_logout_the_next_request_is_refused() {
     for _ in 0..3 {
         assert_eq!((server.client.guard(&ada.token), server.client.guard(&second)), (200, 200));
     }
-    assert_eq!(told(&home, &["user", "logout", &ada.email]), "2 sessions ended\n");
+    assert_eq!(stdout_of(&home, &["user", "logout", &ada.email]), "2 sessions ended\n");
     assert_eq!((server.client.guard(&ada.token), server.client.guard(&second)), (401, 401));
-    assert_eq!(server.client.guard(&bob.token), 200, "somebody else was logged out");
+    assert_eq!(server.client.guard(&bob.token), 200, "another user was logged out");
     let again = server.client.login(&ada.email, PASSWORD).field("token");
     assert_eq!(server.client.guard(&again), 200);
     server.stop();
 
-    assert_eq!(told(&home, &["user", "logout", &ada.id]), "1 session ended\n");
-    assert_eq!(told(&home, &["user", "logout", &ada.id]), "0 sessions ended\n");
+    assert_eq!(stdout_of(&home, &["user", "logout", &ada.id]), "1 session ended\n");
+    assert_eq!(stdout_of(&home, &["user", "logout", &ada.id]), "0 sessions ended\n");
     let server = home.start();
     for token in [&ada.token, &second, &again] {
         assert_eq!(server.client.guard(token), 401);
@@ -294,7 +294,7 @@ fn a_deleted_user_is_refused_at_the_next_request() {
     let server = home.start();
     let (ada, bob) = two_members(&server);
     server.client.must_know(&ada);
-    assert_eq!(told(&home, &["user", "delete", &ada.email]), "deleted\n");
+    assert_eq!(stdout_of(&home, &["user", "delete", &ada.email]), "deleted\n");
     must_be_deleted(&server, &ada);
     server.client.must_know(&bob);
 }
@@ -305,7 +305,7 @@ fn a_user_deleted_without_a_server_stays_deleted() {
     let server = home.start();
     let (ada, bob) = two_members(&server);
     server.stop();
-    assert_eq!(told(&home, &["user", "delete", &ada.id]), "deleted\n");
+    assert_eq!(stdout_of(&home, &["user", "delete", &ada.id]), "deleted\n");
     let server = home.start();
     must_be_deleted(&server, &ada);
     server.client.must_know(&bob);
@@ -317,7 +317,7 @@ fn a_command_reaches_a_server_in_a_folder_with_a_long_name() {
     let home = Home::with_data_in(&deep);
     let server = home.start();
     let ada = server.client.register_quickly("ada@example.com");
-    assert_eq!(told(&home, &["user", "logout", &ada.email]), "1 session ended\n");
+    assert_eq!(stdout_of(&home, &["user", "logout", &ada.email]), "1 session ended\n");
     assert_eq!(server.client.guard(&ada.token), 401);
 }
 
@@ -325,39 +325,39 @@ fn a_command_reaches_a_server_in_a_folder_with_a_long_name() {
 fn a_migration_without_a_source_creates_nothing() {
     let (empty, target) = (Home::new(), Home::new());
     let to = format!("sqlite://{}", target.database().display());
-    let error = refused(&empty, &["migrate", "--to", &to]);
+    let error = error_of(&empty, &["migrate", "--to", &to]);
     assert!(error.contains("--database-url"), "{error}");
     assert!(!empty.database().exists() && !target.database().exists());
 
     // No server has used the new database, so the migration can be repeated.
     fs::create_dir_all(empty.data()).unwrap();
     fs::write(empty.database(), "").unwrap();
-    let error = refused(&empty, &["migrate", "--to", &to]);
+    let error = error_of(&empty, &["migrate", "--to", &to]);
     assert!(error.contains("no server has ever been started with it"), "{error}");
     target.start().stop();
 }
 
 #[test]
-fn a_snippet_replaces_no_file_that_is_different_unless_told_to() {
+fn a_snippet_replaces_a_different_file_only_with_force() {
     let home = Home::new();
     let folder = home.root().join("proxy");
     let into = ["snippet", "haproxy", "--into", folder.to_str().unwrap()];
     let (config, script) = (folder.join("haproxy.cfg"), folder.join("doorward.lua"));
     let written = format!("{}\n{}\n", config.display(), script.display());
-    assert_eq!(told(&home, &into), written);
-    assert_eq!(told(&home, &into), written, "the same once more is no loss");
+    assert_eq!(stdout_of(&home, &into), written);
+    assert_eq!(stdout_of(&home, &into), written, "an equal file is not an error");
 
     // One file differs, so none is written.
     fs::remove_file(&config).unwrap();
     fs::write(&script, "-- mine\n").unwrap();
-    let refusal = refused(&home, &into);
+    let refusal = error_of(&home, &into);
     assert!(refusal.contains(script.to_str().unwrap()) && refusal.contains("--force"), "{refusal}");
     assert!(!config.exists());
     assert_eq!(fs::read_to_string(&script).unwrap(), "-- mine\n");
 
-    assert_eq!(told(&home, &[&into[..], &["--force"]].concat()), written);
+    assert_eq!(stdout_of(&home, &[&into[..], &["--force"]].concat()), written);
     assert!(config.exists() && fs::read_to_string(&script).unwrap().contains("IDENTITY"));
     let with_remote = [&into[..], &["--force", "--identity-headers", "remote"]].concat();
-    told(&home, &with_remote);
+    stdout_of(&home, &with_remote);
     assert!(fs::read_to_string(&script).unwrap().contains("\"remote-user\""));
 }

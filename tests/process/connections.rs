@@ -4,13 +4,13 @@ use std::{process::Command, thread, time::Duration};
 
 use crate::{
     stopwatch::Stopwatch,
-    support::{Answer, Home, Line, Server, eventually},
+    support::{Answer, Home, RawConnection, Server, eventually},
 };
 
 /// Reads the 408 that a slow client gets, and the end of its connection.
-fn timeout_answer(mut line: Line) -> Answer {
-    let answer = line.answer().expect("a slow client is told");
-    assert!(line.is_closed());
+fn timeout_answer(mut connection: RawConnection) -> Answer {
+    let answer = connection.answer().expect("a slow client gets an answer");
+    assert!(connection.is_closed());
     answer
 }
 
@@ -21,23 +21,23 @@ fn a_slow_client_gets_408_after_ten_seconds_and_is_disconnected() {
     let server = home.start();
     let begun = Stopwatch::start(&[server.pid()]);
     let kept_alive = {
-        let mut line = server.connect();
-        line.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n");
-        assert_eq!(line.answer().unwrap().status, 404);
-        line
+        let mut connection = server.connect();
+        connection.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n");
+        assert_eq!(connection.answer().unwrap().status, 404);
+        connection
     };
     let slow = [
         ("says nothing", "", server.connect()),
-        ("dribbles a request line", "G", server.connect()),
-        ("dribbles a head", "GET / HTTP/1.1\r\nHost: here\r\nX-Slow: ", server.connect()),
-        ("dribbles a second head", "GET / HTTP/1.1\r\nX-Slow: ", kept_alive),
+        ("sends slowly: a request line", "G", server.connect()),
+        ("sends slowly: a head", "GET / HTTP/1.1\r\nHost: here\r\nX-Slow: ", server.connect()),
+        ("sends slowly: a second head", "GET / HTTP/1.1\r\nX-Slow: ", kept_alive),
         (
-            "dribbles a body",
+            "sends slowly: a body",
             "POST /api/user HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{",
             server.connect(),
         ),
         (
-            "dribbles chunks",
+            "sends slowly: chunks",
             "POST /api/auth/login HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n{",
             server.connect(),
         ),
@@ -49,13 +49,13 @@ fn a_slow_client_gets_408_after_ten_seconds_and_is_disconnected() {
     ];
     let begun = &begun;
     thread::scope(|scope| {
-        for (what, begin, mut line) in slow {
+        for (what, begin, mut connection) in slow {
             scope.spawn(move || {
-                line.send(begin);
-                if what.starts_with("dribbles") {
-                    line.dribble(b"a", PAUSE);
+                connection.send(begin);
+                if what.starts_with("sends slowly") {
+                    connection.send_slowly(b"a", PAUSE);
                 }
-                let answer = timeout_answer(line);
+                let answer = timeout_answer(connection);
                 begun.must_show_less_than(Duration::from_secs(15), what);
                 let waited = begun.started.elapsed();
                 assert!(waited >= Duration::from_secs(10), "{what}: {waited:?}");
@@ -66,15 +66,15 @@ fn a_slow_client_gets_408_after_ten_seconds_and_is_disconnected() {
     assert_eq!(server.client.get("/").status, 404);
 }
 
-/// Sends a whole request by hand and reads the one answer.
+/// Sends the bytes of a request and reads the only answer.
 #[track_caller]
 fn only_answer(server: &Server, request: impl AsRef<[u8]>) -> Answer {
-    let mut line = server.connect();
-    line.send_if_it_listens(&request);
+    let mut connection = server.connect();
+    connection.send_ignoring_errors(&request);
     let shown =
         String::from_utf8_lossy(&request.as_ref()[..request.as_ref().len().min(80)]).into_owned();
-    let answer = line.answer().unwrap_or_else(|| panic!("no answer to {shown:?}"));
-    assert!(line.is_closed(), "{shown:?}");
+    let answer = connection.answer().unwrap_or_else(|| panic!("no answer to {shown:?}"));
+    assert!(connection.is_closed(), "{shown:?}");
     answer
 }
 
@@ -84,8 +84,11 @@ fn a_client_that_does_not_read_is_disconnected_after_ten_seconds() {
     let server = home.start();
     let many = "GET / HTTP/1.1\r\nHost: here\r\n\r\n".repeat(1000);
     let begun = Stopwatch::start(&[server.pid()]);
-    server.connect().send_until_it_is_closed(&many);
-    begun.must_show_less_than(Duration::from_secs(25), "a client that does not read was sent away");
+    server.connect().send_until_closed(&many);
+    begun.must_show_less_than(
+        Duration::from_secs(25),
+        "a client that does not read is disconnected",
+    );
     let took = begun.started.elapsed();
     assert!(took > Duration::from_secs(8), "{took:?}");
     assert_eq!(server.client.get("/").status, 404);
@@ -162,25 +165,25 @@ fn idle_connections_do_not_block_other_clients() {
         "GET /api/auth/guard HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {}\r\n\r\n",
         ada.token
     );
-    let mut good = server.connect();
+    let mut active = server.connect();
     let mut idle = Vec::new();
     for number in 0..3 * LIMIT {
-        let mut line = server.connect();
+        let mut connection = server.connect();
         match number % 3 {
             0 => {}
-            1 => line.send("GET / HTTP/1.1\r\nHo"),
-            _ => line.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n"),
+            1 => connection.send("GET / HTTP/1.1\r\nHo"),
+            _ => connection.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n"),
         }
-        idle.push(line);
-        good.send(&ask);
-        let answer = good.answer().expect("the good client keeps its connection");
+        idle.push(connection);
+        active.send(&ask);
+        let answer = active.answer().expect("an active client keeps its connection");
         assert_eq!(answer.status, 200, "{answer:?}");
-        let mut newcomer = server.connect();
-        newcomer.send(&ask);
-        assert_eq!(newcomer.answer().expect("a newcomer is served").status, 200);
+        let mut new_client = server.connect();
+        new_client.send(&ask);
+        assert_eq!(new_client.answer().expect("a new client is served").status, 200);
     }
     eventually("those beyond the limit are closed", || {
-        idle.iter_mut().map(Line::was_closed).filter(|closed| !closed).count() <= LIMIT
+        idle.iter_mut().map(RawConnection::was_closed).filter(|closed| !closed).count() <= LIMIT
     });
     assert_eq!(server.client.login(&ada.email, crate::support::PASSWORD).status, 200);
 }
@@ -199,10 +202,10 @@ const SOON: Duration = Duration::from_secs(5);
 fn new_connections_are_served(server: &Server) {
     for _ in 0..5 {
         let asked = Stopwatch::start(&[server.pid()]);
-        let mut newcomer = server.connect();
-        newcomer.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n");
-        assert_eq!(newcomer.answer().expect("a newcomer is served").status, 404);
-        asked.must_show_less_than(SOON, "a newcomer is served");
+        let mut new_client = server.connect();
+        new_client.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n");
+        assert_eq!(new_client.answer().expect("a new client is served").status, 404);
+        asked.must_show_less_than(SOON, "a new client is served");
     }
 }
 
@@ -211,8 +214,10 @@ fn half_sent_heads_that_use_all_descriptors_do_not_block_new_connections() {
     // A half-sent head times out after ten seconds.
     let home = Home::new();
     let server = start_with_few_descriptors(&home);
-    let mut lines: Vec<_> = (0..400).map(|_| server.connect()).collect();
-    lines.iter_mut().for_each(|line| line.send_if_it_listens("GET / HTTP/1.1\r\nHo"));
+    let mut connections: Vec<_> = (0..400).map(|_| server.connect()).collect();
+    connections
+        .iter_mut()
+        .for_each(|connection| connection.send_ignoring_errors("GET / HTTP/1.1\r\nHo"));
     new_connections_are_served(&server);
 }
 
@@ -222,21 +227,22 @@ fn half_sent_bodies_count_as_connections_too() {
     let home = Home::new();
     let server = home.start_with(&["--limits-connections", &LIMIT.to_string()]);
     let begun = Stopwatch::start(&[server.pid()]);
-    let mut lines: Vec<_> = (0..3 * LIMIT)
+    let mut connections: Vec<_> = (0..3 * LIMIT)
         .map(|_| {
-            let mut line = server.connect();
-            line.send(
+            let mut connection = server.connect();
+            connection.send(
                 "POST /api/user HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\
                  Expect: 100-continue\r\n\r\n",
             );
             // The server sends this when it starts to read the body.
-            assert_eq!(line.answer().unwrap().status, 100);
-            line
+            assert_eq!(connection.answer().unwrap().status, 100);
+            connection
         })
         .collect();
     new_connections_are_served(&server);
     eventually("those beyond the limit are closed", || {
-        lines.iter_mut().map(Line::was_closed).filter(|closed| !closed).count() <= LIMIT
+        connections.iter_mut().map(RawConnection::was_closed).filter(|closed| !closed).count()
+            <= LIMIT
     });
     // A body may take ten seconds.
     begun.must_show_less_than(Duration::from_secs(8), "those beyond the limit are closed");

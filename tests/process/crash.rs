@@ -20,7 +20,7 @@ const PASSWORD_WRITERS: usize = 1;
 const LOGINS: usize = 2;
 const GUARDS: usize = 2;
 
-#[expect(clippy::disallowed_methods, reason = "how long to test is the tester's choice")]
+#[expect(clippy::disallowed_methods, reason = "the environment chooses the length of the test")]
 fn kills() -> u32 {
     let wanted = std::env::var("DOORWARD_TEST_KILLS");
     wanted.map_or(60, |kills| kills.parse().expect("DOORWARD_TEST_KILLS is a number"))
@@ -30,7 +30,7 @@ fn random(below: u64) -> u64 {
     RandomState::new().hash_one(()) % below
 }
 
-/// Keeps a server busy until it dies.
+/// Sends requests until the server is killed.
 fn keep_busy<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     ledger: &'scope Ledger,
@@ -50,7 +50,7 @@ fn keep_busy<'scope>(
     for number in 0..LOGINS {
         let client = client.clone();
         scope.spawn(move || {
-            while let Some(member) = ledger.anybody(random(1 << 20) as usize + number, true) {
+            while let Some(member) = ledger.any_member(random(1 << 20) as usize + number, true) {
                 if !ledger.login(&client, &member.email) {
                     return;
                 }
@@ -60,7 +60,7 @@ fn keep_busy<'scope>(
     for number in 0..GUARDS {
         let client = client.clone();
         scope.spawn(move || {
-            while let Some(member) = ledger.anybody(random(1 << 20) as usize + number, false) {
+            while let Some(member) = ledger.any_member(random(1 << 20) as usize + number, false) {
                 match client.try_guard(&member.token) {
                     Ok(answer) => assert_eq!(answer.status, 200, "{member:?}: {answer:?}"),
                     Err(_) => return,

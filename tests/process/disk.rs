@@ -11,8 +11,8 @@ use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
 
 use crate::{
     ledger::{Ledger, integrity},
-    postgres::left_out,
-    support::{Home, Member, Server, Signal, eventually, is_installed, told},
+    postgres::skipped,
+    support::{Home, Member, Server, Signal, eventually, is_installed, stdout_of},
 };
 
 /// A small file system in memory, unmounted on drop.
@@ -33,7 +33,7 @@ impl SmallDisk {
         match outcome {
             Ok(output) if output.status.success() => Some(Self { mounted_at: at.to_owned() }),
             other => {
-                left_out(&format!("cannot mount a small disk: {other:?}"));
+                skipped(&format!("cannot mount a small disk: {other:?}"));
                 None
             }
         }
@@ -58,7 +58,7 @@ impl SmallDisk {
         }
     }
 
-    fn relieve(&self) {
+    fn free_space(&self) {
         fs::remove_file(self.ballast()).unwrap();
     }
 }
@@ -75,7 +75,7 @@ fn write_until_unavailable(server: &Server, ledger: &Ledger, prefix: &str) {
     let mut number = 0;
     eventually("a full disk is noticed", || {
         number += 1;
-        assert!(number < MOST, "a full disk took {MOST} registrations");
+        assert!(number < MOST, "a full disk accepted {MOST} registrations");
         let before = ledger.figures();
         assert!(ledger.register(&server.client, &format!("{prefix}{number}@example.com"), false));
         ledger.figures().registered == before.registered
@@ -100,7 +100,7 @@ fn a_full_disk_stops_writes_while_it_is_full() {
     }
     server.client.must_know(&unseen);
 
-    disk.relieve();
+    disk.free_space();
     let bob = server.client.try_to_register("bob@example.com");
     assert_eq!(bob.status, 201, "the first registration with room again: {bob:?}");
     ledger.settle(&server.client);
@@ -143,7 +143,7 @@ fn a_restart_on_a_full_disk_serves_reads_and_loses_nothing() {
         let server = home.start();
         println!("{ending:?}: started on a full disk after {:?}", server.ready_after);
         members.iter().for_each(|member: &Member| server.client.must_know(member));
-        disk.relieve();
+        disk.free_space();
         ledger.settle(&server.client);
         ledger.compare(&server.client, 0);
         server.stop();
@@ -181,8 +181,8 @@ fn on_a_full_disk_sessions_end_and_nothing_else_is_written() {
     };
     assert_eq!(post("/api/auth/logout", &out), 204);
     assert_eq!(post("/api/auth/logout-everywhere", &everywhere), 204);
-    told(&home, &["user", "disable", &disabled.email]);
-    told(&home, &["user", "delete", &deleted.email]);
+    stdout_of(&home, &["user", "disable", &disabled.email]);
+    stdout_of(&home, &["user", "delete", &deleted.email]);
     let ended = [&out, &everywhere, &disabled, &deleted];
     ended.iter().for_each(|member| assert_eq!(server.client.guard(&member.token), 401));
     for number in 0..20 {
@@ -195,8 +195,8 @@ fn on_a_full_disk_sessions_end_and_nothing_else_is_written() {
     let server = home.start();
     ended.iter().for_each(|member| assert_eq!(server.client.guard(&member.token), 401));
     server.client.must_know(&kept);
-    disk.relieve();
-    eventually("writing comes back", || {
+    disk.free_space();
+    eventually("writes succeed again", || {
         server.client.try_to_register("after@example.com").status == 201
     });
     becomes_ready(&server);
@@ -221,7 +221,7 @@ fn readyz_reports_a_full_disk_until_there_is_space() {
     };
     assert_eq!(logout(&ada), 204);
     must_not_be_ready(&server, "disk is full");
-    disk.relieve();
+    disk.free_space();
     becomes_ready(&server);
     assert_eq!(server.client.try_to_register("bob@example.com").status, 201);
     let reserve = fs::metadata(home.data().join("doorward.reserve")).unwrap();
@@ -270,7 +270,7 @@ impl Saboteur {
             !permitted || is_traced(server)
         });
         if !permitted {
-            left_out("tracing is not permitted");
+            skipped("tracing is not permitted");
         }
         permitted.then_some(saboteur)
     }
@@ -301,7 +301,7 @@ fn is_traced(server: &Server) -> bool {
 fn can_trace() -> bool {
     let installed = is_installed("strace");
     if !installed {
-        left_out("I/O errors need strace");
+        skipped("I/O errors need strace");
     }
     installed
 }
@@ -325,10 +325,10 @@ fn a_write_that_fails_once_is_not_acknowledged_and_the_next_one_is() {
         let ada = server.client.register("ada@example.com");
         let Some(saboteur) = Saboteur::attach(&server, fault) else { return };
         assert!(ledger.register(&server.client, "first@example.com", true));
-        assert_eq!(ledger.figures().registered, 0, "{fault}: acknowledged what failed");
+        assert_eq!(ledger.figures().registered, 0, "{fault}: acknowledged a failed write");
         server.client.must_know(&ada);
         let mut tries = 0;
-        eventually("writing comes back", || {
+        eventually("writes succeed again", || {
             tries += 1;
             server.client.must_know(&ada);
             ledger.register(&server.client, &format!("next{tries}@example.com"), tries == 1);
@@ -368,13 +368,13 @@ fn only_writes_stop_during(fault: &str) {
     for number in 0..10 {
         let email = format!("during{number}@example.com");
         assert!(ledger.register(&server.client, &email, number == 0));
-        assert_eq!(ledger.figures().registered, 0, "acknowledged what failed");
+        assert_eq!(ledger.figures().registered, 0, "acknowledged a failed write");
         server.client.must_know(&ada);
     }
     server.client.must_know(&unseen);
     saboteur.detach(&server);
     assert!(ledger.register(&server.client, "after@example.com", true));
-    assert_eq!(ledger.figures().registered, 1, "writing did not come back");
+    assert_eq!(ledger.figures().registered, 1, "writes did not resume");
     server.kill();
 
     let server = home.start();
@@ -401,9 +401,9 @@ fn missing_space_stops_writes_only() {
     only_writes_stop_during("pwrite64:error=ENOSPC");
 }
 
-/// After a failed flush the system may count pages as written that never were, and a later flush says nothing about
-/// them. Takes from the journal what was in it when a flush failed and has not been written again since, as a loss
-/// of power would.
+/// After a failed flush the kernel may mark pages as clean that never reached the disk, and a later flush does not
+/// report them. Simulates a power loss: removes from the journal what was in it when a flush failed and has not been
+/// written again since.
 fn lose_what_was_never_flushed(home: &Home, before: usize, failed: &[u8]) -> usize {
     const PAGE: usize = 4096;
     let mut journal = fs::read(journal(home)).unwrap_or_default();
@@ -440,10 +440,10 @@ fn nothing_is_acknowledged_on_top_of_a_flush_that_failed() {
         let fault = format!("fdatasync,fsync:error=EIO:when=1..{failures}");
         let Some(saboteur) = Saboteur::attach(&server, &fault) else { return };
         assert!(ledger.register(&server.client, "first@example.com", false));
-        assert_eq!(ledger.figures().registered, 0, "{fault}: acknowledged what failed");
+        assert_eq!(ledger.figures().registered, 0, "{fault}: acknowledged a failed write");
         let failed = fs::read(journal(&home)).unwrap_or_default();
         let mut tries = 0;
-        eventually("writing comes back", || {
+        eventually("writes succeed again", || {
             tries += 1;
             ledger.register(&server.client, &format!("next{tries}@example.com"), false);
             ledger.figures().registered > 0
@@ -483,7 +483,7 @@ fn failing_checkpoints_are_reported_until_they_succeed() {
     if !can_trace() {
         return;
     }
-    /// A little less than what a checkpoint is made at.
+    /// Slightly below the journal size that triggers a checkpoint.
     const LONG: u64 = 3_500_000;
     let (home, ledger) = (Home::new(), Ledger::default());
     let server = home.start();
@@ -509,9 +509,9 @@ fn failing_checkpoints_are_reported_until_they_succeed() {
     saboteur.detach(&server);
     becomes_ready(&server);
     ledger.compare(&server.client, 0);
-    let said = server.stop().stderr;
+    let output = server.stop().stderr;
     for line in ["checkpoints of the database fail", "checkpoints of the database succeed again"] {
-        assert_eq!(said.matches(line).count(), 1, "{line}: {said}");
+        assert_eq!(output.matches(line).count(), 1, "{line}: {output}");
     }
 }
 
@@ -534,7 +534,7 @@ fn a_file_that_was_opened_read_only_is_reopened_for_writing() {
             let server = match Server::try_start(home.command_through(strace)) {
                 Ok(server) => server,
                 Err(refused) if refused.stderr.contains("strace: ") => {
-                    left_out("tracing is not permitted");
+                    skipped("tracing is not permitted");
                     return;
                 }
                 Err(refused) => panic!("{name}, call {number}: {refused:#?}"),
@@ -550,8 +550,8 @@ fn a_file_that_was_opened_read_only_is_reopened_for_writing() {
     }
 }
 
-/// The last program to close a database deletes its journal, and it finds out whether it is the last by this lock. All of
-/// a process's locks on a file go when the process closes the file once, whoever opened it.
+/// The last process to close a database deletes its journal, and this lock shows whether it is the last. A process loses
+/// all its locks on a file when any part of it closes a descriptor of that file.
 #[test]
 fn a_running_server_keeps_its_lock_on_the_database() {
     const SHARED: u64 = 0x4000_0002;

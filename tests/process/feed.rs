@@ -55,13 +55,13 @@ fn the_feeds_of_other_instances_show_a_revocation_within_a_second() {
         let before = everything(&there.client);
         let far = there.client.clone();
         let waiting = thread::spawn(move || news(&far, &before));
-        // The feed is asked before the end in most rounds, and after it in the others.
+        // In most rounds the request is already waiting when the session ends.
         thread::sleep(Duration::from_millis(50 * round));
         let answer = here.client.request("POST", "/api/auth/logout", &member.token, &json!({}));
         assert_eq!(answer.status, 204);
         let ended = Stopwatch::start(&processes);
         let heard = waiting.join().unwrap();
-        ended.must_show_less_than(WITHIN, "an end is told");
+        ended.must_show_less_than(WITHIN, "an ended session is listed");
         assert_eq!(heard["revoked"], json!([claims_of(&member.token)["jti"]]));
     }
 
@@ -70,7 +70,7 @@ fn the_feeds_of_other_instances_show_a_revocation_within_a_second() {
     order(&url, &["keys", "revoke", &kid]);
     let revoked = Stopwatch::start(&processes);
     let heard = news(&there.client, &before);
-    revoked.must_show_less_than(WITHIN, "a revoked key is told");
+    revoked.must_show_less_than(WITHIN, "a revoked key is listed");
     assert!(!heard["kids"].as_array().unwrap().contains(&json!(kid)), "{heard}");
 }
 
@@ -98,16 +98,16 @@ fn an_unread_answer_is_in_memory_once() {
     let server = home.start();
     end_tokens(&server, 12, 100);
     let ask = |number: usize| {
-        let mut line = server.connect();
-        line.send(format!("GET {FEED}?since={number} HTTP/1.1\r\nHost: here\r\n\r\n"));
-        line
+        let mut connection = server.connect();
+        connection.send(format!("GET {FEED}?since={number} HTTP/1.1\r\nHost: here\r\n\r\n"));
+        connection
     };
-    // The first requests fill what all later ones share.
-    let mut lines: Vec<_> = (0..30).map(ask).collect();
-    assert!(lines.iter_mut().all(|line| line.answer().unwrap().status == 200));
+    // The first requests fill the memory that all later ones share.
+    let mut connections: Vec<_> = (0..30).map(ask).collect();
+    assert!(connections.iter_mut().all(|connection| connection.answer().unwrap().status == 200));
     let before = server.memory();
     let mut unread: Vec<_> = (0..CONNECTIONS).map(ask).collect();
-    // This answer comes after nearly all that were requested before.
+    // Nearly all earlier requests have been answered before this one.
     assert_eq!(ask(0).answer().unwrap().status, 200);
     eventually("the last one has been answered", || unread.last().unwrap().has_more());
     let each = server.memory().saturating_sub(before) / CONNECTIONS as u64;

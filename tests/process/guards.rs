@@ -9,7 +9,9 @@ use std::{
     thread,
 };
 
-use crate::support::{Answer, Finished, Home, Member, Server, Signal, eventually, refused, told};
+use crate::support::{
+    Answer, Finished, Home, Member, Server, Signal, error_of, eventually, stdout_of,
+};
 
 const STAFF: &str = "[guards.staff]\nallow = '\"staff\" in user.roles'\n";
 
@@ -32,16 +34,16 @@ fn granting_and_revoking_a_role_take_effect_at_the_next_request() {
     let server = home.start();
     let ada = server.client.register_quickly("ada@example.com");
     assert_eq!(ask(&server, "staff", &ada).status, 401);
-    assert_eq!(told(&home, &["user", "grant", &ada.email, "staff"]), "granted\n");
+    assert_eq!(stdout_of(&home, &["user", "grant", &ada.email, "staff"]), "granted\n");
     assert_eq!(ask(&server, "staff", &ada).status, 200);
     assert_eq!(
-        told(&home, &["user", "grant", &ada.email, "staff"]),
+        stdout_of(&home, &["user", "grant", &ada.email, "staff"]),
         "the user already has this role\n"
     );
-    assert!(told(&home, &["user", "show", &ada.email]).contains("roles       staff\n"));
-    assert_eq!(told(&home, &["user", "revoke", &ada.email, "staff"]), "revoked\n");
+    assert!(stdout_of(&home, &["user", "show", &ada.email]).contains("roles       staff\n"));
+    assert_eq!(stdout_of(&home, &["user", "revoke", &ada.email, "staff"]), "revoked\n");
     assert_eq!(ask(&server, "staff", &ada).status, 401);
-    assert!(refused(&home, &["user", "grant", &ada.email, "two words"]).contains("not a role"));
+    assert!(error_of(&home, &["user", "grant", &ada.email, "two words"]).contains("not a role"));
 }
 
 #[test]
@@ -62,17 +64,17 @@ fn guards_are_reloaded_all_or_none() {
         "[guards.new]\nallow = 'true'\n[guards.open]\nallow = 'user.nmae == 1'\n",
     );
     server.signal(Signal::HUP);
-    eventually("the trouble is told", || server.said().1.contains("guards not reloaded"));
-    assert!(server.said().1.contains("user.nmae: did you mean name?"), "{}", server.said().1);
+    eventually("the error is logged", || server.output().1.contains("guards not reloaded"));
+    assert!(server.output().1.contains("user.nmae: did you mean name?"), "{}", server.output().1);
     assert_eq!(ask(&server, "new", &ada).status, 404);
     assert_eq!(ask(&server, "open", &ada).status, 200);
 
     write_settings(&home, "[guards.new]\nallow = 'true'\n");
-    assert!(told(&home, &["reload"]).starts_with("1 guard is in force"));
+    assert!(stdout_of(&home, &["reload"]).starts_with("1 guard is in force"));
     assert_eq!(ask(&server, "new", &ada).status, 200);
     assert_eq!(ask(&server, "open", &ada).status, 404);
     server.stop();
-    assert!(refused(&home, &["reload"]).contains("no server is running"));
+    assert!(error_of(&home, &["reload"]).contains("no server is running"));
 }
 
 #[test]
@@ -83,7 +85,7 @@ fn a_broken_reload_under_load_makes_no_wrong_decision() {
     let server = home.start();
     let staff = server.client.register_quickly("staff@example.com");
     let guest = server.client.register_quickly("guest@example.com");
-    told(&home, &["user", "grant", &staff.email, "staff"]);
+    stdout_of(&home, &["user", "grant", &staff.email, "staff"]);
 
     let decided = Arc::new(AtomicUsize::new(0));
     let askers: Vec<_> = (0..4)
@@ -119,8 +121,8 @@ fn a_broken_reload_under_load_makes_no_wrong_decision() {
     let wrong: usize = askers.into_iter().map(|asker| asker.join().unwrap()).sum();
     println!("{DECISIONS} decisions, {reloads} reloads, {wrong} wrong");
     assert_eq!(wrong, 0);
-    eventually("both outcomes are told", || {
-        let logged = server.said().1;
+    eventually("both outcomes are logged", || {
+        let logged = server.output().1;
         logged.contains("guards reloaded") && logged.contains("guards not reloaded")
     });
 }
@@ -133,7 +135,7 @@ fn every_refusal_is_explained_on_the_command_line() {
     let ada = server.client.register_quickly("ada@example.com");
     let why = |answer: &Answer| {
         assert_eq!(answer.status, 401);
-        told(&home, &["why", answer.header("x-decision-id").expect("a decision id")])
+        stdout_of(&home, &["why", answer.header("x-decision-id").expect("a decision id")])
     };
     let nobody = server.client.get("/api/auth/staff");
     assert!(why(&nobody).contains("token      no token was sent"), "{}", why(&nobody));
@@ -152,12 +154,12 @@ fn every_refusal_is_explained_on_the_command_line() {
     }
     assert!(!told_why.contains(&ada.token) && !told_why.contains("@example.com"), "{told_why}");
     assert!(why(&ask(&server, "broken", &ada)).contains("error: Index out of bounds"));
-    told(&home, &["user", "logout", &ada.email]);
+    stdout_of(&home, &["user", "logout", &ada.email]);
     assert!(why(&ask(&server, "staff", &ada)).contains("its session has ended"));
-    told(&home, &["user", "delete", &ada.email]);
+    stdout_of(&home, &["user", "delete", &ada.email]);
     assert!(why(&ask(&server, "staff", &ada)).contains("its user has been deleted"));
     assert!(
-        refused(&home, &["why", "0123456789abcdef0123456789abcdef"]).contains("no such refusal")
+        error_of(&home, &["why", "0123456789abcdef0123456789abcdef"]).contains("no such refusal")
     );
 }
 
@@ -171,11 +173,11 @@ fn guards_are_tried_out_from_the_command_line() {
     write_settings(&home, &format!("{STAFF}{reading}"));
     let server = home.start();
     let ada = server.client.register_quickly("ada@example.com");
-    assert_eq!(told(&home, &["user", "verify", &ada.email]), "verified\n");
-    let list = told(&home, &["guard", "list"]);
+    assert_eq!(stdout_of(&home, &["user", "verify", &ada.email]), "verified\n");
+    let list = stdout_of(&home, &["guard", "list"]);
     assert!(list.contains("staff") && list.contains("request.method == \"GET\""), "{list}");
     let check = |guard: &str, more: &[&str]| {
-        told(&home, &[&["guard", "check", guard, "--user", &ada.email], more].concat())
+        stdout_of(&home, &[&["guard", "check", guard, "--user", &ada.email], more].concat())
     };
     for _ in 0..2 {
         assert!(check("reading", &[]).starts_with("admitted\n"));
@@ -186,23 +188,23 @@ fn guards_are_tried_out_from_the_command_line() {
             "{refusal}"
         );
         assert!(
-            refused(&home, &["guard", "check", "stuff", "--user", &ada.email])
+            error_of(&home, &["guard", "check", "stuff", "--user", &ada.email])
                 .contains("no such guard")
         );
     }
-    let tested = told(&home, &["guard", "test"]);
+    let tested = stdout_of(&home, &["guard", "test"]);
     assert!(
         tested.contains("reading: 2 examples pass") && tested.contains("2 passed, 0 failed"),
         "{tested}"
     );
     server.stop();
     assert!(check("staff", &[]).starts_with("refused\n"), "and without a server");
-    let nginx = told(&home, &["snippet", "nginx", "staff", "--listen", "127.0.0.1:4711"]);
+    let nginx = stdout_of(&home, &["snippet", "nginx", "staff", "--listen", "127.0.0.1:4711"]);
     assert!(nginx.contains("127.0.0.1:4711") && nginx.contains("/api/auth/staff"), "{nginx}");
-    assert!(refused(&home, &["snippet", "nginx", "stuff"]).contains("did you mean staff?"));
+    assert!(error_of(&home, &["snippet", "nginx", "stuff"]).contains("did you mean staff?"));
     write_settings(&home, &reading.replace("allow = false", "allow = true"));
     assert!(
-        refused(&home, &["guard", "test"])
+        error_of(&home, &["guard", "test"])
             .contains("this example should be allowed and is refused")
     );
 }
@@ -224,12 +226,12 @@ fn a_guard_that_trusts_an_unverified_address_is_warned_about_wherever_it_is_read
     write_settings(&home, trusting);
     let server = home.start();
     let ada = server.client.register_quickly("ada@example.com");
-    assert!(server.said().1.contains(warning), "{}", server.said().1);
+    assert!(server.output().1.contains(warning), "{}", server.output().1);
     let check = ["guard", "check", "ours", "--user", &ada.email];
     for command in [&["guard", "list"][..], &["guard", "test"], &["reload"], &check] {
         assert!(warned(command), "{command:?}");
     }
-    assert_eq!(server.said().1.matches(warning).count(), 2, "at the start and at the reload");
+    assert_eq!(server.output().1.matches(warning).count(), 2, "at the start and at the reload");
     assert_eq!(ask(&server, "ours", &ada).status, 200, "a warning and not an error");
 
     write_settings(&home, &asking);
@@ -237,17 +239,19 @@ fn a_guard_that_trusts_an_unverified_address_is_warned_about_wherever_it_is_read
         assert!(!warned(command), "{command:?}");
     }
     assert_eq!(ask(&server, "ours", &ada).status, 401);
-    assert_eq!(told(&home, &["user", "verify", &ada.email]), "verified\n");
+    assert_eq!(stdout_of(&home, &["user", "verify", &ada.email]), "verified\n");
     let admitted = ask(&server, "ours", &ada);
     assert_eq!(admitted.status, 200, "with the same token");
     assert_eq!(admitted.header("content-length"), Some("15"));
-    assert_eq!(told(&home, &["user", "verify", &ada.email]), "already verified\n");
-    assert!(told(&home, &["user", "list"]).contains("(verified)"));
-    assert!(told(&home, &["user", "show", &ada.id, "--json"]).contains("\"emailVerified\": true"));
-    assert_eq!(told(&home, &["user", "unverify", &ada.id]), "unverified\n");
-    assert_eq!(told(&home, &["user", "unverify", &ada.id]), "was not verified\n");
+    assert_eq!(stdout_of(&home, &["user", "verify", &ada.email]), "already verified\n");
+    assert!(stdout_of(&home, &["user", "list"]).contains("(verified)"));
+    assert!(
+        stdout_of(&home, &["user", "show", &ada.id, "--json"]).contains("\"emailVerified\": true")
+    );
+    assert_eq!(stdout_of(&home, &["user", "unverify", &ada.id]), "unverified\n");
+    assert_eq!(stdout_of(&home, &["user", "unverify", &ada.id]), "was not verified\n");
     assert_eq!(ask(&server, "ours", &ada).status, 401);
-    assert!(refused(&home, &["user", "verify", "nobody@example.com"]).contains("no such user"));
+    assert!(error_of(&home, &["user", "verify", "nobody@example.com"]).contains("no such user"));
 }
 
 #[test]
@@ -262,17 +266,17 @@ fn refusals_are_listed_and_logged_without_an_address() {
     let decision = refusal.header("x-decision-id").expect("a decision id");
 
     for who in [&ada.email, &ada.id] {
-        let listed = told(&home, &["why", "--user", who]);
+        let listed = stdout_of(&home, &["why", "--user", who]);
         let lines: Vec<_> = listed.lines().collect();
         let [user, guard, login] = lines.as_slice() else { panic!("{listed}") };
         assert_eq!(*user, format!("user  {}", ada.id));
         assert!(guard.ends_with(&format!("guard  staff: doorward why {decision}")), "{listed}");
         assert!(login.ends_with("UTC  login  wrong password, from 127.0.0.1"), "{listed}");
     }
-    let nobody = told(&home, &["why", "--user", "canary-nobody@example.com"]);
+    let nobody = stdout_of(&home, &["why", "--user", "canary-nobody@example.com"]);
     assert!(nobody.starts_with("user  nobody has this address\n"), "{nobody}");
     assert!(nobody.contains("login  unknown address, from 127.0.0.1"), "{nobody}");
-    assert!(refused(&home, &["why", "--user", "canary-nobody"]).contains("no such user"));
+    assert!(error_of(&home, &["why", "--user", "canary-nobody"]).contains("no such user"));
 
     let logged = server.stop().stderr;
     let failed: Vec<_> = logged.lines().filter(|line| line.contains("failed login")).collect();
@@ -281,7 +285,7 @@ fn refusals_are_listed_and_logged_without_an_address() {
     assert!(unknown.contains("unknown address"), "{unknown}");
     assert!(!logged.contains("canary"), "{logged}");
     for arguments in [["why", "--user", &ada.email].as_slice(), &["why", decision]] {
-        let without_server = refused(&home, arguments);
+        let without_server = error_of(&home, arguments);
         assert!(without_server.contains("no server is running"), "{without_server}");
     }
 }
@@ -307,7 +311,7 @@ fn a_condition_that_costs_too_much_is_refused_with_its_place() {
         ),
     ] {
         write_settings(&home, &format!("[guards.dear]\nallow = '{allow}'\n"));
-        let said = refused(&home, &["serve"]);
-        assert!(said.contains(place) && said.contains(message), "{allow}: {said}");
+        let output = error_of(&home, &["serve"]);
+        assert!(output.contains(place) && output.contains(message), "{allow}: {output}");
     }
 }

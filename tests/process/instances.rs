@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     postgres,
     stopwatch::Stopwatch,
-    support::{Client, Home, Member, Server, eventually, refused, run, told},
+    support::{Client, Home, Member, Server, error_of, eventually, run, stdout_of},
 };
 
 /// The time that the documentation promises.
@@ -41,7 +41,7 @@ pub fn start(home: &Home, url: &str) -> Server {
 /// The parent of all processes of the database.
 pub fn postgres_pid() -> u32 {
     let server = postgres::SERVER.get().unwrap();
-    server.as_ref().unwrap().keeper.id()
+    server.as_ref().unwrap().child.id()
 }
 
 fn wait_until_refused(client: &Client, token: &str) {
@@ -149,16 +149,16 @@ fn migrating_to_postgres_and_back_keeps_every_session() {
         (0..5).map(|n| client.register(&format!("User{n}@example.com"))).collect();
     let gone = client.register("gone@example.com");
     client.request("POST", "/api/auth/logout", &gone.token, &json!({}));
-    assert!(refused(&home, &to_postgres).contains("in use by another doorward"));
+    assert!(error_of(&home, &to_postgres).contains("in use by another doorward"));
     server.stop();
-    told(&home, &["user", "grant", "user1@example.com", "staff"]);
-    told(&home, &["user", "verify", "user2@example.com"]);
-    told(&home, &["keys", "rotate", "--token-publish-before-signing", "0s"]);
+    stdout_of(&home, &["user", "grant", "user1@example.com", "staff"]);
+    stdout_of(&home, &["user", "verify", "user2@example.com"]);
+    stdout_of(&home, &["keys", "rotate", "--token-publish-before-signing", "0s"]);
 
-    let moved = told(&home, &to_postgres);
+    let moved = stdout_of(&home, &to_postgres);
     assert!(moved.contains("6 users, 5 sessions, checksum "), "{moved}");
     assert!(!moved.contains("not-for-the-log"), "{moved}");
-    let again = refused(&home, &to_postgres);
+    let again = error_of(&home, &to_postgres);
     assert!(again.contains("already has users"), "{again}");
 
     let server = start(&home, &url);
@@ -178,7 +178,9 @@ fn migrating_to_postgres_and_back_keeps_every_session() {
         assert_eq!(server.client.guard(&member.token), 200);
     }
     assert_eq!(server.client.guard(&gone.token), 401);
-    assert!(told(&back, &["user", "show", "user1@example.com"]).contains("roles       staff\n"));
-    assert!(told(&back, &["user", "show", "user2@example.com"]).contains("verified    yes\n"));
+    assert!(
+        stdout_of(&back, &["user", "show", "user1@example.com"]).contains("roles       staff\n")
+    );
+    assert!(stdout_of(&back, &["user", "show", "user2@example.com"]).contains("verified    yes\n"));
     server.stop();
 }

@@ -11,12 +11,12 @@ use std::{
 
 use serde_json::Value;
 
-use crate::support::{Client, Home, eventually, refused, told};
+use crate::support::{Client, Home, error_of, eventually, stdout_of};
 
 const AT_ONCE: [&str; 2] = ["--token-publish-before-signing", "0s"];
 
 fn keys(home: &Home, command: &[&str]) -> Vec<Value> {
-    let listed = told(home, &[&["keys"], command, &AT_ONCE, &["--json"]].concat());
+    let listed = stdout_of(home, &[&["keys"], command, &AT_ONCE, &["--json"]].concat());
     serde_json::from_str(&listed).unwrap()
 }
 
@@ -24,7 +24,7 @@ fn kid(key: &Value) -> &str {
     key["kid"].as_str().unwrap()
 }
 
-/// Asks with a new token and with old ones, again and again until told to stop. Returns all tokens.
+/// Sends requests with a new token and with old ones until the load stops. Returns all tokens.
 fn keep_asking(client: &Client, name: usize, load: &Load) -> Vec<String> {
     let mut tokens = Vec::new();
     while !load.over.load(Ordering::Relaxed) {
@@ -123,21 +123,21 @@ fn keys_are_rotated_and_revoked_with_and_without_a_server() {
     assert_eq!((&after[0]["stage"], &after[1]["stage"]), (&"signing".into(), &"retired".into()));
     assert_eq!(kid(&after[1]), first);
     assert!(
-        told(&home, &["keys", "list"])
+        stdout_of(&home, &["keys", "list"])
             .contains(&format!("{first}  ES256  retired, verifies until "))
     );
     assert_eq!(server.client.guard(&ada.token), 200);
     assert_eq!(keys(&home, &["revoke", &first]).len(), 1);
     assert_eq!(server.client.guard(&ada.token), 401);
     for nobody in [&first, "-with-a-hyphen-in-front", "--with-two"] {
-        assert!(refused(&home, &["keys", "revoke", nobody]).contains("no such key"), "{nobody}");
-        assert!(refused(&home, &["keys", "revoke", "--json", nobody]).contains("no such key"));
+        assert!(error_of(&home, &["keys", "revoke", nobody]).contains("no such key"), "{nobody}");
+        assert!(error_of(&home, &["keys", "revoke", "--json", nobody]).contains("no such key"));
     }
     let bob = server.client.register_quickly("bob@example.com");
     server.stop();
 
     let second = kid(&keys(&home, &["rotate"])[1]).to_owned();
-    let listed = told(&home, &["keys", "rotate"]);
+    let listed = stdout_of(&home, &["keys", "rotate"]);
     assert!(listed.contains("  next, signs from "), "published first: {listed}");
     let server = home.start();
     assert_eq!(server.client.guard(&bob.token), 200);
@@ -154,13 +154,13 @@ fn keys_are_rotated_and_revoked_with_and_without_a_server() {
 #[test]
 fn a_new_client_secret_is_printed_with_its_setting() {
     let home = Home::new();
-    let printed = told(&home, &["client", "secret", "shop"]);
+    let printed = stdout_of(&home, &["client", "secret", "shop"]);
     let line = printed.lines().last().unwrap().trim();
     assert!(line.starts_with("clients = [\"shop:"), "{printed}");
     let setting = line.trim_start_matches("clients = [\"").trim_end_matches("\"]");
-    let both = told(&home, &["client", "secret", "desk", "--clients", setting]);
+    let both = stdout_of(&home, &["client", "secret", "desk", "--clients", setting]);
     assert!(both.contains(&format!("clients = [\"{setting}\", \"desk:")), "{both}");
-    assert!(refused(&home, &["client", "secret", "a b"]).contains("not a client name"));
+    assert!(error_of(&home, &["client", "secret", "a b"]).contains("not a client name"));
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn migration_leaves_out_keys_of_the_operator() {
     let ada = server.client.register_quickly("ada@example.com");
     server.stop();
     let to = format!("sqlite://{}", new.database().display());
-    let moved = told(&home, &["migrate", "--to", &to]);
+    let moved = stdout_of(&home, &["migrate", "--to", &to]);
     assert!(moved.contains("1 user, 1 session"), "{moved}");
     assert!(!new.signing_key().exists(), "a key was made");
     let server = new.start_with(&own);

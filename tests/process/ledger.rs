@@ -1,6 +1,6 @@
-//! A record of what a server acknowledged, kept outside of it, to compare with after a crash.
+//! A client-side record of what a server acknowledged, compared with its data after a crash.
 //!
-//! Only an answer that was read to its end counts as given.
+//! Only a completely read answer is an acknowledgement.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -106,7 +106,7 @@ impl Ledger {
     }
 
     /// A registered user, selected by a random number.
-    pub fn anybody(&self, number: usize, with_password: bool) -> Option<Member> {
+    pub fn any_member(&self, number: usize, with_password: bool) -> Option<Member> {
         let pages = self.pages.lock().unwrap();
         let count = pages.registered.len();
         let mut from_there =
@@ -142,8 +142,7 @@ impl Ledger {
         }
     }
 
-    /// Asks the server about everybody who was told that they are registered. With it go the logins, and as many
-    /// passwords as `sample`.
+    /// Asserts that the server has every acknowledged registration and login. Checks as many passwords as `sample`.
     pub fn compare(&self, client: &Client, sample: usize) -> Figures {
         const ASKING: usize = 4;
         let pages = self.pages.lock().unwrap();
@@ -187,12 +186,12 @@ impl Ledger {
         let lost = lost.into_inner().unwrap();
         assert!(lost.is_empty(), "{} lost, such as {:#?}", lost.len(), &lost[..lost.len().min(3)]);
         let ids: HashSet<_> = pages.registered.iter().map(|(_, member)| &member.id).collect();
-        assert_eq!(ids.len(), pages.registered.len(), "an id was given twice");
+        assert_eq!(ids.len(), pages.registered.len(), "an id was assigned twice");
         pages.figures()
     }
 
-    /// Compares with the operator's list while no server runs: everybody in the ledger, nobody else, nobody twice,
-    /// everybody whole. Whoever was registered `besides` is passed over.
+    /// Asserts, while no server runs, that `user list` has every user of the ledger exactly once, with all fields, and no
+    /// others except those in `besides`.
     pub fn compare_with_list(&self, home: &Home, besides: &[&Member]) {
         let listed = home.run(&["user", "list", "--json"]);
         assert!(listed.status.success(), "{}", listed.stderr);
@@ -216,7 +215,7 @@ impl Ledger {
     }
 }
 
-/// What SQLite itself says about the file of a server that does not run.
+/// The result of SQLite's integrity check. No server may be running.
 pub fn integrity(home: &Home) -> String {
     let db = rusqlite::Connection::open(home.database()).unwrap();
     db.pragma_query_value(None, "integrity_check", |row| row.get(0)).unwrap()

@@ -95,10 +95,10 @@ fn send_odd_requests(server: &Server, token: &str) {
             "POST /api/auth/login HTTP/1.1\r\nHost: here\r\nContent-Length: 99\r\n\r\n{PASSWORD}"
         ),
     ] {
-        let mut line = server.connect();
-        line.send_if_it_listens(&request);
-        line.hang_up();
-        while let Some(answer) = line.answer() {
+        let mut connection = server.connect();
+        connection.send_ignoring_errors(&request);
+        connection.shut_down_writing();
+        while let Some(answer) = connection.answer() {
             assert!((400..500).contains(&answer.status), "{request:?}: {answer:?}");
         }
     }
@@ -142,9 +142,9 @@ fn an_unknown_method_is_not_logged() {
     let home = Home::new();
     let server = home.start();
     for path in ["/", "/api/user", "/api/auth/guard"] {
-        let mut line = server.connect();
-        line.send(format!("{GARBAGE} {path} HTTP/1.1\r\nHost: here\r\n\r\n"));
-        assert!((400..500).contains(&line.answer().unwrap().status));
+        let mut connection = server.connect();
+        connection.send(format!("{GARBAGE} {path} HTTP/1.1\r\nHost: here\r\n\r\n"));
+        assert!((400..500).contains(&connection.answer().unwrap().status));
     }
     let logged = server.stop().stderr;
     assert!(!logged.contains(GARBAGE), "{logged}");
@@ -164,25 +164,25 @@ fn an_unread_log_does_not_block_the_service() {
         "GET /api/auth/guard HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {}\r\n\r\n",
         ada.token
     );
-    let mut line = server.connect();
+    let mut connection = server.connect();
     for _ in 0..BATCHES {
-        line.send(ask.repeat(BATCH));
-        let answers = (0..BATCH).map(|_| line.answer().expect("an answer").status);
+        connection.send(ask.repeat(BATCH));
+        let answers = (0..BATCH).map(|_| connection.answer().expect("an answer").status);
         assert!(answers.into_iter().all(|status| status == 200));
     }
     assert_eq!(server.client.get("/livez").status, 200);
     assert_eq!(server.client.guard("x"), 401);
 
     server.read_log();
-    eventually("the log tells how many lines were dropped", || {
-        server.said().1.contains("dropped log lines")
+    eventually("the log reports how many lines were dropped", || {
+        server.output().1.contains("dropped log lines")
     });
     let logged = server.stop().stderr;
     let lines: Vec<Value> =
         logged.lines().map(|line| serde_json::from_str(line).expect("whole lines")).collect();
     let dropped = lines.iter().filter_map(|line| line["dropped"].as_u64()).sum::<u64>();
     assert!(dropped > 0, "{dropped}");
-    assert_eq!(lines.last().unwrap()["message"], "stopped", "what comes afterwards is there");
+    assert_eq!(lines.last().unwrap()["message"], "stopped", "later lines are logged");
 }
 
 #[test]
@@ -190,31 +190,31 @@ fn a_flood_of_refusals_is_counted_and_not_logged_one_by_one() {
     const REQUESTS: usize = 2000;
     let home = Home::new();
     let server = home.start();
-    let mut line = server.connect();
+    let mut connection = server.connect();
     let begun = std::time::Instant::now();
     for _ in 0..REQUESTS {
-        line.send("GET /api/auth/guard HTTP/1.1\r\nHost: here\r\n\r\n");
-        assert_eq!(line.answer().expect("an answer").status, 401);
+        connection.send("GET /api/auth/guard HTTP/1.1\r\nHost: here\r\n\r\n");
+        assert_eq!(connection.answer().expect("an answer").status, 401);
     }
     let seconds = begun.elapsed().as_secs() as usize + 1;
     let refused = |logged: &str| {
         let lines = logged.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let (mut told, mut counted) = (0, 0);
+        let (mut individual, mut counted) = (0, 0);
         for line in lines.filter(|line| line["status"] == 401) {
             match line["count"].as_u64() {
                 Some(count) => counted += count as usize,
-                None => told += 1,
+                None => individual += 1,
             }
         }
-        (told, counted)
+        (individual, counted)
     };
-    eventually("every refusal is told or counted", || {
-        let logged = server.said().1;
-        let (told, counted) = refused(&logged);
-        told + counted == REQUESTS
+    eventually("every refusal is logged or counted", || {
+        let logged = server.output().1;
+        let (individual, counted) = refused(&logged);
+        individual + counted == REQUESTS
     });
-    let (told, _) = refused(&server.stop().stderr);
-    assert!(told <= 100 * (seconds + 1), "{told} lines in {seconds} seconds");
+    let (individual, _) = refused(&server.stop().stderr);
+    assert!(individual <= 100 * (seconds + 1), "{individual} lines in {seconds} seconds");
 }
 
 #[test]

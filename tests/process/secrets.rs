@@ -10,21 +10,21 @@ use serde_json::{Value, json};
 
 use crate::{
     accounts::with_input,
-    support::{Home, Line, PATIENCE, Server},
+    support::{Home, PATIENCE, RawConnection, Server},
 };
 
-/// The beginning of every password in these tests, and of nothing else.
+/// Every password in these tests starts with this, and nothing else does.
 const MARK: &str = "~Wq7xK-marked-";
 
-/// The same in Base64, in which commands send passwords to the server.
+/// The same in Base64, the encoding in which commands send passwords to the server.
 const ENCODED_MARK: &str = "fldxN3hLLW1hcmtl";
 
-/// Everything that the process can write to, and that begins with the mark in plain text or in Base64.
+/// What writable memory contains after the mark, in plain text or in Base64.
 fn marked(server: &Server) -> Vec<String> {
     [MARK, ENCODED_MARK].iter().flat_map(|mark| find(server, mark.as_bytes())).collect()
 }
 
-/// 40 bytes of each place in memory that begins with the mark.
+/// 40 bytes from each occurrence of the mark in memory.
 fn find(server: &Server, mark: &[u8]) -> Vec<String> {
     let memory = File::open(format!("/proc/{}/mem", server.pid())).unwrap();
     let maps = fs::read_to_string(format!("/proc/{}/maps", server.pid())).unwrap();
@@ -62,14 +62,14 @@ fn must_forget(server: &Server, what: &str) {
     }
 }
 
-fn post(line: &mut Line, path: &str, headers: &str, body: &Value) -> u16 {
+fn post(connection: &mut RawConnection, path: &str, headers: &str, body: &Value) -> u16 {
     let body = body.to_string();
     let length = body.len();
-    line.send(format!(
+    connection.send(format!(
         "POST {path} HTTP/1.1\r\nHost: x\r\n{headers}Content-Type: application/json\r\n\
          Content-Length: {length}\r\n\r\n{body}"
     ));
-    line.answer().unwrap().status
+    connection.answer().unwrap().status
 }
 
 #[test]
@@ -79,19 +79,19 @@ fn no_password_stays_in_memory() {
     let email = "ada@example.com";
     let (first, second) = (format!("{MARK}first"), format!("{MARK}second"));
     let credentials = |password: &str| json!({ "email": email, "password": password });
-    let mut line = server.connect();
+    let mut connection = server.connect();
 
     let ada = json!({ "name": "Ada Lovelace", "email": email, "password": &first });
-    assert_eq!(post(&mut line, "/api/user", "", &ada), 201);
+    assert_eq!(post(&mut connection, "/api/user", "", &ada), 201);
     must_forget(&server, "registration");
 
     let login = "/api/auth/login";
-    assert_eq!(post(&mut line, login, "", &credentials(&first)), 200);
+    assert_eq!(post(&mut connection, login, "", &credentials(&first)), 200);
     must_forget(&server, "a login");
-    assert_eq!(post(&mut line, login, "", &credentials(&second)), 404);
+    assert_eq!(post(&mut connection, login, "", &credentials(&second)), 404);
     must_forget(&server, "a wrong password");
     let long = format!("{MARK}{}", "long".repeat(500));
-    assert_eq!(post(&mut line, login, "", &credentials(&long)), 404);
+    assert_eq!(post(&mut connection, login, "", &credentials(&long)), 404);
     must_forget(&server, "a long password");
 
     let mut last = server.connect();
@@ -102,22 +102,22 @@ fn no_password_stays_in_memory() {
     // Some clients send the body after the head, and it arrives in another buffer.
     let body = credentials(&first).to_string();
     let length = body.len();
-    line.send(format!(
+    connection.send(format!(
         "POST {login} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
     ));
-    assert_eq!(line.answer().unwrap().status, 100);
-    line.send(body);
-    assert_eq!(line.answer().unwrap().status, 200);
+    assert_eq!(connection.answer().unwrap().status, 100);
+    connection.send(body);
+    assert_eq!(connection.answer().unwrap().status, 200);
     must_forget(&server, "a login whose body came after its head");
 
     let token = server.client.login(email, &first).field("token");
     let change = json!({ "current": &first, "new": &second });
     let bearer = format!("Authorization: Bearer {token}\r\n");
-    assert_eq!(post(&mut line, "/api/me/password", &bearer, &change), 204);
+    assert_eq!(post(&mut connection, "/api/me/password", &bearer, &change), 204);
     must_forget(&server, "a change of password");
 
     let invalid = json!({ "name": "A", "email": "ada", "password": &second });
-    assert_eq!(post(&mut line, "/api/user", "", &invalid), 400);
+    assert_eq!(post(&mut connection, "/api/user", "", &invalid), 400);
     must_forget(&server, "a registration that was refused");
 }
 
@@ -143,14 +143,14 @@ fn no_password_of_a_command_stays_in_memory() {
 fn the_search_finds_a_password_that_is_there() {
     let home = Home::new();
     let server = home.start();
-    let mut line = server.connect();
-    // A body that is not complete lies in the buffer of its connection.
-    line.send(format!(
+    let mut connection = server.connect();
+    // An incomplete body stays in the buffer of its connection.
+    connection.send(format!(
         "POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{{\"password\":\"{MARK}"
     ));
     let start = Instant::now();
     while marked(&server).is_empty() {
-        assert!(start.elapsed() < PATIENCE, "the mark is nowhere");
+        assert!(start.elapsed() < PATIENCE, "the mark was not found");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -15,9 +15,9 @@ use std::{
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 
 use crate::{
-    postgres::left_out,
+    postgres::skipped,
     stopwatch::Stopwatch,
-    support::{Finished, Home, PASSWORD, Server, eventually, is_installed, refused, run},
+    support::{Finished, Home, PASSWORD, Server, error_of, eventually, is_installed, run},
 };
 
 fn mode(path: &Path) -> u32 {
@@ -66,7 +66,7 @@ fn open_to_all(folder: &Path) {
 }
 
 #[test]
-fn every_start_makes_private_what_others_could_read() {
+fn every_start_removes_the_access_of_other_users() {
     let home = Home::new();
     let mut server = home.start();
     let ada = server.client.register("ada@example.com");
@@ -77,26 +77,26 @@ fn every_start_makes_private_what_others_could_read() {
     let server = home.start();
     server.client.must_know(&ada);
     everything_is_private(&home);
-    let said = server.stop().stderr;
+    let output = server.stop().stderr;
     assert!(
-        said.contains("other users had access to this") && said.contains("doorward.db"),
-        "{said}"
+        output.contains("other users had access to this") && output.contains("doorward.db"),
+        "{output}"
     );
 
     fs::write(home.data().join("notes.txt"), "somebody else's").unwrap();
     open_to_all(home.data());
     home.start().stop();
-    assert_eq!(mode(home.data()), 0o755, "the folder is not Doorward's alone");
+    assert_eq!(mode(home.data()), 0o755, "the folder has files of others");
     assert_eq!(mode(&home.data().join("notes.txt")), 0o644);
     assert_eq!(mode(&home.database()), 0o600);
     assert_eq!(mode(&home.signing_key()), 0o600);
 }
 
 #[test]
-fn what_root_makes_in_a_folder_of_another_user_can_be_used_by_that_user() {
+fn files_that_root_creates_in_a_folder_belong_to_its_owner() {
     const NOBODY: u32 = 65534;
     if !rustix::process::geteuid().is_root() || !is_installed("setpriv") {
-        left_out("files of another user need root and setpriv");
+        skipped("files of another user need root and setpriv");
         return;
     }
     let home = Home::new();
@@ -115,7 +115,7 @@ fn what_root_makes_in_a_folder_of_another_user_can_be_used_by_that_user() {
     let mut help = through_setpriv();
     help.arg("--help");
     if !run(help).status.success() {
-        left_out("another user cannot run a binary in the folder for temporary files");
+        skipped("another user cannot run a binary in the folder for temporary files");
         return;
     }
     let everything_is_nobodys = || {
@@ -166,7 +166,7 @@ fn users_tokens_and_the_key_survive_a_restart() {
     assert_eq!(fs::read(home.signing_key()).unwrap(), key);
 }
 
-/// A server whose standard output is a terminal, and what that shows.
+/// A server whose standard output is a terminal.
 struct AtTerminal {
     child: Child,
     screen: Arc<Mutex<String>>,
@@ -226,9 +226,9 @@ fn discovery_and_the_openapi_document_name_the_port_that_the_system_chose() {
 }
 
 #[test]
-fn the_printed_lines_work_when_they_are_pasted() {
+fn the_printed_commands_work_when_they_are_pasted() {
     if !is_installed("curl") {
-        left_out("the printed lines need curl");
+        skipped("the printed lines need curl");
         return;
     }
     let home = Home::new();
@@ -244,9 +244,9 @@ fn the_printed_lines_work_when_they_are_pasted() {
     let mut shell = shell.spawn().unwrap();
     writeln!(shell.stdin.take().unwrap(), "{}", lines.join("\n")).unwrap();
     let pasted = shell.wait_with_output().unwrap();
-    let said = String::from_utf8(pasted.stdout).unwrap();
-    assert!(said.starts_with(r#"{"id":""#) && said.contains(r#","token":""#), "{said}");
-    assert!(said.ends_with(r#""You are authenticated.""#), "{said}");
+    let output = String::from_utf8(pasted.stdout).unwrap();
+    assert!(output.starts_with(r#"{"id":""#) && output.contains(r#","token":""#), "{output}");
+    assert!(output.ends_with(r#""You are authenticated.""#), "{output}");
     assert_eq!(String::from_utf8(pasted.stderr).unwrap(), "");
 }
 
@@ -269,7 +269,7 @@ fn a_second_process_on_the_same_folder_ends_and_names_the_first() {
 }
 
 #[test]
-fn a_missing_key_stops_the_start_until_the_operator_says_to_make_a_new_one() {
+fn a_missing_key_stops_the_start_unless_a_new_one_is_requested() {
     let home = Home::new();
     let server = home.start();
     let ada = server.client.register("ada@example.com");
@@ -280,7 +280,7 @@ fn a_missing_key_stops_the_start_until_the_operator_says_to_make_a_new_one() {
     assert!(!refused.status.success(), "{refused:#?}");
     assert!(refused.stderr.contains("--new-signing-key"), "{refused:#?}");
     assert!(refused.stderr.contains(home.signing_key().to_str().unwrap()), "{refused:#?}");
-    assert!(!home.signing_key().exists(), "a refused start made a key");
+    assert!(!home.signing_key().exists(), "a refused start created a key");
 
     let server = home.start_with(&["--new-signing-key"]);
     assert_eq!(server.client.guard(&ada.token), 401);
@@ -300,7 +300,7 @@ fn a_key_file_that_cannot_be_used_stops_the_start_in_one_line() {
     home.start().stop();
     let file = home.root().join("own.pem");
     let path = file.to_str().unwrap();
-    let start = || refused(&home, &["--token-key-file", path]);
+    let start = || error_of(&home, &["--token-key-file", path]);
     let missing = start();
     assert!(missing.contains(path) && missing.contains("token.key_file"), "{missing}");
     let usable = fs::read_to_string(home.signing_key()).unwrap();
@@ -339,7 +339,7 @@ fn a_damaged_key_stops_the_start_and_is_left_as_it_is() {
     home.start().client.must_know(&ada);
 }
 
-/// Runs with these variables and this settings file. Such a start has to fail with one line.
+/// Starts with these variables, settings file and arguments. The start must fail with one line.
 #[track_caller]
 fn refused_with(variables: &[(&str, &str)], file: &str, arguments: &[&str]) -> String {
     let home = Home::new();

@@ -7,41 +7,41 @@ use serde_json::json;
 use crate::{
     stopwatch::Stopwatch,
     support::{
-        Client, Finished, Home, Line, Member, PASSWORD, Server, Signal, claims_of, eventually,
-        member, name_for,
+        Client, Finished, Home, Member, PASSWORD, RawConnection, Server, Signal, claims_of,
+        eventually, member, name_for,
     },
 };
 
 /// Half of the ten seconds that a drain may take.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Asserts that no connection was waited for until the end of the drain.
+/// Asserts that no connection held up the stop until the drain timed out.
 fn must_have_drained(finished: &Finished) {
     assert_eq!(finished.status.code(), Some(0), "{finished:#?}");
     assert!(!finished.stderr.contains("stopping with unanswered requests"), "{finished:#?}");
 }
 
 /// A login whose head was read and whose body is half sent, and the other half of the body.
-fn half_a_login(server: &Server, member: &Member) -> (Line, String) {
+fn half_a_login(server: &Server, member: &Member) -> (RawConnection, String) {
     let body = json!({"email": member.email, "password": PASSWORD}).to_string();
     let (first, second) = body.split_at(body.len() / 2);
-    let mut line = server.connect();
-    line.send(format!(
+    let mut connection = server.connect();
+    connection.send(format!(
         "POST /api/auth/login HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n\
          Content-Length: {}\r\nExpect: 100-continue\r\n\r\n",
         body.len()
     ));
     // The server sends this when it starts to read the body.
-    assert_eq!(line.answer().unwrap().status, 100);
-    line.send(first);
-    (line, second.to_owned())
+    assert_eq!(connection.answer().unwrap().status, 100);
+    connection.send(first);
+    (connection, second.to_owned())
 }
 
-fn an_idle_connection(server: &Server) -> Line {
-    let mut line = server.connect();
-    line.send("GET /api/auth/guard HTTP/1.1\r\nHost: here\r\n\r\n");
-    assert_eq!(line.answer().unwrap().status, 401);
-    line
+fn an_idle_connection(server: &Server) -> RawConnection {
+    let mut connection = server.connect();
+    connection.send("GET /api/auth/guard HTTP/1.1\r\nHost: here\r\n\r\n");
+    assert_eq!(connection.answer().unwrap().status, 401);
+    connection
 }
 
 fn stop_gracefully_at(signal: Signal) {
@@ -56,25 +56,25 @@ fn stop_gracefully_at(signal: Signal) {
 
     let signalled = Stopwatch::start(&[server.pid()]);
     server.signal(signal);
-    server.wait_until_it_refuses();
+    server.wait_until_connections_are_refused();
     // None of these waits for the login, which cannot end before the rest of it is sent.
-    assert!(idle.is_closed(), "an answer to nothing");
-    for line in [&mut fresh, &mut half_a_head] {
-        while let Some(answer) = line.answer() {
+    assert!(idle.is_closed(), "an answer without a request");
+    for connection in [&mut fresh, &mut half_a_head] {
+        while let Some(answer) = connection.answer() {
             answer.must_be_error(408);
         }
     }
     login.send(rest);
-    let answer = login.answer().expect("a login under way is answered");
+    let answer = login.answer().expect("a login in flight is answered");
     assert_eq!(answer.status, 200, "{answer:?}");
     assert!(login.is_closed());
     let finished = server.end();
     signalled.must_show_less_than(SOON, "stopped");
     must_have_drained(&finished);
-    assert!(!home.data().join("doorward.sock").exists(), "the socket was left behind");
+    assert!(!home.data().join("doorward.sock").exists(), "the socket still exists");
 
     let token = answer.field("token");
-    assert_eq!(home.start().client.guard(&token), 200, "the session was kept");
+    assert_eq!(home.start().client.guard(&token), 200, "the session survives");
 }
 
 #[test]
@@ -116,9 +116,9 @@ fn waiting_feed_requests_are_answered_when_the_server_stops() {
     let home = Home::new();
     let server = home.start();
     let cursor = feed_cursor(&server.client.get("/.well-known/revocations").body);
-    let mut lines: Vec<_> = (0..20).map(|_| server.connect()).collect();
-    for line in &mut lines {
-        line.send(format!(
+    let mut connections: Vec<_> = (0..20).map(|_| server.connect()).collect();
+    for connection in &mut connections {
+        connection.send(format!(
             "GET /.well-known/revocations?since={cursor}.0 HTTP/1.1\r\nHost: here\r\n\r\n"
         ));
     }
@@ -128,8 +128,8 @@ fn waiting_feed_requests_are_answered_when_the_server_stops() {
     let finished = server.stop();
     signalled.must_show_less_than(SOON, "stopped");
     must_have_drained(&finished);
-    for mut line in lines {
-        let answer = line.answer().expect("an answer");
+    for mut connection in connections {
+        let answer = connection.answer().expect("an answer");
         assert_eq!((answer.status, feed_cursor(&answer.body)), (200, cursor.clone()));
     }
 }
@@ -144,7 +144,7 @@ fn feed_cursor(feed: &str) -> String {
 fn a_stop_without_requests_in_flight_is_immediate() {
     let home = Home::new();
     let server = home.start();
-    let _lines: Vec<_> = (0..20).map(|_| an_idle_connection(&server)).collect();
+    let _connections: Vec<_> = (0..20).map(|_| an_idle_connection(&server)).collect();
     let signalled = Stopwatch::start(&[server.pid()]);
     let finished = server.stop();
     signalled.must_show_less_than(SOON, "stopped with 20 idle connections");
@@ -159,7 +159,7 @@ fn a_second_signal_ends_the_process_at_once() {
         let ada = server.client.register("ada@example.com");
         let (mut login, _) = half_a_login(&server, &ada);
         server.signal(Signal::TERM);
-        server.wait_until_it_refuses();
+        server.wait_until_connections_are_refused();
         let signalled = Stopwatch::start(&[server.pid()]);
         server.signal(second);
         let finished = server.end();
@@ -193,7 +193,7 @@ fn a_stop_under_load_stores_only_what_it_acknowledges() {
     const ROUNDS: usize = 10;
     const WRITERS: usize = 8;
     let home = Home::new();
-    let mut told = 0;
+    let mut acknowledged = 0;
     for round in 0..ROUNDS {
         let server = home.start();
         let outcomes = Mutex::new(Vec::new());
@@ -211,14 +211,14 @@ fn a_stop_under_load_stores_only_what_it_acknowledges() {
         });
         let server = home.start();
         for (members, without_answer) in outcomes.into_inner().unwrap() {
-            told += members.len();
+            acknowledged += members.len();
             members.iter().for_each(|member| server.client.must_know(member));
             server.client.register_quickly(&without_answer);
         }
         server.stop();
     }
     println!(
-        "{ROUNDS} stops under load: {told} told, all there; {} not told, none there",
+        "{ROUNDS} stops under load: {acknowledged} acknowledged, all stored; {} without an answer, none stored",
         ROUNDS * WRITERS
     );
 }

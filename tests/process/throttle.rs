@@ -73,7 +73,11 @@ fn a_restart_does_not_refill_the_budget_of_an_account() {
     assert_eq!(spend(&server), 0);
     assert_eq!(network(&server, "203.0.113.8").login(PASSWORD), 429, "a new network");
     assert_eq!(network(&server, "203.0.113.7").login(PASSWORD), 200, "a known network");
-    assert_eq!(network(&server, "203.0.113.8").login(PASSWORD), 200, "the success forgives");
+    assert_eq!(
+        network(&server, "203.0.113.8").login(PASSWORD),
+        200,
+        "the success refills the budget"
+    );
     server.stop();
 
     let server = home.start();
@@ -100,13 +104,13 @@ fn instances_share_the_budget_of_an_account() {
     network(&here, "203.0.113.7").register();
     assert_eq!(spend(&here), 100);
     // Fewer attempts than the budget, each from its own network: only failures on the other instance explain a refusal.
-    let heard = (0..90).any(|number| {
+    let received = (0..90).any(|number| {
         thread::sleep(Duration::from_millis(300));
         network(&there, format!("192.0.2.{number}")).login("wrong horse") == 429
     });
-    assert!(heard, "the other instance has heard of the failures");
+    assert!(received, "the other instance has received the failures");
     assert_eq!(network(&there, "203.0.113.7").login(PASSWORD), 200, "a known network");
-    eventually("the first instance has heard of the success", || {
+    eventually("the first instance has received the success", || {
         network(&here, "203.0.113.8").login("wrong horse") == 404
     });
 }
@@ -118,16 +122,16 @@ fn a_proxy_that_hides_client_addresses_is_logged_once() {
     for number in 0..3 {
         server.client.register_quickly(&format!("user{number}@example.com"));
     }
-    let said = server.stop().stderr;
-    assert_eq!(said.matches("carry no forwarded address although public_url is set").count(), 1);
+    let output = server.stop().stderr;
+    assert_eq!(output.matches("carry no forwarded address although public_url is set").count(), 1);
 
     let server = home.start_with(&["--trusted-proxies", "192.0.2.1"]);
     for _ in 0..3 {
         network(&server, "203.0.113.7").login(PASSWORD);
     }
-    let said = server.stop().stderr;
-    let warning = said.lines().filter(|line| line.contains("outside trusted_proxies"));
+    let output = server.stop().stderr;
+    let warning = output.lines().filter(|line| line.contains("outside trusted_proxies"));
     let warning: Vec<_> = warning.collect();
-    assert_eq!(warning.len(), 1, "{said}");
+    assert_eq!(warning.len(), 1, "{output}");
     assert!(warning[0].contains("127.0.0.1"), "{}", warning[0]);
 }

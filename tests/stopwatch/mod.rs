@@ -1,5 +1,5 @@
-//! Holds times to a limit. On a busy machine the processes under test have to wait, so the limit is extended by the time for
-//! which they waited, and by no more.
+//! Asserts time limits. On a busy machine the processes under test wait for a CPU or a disk, so each limit is extended by
+//! exactly the time that they waited.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,7 @@ use std::{
 
 pub struct Stopwatch {
     pub started: Instant,
-    /// What the machine had stalled until then; none where the kernel does not report it.
+    /// The machine's total stall at the start; none where the kernel does not report it.
     stalled_before: Option<Duration>,
     waits: Arc<Waits>,
 }
@@ -35,7 +35,7 @@ impl Stopwatch {
         let (Some(before), Some(now), Some(waited)) =
             (self.stalled_before, machine_stall(), self.waits.total())
         else {
-            println!("{what}: {took:?}, not judged: the kernel does not report waits");
+            println!("{what}: {took:?}, not checked: the kernel does not report waits");
             return;
         };
         let waited = waited + now.saturating_sub(before);
@@ -50,7 +50,7 @@ impl Drop for Stopwatch {
     }
 }
 
-/// How long the threads of some processes have been ready to run and did not.
+/// How long the threads of some processes were ready to run but did not run.
 struct Waits {
     processes: Vec<u32>,
     sampled: Mutex<Sampled>,
@@ -61,7 +61,7 @@ struct Sampled {
     /// The wait of each thread at the last sample.
     threads: HashMap<u32, Duration>,
     total: Duration,
-    /// By how much the sampling thread itself woke late: the machine may have been paused, or the CPU quota spent.
+    /// How late the sampling thread woke up: the machine may have been paused, or the CPU quota spent.
     late: Duration,
 }
 
@@ -79,7 +79,7 @@ impl Waits {
         }
     }
 
-    /// Often, because the wait of a thread is forgotten when it ends.
+    /// Samples often, because the kernel drops a thread's counter when the thread ends.
     fn sample_until_done(&self) {
         const PERIOD: Duration = Duration::from_millis(10);
         const USUALLY_LATE: Duration = Duration::from_millis(1);
@@ -128,14 +128,13 @@ fn threads_below(processes: &[u32]) -> Vec<(u32, u32)> {
     threads
 }
 
-/// How long a thread has waited for a CPU in its life.
+/// How long a thread has waited for a CPU since it started.
 fn wait_of(process: u32, thread: u32) -> Option<Duration> {
     let told = fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
     Some(Duration::from_nanos(told.split_whitespace().nth(1)?.parse().ok()?))
 }
 
-/// For how long threads of the machine have waited for a disk or for memory since it started, and its CPUs for the
-/// hypervisor.
+/// How long the machine's threads have waited for a disk or for memory, and its CPUs for the hypervisor, since boot.
 fn machine_stall() -> Option<Duration> {
     let pressure = |resource: &str| {
         let told = fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?;

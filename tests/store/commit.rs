@@ -36,14 +36,14 @@ use tower::ServiceExt;
 use crate::{own_postgres, postgres, stopwatch::Stopwatch};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
-/// How soon a request learns that the database is away.
-const TOLD_WITHIN: Duration = Duration::from_secs(2);
-/// For what has no promised time.
+/// The time within which a request fails when the database is unreachable.
+const NOTICED_WITHIN: Duration = Duration::from_secs(2);
+/// The bound of waits without a documented time.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the proxy does to a commit.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Fault {
     /// Forward it and drop the answer.
     AnswerLost,
     /// Drop it.
@@ -51,15 +51,15 @@ enum Fate {
 }
 
 /// A proxy between a store and its server.
-struct Wire {
+struct Proxy {
     url: String,
     /// How many more commits are affected.
     left: Arc<AtomicUsize>,
     cut: watch::Sender<bool>,
 }
 
-impl Wire {
-    async fn to(url: &str, fate: Fate) -> Self {
+impl Proxy {
+    async fn to(url: &str, fault: Fault) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let here = listener.local_addr().unwrap().port();
         let server = url.split(['@', '/']).find(|part| part.starts_with("127.0.0.1:")).unwrap();
@@ -72,7 +72,7 @@ impl Wire {
                 tokio::spawn(async move {
                     if !*watched.borrow() {
                         let server = TcpStream::connect(there).await.unwrap();
-                        pass(client, server, fate, &counted, watched).await;
+                        pass(client, server, fault, &counted, watched).await;
                     }
                 });
             }
@@ -85,7 +85,7 @@ impl Wire {
 async fn pass(
     mut client: TcpStream,
     mut server: TcpStream,
-    fate: Fate,
+    fault: Fault,
     left: &AtomicUsize,
     mut cut: watch::Receiver<bool>,
 ) {
@@ -102,7 +102,7 @@ async fn pass(
                 let takes_one = |left: usize| left.checked_sub(1);
                 let order = Ordering::SeqCst;
                 if is_commit && left.fetch_update(order, order, takes_one).is_ok() {
-                    if fate == Fate::AnswerLost {
+                    if fault == Fault::AnswerLost {
                         server.write_all(bytes).await.unwrap();
                         // Wait for the server's answer.
                         let _ = server.read(&mut from_server).await;
@@ -142,23 +142,23 @@ fn session(user: &User) -> Session {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_whose_answer_is_lost_counts_once() {
     let Some(url) = postgres::fresh_database() else { return };
-    for fate in [Fate::AnswerLost, Fate::Lost] {
-        let wire = Wire::to(&url, fate).await;
-        let store = open(&wire.url).await;
+    for fault in [Fault::AnswerLost, Fault::Lost] {
+        let proxy = Proxy::to(&url, fault).await;
+        let store = open(&proxy.url).await;
         for number in 0..5 {
             let user = user(number);
-            wire.left.store(1, Ordering::SeqCst);
+            proxy.left.store(1, Ordering::SeqCst);
             store.add_user(&user, Some(&session(&user))).await.unwrap();
-            assert_eq!(wire.left.load(Ordering::SeqCst), 0, "no commit met its fate");
+            assert_eq!(proxy.left.load(Ordering::SeqCst), 0, "the proxy affected no commit");
             assert_eq!(store.user_by_id(user.id).await.unwrap().as_ref(), Some(&user));
 
             // A repeated write would change these results.
             let role = Role::parse("staff").unwrap();
-            wire.left.store(1, Ordering::SeqCst);
+            proxy.left.store(1, Ordering::SeqCst);
             assert!(store.grant_role(user.id, &role, NOW).await.unwrap());
-            wire.left.store(1, Ordering::SeqCst);
+            proxy.left.store(1, Ordering::SeqCst);
             assert_eq!(store.end_sessions(user.id, NOW).await.unwrap(), 1);
-            wire.left.store(1, Ordering::SeqCst);
+            proxy.left.store(1, Ordering::SeqCst);
             assert!(store.delete_user(user.id, NOW).await.unwrap());
         }
         assert!(!store.has_users().await.unwrap());
@@ -168,14 +168,15 @@ async fn a_commit_whose_answer_is_lost_counts_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
     let Some(url) = postgres::fresh_database() else { return };
-    let wire = Wire::to(&url, Fate::Lost).await;
-    let store = open(&wire.url).await;
+    let proxy = Proxy::to(&url, Fault::Lost).await;
+    let store = open(&proxy.url).await;
     let ada = user(0);
     store.add_user(&ada, None).await.unwrap();
     let before = store.changes().stamp(ada.id);
-    until("it is heard", || store.changes().connectivity() == Connectivity::Connected).await;
+    until("the store is connected", || store.changes().connectivity() == Connectivity::Connected)
+        .await;
 
-    wire.cut.send_replace(true);
+    proxy.cut.send_replace(true);
     let cut = Stopwatch::start(&[std::process::id()]);
     // More reads than one batch holds, and one that is cancelled.
     let mut reads: Vec<_> = (0..40).map(|_| Box::pin(store.user_by_id(ada.id))).collect();
@@ -185,19 +186,25 @@ async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
     for read in join_all(reads).await {
         assert!(matches!(read, Err(Error::Unavailable(_))));
     }
-    cut.must_show_less_than(TOLD_WITHIN, "reads fail");
+    cut.must_show_less_than(NOTICED_WITHIN, "reads fail");
     let cut = Stopwatch::start(&[std::process::id()]);
     assert!(matches!(store.add_user(&user(1), None).await, Err(Error::Unavailable(_))));
-    cut.must_show_less_than(TOLD_WITHIN, "writes fail");
-    until("it is away", || store.changes().connectivity() == Connectivity::Unreachable).await;
-    assert!(store.changes().is_current(before), "an outage changes nobody");
+    cut.must_show_less_than(NOTICED_WITHIN, "writes fail");
+    until("the database is unreachable", || {
+        store.changes().connectivity() == Connectivity::Unreachable
+    })
+    .await;
+    assert!(store.changes().is_current(before), "an outage does not count as a change");
 
     // Another instance changes the user meanwhile.
     let elsewhere = open(&url).await;
     assert!(elsewhere.grant_role(ada.id, &Role::parse("staff").unwrap(), NOW).await.unwrap());
-    wire.cut.send_replace(false);
-    until("it is back", || store.changes().connectivity() == Connectivity::Connected).await;
-    until("the change is heard of", || !store.changes().is_current(before)).await;
+    proxy.cut.send_replace(false);
+    until("the database is reachable again", || {
+        store.changes().connectivity() == Connectivity::Connected
+    })
+    .await;
+    until("the change is received", || !store.changes().is_current(before)).await;
     for read in join_all((0..40).map(|_| store.user_by_id(ada.id))).await {
         assert_eq!(read.unwrap().unwrap().roles.to_text(), "staff");
     }
@@ -207,7 +214,7 @@ async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
     let Some(url) = postgres::fresh_database() else { return };
-    let wire = Wire::to(&url, Fate::Lost).await;
+    let proxy = Proxy::to(&url, Fault::Lost).await;
     let serve = async |url: &str| {
         let database = DatabaseUrl::parse(url).unwrap();
         let doorward = Doorward::open(Settings::new().with_database(database)).await.unwrap();
@@ -215,7 +222,7 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
         tokio::spawn(async move { upkeep.run_upkeep().await });
         doorward
     };
-    let (here, elsewhere) = (serve(&wire.url).await, serve(&url).await);
+    let (here, elsewhere) = (serve(&proxy.url).await, serve(&url).await);
     let body = r#"{"name": "Ada", "email": "ada@example.com"}"#;
     let registered =
         here.routes().oneshot(Request::post("/api/user").body(body.to_owned()).unwrap());
@@ -225,18 +232,15 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
     let token = answer["token"].as_str().unwrap();
     assert!(here.caller(token).await.is_ok());
 
-    wire.cut.send_replace(true);
+    proxy.cut.send_replace(true);
     let is_away = || here.store().changes().connectivity() == Connectivity::Unreachable;
-    until("it is away", is_away).await;
+    until("the database is unreachable", is_away).await;
     let kid = elsewhere.keys().list().await[0].id.to_string();
     assert!(elsewhere.keys().revoke(&kid, NOW).await.unwrap());
-    assert!(here.caller(token).await.is_ok(), "known callers outlast an outage");
-    let here_asking = Requester { network: Network::LOOPBACK, exempt_from_network_limits: true };
-    assert!(
-        here.feed().page_since(None, here_asking).await.is_err(),
-        "nobody knows what has ended"
-    );
-    wire.cut.send_replace(false);
+    assert!(here.caller(token).await.is_ok(), "cached callers pass during an outage");
+    let requester = Requester { network: Network::LOOPBACK, exempt_from_network_limits: true };
+    assert!(here.feed().page_since(None, requester).await.is_err(), "revocations are unknown");
+    proxy.cut.send_replace(false);
     let began = Instant::now();
     while !matches!(here.caller(token).await, Err(AuthError::Unauthenticated(_))) {
         assert!(began.elapsed() < PATIENCE, "still admitted");
@@ -280,14 +284,14 @@ async fn a_commit_without_its_standby_is_not_acknowledged() {
                 break 'waits (ada, adding);
             }
         }
-        let told = adding.await.unwrap();
-        assert!(matches!(told, Ok(()) | Err(Error::Unavailable(_))), "{told:?}");
+        let outcome = adding.await.unwrap();
+        assert!(matches!(outcome, Ok(()) | Err(Error::Unavailable(_))), "{outcome:?}");
     };
     // PostgreSQL answered that commit with success and a warning.
-    let told = adding.await.unwrap();
+    let outcome = adding.await.unwrap();
     operator.batch_execute("ALTER SYSTEM RESET synchronous_standby_names").await.unwrap();
     operator.batch_execute("SELECT pg_reload_conf()").await.unwrap();
-    assert!(matches!(told, Err(Error::Unavailable(_))), "it was not safe");
+    assert!(matches!(outcome, Err(Error::Unavailable(_))), "the commit was not replicated");
     // The write was not acknowledged, but it was stored: the address is taken.
     let mut again = ada.clone();
     again.id = doorward::UserId::random();

@@ -10,9 +10,9 @@ use doorward::internals::{
 use futures_util::future::{join, join_all};
 
 use crate::{
-    NOW, open_postgres, postgres, postgres_store, session,
-    story::{renewed_session, reused, tell, tells},
-    user,
+    NOW, open_postgres,
+    operations::{renewed_session, reused, run_all, wait_until_listed},
+    postgres, postgres_store, session, user,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -53,11 +53,14 @@ async fn reuse_at_once(store: Arc<dyn Store>) {
             ended += usize::from(outcome.await.unwrap().unwrap());
         }
         let beside = beside.await.unwrap().unwrap();
-        // A renewal does not save the session; a logout may have come first.
+        // A renewal does not keep the session; a logout may have come first.
         assert_eq!(ended, if renewing { 1 } else { usize::from(!beside) });
         assert_eq!(store.session_with_user(id).await.unwrap(), None);
-        tells(&*store, if renewing && beside { vec![&second, &third] } else { vec![&second] })
-            .await;
+        wait_until_listed(
+            &*store,
+            if renewing && beside { vec![&second, &third] } else { vec![&second] },
+        )
+        .await;
     }
 }
 
@@ -72,12 +75,12 @@ async fn serialization_failures_are_retried() {
     let strict =
         format!("ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'");
     operator.batch_execute(&strict).await.unwrap();
-    tell(&open_postgres(&url).await).await;
+    run_all(&open_postgres(&url).await).await;
 
     let store = Arc::new(open_postgres(&url).await);
     let busy = user("Busy", "busy@example.com");
     store.add_user(&busy, None).await.unwrap();
-    assert!(conflicts(&url).await, "the database does not turn anybody away");
+    assert!(conflicts(&url).await, "conflicting transactions do not fail");
     let granting: Vec<_> = (0..24)
         .map(|number| {
             let (store, id) = (Arc::clone(&store), busy.id);
@@ -190,7 +193,7 @@ async fn own_changes_are_not_reported_back() {
         let (of_ada, of_bob) = (stamp(&ada), stamp(&bob));
         assert!(elsewhere.grant_role(bob.id, &role, NOW).await.unwrap());
         until_it_has_changed(&here, of_bob).await;
-        assert!(here.changes().is_current(of_ada), "and not once more when that is heard");
+        assert!(here.changes().is_current(of_ada), "and not again when the notification arrives");
     }
 }
 
@@ -200,5 +203,5 @@ async fn until_it_has_changed(store: &PostgresStore, since: Stamp) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), changed).await.expect("a change is heard of");
+    tokio::time::timeout(Duration::from_secs(30), changed).await.expect("a change is received");
 }

@@ -94,11 +94,11 @@ async fn failed_logins_and_known_networks_on_postgres() {
     loop {
         let saved = Instant::now();
         there.save_failures(&[change], Duration::from_secs(60), NOW).await.unwrap();
-        let heard = here.recent_failures().await.unwrap();
-        if heard.iter().any(|heard| heard.account == account) {
+        let failures = here.recent_failures().await.unwrap();
+        if failures.iter().any(|failure| failure.account == account) {
             break;
         }
-        assert!(saved.elapsed() > RECENT, "not heard of: {heard:?}");
+        assert!(saved.elapsed() > RECENT, "not received: {failures:?}");
     }
     // A recent failure is kept, so that other instances can read it.
     assert_eq!(here.delete_failures(NOW + Duration::from_secs(100), 10).await.unwrap(), 0);

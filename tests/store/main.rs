@@ -6,12 +6,12 @@ mod concurrency;
 mod failed_logins;
 mod migrate;
 mod model;
+mod operations;
 #[path = "../postgres/mod.rs"]
 mod postgres;
 mod schema;
 #[path = "../stopwatch/mod.rs"]
 mod stopwatch;
-mod story;
 mod tls;
 
 use std::time::Duration;

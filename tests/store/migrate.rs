@@ -68,7 +68,7 @@ async fn an_interrupted_migration_resumes_and_is_not_served_before() {
     assert_eq!((inventory.size.users, inventory.size.sessions), (1200, 1200));
     assert_eq!(moved.users(None, 2000).await.unwrap(), store.users(None, 2000).await.unwrap());
     let again = migrate(&old, &new, NOW, &mut |_| {}).await;
-    assert!(matches!(again, Err(Error::NotEmpty)), "somebody may use it by now");
+    assert!(matches!(again, Err(Error::NotEmpty)), "it may be in use");
     drop((new, moved));
     Doorward::open(settings).await.unwrap();
 }

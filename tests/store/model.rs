@@ -71,7 +71,7 @@ impl Chance {
     }
 }
 
-/// The records that the operations use, as the test knows them.
+/// The records that the operations use, as the test expects them.
 #[derive(Default)]
 struct World {
     users: Vec<User>,
@@ -80,7 +80,7 @@ struct World {
 }
 
 struct Model<'a> {
-    stores: &'a [&'a dyn Whole],
+    stores: &'a [&'a dyn StoreWithArchive],
     chance: Chance,
     world: World,
     now: Timestamp,
@@ -89,8 +89,8 @@ struct Model<'a> {
 }
 
 /// A store and everything in it.
-trait Whole: Store + Archive {}
-impl<T: Store + Archive> Whole for T {}
+trait StoreWithArchive: Store + Archive {}
+impl<T: Store + Archive> StoreWithArchive for T {}
 
 fn outcome<T: Debug>(result: Result<T, Error>) -> String {
     match result {
@@ -301,13 +301,13 @@ impl Model<'_> {
 }
 
 /// The password hashes, which `User` does not print.
-async fn hashes(store: &dyn Whole) -> Result<Vec<Option<String>>, Error> {
+async fn hashes(store: &dyn StoreWithArchive) -> Result<Vec<Option<String>>, Error> {
     let records = store.user_records(None, 1000).await?;
     let hash = |user: User| user.password_hash().map(|hash| hash.as_phc().to_owned());
     Ok(records.into_iter().map(|record| hash(record.user)).collect())
 }
 
-async fn run(stores: &[&dyn Whole], seed: u64, steps: usize) {
+async fn run(stores: &[&dyn StoreWithArchive], seed: u64, steps: usize) {
     let now = Timestamp::from_millis(1_800_000_000_123 + seed as i64);
     let chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut model = Model { stores, chance, world: World::default(), now, seed, steps: Vec::new() };
@@ -323,7 +323,7 @@ async fn run(stores: &[&dyn Whole], seed: u64, steps: usize) {
     model.compare().await;
 }
 
-#[expect(clippy::disallowed_methods, reason = "how long to try is the tester's choice")]
+#[expect(clippy::disallowed_methods, reason = "the environment chooses the length of the test")]
 fn sequences() -> u64 {
     let chosen = std::env::var("DOORWARD_TEST_SEQUENCES").ok();
     chosen.map_or(40, |number| number.parse().expect("DOORWARD_TEST_SEQUENCES is a number"))

@@ -1,4 +1,4 @@
-//! An HTTP client, and the answers that it gets.
+//! An HTTP client and its answers.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::{PASSWORD, PATIENCE};
 
-/// A whole answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -38,7 +37,7 @@ impl Answer {
         assert!(self.header("x-request-id").is_some_and(|id| !id.is_empty()), "{self:?}");
     }
 
-    /// Asserts that it is trouble of the server's own, worth another try.
+    /// Asserts a 503 that invites a retry.
     pub fn must_be_unavailable(&self) {
         self.must_be_error(503);
         let wait = self.header("retry-after").and_then(|wait| wait.parse::<u32>().ok());
@@ -46,7 +45,7 @@ impl Answer {
     }
 }
 
-/// Somebody who has registered.
+/// A registered user.
 #[derive(Clone, Debug)]
 pub struct Member {
     pub id: String,
@@ -55,7 +54,7 @@ pub struct Member {
     pub token: String,
 }
 
-/// Speaks HTTP to one server. Clones share their connections.
+/// An HTTP client of one server. Clones share connections.
 #[derive(Clone)]
 pub struct Client {
     agent: ureq::Agent,
@@ -91,7 +90,7 @@ impl Client {
         self.try_get(path, None).unwrap()
     }
 
-    /// Any request of somebody who is signed in.
+    /// Any request with a token.
     pub fn request(&self, method: &str, path: &str, token: &str, body: &Value) -> Answer {
         let request = ureq::http::Request::builder()
             .method(method)
@@ -113,7 +112,7 @@ impl Client {
         self.try_get("/api/auth/guard", Some(&format!("Bearer {token}")))
     }
 
-    /// The status that the guard answers to a token.
+    /// The status of the guard for a token.
     pub fn guard(&self, token: &str) -> u16 {
         self.try_guard(token).unwrap().status
     }
@@ -126,23 +125,23 @@ impl Client {
         self.get(&format!("/api/user/{id}"))
     }
 
-    /// Tries to register somebody without a password, which costs no hash.
+    /// Tries to register a user without a password, which needs no hash.
     pub fn try_to_register(&self, email: &str) -> Answer {
         self.post("/api/user", &json!({"name": name_for(email), "email": email}))
     }
 
-    /// Registers somebody without a password.
+    /// Registers a user without a password.
     pub fn register_quickly(&self, email: &str) -> Member {
         member(email, &self.try_to_register(email))
     }
 
-    /// Registers somebody with [`PASSWORD`].
+    /// Registers a user with [`PASSWORD`].
     pub fn register(&self, email: &str) -> Member {
         let body = json!({"name": name_for(email), "email": email, "password": PASSWORD});
         member(email, &self.post("/api/user", &body))
     }
 
-    /// Asserts that a member is known by id and by token.
+    /// Asserts that a user is found by id and that the token is valid.
     pub fn must_know(&self, member: &Member) {
         let profile = self.profile(&member.id);
         assert_eq!(profile.status, 200, "{member:?}: {profile:?}");
@@ -151,18 +150,18 @@ impl Client {
     }
 }
 
-/// What a token or the feed says.
+/// The claims of a token or of the revocation feed.
 pub fn claims_of(token: &str) -> Value {
     let claims = token.split('.').nth(1).unwrap();
     serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap()
 }
 
-/// A name that tells whose it is, so that a record with parts of two users would show.
+/// A name derived from the address, so that a record mixed from two users is noticed.
 pub fn name_for(email: &str) -> String {
     format!("Name of {email}")
 }
 
-/// The member that a registration made.
+/// The user that a registration created.
 pub fn member(email: &str, answer: &Answer) -> Member {
     assert_eq!(answer.status, 201, "{answer:?}");
     Member {

@@ -1,4 +1,4 @@
-//! A connection that the test writes to by hand.
+//! A TCP connection for raw bytes.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -9,13 +9,13 @@ use std::{
 
 use super::{Answer, PATIENCE};
 
-/// A bare connection.
-pub struct Line {
+/// Sends raw bytes and parses the responses.
+pub struct RawConnection {
     stream: TcpStream,
     unread: Vec<u8>,
 }
 
-impl Line {
+impl RawConnection {
     pub fn to(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -28,23 +28,23 @@ impl Line {
         self.stream.write_all(bytes.as_ref()).unwrap();
     }
 
-    /// Sends to a server that may stop listening half-way.
-    pub fn send_if_it_listens(&mut self, bytes: impl AsRef<[u8]>) {
+    /// Sends to a server that may close the connection meanwhile.
+    pub fn send_ignoring_errors(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.stream.write_all(bytes.as_ref());
     }
 
-    /// Sends the same again and again until the server closes the connection.
-    pub fn send_until_it_is_closed(&mut self, bytes: impl AsRef<[u8]>) {
+    /// Repeats the bytes until the server closes the connection.
+    pub fn send_until_closed(&mut self, bytes: impl AsRef<[u8]>) {
         while self.stream.write_all(bytes.as_ref()).is_ok() {}
     }
 
-    /// Says that nothing more will be sent.
-    pub fn hang_up(&self) {
+    /// Closes the sending half.
+    pub fn shut_down_writing(&self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    /// Sends these bytes one by one for as long as the server listens, from a thread of its own.
-    pub fn dribble(&self, bytes: &'static [u8], pause: Duration) {
+    /// Sends these bytes one by one from another thread until the server closes the connection.
+    pub fn send_slowly(&self, bytes: &'static [u8], pause: Duration) {
         let mut stream = self.stream.try_clone().unwrap();
         thread::spawn(move || {
             for byte in bytes.iter().cycle() {
@@ -56,7 +56,7 @@ impl Line {
         });
     }
 
-    /// The next answer, of any status from 100 on; none if the connection ends before it does.
+    /// The next answer, including 1xx; none if the connection closes before it is complete.
     pub fn answer(&mut self) -> Option<Answer> {
         loop {
             if let Some((answer, length)) = parse(&self.unread) {
@@ -69,13 +69,13 @@ impl Line {
         }
     }
 
-    /// Whether the connection ends without another answer.
+    /// Reads to the end of the connection. True if no further answer came.
     pub fn is_closed(&mut self) -> bool {
         while self.read_more() {}
         self.unread.is_empty()
     }
 
-    /// Whether something can be read already.
+    /// Whether there is something to read now.
     pub fn has_more(&self) -> bool {
         self.stream.set_nonblocking(true).unwrap();
         let has_more = self.stream.peek(&mut [0]).is_ok();
@@ -83,7 +83,7 @@ impl Line {
         has_more
     }
 
-    /// Whether the server has closed the connection already.
+    /// Whether the server has closed the connection by now.
     pub fn was_closed(&mut self) -> bool {
         self.stream.set_nonblocking(true).unwrap();
         let mut bytes = [0; 4096];
@@ -111,7 +111,7 @@ impl Line {
     }
 }
 
-/// An answer at the beginning of these bytes, and its length.
+/// The answer at the start of these bytes, and its length.
 fn parse(bytes: &[u8]) -> Option<(Answer, usize)> {
     let end_of_head = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&bytes[..end_of_head]).into_owned();

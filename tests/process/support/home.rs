@@ -1,4 +1,4 @@
-//! A folder in which one Doorward after the other keeps its data.
+//! A temporary folder whose data survives restarts of the server in it.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{Finished, Server, run};
 
-/// Where one doorward after the other keeps its data.
+/// A temporary folder with the data of one Doorward, which can be started in it again and again.
 pub struct Home {
     root: TempDir,
     data: PathBuf,
@@ -22,7 +22,7 @@ impl Home {
         Self { root, data }
     }
 
-    /// A home whose data lies in a folder below it.
+    /// A home with its data in this subfolder.
     pub fn with_data_in(folder: &str) -> Self {
         let mut home = Self::new();
         home.data = home.root.path().join(folder);
@@ -50,7 +50,7 @@ impl Home {
         self.command_through(Command::new(env!("CARGO_BIN_EXE_doorward")))
     }
 
-    /// The same through another program that ends up being the binary.
+    /// The same for a command that wraps the binary.
     pub fn command_through(&self, mut command: Command) -> Command {
         command
             .env_clear()
@@ -72,7 +72,7 @@ impl Home {
         Server::start(command)
     }
 
-    /// Runs a command to its end.
+    /// Runs a command to completion.
     pub fn run(&self, arguments: &[&str]) -> Finished {
         let mut command = self.command();
         command.args(arguments);
@@ -80,18 +80,18 @@ impl Home {
     }
 }
 
-/// A command that has to succeed.
+/// Runs a command that must succeed, and returns its output.
 #[track_caller]
-pub fn told(home: &Home, arguments: &[&str]) -> String {
+pub fn stdout_of(home: &Home, arguments: &[&str]) -> String {
     let Finished { status, stdout, stderr } = home.run(arguments);
     assert!(status.success(), "{arguments:?}: {stderr}");
     assert_eq!(stderr, "", "{arguments:?}");
     stdout
 }
 
-/// A command that has to fail with one line.
+/// Runs a command that must fail, and returns its one line of error.
 #[track_caller]
-pub fn refused(home: &Home, arguments: &[&str]) -> String {
+pub fn error_of(home: &Home, arguments: &[&str]) -> String {
     let Finished { status, stdout, stderr } = home.run(arguments);
     assert!(!status.success(), "{arguments:?}: {stdout}");
     assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{arguments:?}: {stderr}");

@@ -1,4 +1,4 @@
-//! Child processes and what they print.
+//! Child processes and their output.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -9,7 +9,7 @@ use std::{
 
 use super::eventually;
 
-/// A process that has ended, and what it said.
+/// The exit status and output of a process.
 #[derive(Debug)]
 pub struct Finished {
     pub status: ExitStatus,
@@ -17,34 +17,34 @@ pub struct Finished {
     pub stderr: String,
 }
 
-/// Runs a process that is meant to end by itself; one that does not is killed.
+/// Runs a process to completion, and kills it if it does not exit in time.
 pub fn run(command: Command) -> Finished {
     let mut process = Process::spawn(command, |_| {});
     let status = process.wait();
-    let (stdout, stderr) = process.said();
+    let (stdout, stderr) = process.output();
     Finished { status, stdout, stderr }
 }
 
 /// A child process that does not outlive the test.
 pub struct Process {
     pub child: Child,
-    pub stdout: Tape,
-    pub stderr: Tape,
+    pub stdout: CapturedPipe,
+    pub stderr: CapturedPipe,
 }
 
 impl Process {
     fn spawn(command: Command, on_line: impl FnMut(&str) + Send + 'static) -> Self {
         let mut process = Self::spawn_unread(command, on_line);
-        process.stderr.begin();
+        process.stderr.start_reading();
         process
     }
 
-    /// A process whose stderr is not read before `begin`.
+    /// A process whose stderr is not read before `start_reading`.
     pub fn spawn_unread(mut command: Command, on_line: impl FnMut(&str) + Send + 'static) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let stdout = Tape::record(child.stdout.take().unwrap(), on_line);
-        let stderr = Tape::unread(child.stderr.take().unwrap());
+        let stdout = CapturedPipe::record(child.stdout.take().unwrap(), on_line);
+        let stderr = CapturedPipe::unread(child.stderr.take().unwrap());
         Self { child, stdout, stderr }
     }
 
@@ -57,8 +57,8 @@ impl Process {
         status.unwrap()
     }
 
-    /// What an ended process has said.
-    pub fn said(&mut self) -> (String, String) {
+    /// The whole output of a process that has exited.
+    pub fn output(&mut self) -> (String, String) {
         (self.stdout.end(), self.stderr.end())
     }
 }
@@ -70,20 +70,20 @@ impl Drop for Process {
     }
 }
 
-/// Everything that comes out of a pipe.
-pub struct Tape {
+/// Reads a pipe in a thread and keeps everything that comes out of it.
+pub struct CapturedPipe {
     text: Arc<Mutex<String>>,
     recorder: Option<JoinHandle<()>>,
     unread: Option<Box<dyn Read + Send>>,
 }
 
-impl Tape {
+impl CapturedPipe {
     fn unread(pipe: impl Read + Send + 'static) -> Self {
         Self { text: Arc::default(), recorder: None, unread: Some(Box::new(pipe)) }
     }
 
-    /// Begins to record what nobody has read so far.
-    pub fn begin(&mut self) {
+    /// Starts to read an unread pipe.
+    pub fn start_reading(&mut self) {
         if let Some(pipe) = self.unread.take() {
             *self = Self::record(pipe, |_| {});
         }
@@ -108,7 +108,7 @@ impl Tape {
         Self { text, recorder: Some(recorder), unread: None }
     }
 
-    /// The whole of it. The process at the other end must have ended.
+    /// The whole text. The process at the other end must have exited.
     fn end(&mut self) -> String {
         if let Some(recorder) = self.recorder.take() {
             recorder.join().unwrap();

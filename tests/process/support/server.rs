@@ -1,4 +1,4 @@
-//! A Doorward that serves.
+//! A running server process.
 
 use std::{
     net::{SocketAddr, TcpStream},
@@ -9,7 +9,7 @@ use std::{
 
 use rustix::process::{Pid, kill_process};
 
-use super::{Client, Finished, Line, PATIENCE, Signal, eventually, process::Process};
+use super::{Client, Finished, PATIENCE, RawConnection, Signal, eventually, process::Process};
 
 pub struct Server {
     process: Process,
@@ -28,13 +28,13 @@ impl Server {
         Self::try_start_through(command, true)
     }
 
-    /// Starts one whose log nobody reads until [`Self::read_log`].
+    /// Starts a server whose log is not read until [`Self::read_log`].
     pub fn start_unread(command: Command) -> Self {
         Self::try_start_through(command, false).unwrap_or_else(|_| panic!("did not start"))
     }
 
     pub fn read_log(&mut self) {
-        self.process.stderr.begin();
+        self.process.stderr.start_reading();
     }
 
     fn try_start_through(command: Command, is_read: bool) -> Result<Self, Finished> {
@@ -46,7 +46,7 @@ impl Server {
             }
         });
         if is_read {
-            process.stderr.begin();
+            process.stderr.start_reading();
         }
         match address.recv_timeout(PATIENCE) {
             Ok(address) => {
@@ -58,9 +58,9 @@ impl Server {
                 panic!("neither serves nor ends: {:?}", process.stderr.so_far())
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                process.stderr.begin();
+                process.stderr.start_reading();
                 let status = process.wait();
-                let (stdout, stderr) = process.said();
+                let (stdout, stderr) = process.output();
                 Err(Finished { status, stdout, stderr })
             }
         }
@@ -81,14 +81,14 @@ impl Server {
         kill_process(Pid::from_child(&self.process.child), signal).unwrap();
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the process exits.
     pub fn end(mut self) -> Finished {
         let status = self.process.wait();
-        let (stdout, stderr) = self.process.said();
+        let (stdout, stderr) = self.process.output();
         Finished { status, stdout, stderr }
     }
 
-    /// Asks it to stop, which it has to do well.
+    /// Sends SIGTERM and asserts a clean exit.
     pub fn stop(self) -> Finished {
         self.signal(Signal::TERM);
         let finished = self.end();
@@ -106,17 +106,18 @@ impl Server {
         self.process.child.wait().unwrap();
     }
 
-    pub fn said(&self) -> (String, String) {
+    /// Standard output and standard error so far.
+    pub fn output(&self) -> (String, String) {
         (self.process.stdout.so_far(), self.process.stderr.so_far())
     }
 
-    /// A connection that the test writes to by hand.
-    pub fn connect(&self) -> Line {
-        Line::to(self.address)
+    /// Opens a connection for raw bytes.
+    pub fn connect(&self) -> RawConnection {
+        RawConnection::to(self.address)
     }
 
-    /// Waits until nobody can connect any more: the server has begun to stop.
-    pub fn wait_until_it_refuses(&self) {
+    /// Waits until the server has begun to stop and refuses new connections.
+    pub fn wait_until_connections_are_refused(&self) {
         eventually("new connections are refused", || TcpStream::connect(self.address).is_err());
     }
 }

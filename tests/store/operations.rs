@@ -12,7 +12,7 @@ use doorward::internals::{
 
 use crate::{NOW, open_postgres, postgres, session, user};
 
-pub async fn tell(store: &dyn Store) {
+pub async fn run_all(store: &dyn Store) {
     assert!(!store.has_users().await.unwrap());
 
     // A user is found by id and by any letter case of the address, unchanged.
@@ -85,7 +85,7 @@ pub async fn tell(store: &dyn Store) {
     let before = store.changes().stamp(ada.id);
     assert!(store.changes().is_current(before));
     assert_eq!(store.end_sessions(ada.id, NOW).await.unwrap(), 1);
-    tells(store, [&second]).await;
+    wait_until_listed(store, [&second]).await;
     assert!(!store.changes().is_current(before));
     assert_eq!(store.session_with_user(second.id).await.unwrap(), None);
 
@@ -104,9 +104,9 @@ pub async fn tell(store: &dyn Store) {
         assert!(store.add_session(&many, latest.last().unwrap()).await.unwrap());
     }
     assert_eq!(store.sessions_by_user(many.id, NOW).await.unwrap(), latest[5..]);
-    tells(store, latest[..5].iter().chain([&oldest])).await;
+    wait_until_listed(store, latest[..5].iter().chain([&oldest])).await;
     assert!(store.delete_user(many.id, NOW).await.unwrap());
-    tells(store, &latest).await;
+    wait_until_listed(store, &latest).await;
 
     // A session is renewed once per token, and only before it expires.
     let third = session(&ada, 60);
@@ -118,7 +118,7 @@ pub async fn tell(store: &dyn Store) {
     assert!(!store.changes().is_current(before));
     assert!(!store.renew_session(&third, TokenId::random(), NOW).await.unwrap());
     assert_eq!(store.session_with_user(third.id).await.unwrap().unwrap().0, renewed);
-    tells(store, [&third]).await;
+    wait_until_listed(store, [&third]).await;
 
     // Recording its last use does not count as a change.
     let seen_at = NOW + Duration::from_secs(30);
@@ -135,7 +135,7 @@ pub async fn tell(store: &dyn Store) {
     let before = store.changes().stamp(ada.id);
     assert!(store.end_session(ada.id, third.id, NOW).await.unwrap());
     assert!(!store.changes().is_current(before));
-    tells(store, [&seen]).await;
+    wait_until_listed(store, [&seen]).await;
     assert!(!store.end_session(ada.id, third.id, NOW).await.unwrap());
     assert!(!store.renew_session(&seen, TokenId::random(), NOW).await.unwrap());
 
@@ -154,7 +154,7 @@ pub async fn tell(store: &dyn Store) {
     assert!(!store.changes().is_current(before));
     assert!(!store.delete_user(ada.id, NOW).await.unwrap());
     assert_eq!(store.session_with_user(last.id).await.unwrap(), None);
-    tells(store, [&last]).await;
+    wait_until_listed(store, [&last]).await;
     assert!(!store.add_session(&ada, &session(&ada, 60)).await.unwrap());
     assert_eq!(store.users(None, 10).await.unwrap(), [bob]);
 
@@ -163,37 +163,49 @@ pub async fn tell(store: &dyn Store) {
     store.add_user(&again, None).await.unwrap();
 
     // Old ended tokens are deleted in batches.
-    assert!(!told(store).contains(&first.token_id), "sessions that expire are no endings");
-    let kept = told(store);
+    assert!(
+        !ended_tokens(store).contains(&first.token_id),
+        "an expired session is not listed as ended"
+    );
+    let kept = ended_tokens(store);
     assert_eq!(store.delete_endings(NOW, 10).await.unwrap(), 0);
-    assert_eq!(told(store), kept);
+    assert_eq!(ended_tokens(store), kept);
     let waiting = store.endings().count();
     let late_one = session(&again, 60);
     assert!(store.add_session(&again, &late_one).await.unwrap());
     assert!(!waiting.has_changed().unwrap());
     let late = NOW + Duration::from_secs(3600);
     assert_eq!(store.end_sessions(again.id, late).await.unwrap(), 1);
-    tells(store, [&late_one]).await;
+    wait_until_listed(store, [&late_one]).await;
     assert!(waiting.has_changed().unwrap());
     while store.delete_endings(late, 10).await.unwrap() > 0 {}
-    assert_eq!(told(store), HashSet::from([late_one.token_id]));
+    assert_eq!(ended_tokens(store), HashSet::from([late_one.token_id]));
 }
 
 /// The tokens that have ended.
-fn told(store: &dyn Store) -> HashSet<TokenId> {
+fn ended_tokens(store: &dyn Store) -> HashSet<TokenId> {
     let endings = store.endings();
     endings.tokens(endings.since_start()).unwrap().0.into_iter().collect()
 }
 
 /// Waits until the tokens of these sessions are listed as ended.
-pub async fn tells(store: &dyn Store, ended: impl IntoIterator<Item = &Session> + Clone) {
+pub async fn wait_until_listed(
+    store: &dyn Store,
+    ended: impl IntoIterator<Item = &Session> + Clone,
+) {
     let mut count = store.endings().count();
-    let all_told = async {
-        while !ended.clone().into_iter().all(|session| told(store).contains(&session.token_id)) {
+    let all_listed = async {
+        while !ended
+            .clone()
+            .into_iter()
+            .all(|session| ended_tokens(store).contains(&session.token_id))
+        {
             count.changed().await.unwrap();
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), all_told).await.expect("they are told");
+    tokio::time::timeout(Duration::from_secs(30), all_listed)
+        .await
+        .expect("the tokens are listed as ended");
 }
 
 async fn verify_addresses(store: &dyn Store, ada: &User) {
@@ -265,7 +277,7 @@ async fn end_reused_sessions(store: &dyn Store, ada: &User, bob: &User) {
     assert!(end(reused(&first), NOW, NOW).await);
     assert!(!store.changes().is_current(stamp));
     assert_eq!(store.session_with_user(first.id).await.unwrap(), None);
-    tells(store, [&first, &second]).await;
+    wait_until_listed(store, [&first, &second]).await;
     assert!(!end(reused(&first), NOW, NOW).await);
 }
 
@@ -311,7 +323,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     let changed = store.user_by_id(ada.id).await.unwrap().unwrap();
     assert_eq!((changed.password_hash(), changed.updated_at), (Some(&hash("newer")), later));
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), std::slice::from_ref(&kept));
-    tells(store, [&other]).await;
+    wait_until_listed(store, [&other]).await;
     assert_eq!(store.user_by_reset_code(&code, later).await.unwrap(), None);
 
     // The previous password neither changes it nor signs in.
@@ -352,7 +364,7 @@ async fn disable_and_enable(store: &dyn Store, ada: &User) {
     assert!(store.add_reset_code(ada.id, &code, NOW + ResetCode::LIFETIME).await.unwrap());
     let before = store.changes().stamp(ada.id);
     assert!(store.disable_user(ada.id, NOW).await.unwrap());
-    tells(store, [&disabled]).await;
+    wait_until_listed(store, [&disabled]).await;
     assert!(!store.changes().is_current(before));
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
     assert!(!store.add_session(ada, &session(ada, 60)).await.unwrap());
@@ -369,24 +381,24 @@ async fn disable_and_enable(store: &dyn Store, ada: &User) {
 }
 
 #[tokio::test]
-async fn the_story_on_sqlite() {
+async fn users_and_sessions_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("doorward.db");
     let store = SqliteStore::open(&file, None).unwrap();
-    tell(&store).await;
-    let ended = told(&store);
+    run_all(&store).await;
+    let ended = ended_tokens(&store);
     drop(store);
     let reopened = SqliteStore::open(&file, None).unwrap();
-    assert_eq!(told(&reopened), ended);
+    assert_eq!(ended_tokens(&reopened), ended);
     assert_eq!(reopened.users(None, 10).await.unwrap().len(), 2);
 }
 
 #[tokio::test]
-async fn the_story_on_postgres() {
+async fn users_and_sessions_on_postgres() {
     let Some(url) = postgres::fresh_database() else { return };
     let store = open_postgres(&url).await;
-    tell(&store).await;
+    run_all(&store).await;
     let reopened = open_postgres(&url).await;
-    assert_eq!(told(&reopened), told(&store));
+    assert_eq!(ended_tokens(&reopened), ended_tokens(&store));
     assert_eq!(reopened.users(None, 10).await.unwrap().len(), 2);
 }
