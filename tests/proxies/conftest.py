@@ -1,4 +1,4 @@
-"""Starts Doorward and the app once, and every door when a test first needs it."""
+"""Starts Doorward and the app once, and each integration when a test first needs it."""
 
 import functools
 import os
@@ -10,9 +10,9 @@ import pytest
 
 pytest.register_assert_rewrite("support")
 
-from support import EXPRESS, KINDS, PATH, Door, Doorward, EchoApp, Journal  # noqa: E402
+from support import EXPRESS, KINDS, PATH, Doorward, EchoApp, Integration, Journal  # noqa: E402
 
-# Beyond ASCII, and with the character that percent-encoding itself uses.
+# Has a character outside ASCII, and the one that percent-encoding uses.
 DESIGNATED_NAME = "Míles 100% Davis"
 
 SETTINGS = f"""
@@ -20,9 +20,9 @@ SETTINGS = f"""
 name = "{DESIGNATED_NAME}"
 """
 
-# A guard that looks at everything which a door says about a request.
-SLOT = """
-[guards.slot-{style}]
+# A guard whose condition reads every fact that an integration sends about a request.
+CONDITIONAL_GUARD = """
+[guards.conditional-{style}]
 proxy = "{style}"
 preflight = true
 allow = '''
@@ -40,23 +40,23 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def doorward(folder):
     styles = sorted({kind.style for kind in KINDS.values()})
-    slots = [SLOT.format(style=style) for style in styles]
-    service = Doorward(folder / "doorward", "".join([SETTINGS, *slots]))
+    guards = [CONDITIONAL_GUARD.format(style=style) for style in styles]
+    service = Doorward(folder / "doorward", "".join([SETTINGS, *guards]))
     yield service
     service.stop()
 
 
 @pytest.fixture(scope="session", params=["none", "remote", "x-auth-request", "remote x-auth-request"])
-def telling_doorward(request, folder):
-    """Sends the sets of identity headers that are on."""
-    service = Doorward(folder / f"doorward telling {request.param}", SETTINGS, request.param)
+def doorward_with_headers(request, folder):
+    """A Doorward that sends these sets of identity headers."""
+    service = Doorward(folder / f"doorward sending {request.param}", SETTINGS, request.param)
     yield service
     service.stop()
 
 
 @pytest.fixture(scope="session")
-def designated(telling_doorward):
-    return telling_doorward.sign_up(DESIGNATED_NAME)
+def designated(doorward_with_headers):
+    return doorward_with_headers.sign_up(DESIGNATED_NAME)
 
 
 @pytest.fixture(scope="session")
@@ -74,12 +74,12 @@ def express(folder):
 
 
 @pytest.fixture(scope="session")
-def open_door(request, folder, doorward, app):
-    """Starts the named door before the given guard; the same door is started once."""
-    doors = []
+def start_integration(request, folder, doorward, app):
+    """Starts the named integration with this guard. Equal calls share one process."""
+    integrations = []
 
     @functools.cache
-    def open_door(name, guard="guard", asks=None, doorward=doorward):
+    def start_integration(name, guard="guard", auth_port=None, doorward=doorward):
         kind = KINDS[name]
         if name == "express":
             if not kind.available:
@@ -87,49 +87,49 @@ def open_door(request, folder, doorward, app):
             request.getfixturevalue("express")
         assert kind.available, f"{kind.program} is missing; it comes from {kind.comes_from}"
         place = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder))
-        door = Door(name, place, app.journal, guard, doorward, asks or doorward.port, app.port)
-        doors.append(door)
-        return door
+        integration = Integration(name, place, app.journal, guard, doorward, auth_port or doorward.port, app.port)
+        integrations.append(integration)
+        return integration
 
-    yield open_door
-    for door in doors:
-        door.process.terminate()
-    for door in doors:
-        door.stop()
-
-
-@pytest.fixture(params=KINDS)
-def door(request, open_door):
-    return open_door(request.param)
+    yield start_integration
+    for integration in integrations:
+        integration.process.terminate()
+    for integration in integrations:
+        integration.stop()
 
 
 @pytest.fixture(params=KINDS)
-def miles_door(request, open_door):
-    """Opens for the user with the designated name only."""
-    return open_door(request.param, "miles")
+def integration(request, start_integration):
+    return start_integration(request.param)
+
+
+@pytest.fixture(params=KINDS)
+def miles_integration(request, start_integration):
+    """Admits only the user with the designated name."""
+    return start_integration(request.param, "miles")
 
 
 @pytest.fixture(params=[name for name, kind in KINDS.items() if not kind.is_app])
-def proxy(request, open_door):
-    return open_door(request.param)
+def proxy(request, start_integration):
+    return start_integration(request.param)
 
 
 @pytest.fixture(params=KINDS)
-def telling_door(request, open_door, telling_doorward):
-    """Opens for the user with the designated name, with the identity headers that are on."""
-    return open_door(request.param, "miles", doorward=telling_doorward)
+def integration_with_headers(request, start_integration, doorward_with_headers):
+    """Admits only the user with the designated name, and sends the configured identity headers."""
+    return start_integration(request.param, "miles", doorward=doorward_with_headers)
 
 
 @pytest.fixture(params=KINDS)
-def slot(request, open_door):
-    """Takes letters: a POST to a path that ends so, from this machine and under its address."""
-    return open_door(request.param, f"slot-{KINDS[request.param].style}")
+def conditional(request, start_integration):
+    """Admits a POST from this machine to a path that ends in /letter."""
+    return start_integration(request.param, f"conditional-{KINDS[request.param].style}")
 
 
 @pytest.fixture(params=KINDS)
-def overheard_door(request, open_door, app):
-    """Asks the app in place of Doorward, so that the question itself can be read in the journal."""
-    return open_door(request.param, asks=app.port)
+def recorded_integration(request, start_integration, app):
+    """Asks the app instead of Doorward, so that the journal records the authorization request."""
+    return start_integration(request.param, auth_port=app.port)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-// Adds an echo to the app of deploy/express.mjs: whatever passes is written to the journal.
+// Adds an echo route to the app of deploy/express.mjs, which writes every request to the journal.
 
 import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';

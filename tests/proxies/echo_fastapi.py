@@ -1,4 +1,4 @@
-"""Adds an echo to the app of deploy/fastapi_app.py: whatever passes is written to the journal."""
+"""Adds an echo route to the app of deploy/fastapi_app.py, which writes every request to the journal."""
 
 import hashlib
 import os

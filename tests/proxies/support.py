@@ -1,4 +1,4 @@
-"""Doorward, the app that is protected, and the doors between them: how each is started, stopped and asked."""
+"""Starts, stops and calls Doorward, a protected app, and the integrations of deploy/ between them."""
 
 import base64
 import hashlib
@@ -28,16 +28,16 @@ START_SECONDS = 60
 STOP_SECONDS = 20
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
-# Programs of the test environment come first, system packages may lie where only root looks.
+# Programs of the test environment come first. Some system packages are installed outside a normal user's PATH.
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"], "/usr/sbin", "/sbin"])
 
 
-# --- asking ----------------------------------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Message:
-    """An answer to a client, or a request as the app has seen it."""
+    """A response to a client, or a request that reached the app."""
 
     headers: list
 
@@ -65,8 +65,8 @@ class Arrival(Message):
     sha256: str
 
 
-def ask(port, method, target, headers=(), body=None, source="127.0.0.1"):
-    """One request on a connection of its own. A body that is a list of bytes is sent in chunks."""
+def send(port, method, target, headers=(), body=None, source="127.0.0.1"):
+    """Sends one request on a new connection. A body that is a list of bytes is sent in chunks."""
     connection = HTTPConnection("127.0.0.1", port, timeout=15, source_address=(source, 0))
     try:
         connection.putrequest(method, target, skip_accept_encoding=True)
@@ -84,9 +84,9 @@ def ask(port, method, target, headers=(), body=None, source="127.0.0.1"):
 
 
 def upgrade(port, target, headers=()):
-    """Asks for a WebSocket. The status and, if it is opened, what comes back for a text that is sent through it."""
+    """Opens a WebSocket. Returns the status and, if it was opened, the echo of a text."""
     key = base64.b64encode(os.urandom(16)).decode()
-    asked = [
+    sent = [
         ("Host", f"127.0.0.1:{port}"),
         ("Connection", "Upgrade"),
         ("Upgrade", "websocket"),
@@ -94,7 +94,7 @@ def upgrade(port, target, headers=()):
         ("Sec-WebSocket-Key", key),
         *headers,
     ]
-    head = "".join(f"{name}: {value}\r\n" for name, value in asked)
+    head = "".join(f"{name}: {value}\r\n" for name, value in sent)
     with socket.create_connection(("127.0.0.1", port), timeout=15) as connection:
         connection.sendall(f"GET {target} HTTP/1.1\r\n{head}\r\n".encode())
         stream = connection.makefile("rb")
@@ -111,7 +111,7 @@ def upgrade(port, target, headers=()):
 
 
 def websocket_accept(key):
-    """What a server answers to the key of a client, by RFC 6455."""
+    """The value of Sec-WebSocket-Accept for a client's key (RFC 6455)."""
     return base64.b64encode(hashlib.sha1(f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest()).decode()
 
 
@@ -123,7 +123,7 @@ def bearer(token):
 
 
 def free_port():
-    """A port below those that the system hands out by itself, so that nobody takes it while its owner restarts."""
+    """A port below the ephemeral ones, so that no connection takes it while its server restarts."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as probe:
@@ -135,7 +135,7 @@ def free_port():
 
 
 class Process:
-    """A program that listens on a port; what it prints is kept in its folder."""
+    """A program that listens on a port, with a log file in its folder."""
 
     def __init__(self, command, folder, port, settings, ready):
         self.command, self.folder, self.port, self.ready = command, folder, port, ready
@@ -151,7 +151,7 @@ class Process:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
-                if self.ready(ask(self.port, "GET", "/").status):
+                if self.ready(send(self.port, "GET", "/").status):
                     return
             except OSError:
                 pass
@@ -190,20 +190,20 @@ class Doorward(Process):
             "DOORWARD_LISTEN": f"127.0.0.1:{port}",
             "DOORWARD_DATABASE_URL": f"sqlite://{folder}/doorward.db",
             "DOORWARD_IDENTITY_HEADERS": identity_headers,
-            # The proxies, and no client: clients of these tests may have another address of this machine.
+            # Only the proxies: some clients in these tests connect from another loopback address.
             "DOORWARD_TRUSTED_PROXIES": "127.0.0.1/32",
         }
         super().__init__([BINARY], folder, port, environment, ready=lambda status: True)
 
     def snippet(self, kind, guard, folder):
-        """Writes what `doorward snippet` makes of these settings."""
+        """Writes the output of `doorward snippet` for these settings."""
         command = [BINARY, "snippet", kind, guard, "--into", folder]
         subprocess.run(command, cwd=self.folder, env=self.environment, stdout=subprocess.DEVNULL, check=True)
 
     def sign_up(self, name):
         email = f"{uuid.uuid4().hex}@example.com"
         body = json.dumps({"name": name, "email": email}).encode()
-        answer = ask(self.port, "POST", "/api/user", [("Content-Type", "application/json")], body)
+        answer = send(self.port, "POST", "/api/user", [("Content-Type", "application/json")], body)
         assert answer.status == 201, answer
         created = json.loads(answer.body)
         return User(created["id"], created["token"], name, email)
@@ -218,7 +218,7 @@ class Doorward(Process):
 
     @contextmanager
     def silent(self):
-        """Still accepts connections, answers nothing."""
+        """Accepts connections but does not answer."""
         self.process.send_signal(signal.SIGSTOP)
         try:
             yield
@@ -230,7 +230,7 @@ class Doorward(Process):
 
 
 class Journal:
-    """What has reached an app: one line for each request, written by the app before it answers."""
+    """The requests that reached an app: one line each, written before the app answers."""
 
     def __init__(self, path):
         self.path = path
@@ -312,12 +312,12 @@ class EchoApp(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):
-        """A door may drop an idle connection as it likes."""
+        """Ignores connections that an integration dropped."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
-# --- doors -----------------------------------------------------------------------------------------------------------
+# --- integrations ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -328,9 +328,9 @@ class Kind:
     files: tuple[str, ...]
     command: str
     comes_from: str
-    # The style in which a declared guard believes what the door says about a request.
+    # The value of `proxy` in a declared guard: how the integration sends facts about a request.
     style: str
-    # An app asks Doorward itself and needs no app behind it; the tests add an echo to it.
+    # An app that asks Doorward directly, with no app behind it. The tests add an echo route to it.
     is_app: bool = False
     adapt: tuple[tuple[str, str], ...] = ()
 
@@ -339,7 +339,7 @@ class Kind:
         return shutil.which(self.program, path=PATH) is not None
 
 
-# Without these, nginx insists on folders that belong to the system's own nginx.
+# By default nginx uses folders of the system's nginx.
 NGINX_FOLDERS = "\n".join(
     f"    {module}_temp_path {module};" for module in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 )
@@ -402,13 +402,13 @@ KINDS = {
 }
 
 
-class Door(Process):
-    """A proxy or an app, started with what `doorward snippet` makes of its files in deploy/; only ports are replaced."""
+class Integration(Process):
+    """A proxy or an app with the configuration that `doorward snippet` prints. Only ports are replaced."""
 
-    def __init__(self, name, folder, journal, guard, doorward, asks, app):
+    def __init__(self, name, folder, journal, guard, doorward, auth_port, app):
         kind, port = KINDS[name], free_port()
         self.guard, self.journal = guard, journal
-        ports = {str(doorward.port): asks, "8080": port if kind.is_app else app, "8000": port}
+        ports = {str(doorward.port): auth_port, "8080": port if kind.is_app else app, "8000": port}
         doorward.snippet(name, guard, folder)
 
         def adapted(text):
@@ -428,17 +428,17 @@ class Door(Process):
             "PYTHONPATH": str(HERE),
         }
         command = ["sh", "-c", f"exec {adapted(kind.command)}"]
-        # Until Traefik has read its routes, it knows none.
+        # Traefik answers 404 until it has read its routes.
         super().__init__(command, folder, port, settings, ready=lambda status: status != 404)
 
-    def ask(self, method="GET", target="/", headers=(), body=None):
-        """The answer, and what of it has reached the app: a path of its own shows which request that is."""
+    def send(self, method="GET", target="/", headers=(), body=None):
+        """Sends a request under a unique path. Returns the response and the requests that reached the app."""
         mark = f"/{uuid.uuid4().hex}"
-        answer = ask(self.port, method, mark + target, headers, body)
+        answer = send(self.port, method, mark + target, headers, body)
         return answer, self.arrivals(mark)
 
     def upgrade(self, headers=()):
-        """The answer to a WebSocket's first request, and what of it has reached the app."""
+        """Opens a WebSocket under a unique path. Returns the outcome and the requests that reached the app."""
         mark = f"/{uuid.uuid4().hex}"
         answer = upgrade(self.port, mark, headers)
         return answer, self.arrivals(mark)

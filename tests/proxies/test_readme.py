@@ -32,20 +32,20 @@ def is_free(port):
 def await_free_ports():
     deadline = time.monotonic() + 30
     while taken := [port for port in PORTS if not is_free(port)]:
-        assert time.monotonic() < deadline, f"the README uses ports that something else listens on: {taken}"
+        assert time.monotonic() < deadline, f"the README needs ports that are in use: {taken}"
         time.sleep(0.05)
 
 
 @pytest.fixture
 def shell(tmp_path):
-    """Runs a script, and ends whatever it left in the background."""
+    """Runs a script, and ends the processes that it left in the background."""
     await_free_ports()
     settings = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
-    # caddy comes into the environment of the tests; doorward is the one just built.
+    # caddy comes from the test environment, doorward from the build.
     venv = Path(os.sys.executable).parent
     late = tmp_path / "late"
     settings |= {"PATH": f"{late}:{BINARY.parent}:{venv}:{settings['PATH']}", "HOME": str(tmp_path)}
-    script = tmp_path / "five-minutes"
+    script = tmp_path / "readme.sh"
     running = []
 
     def run(commands):
@@ -59,9 +59,9 @@ def shell(tmp_path):
             start_new_session=True,
         )
         running.append(process)
-        # What stays in the background has its own output, so this ends with the script.
-        said, _ = process.communicate(timeout=180)
-        return process.returncode, said
+        # Background processes write elsewhere, so this returns when the script ends.
+        output, _ = process.communicate(timeout=180)
+        return process.returncode, output
 
     yield run
     for process in running:
@@ -69,7 +69,7 @@ def shell(tmp_path):
     await_free_ports()
 
 
-def test_the_five_minutes_wait_for_an_app_that_starts_late(shell, tmp_path):
+def test_the_commands_wait_for_an_app_that_starts_late(shell, tmp_path):
     wrapper = tmp_path / "late" / "python3"
     wrapper.parent.mkdir()
     wrapper.write_text(f'#!/bin/sh\nsleep 5\nexec {os.sys.executable} "$@"\n')
@@ -77,5 +77,5 @@ def test_the_five_minutes_wait_for_an_app_that_starts_late(shell, tmp_path):
     assert shell(blocks("sh")) == (0, blocks("text"))
 
 
-def test_the_five_minutes_go_as_the_readme_says(shell):
+def test_the_commands_print_what_the_readme_shows(shell):
     assert shell(blocks("sh")) == (0, blocks("text"))

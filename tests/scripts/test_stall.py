@@ -1,4 +1,4 @@
-"""How the lab and the verifier tests judge times."""
+"""How the lab and the verifier tests extend time limits by the stall of the machine."""
 
 import os
 import subprocess
@@ -50,7 +50,7 @@ def test_a_report_with_one_time_beyond_its_bound_fails(capsys):
 
 
 def test_a_stall_is_recorded_for_the_time_in_which_it_happened(monkeypatch):
-    # The second thread ends, and its wait is not forgotten.
+    # The second thread ends, and its wait still counts.
     waited = iter([{"1": 5}, {"1": 5}, {"1": 5}, {"1": 8, "2": 3}, {"1": 8}])
     monkeypatch.setattr(stall.StallRecorder, "start", lambda self: None)
     monkeypatch.setattr(stall, "is_reported", lambda: True)
@@ -67,7 +67,7 @@ def test_a_stall_is_recorded_for_the_time_in_which_it_happened(monkeypatch):
     assert recorder.between(101, 102) == recorder.between(100, 103) == 7
 
 
-def test_a_process_that_has_to_wait_is_seen():
+def test_a_process_that_waits_for_a_cpu_is_recorded():
     if not stall.is_reported():
         pytest.skip("the kernel does not report waits")
     recorder, started = stall.StallRecorder(), time.monotonic()

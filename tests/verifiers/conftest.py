@@ -1,5 +1,5 @@
-"""Starts Doorward once for each algorithm, under a URL that its tokens name as their issuer, with one client that may
-introspect, and the doors of other programs before nothing."""
+"""Starts one Doorward per algorithm, whose URL is the issuer and which has one OAuth client, and the verifiers of other
+projects."""
 
 import contextlib
 import json
@@ -37,7 +37,7 @@ PACKAGES = [
     "jwks-rsa@4.1.0",
 ]
 
-# The service is on this machine, whatever proxy the environment names.
+# The service is on this machine, so no proxy of the environment is used.
 opener = build_opener(ProxyHandler({}))
 NO_PROXY = os.environ | {"NO_PROXY": "*", "no_proxy": "*"}
 
@@ -50,7 +50,7 @@ class Doorward:
     client_secret: str
     algorithm: str
 
-    def ask(self, path, body=None, headers=None):
+    def send(self, path, body=None, headers=None):
         try:
             with opener.open(Request(self.url + path, body, headers or {}), timeout=15) as answer:
                 return answer.status, json.load(answer)
@@ -72,16 +72,16 @@ class Doorward:
 
     def sign_up(self):
         body = json.dumps({"name": "Ada Lovelace", "email": f"{uuid.uuid4().hex}@example.com"}).encode()
-        status, created = self.ask("/api/user", body, {"Content-Type": "application/json"})
+        status, created = self.send("/api/user", body, {"Content-Type": "application/json"})
         assert status == 201, created
         return created["token"]
 
     def introspect(self, token):
         basic = b64encode(f"app:{self.client_secret}".encode()).decode()
-        return self.ask("/oauth/introspect", urlencode({"token": token}).encode(), {"Authorization": f"Basic {basic}"})
+        return self.send("/oauth/introspect", urlencode({"token": token}).encode(), {"Authorization": f"Basic {basic}"})
 
     def key_set(self):
-        return self.ask("/.well-known/jwks.json")[1]
+        return self.send("/.well-known/jwks.json")[1]
 
 
 def free_port():
@@ -95,13 +95,13 @@ def free_port():
 
 @contextmanager
 def running(command, folder, environment, ready):
-    """A process whose output, kept in its folder, has matched `ready`; yields the match."""
+    """Starts a process that logs into its folder, waits until the log matches `ready`, and yields the match."""
     with open(folder / "log", "wb") as log:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
     try:
         deadline = time.monotonic() + START_SECONDS
-        while not (match := re.search(ready, said := (folder / "log").read_text(errors="replace"))):
-            assert process.poll() is None and time.monotonic() < deadline, said
+        while not (match := re.search(ready, log_text := (folder / "log").read_text(errors="replace"))):
+            assert process.poll() is None and time.monotonic() < deadline, log_text
             time.sleep(0.02)
         yield match
     finally:
@@ -137,20 +137,20 @@ def doorward(request, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def packages(tmp_path_factory):
-    """A folder with the packages from npm and the programs that use them."""
+    """A folder with the npm packages and the program that uses them."""
     if not shutil.which("npm"):
         pytest.skip("npm is missing")
     folder = tmp_path_factory.mktemp("packages")
     command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, *PACKAGES]
     subprocess.run(command, check=True, timeout=600)
-    shutil.copy(HERE / "doors.mjs", folder)
+    shutil.copy(HERE / "middleware.mjs", folder)
     return folder
 
 
 @pytest.fixture(scope="session")
 def express(doorward, packages, tmp_path_factory):
     """The URL of an app whose routes are named after the libraries that guard them."""
-    command = ["node", packages / "doors.mjs", doorward.url, AUDIENCE, doorward.algorithm]
+    command = ["node", packages / "middleware.mjs", doorward.url, AUDIENCE, doorward.algorithm]
     with running(command, tmp_path_factory.mktemp("express"), NO_PROXY, r"^(\d+)\n") as match:
         yield f"http://127.0.0.1:{match[1]}"
 

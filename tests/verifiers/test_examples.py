@@ -1,4 +1,4 @@
-"""The programs of examples/verify with a running Doorward. They verify tokens offline and follow the revocation feed."""
+"""The programs of examples/verify verify tokens offline and follow the revocation feed of a running Doorward."""
 
 import importlib.util
 import os
@@ -19,8 +19,8 @@ sys.path.append(str(REPOSITORY / "lab"))
 from stall import StallRecorder  # noqa: E402
 
 EXAMPLES = REPOSITORY / "examples" / "verify"
-PROMISE_SECONDS = 1
-HOPELESS_SECONDS = 30
+WITHIN_SECONDS = 1
+GIVE_UP_SECONDS = 30
 STALLS = StallRecorder()
 
 
@@ -51,9 +51,9 @@ class Verifier:
     def accepts(self, token):
         self.process.stdin.write(f"{token}\n")
         self.process.stdin.flush()
-        told = self.process.stdout.readline().split()
-        assert told == ["refused"] or told == ["good", claims(token)["sub"]], told
-        return told[0] == "good"
+        printed = self.process.stdout.readline().split()
+        assert printed == ["refused"] or printed == ["good", claims(token)["sub"]], printed
+        return printed[0] == "good"
 
     def must_soon_accept(self, token):
         self._must_change_to(True, token)
@@ -62,13 +62,13 @@ class Verifier:
         self._must_change_to(False, token)
 
     def _must_change_to(self, accept, token):
-        """Waits for the answer. It may take a second, and the time for which the machine stalled."""
+        """Waits for this answer, for at most a second plus the time that the machine stalled."""
         started = time.monotonic()
         while self.accepts(token) != accept:
-            assert time.monotonic() < started + HOPELESS_SECONDS, "never"
+            assert time.monotonic() < started + GIVE_UP_SECONDS, "never"
             time.sleep(0.01)
         took, stalled = time.monotonic() - started, STALLS.since(started)
-        assert took < PROMISE_SECONDS + stalled, f"{took:.2f} s, of them {stalled:.2f} s stalled"
+        assert took < WITHIN_SECONDS + stalled, f"{took:.2f} s, of them {stalled:.2f} s stalled"
 
     def stop(self):
         self.process.stdin.close()
@@ -98,10 +98,10 @@ def test_a_logout_is_known_within_a_second_and_ends_no_other_session(doorward, v
     other = doorward.sign_up()
     assert verifier.accepts(token) and verifier.accepts(other)
     for _ in range(3):
-        status, told = doorward.ask("/api/auth/refresh", b"", {"Authorization": f"Bearer {token}"})
+        status, refreshed = doorward.send("/api/auth/refresh", b"", {"Authorization": f"Bearer {token}"})
         assert status == 200
         verifier.must_soon_refuse(token)
-        token = told["token"]
+        token = refreshed["token"]
         assert verifier.accepts(token)
     doorward.end("/api/auth/logout", token)
     verifier.must_soon_refuse(token)
@@ -131,10 +131,10 @@ def test_the_javascript_example_is_a_module(doorward, packages, token):
         verifier.stop();
     """
     (packages / "importing.mjs").write_text(program)
-    # It ends by itself: nothing goes on after stop().
+    # The program exits because nothing runs after stop().
     command = ["node", packages / "importing.mjs", doorward.url, AUDIENCE, token, next(changed(token))]
-    told = subprocess.check_output(command, env=NO_PROXY, text=True, timeout=HOPELESS_SECONDS + START_SECONDS)
-    assert told.splitlines() == [claims(token)["sub"], "refused"]
+    printed = subprocess.check_output(command, env=NO_PROXY, text=True, timeout=GIVE_UP_SECONDS + START_SECONDS)
+    assert printed.splitlines() == [claims(token)["sub"], "refused"]
 
 
 def test_a_session_that_ended_before_the_start_is_known(doorward, command, token):
@@ -145,7 +145,7 @@ def test_a_session_that_ended_before_the_start_is_known(doorward, command, token
     verifier.stop()
 
 
-def test_keys_that_come_and_go_are_known_within_a_second(doorward, verifier, token):
+def test_new_and_revoked_keys_take_effect_within_a_second(doorward, verifier, token):
     assert verifier.accepts(token)
     doorward.command("keys", "rotate")
     younger = doorward.sign_up()
@@ -156,7 +156,7 @@ def test_keys_that_come_and_go_are_known_within_a_second(doorward, verifier, tok
     assert verifier.accepts(younger)
 
 
-def test_only_tokens_are_taken_for_tokens(doorward, verifier, token):
+def test_only_a_token_is_accepted_as_a_token(doorward, verifier, token):
     feed = doorward.read("/.well-known/revocations")
     assert jwt.get_unverified_header(feed)["typ"] == "revocations+jwt"
     for text in [*changed(token), "x", ""]:
@@ -166,16 +166,16 @@ def test_only_tokens_are_taken_for_tokens(doorward, verifier, token):
     assert verifier.accepts(token)
 
 
-def test_a_token_is_not_taken_for_the_feed(doorward, command, token):
-    with impostor(doorward, token) as url:
+def test_a_token_is_not_accepted_as_the_feed(doorward, command, token):
+    with serving_feed(doorward, token) as url:
         verifier = Verifier(command, url)
-        told, _ = verifier.process.communicate(f"{token}\n", timeout=STOP_SECONDS)
-    assert "good" not in told and verifier.process.returncode != 0
+        printed, _ = verifier.process.communicate(f"{token}\n", timeout=STOP_SECONDS)
+    assert "good" not in printed and verifier.process.returncode != 0
 
 
 @contextmanager
-def impostor(doorward, feed):
-    """Tells everything that the Doorward tells, but its feed is another."""
+def serving_feed(doorward, feed):
+    """Serves what Doorward serves, except that its feed is replaced."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):

@@ -1,4 +1,4 @@
-"""Keys made by another program, which sign the tokens of a running Doorward."""
+"""Doorward signs tokens with keys that another program generated."""
 
 import jwt
 import pytest
@@ -24,6 +24,6 @@ def test_tokens_are_signed_with_the_first_key_of_the_file(algorithm, tmp_path):
         public = keys[algorithm].public_key()
         jwt.decode(token, public, algorithms=[algorithm], issuer=doorward.url, audience=AUDIENCE)
         assert [key["alg"] for key in doorward.key_set()["keys"]] == list(keys)
-        # Read only when it starts.
+        # The file is read only at the start.
         (tmp_path / "keys.pem").unlink()
         jwt.decode(doorward.sign_up(), public, algorithms=[algorithm], issuer=doorward.url, audience=AUDIENCE)

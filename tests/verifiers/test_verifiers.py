@@ -1,4 +1,4 @@
-"""Tokens of a running Doorward, verified by programs that know nothing but its published keys."""
+"""Libraries and programs of others verify the tokens of a running Doorward with its published keys."""
 
 import json
 from urllib.error import HTTPError
@@ -13,7 +13,7 @@ from joserfc.errors import JoseError
 
 
 def changed(token):
-    """The token with one other character in its claims, and with one other in its signature."""
+    """The token with one changed character in its claims, then in its signature."""
     head, claims, signature = token.split(".")
     other = "A" if claims[10] != "A" else "B"
     yield f"{head}.{claims[:10]}{other}{claims[11:]}.{signature}"
@@ -21,12 +21,12 @@ def changed(token):
     yield f"{head}.{claims}.{signature[:10]}{other}{signature[11:]}"
 
 
-# Each of these makes a function from a token to its claims, or to None when the token is refused.
+# Each of these returns a function that maps a token to its claims, or to None if the token is refused.
 
 
 def pyjwt(request, doorward):
-    _, metadata = doorward.ask("/.well-known/openid-configuration")
-    # Here a new key signs at once. Usually it is published for longer than the 30 seconds for which PyJWT does not ask again.
+    _, metadata = doorward.send("/.well-known/openid-configuration")
+    # Here a new key signs immediately. By default it is published for longer than PyJWT's cooldown of 30 seconds.
     keys = jwt.PyJWKClient(metadata["jwks_uri"], cooldown_duration=0)
 
     def verify(token):
@@ -58,30 +58,30 @@ def joserfc(request, doorward):
 
 def introspection(request, doorward):
     def verify(token):
-        status, told = doorward.introspect(token)
+        status, claims = doorward.introspect(token)
         assert status == 200
-        return told if told["active"] else None
+        return claims if claims["active"] else None
 
     return verify
 
 
 def through_express(name):
-    def door(request, doorward):
+    def verifier(request, doorward):
         if name == "express-jwt" and doorward.algorithm == "EdDSA":
-            pytest.skip("express-jwt does not know EdDSA")
+            pytest.skip("express-jwt does not support EdDSA")
         url = f"{request.getfixturevalue('express')}/{name}"
-        return lambda token: ask(url, token, lambda answer: json.load(answer))
+        return lambda token: send(url, token, lambda answer: json.load(answer))
 
-    door.__name__ = name
-    return door
+    verifier.__name__ = name
+    return verifier
 
 
 def envoy(request, doorward):
     url = request.getfixturevalue("envoy")
-    return lambda token: ask(url, token, lambda answer: json.loads(answer.headers["x-claims"]))
+    return lambda token: send(url, token, lambda answer: json.loads(answer.headers["x-claims"]))
 
 
-def ask(url, token, claims_of):
+def send(url, token, claims_of):
     try:
         with opener.open(Request(url, headers={"Authorization": f"Bearer {token}"}), timeout=15) as answer:
             return claims_of(answer)
@@ -107,7 +107,7 @@ def verify(request, doorward):
     return request.param(request, doorward)
 
 
-def test_a_token_is_verified_and_says_whose_it_is(doorward, verify, token):
+def test_a_token_is_verified_with_its_claims(doorward, verify, token):
     assert jwt.get_unverified_header(token)["alg"] == doorward.algorithm
     claims = verify(token)
     assert (claims["iss"], claims["aud"]) == (doorward.url, AUDIENCE)
@@ -120,7 +120,7 @@ def test_one_changed_character_is_refused(verify, token):
         assert verify(forged) is None
 
 
-def test_a_rotation_leaves_old_and_new_tokens_good(doorward, verify, token):
+def test_old_and_new_tokens_are_valid_after_a_rotation(doorward, verify, token):
     assert verify(token)
     doorward.command("keys", "rotate")
     younger = doorward.sign_up()
@@ -132,6 +132,6 @@ def test_a_revoked_key_is_no_longer_published(request, doorward, token):
     kid = jwt.get_unverified_header(token)["kid"]
     doorward.command("keys", "revoke", kid)
     assert kid not in [key["kid"] for key in doorward.key_set()["keys"]]
-    # Whoever has no copy of the key set refuses its tokens, and so does Doorward itself.
+    # Verifiers without a cached key set refuse its tokens, and so does Doorward.
     for verifier in (pyjwt, joserfc, introspection):
         assert verifier(request, doorward)(token) is None

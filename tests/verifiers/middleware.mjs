@@ -1,4 +1,4 @@
-// An app whose routes are each guarded by another library, and answer with the claims of the token that was let in.
+// An app with one route per JWT library. Each route returns the claims of an accepted token.
 import express from "express";
 import { expressjwt } from "express-jwt";
 import { auth } from "express-oauth2-jwt-bearer";
@@ -8,7 +8,7 @@ import jwks from "jwks-rsa";
 const [issuer, audience, algorithm] = process.argv.slice(2);
 const jwksUri = `${issuer}/.well-known/jwks.json`;
 
-// In these tests a new key signs at once. Usually it is published for longer than the 30 seconds of a cooldown.
+// In these tests a new key signs immediately. By default it is published for longer than the 30 seconds of a cooldown.
 const cooldownDuration = 0;
 const keys = createRemoteJWKSet(new URL(jwksUri), { cooldownDuration });
 
@@ -19,16 +19,16 @@ async function jose(request, response, next) {
   next();
 }
 
-const doors = {
+const middleware = {
   jose,
-  // By discovery, from the issuer.
+  // Finds the key set through discovery.
   "express-oauth2-jwt-bearer": auth({ issuerBaseURL: issuer, audience, tokenSigningAlg: algorithm, cooldownDuration }),
   "express-jwt": expressjwt({ secret: jwks.expressJwtSecret({ jwksUri }), audience, issuer, algorithms: [algorithm] }),
 };
 
 const app = express();
-for (const [name, door] of Object.entries(doors)) {
-  app.get(`/${name}`, door, (request, response) => response.json(request.auth.payload ?? request.auth));
+for (const [name, verify] of Object.entries(middleware)) {
+  app.get(`/${name}`, verify, (request, response) => response.json(request.auth.payload ?? request.auth));
 }
 app.use((error, request, response, next) => response.status(401).json({ error: error.message }));
 const server = app.listen(0, "127.0.0.1", () => console.log(server.address().port));
