@@ -35,7 +35,7 @@ class Service:
 
 
 def pytest_addoption(parser):
-    parser.addoption("--database", choices=DATABASES, default="sqlite", help="where the service keeps everything")
+    parser.addoption("--database", choices=DATABASES, default="sqlite", help="the database of the service")
 
 
 def free_port():
@@ -47,7 +47,7 @@ def free_port():
             return port
 
 
-def wait_until_it_listens(process, port, log):
+def wait_until_listening(process, port, log):
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         try:
@@ -85,7 +85,7 @@ def running(folder, database):
 
     with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
         process = subprocess.Popen([binary], cwd=folder, env=inherited | settings, stdout=out, stderr=err)
-    wait_until_it_listens(process, port, log)
+    wait_until_listening(process, port, log)
     try:
         yield Service("127.0.0.1", port, folder, database)
     finally:
@@ -94,7 +94,7 @@ def running(folder, database):
             code = process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
-            code = "none: it had to be killed"
+            code = "none: it was killed"
     assert code == 0, f"exit code after SIGTERM: {code}\n{log()}"
 
 
@@ -126,8 +126,8 @@ def api(service):
 
 @pytest.fixture(scope="session")
 def ada(api):
-    """Somebody without a password: most tests need a token and no login. The service knows the token, so that it is not
-    among those which are refused unchecked after many wrong signatures."""
+    """A user without a password, for tests that need a token but no login. The token is cached, because the service
+    refuses uncached tokens of a session unchecked after many wrong signatures."""
     user = api.sign_up(name="Ada Lovelace")
     assert api.guard(user.token).status == 200
     return user
@@ -140,5 +140,5 @@ def miles(api):
 
 @pytest.fixture(scope="session")
 def member(api):
-    """Somebody who can log in."""
+    """A user with a password."""
     return api.sign_up(name="Grace Hopper", email=fresh_email("Grace.Hopper"), password="correct horse battery")

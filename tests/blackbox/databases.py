@@ -1,4 +1,4 @@
-"""The databases that the suite can run on, by the names that `--database` takes."""
+"""The databases that the suite runs on. `--database` selects one by name."""
 
 import contextlib
 import importlib.util
@@ -11,14 +11,14 @@ from postgres import PgBouncer, PostgreSQL
 
 @dataclass(frozen=True)
 class Database:
-    """Where a service keeps everything."""
+    """A database for one service."""
 
     url: str
-    # Whatever is written to disk for it.
+    # The folder with its files.
     folder: Path
-    # The key that signs, as PEM.
+    # The signing key as PEM.
     signing_key: Callable[[], bytes]
-    # Whether some text is stored in it.
+    # Whether a text is stored in it.
     holds: Callable[[str], bool]
 
 
@@ -40,14 +40,14 @@ def postgres(folder, *, programs=None, pooled=False):
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(PostgreSQL(programs))
         name = server.fresh_database()
-        door = stack.enter_context(PgBouncer(server)) if pooled else server
+        endpoint = stack.enter_context(PgBouncer(server)) if pooled else server
 
         def signing_key():
             ((pem,),) = server.ask("SELECT pem FROM signing_keys WHERE slot = 'signing'", name)
             return pem.encode()
 
         yield Database(
-            url=door.url(name),
+            url=endpoint.url(name),
             folder=server.data,
             signing_key=signing_key,
             holds=lambda text: bool(server.ask(f"SELECT 1 FROM users WHERE email = '{text}'", name)),

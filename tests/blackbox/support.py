@@ -1,7 +1,7 @@
-"""A small HTTP client and a token workshop for the black-box tests.
+"""A small HTTP client, and functions that make and change tokens.
 
-Requests are written to the socket by hand, because a polite HTTP library refuses to send most of what these tests
-need: repeated headers, odd targets, bodies that end too early.
+The client writes raw bytes, because HTTP libraries refuse to send most of what these tests need: repeated headers,
+malformed targets, truncated bodies.
 """
 
 import base64
@@ -66,7 +66,7 @@ class Answer:
 
     @property
     def fingerprint(self):
-        """Everything that a caller can see, except for the date and the request id."""
+        """Everything that a caller sees, except for the date and the request id."""
         volatile = ("date", "x-request-id")
         headers = [(name, None if name.lower() in volatile else value) for name, value in self.headers]
         return self.status, headers, self.body
@@ -87,7 +87,7 @@ def assert_answer(answer, status, body):
 
 
 def assert_message_only(answer, status):
-    """For statuses whose text the contract does not fix."""
+    """For statuses whose message is not specified."""
     assert answer.status == status, answer
     assert list(answer.json) == ["message"]
     assert isinstance(answer.json["message"], str) and answer.json["message"]
@@ -102,8 +102,7 @@ def assert_takes_less_than(seconds, action):
 
 
 def assert_take_equally_long(*actions):
-    """Finds a skipped hash, not a microsecond. Compares the fastest run of each action: a busy machine only adds time, and a
-    skipped hash stays the fastest however often it is measured."""
+    """Detects a skipped hash, not small differences. Compares the fastest runs, because a busy machine only adds time."""
     fastest = [math.inf] * len(actions)
     for number in range(25):
         for place, action in enumerate(actions):
@@ -136,7 +135,7 @@ def fresh_email(prefix="user"):
 
 
 def person(**fields):
-    """A valid sign-up body; a field given as None is left out."""
+    """A valid sign-up body; a field that is None is omitted."""
     body = {"name": "Ada Lovelace", "email": fresh_email()} | fields
     return {name: value for name, value in body.items() if value is not None}
 
@@ -161,7 +160,7 @@ def in_chunks(body, size=4096):
 
 
 class Client:
-    """One keep-alive connection, opened again whenever the service has closed it."""
+    """One keep-alive connection, reopened after the service has closed it."""
 
     def __init__(self, host, port, timeout=20):
         self.host, self.port, self.timeout = host, port, timeout
@@ -195,11 +194,11 @@ class Client:
         try:
             self.socket.sendall(raw)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # A service that refuses early may stop reading; its answer is still there to be read.
+            pass  # A service that refuses early may stop reading. Its answer can still be read.
         return self._read(method)
 
     def raw(self, raw, method="GET"):
-        """Sends bytes as they are on a connection of their own."""
+        """Sends raw bytes on a new connection."""
         self._connect()
         try:
             return self._exchange(raw, method)
@@ -207,7 +206,7 @@ class Client:
             self.close()
 
     def drip(self, pieces, method="GET"):
-        """Sends piece by piece on a connection of its own and stops as soon as the service answers."""
+        """Sends piece by piece on a new connection and stops as soon as the service answers."""
         self._connect()
         try:
             for piece in pieces:
@@ -216,7 +215,7 @@ class Client:
                 try:
                     self.socket.sendall(piece)
                 except (BrokenPipeError, ConnectionResetError):
-                    break  # Its answer is still there to be read.
+                    break  # Its answer can still be read.
             return self._read(method)
         finally:
             self.close()
@@ -227,14 +226,14 @@ class Client:
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
     def send(self, method, target, headers=(), body=None):
-        """A body of None is no body at all; b"" is announced as an empty one."""
+        """A body of None sends no body and no Content-Length; b"" sends Content-Length: 0."""
         length = [] if body is None else [("Content-Length", len(body))]
         raw = self.head(method, target, [*headers, *length]) + (body or b"")
         if self.socket:
             try:
                 return self._exchange(raw, method)
             except (HTTPException, ConnectionError):
-                pass  # The idle connection had been closed meanwhile.
+                pass  # The service has closed the idle connection.
         self._connect()
         return self._exchange(raw, method)
 
@@ -252,7 +251,7 @@ class Client:
         return self.raw(self.head("POST", target, headers) + in_chunks(body), "POST")
 
     def sign_up(self, **fields):
-        """Registers somebody and insists that it worked."""
+        """Registers a user and asserts success."""
         body = person(**fields)
         answer = self.post(USER, body)
         assert answer.status == 201, answer
@@ -296,7 +295,7 @@ def with_signature(token, signature):
 
 
 def altered(mapping, **changes):
-    """A copy with some entries replaced, or left out when the value is MISSING."""
+    """A copy with some entries replaced, or removed if the value is MISSING."""
     return {key: value for key, value in (mapping | changes).items() if value is not MISSING}
 
 
@@ -306,7 +305,7 @@ def signing_input(header, claims):
 
 
 def with_mac(key, header, claims):
-    """The claims as the service itself makes them: with its own MAC at the end, so that everything else is looked at."""
+    """The claims with the service's MAC at the end, so that the service also checks everything else."""
     if not isinstance(claims, bytes):
         claims = as_json(altered(claims, mac=MISSING))
     if not claims.endswith(b"}") or claims == b"{}":
@@ -351,7 +350,7 @@ def thumbprint(key):
 
 
 def public_encodings(key):
-    """Every spelling of the public key that a careless verifier might take for an HMAC secret."""
+    """Every encoding of the public key that a careless verifier might use as an HMAC secret."""
     public = key.public_key()
     spki, point = serialization.PublicFormat.SubjectPublicKeyInfo, serialization.PublicFormat.UncompressedPoint
     pem = public.public_bytes(serialization.Encoding.PEM, spki)

@@ -1,4 +1,4 @@
-"""Bodies as such, on both routes that take one: syntax, shape, Content-Type, size."""
+"""Request bodies on both routes that take one: syntax, shape, Content-Type, size."""
 
 import pytest
 
@@ -26,8 +26,8 @@ NOTHING_SENT = {
 both_routes = pytest.mark.parametrize("path", [USER, LOGIN])
 
 
-def nobody():
-    """Well-formed for either route, and unknown to the service until it is registered."""
+def unknown_user():
+    """A valid body for both routes, with an unregistered address."""
     return person(password="long enough")
 
 
@@ -94,7 +94,7 @@ def test_an_empty_chunked_body_is_a_missing_body(api, path):
         pytest.param(b"<name>Ada</name>", id="XML"),
     ],
 )
-def test_a_body_that_is_no_json_is_refused(api, path, body):
+def test_a_body_that_is_not_json_is_refused(api, path, body):
     assert_answer(api.post_bytes(path, body), 400, invalid(body="Invalid JSON"))
 
 
@@ -110,7 +110,7 @@ def test_a_body_that_is_no_json_is_refused(api, path, body):
         (b"null", "null"),
     ],
 )
-def test_a_body_that_is_no_object_is_refused(api, path, body, kind):
+def test_a_body_that_is_not_an_object_is_refused(api, path, body, kind):
     assert_answer(api.post_bytes(path, body), 400, invalid(body=f"Expected object, received {kind}"))
 
 
@@ -139,8 +139,8 @@ def test_a_hostile_body_is_refused_quickly(api, path, body):
 
 
 @both_routes
-def test_a_little_nesting_in_an_unknown_field_does_no_harm(api, path):
-    assert_understood(path, api.post(path, nobody() | {"extra": [[[[{"a": {"b": [1, 2.5e3, None, True]}}]]]]}))
+def test_nesting_in_an_unknown_field_is_accepted(api, path):
+    assert_understood(path, api.post(path, unknown_user() | {"extra": [[[[{"a": {"b": [1, 2.5e3, None, True]}}]]]]}))
 
 
 @pytest.mark.parametrize("first, second", [("bad", "good"), ("good", "bad"), ("good", "good")])
@@ -152,13 +152,13 @@ def test_a_repeated_key_is_either_refused_or_read_one_way_only(api, first, secon
 
 
 @both_routes
-def test_white_space_around_the_object_is_no_fault(api, path):
-    assert_understood(path, api.post_bytes(path, b" \r\n\t" + as_json(nobody()) + b"\n "))
+def test_white_space_around_the_object_is_accepted(api, path):
+    assert_understood(path, api.post_bytes(path, b" \r\n\t" + as_json(unknown_user()) + b"\n "))
 
 
 @both_routes
 def test_escaped_and_plain_spellings_of_a_key_are_the_same_key(api, path):
-    assert_understood(path, api.post_bytes(path, as_json(nobody()).replace(b'"email"', b'"\\u0065mail"')))
+    assert_understood(path, api.post_bytes(path, as_json(unknown_user()).replace(b'"email"', b'"\\u0065mail"')))
 
 
 # --- Content-Type ----------------------------------------------------------------------------------------------------
@@ -170,12 +170,12 @@ def test_escaped_and_plain_spellings_of_a_key_are_the_same_key(api, path):
     ["application/json", "application/json; charset=utf-8", "application/json;charset=UTF-8", "Application/JSON"],
 )
 def test_json_is_read_under_every_spelling_of_its_type(api, path, content_type):
-    assert_understood(path, api.post_bytes(path, as_json(nobody()), content_type))
+    assert_understood(path, api.post_bytes(path, as_json(unknown_user()), content_type))
 
 
 @both_routes
 def test_a_json_body_without_a_content_type_is_read_as_json(api, path):
-    assert_understood(path, api.send("POST", path, body=as_json(nobody())))
+    assert_understood(path, api.send("POST", path, body=as_json(unknown_user())))
 
 
 @both_routes
@@ -196,7 +196,7 @@ def test_a_json_body_without_a_content_type_is_read_as_json(api, path):
     ],
 )
 def test_a_body_of_another_type_is_refused_and_not_acted_upon(api, path, content_type):
-    payload = nobody()
+    payload = unknown_user()
     assert_message_only(api.post_bytes(path, as_json(payload), content_type), 415)
     assert_unregistered(api, payload)
 
@@ -206,18 +206,18 @@ def test_a_body_of_another_type_is_refused_and_not_acted_upon(api, path, content
 
 @both_routes
 def test_a_body_of_exactly_the_limit_is_read(api, path):
-    assert_understood(path, api.post_bytes(path, padded_to(BODY_LIMIT, nobody())))
+    assert_understood(path, api.post_bytes(path, padded_to(BODY_LIMIT, unknown_user())))
 
 
 @both_routes
 def test_a_chunked_body_of_exactly_the_limit_is_read(api, path):
-    assert_understood(path, api.post_chunked(path, padded_to(BODY_LIMIT, nobody())))
+    assert_understood(path, api.post_chunked(path, padded_to(BODY_LIMIT, unknown_user())))
 
 
 @both_routes
 @pytest.mark.parametrize("size", [BODY_LIMIT + 1, 4 * BODY_LIMIT])
 def test_a_larger_body_is_refused_and_not_acted_upon(api, path, size):
-    payload = nobody()
+    payload = unknown_user()
     assert_message_only(api.post_bytes(path, padded_to(size, payload)), 413)
     assert_unregistered(api, payload)
 
@@ -225,13 +225,13 @@ def test_a_larger_body_is_refused_and_not_acted_upon(api, path, size):
 @both_routes
 @pytest.mark.parametrize("size", [BODY_LIMIT + 1, 4 * BODY_LIMIT])
 def test_a_larger_chunked_body_is_refused_and_not_acted_upon(api, path, size):
-    payload = nobody()
+    payload = unknown_user()
     assert_message_only(api.post_chunked(path, padded_to(size, payload)), 413)
     assert_unregistered(api, payload)
 
 
 @both_routes
-def test_a_large_chunked_body_is_refused_before_its_end_has_come(api, path):
+def test_a_large_chunked_body_is_refused_before_it_ends(api, path):
     head = api.head("POST", path, [JSON_TYPE, ("Transfer-Encoding", "chunked")])
     endless = in_chunks(b" " * (4 * BODY_LIMIT)).removesuffix(b"0\r\n\r\n")
     assert_message_only(api.raw(head + endless, "POST"), 413)
@@ -248,7 +248,7 @@ def test_a_large_announced_length_is_refused_without_waiting_for_the_body(api, p
 
 
 @both_routes
-def test_a_client_that_asks_first_may_go_on(api, path):
-    body = as_json(nobody())
+def test_expect_100_continue_is_answered(api, path):
+    body = as_json(unknown_user())
     head = api.head("POST", path, [JSON_TYPE, ("Content-Length", len(body)), ("Expect", "100-continue")])
     assert_understood(path, api.raw(head + body, "POST"))

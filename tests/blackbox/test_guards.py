@@ -1,4 +1,4 @@
-"""The two guarded routes: who passes, how everybody else is refused, and which header counts."""
+"""The two guarded routes: who passes, how others are refused, and which header is read."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def test_a_user_with_another_name_is_refused_by_the_name_policy_alone(api, name)
     assert_refused(api.guard(user.token, MILES), "insufficient_scope")
 
 
-def test_the_two_policies_do_not_learn_from_each_other(api, ada, miles):
+def test_the_decisions_of_the_two_policies_are_independent(api, ada, miles):
     for _ in range(20):
         seen = [api.guard(user.token, path).status for user in (ada, miles) for path in GUARDS]
         assert seen == [200, 401, 200, 200]
@@ -132,7 +132,7 @@ def test_the_name_of_the_header_is_read_in_any_letter_case(api, ada, name):
 @pytest.mark.parametrize(
     "token", ["x", "a.b.c", "..", "...", "null", "undefined", "e30.e30.e30", "{}", "%00", "-", "=" * 8]
 )
-def test_a_token_that_is_none_is_called_invalid(api, path, token):
+def test_a_string_that_is_not_a_token_is_an_invalid_token(api, path, token):
     assert_refused(api.guard(token, path), "invalid_token")
 
 
@@ -204,7 +204,7 @@ def test_two_authorization_headers_are_refused(api, miles, path, first, second):
 
 
 @both_guards
-def test_two_authorization_headers_are_refused_whatever_stands_between_them(api, miles, path):
+def test_two_authorization_headers_are_refused_with_others_between_them(api, miles, path):
     [header] = bearer(miles.token)
     headers = [header, ("Accept", "*/*"), ("authorization", header[1])]
     assert_refused(api.get(path, headers), "invalid_token", "invalid_request")
@@ -223,7 +223,7 @@ def test_an_enormous_token_is_refused_as_a_token_or_as_a_head(api):
     assert api.guard("x" * 60000).status in (401, 431)
 
 
-# --- nothing but the header ------------------------------------------------------------------------------------------
+# --- other places for a token ----------------------------------------------------------------------------------------
 
 
 @both_guards
@@ -271,7 +271,7 @@ def test_a_token_in_the_body_is_ignored(api, miles, path, content_type, body):
 
 
 @both_guards
-def test_a_valid_header_passes_whatever_stands_elsewhere(api, miles, path):
+def test_a_valid_header_passes_with_invalid_tokens_elsewhere(api, miles, path):
     headers = bearer(miles.token) + [("Cookie", "token=nonsense"), ("Proxy-Authorization", "Basic eDp5")]
     assert_answer(api.get(f"{path}?access_token=nonsense", headers), 200, WELCOME[path])
 
@@ -294,7 +294,7 @@ def test_every_method_is_answered_as_get_is(api, miles, ada, path, method):
 @both_guards
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
 @pytest.mark.parametrize("content_type", ["application/json", "text/plain", "multipart/form-data"])
-def test_a_body_makes_no_difference_to_a_guard(api, miles, path, method, content_type):
+def test_a_guard_ignores_the_body(api, miles, path, method, content_type):
     headers = [("Content-Type", content_type)]
     assert_answer(api.send(method, path, headers + bearer(miles.token), b"{ not json"), 200, WELCOME[path])
     assert_refused(api.send(method, path, headers, b"{ not json"), None)

@@ -56,7 +56,7 @@ def test_an_unknown_route_is_answered_with_the_fixed_404(api, path):
     assert_answer(api.get(path), 404, NOT_FOUND)
 
 
-# Some proxies put the guarded path behind that of the guard, so a guard answers for everything below it.
+# Some proxies append the guarded path to that of the guard, so a guard answers every path below its own.
 @pytest.mark.parametrize("tail", ["/", "/x", "/deep/er?query=1"])
 @pytest.mark.parametrize("guard", GUARDS)
 def test_a_guard_decides_the_same_for_every_path_below_its_own(api, ada, miles, guard, tail):
@@ -213,7 +213,7 @@ def test_the_absolute_form_of_a_target_reaches_the_same_guard(api, miles, path):
 
 
 @pytest.mark.parametrize("target", ["{host}:{port}", "{guard}", "example.com:443"])
-def test_connect_opens_nothing(api, target):
+def test_connect_is_refused(api, target):
     target = target.format(host=api.host, port=api.port, guard=GUARD)
     assert api.raw(api.head("CONNECT", target), "CONNECT").status in (400, 401, 404, 405)
 
@@ -241,7 +241,7 @@ def test_a_head_that_is_too_large_is_refused_as_such(api, pieces, path):
     assert_message_only(api.drip(pieces(api, path)), 431)
 
 
-def test_a_head_of_ordinary_size_is_no_trouble(api, ada):
+def test_a_head_of_ordinary_size_is_accepted(api, ada):
     headers = bearer(ada.token) + [(f"X-Filler-{number}", "x" * 200) for number in range(30)]
     assert api.get(GUARD, headers).status == 200
 
@@ -249,8 +249,8 @@ def test_a_head_of_ordinary_size_is_no_trouble(api, ada):
 # --- requests that never end -----------------------------------------------------------------------------------------
 
 
-def test_a_request_that_is_too_slow_is_told_so(api):
-    """All at once, because each of them takes as long as the service is patient."""
+def test_a_slow_request_gets_408(api):
+    """Runs all in parallel, because each takes until the timeout of the service."""
     beginnings = [
         b"GET /api/auth/guard HTTP/1.1\r\nHo",
         api.head("POST", USER, [JSON_TYPE, ("Content-Length", 10)]) + b"{}",
@@ -287,8 +287,8 @@ KINDS = {
 
 
 @pytest.fixture
-def ask(api, ada, member):
-    """Asks for an answer of one kind."""
+def get_answer(api, ada, member):
+    """A function that provokes an answer of one kind."""
     return lambda kind: KINDS[kind](api, ada, member)
 
 
@@ -296,14 +296,14 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @every_kind
-def test_every_answer_has_a_request_id_of_its_own(ask, kind):
-    first, second = (ask(kind).header("X-Request-Id") for _ in range(2))
+def test_every_answer_has_a_unique_request_id(get_answer, kind):
+    first, second = (get_answer(kind).header("X-Request-Id") for _ in range(2))
     assert first and second and first != second
 
 
 @every_kind
-def test_every_answer_has_the_expected_status_and_is_json(ask, kind):
-    answer = ask(kind)
+def test_every_answer_has_the_expected_status_and_is_json(get_answer, kind):
+    answer = get_answer(kind)
     assert answer.status == int(kind[:3])
     assert answer.header("Content-Type").partition(";")[0].strip() == "application/json"
     if answer.status >= 400:
@@ -311,8 +311,8 @@ def test_every_answer_has_the_expected_status_and_is_json(ask, kind):
 
 
 @every_kind
-def test_no_answer_sets_a_cookie_or_redirects(ask, kind):
-    answer = ask(kind)
+def test_no_answer_sets_a_cookie_or_redirects(get_answer, kind):
+    answer = get_answer(kind)
     assert answer.header("Set-Cookie") is None
     assert answer.header("Location") is None or answer.status == 201
 
@@ -335,9 +335,9 @@ def test_no_answer_sets_a_cookie_or_redirects(ask, kind):
         ),
     ],
 )
-def test_a_request_that_is_no_http_is_refused(api, raw):
+def test_a_request_that_is_not_http_is_refused(api, raw):
     assert api.raw(raw).status in (400, 501, 505)
 
 
-def test_the_service_answers_on_after_all_that(api, ada):
+def test_the_service_still_answers_after_these_tests(api, ada):
     assert api.guard(ada.token).status == 200

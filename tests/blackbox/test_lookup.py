@@ -1,4 +1,4 @@
-"""GET /api/user/<id>: two fields for whoever asks, and one answer for every id that leads nowhere."""
+"""GET /api/user/<id>: id and name for any caller, and one answer for every unknown or malformed id."""
 
 import uuid
 
@@ -16,7 +16,7 @@ def test_a_user_without_a_password_looks_the_same(api, ada):
 
 
 @pytest.mark.parametrize("token", ["nonsense", ""])
-def test_the_look_up_is_public_and_does_not_mind_a_bad_token(api, ada, token):
+def test_the_look_up_is_public_and_ignores_a_bad_token(api, ada, token):
     assert api.get(f"{USER}/{ada.id}", bearer(token)).status == 200
 
 
@@ -52,7 +52,7 @@ def test_a_query_changes_nothing(api, ada):
         pytest.param("9" * 3000, id="3000 digits"),
     ],
 )
-def test_an_id_that_leads_nowhere_gives_the_same_answer_as_an_unknown_one(api, user_id):
+def test_a_malformed_id_gets_the_same_answer_as_an_unknown_one(api, user_id):
     unknown = api.get(f"{USER}/{uuid.uuid4()}")
     assert_answer(unknown, 404, NOT_FOUND)
     assert api.get(f"{USER}/{user_id}").fingerprint == unknown.fingerprint

@@ -1,4 +1,4 @@
-"""Nothing secret is left lying about in the files and logs of the service."""
+"""The files and logs of the service contain no secrets."""
 
 import uuid
 from urllib.parse import urlsplit

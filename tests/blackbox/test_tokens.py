@@ -1,4 +1,4 @@
-"""What a token looks like, and that not a single character of it can be changed."""
+"""The format of a token, and refusal of a token with any changed character."""
 
 import base64
 import time
@@ -40,7 +40,7 @@ def rs(signature):
 
 @pytest.fixture(params=["sign-up", "login"], scope="module")
 def issued(request, api, member):
-    """A token from either source, with the moment before and after it was asked for."""
+    """A token from either route, with the times before and after the request."""
     before = time.time()
     if request.param == "sign-up":
         user = api.sign_up(name="Katherine Johnson")
@@ -77,7 +77,7 @@ def test_the_signature_can_be_verified_with_the_public_key(issued, signing_key):
     signing_key.public_key().verify(signature, content, ec.ECDSA(hashes.SHA256()))
 
 
-def test_the_claims_are_the_eight_and_no_other(issued):
+def test_the_claims_are_exactly_the_documented_ones(issued):
     user, token, *_ = issued
     claims = claims_of(token)
     assert list(claims) == ["iss", "aud", "sub", "sid", "iat", "exp", "jti", "mac"]
@@ -85,7 +85,7 @@ def test_the_claims_are_the_eight_and_no_other(issued):
     assert all(claims[name] for name in ("iss", "aud", "sid", "jti", "mac"))
 
 
-def test_a_token_lives_24_hours_from_now(issued):
+def test_a_token_is_valid_for_24_hours(issued):
     _, token, before, after = issued
     claims = claims_of(token)
     assert type(claims["iat"]) is type(claims["exp"]) is int
@@ -110,7 +110,7 @@ def test_two_users_share_the_issuer_audience_and_key_and_nothing_else(ada, miles
 # --- damage ----------------------------------------------------------------------------------------------------------
 
 
-def test_no_single_flipped_bit_goes_unnoticed(api, ada):
+def test_a_single_flipped_bit_is_detected(api, ada):
     token = ada.token
     damaged = [
         token[:place] + ALPHABET[ALPHABET.index(letter) ^ 1 << bit] + token[place + 1 :]
@@ -122,8 +122,8 @@ def test_no_single_flipped_bit_goes_unnoticed(api, ada):
     assert_none_accepted(api, damaged)
 
 
-def test_no_other_last_letter_of_a_part_goes_unnoticed(api, ada):
-    """Spare bits at the end of a part: another letter may stand for the same bytes."""
+def test_a_changed_last_letter_of_a_part_is_detected(api, ada):
+    """Base64 has spare bits at the end of a part, so another letter may decode to the same bytes."""
     parts = ada.token.split(".")
     damaged = [
         ".".join([*parts[:number], part[:-1] + letter, *parts[number + 1 :]])
@@ -225,7 +225,7 @@ def wrong_signatures(signature):
 
 @pytest.mark.parametrize("kind", wrong_signatures(bytes(range(1, 65))))
 def test_a_wrong_signature_is_refused(api, kind):
-    """Each under the claims of another session: after ten, those of one session are refused unchecked."""
+    """Each for another session, because after ten failures a session's tokens are refused unchecked."""
     token = api.sign_up().token
     signature = wrong_signatures(signature_of(token))[kind]
     assert_answer(api.guard(with_signature(token, signature)), 401, REFUSED)
@@ -241,7 +241,7 @@ def test_padding_is_refused(api, ada):
 
 
 def test_the_ordinary_base64_alphabet_is_refused(api):
-    """Only a token that uses one of the two differing letters can tell."""
+    """Needs a token with one of the two letters that differ between the alphabets."""
     tokens = [api.sign_up().token for _ in range(12)]
     respelt = [token.replace("-", "+").replace("_", "/") for token in tokens]
     telling = [new for old, new in zip(tokens, respelt) if new != old]
@@ -274,5 +274,5 @@ def test_other_serialisations_of_a_token_are_refused(api, ada):
     assert_none_accepted(api, spellings)
 
 
-def test_the_undamaged_token_still_passes_after_all_that(api, ada):
+def test_the_unchanged_token_still_passes_after_these_tests(api, ada):
     assert api.guard(ada.token).status == 200
