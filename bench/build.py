@@ -1,4 +1,4 @@
-"""How long a release build takes from nothing, and what the heavy dependencies cost of it."""
+"""The time of a release build from scratch, and of its slowest crates."""
 
 import json
 import re
@@ -11,7 +11,7 @@ HEAVIEST = 10
 
 
 def measure(report, effort):
-    note("a release build from nothing")
+    note("a release build from scratch")
     target = WORK / "cold"
     started = time.monotonic()
     command = ["cargo", "build", "--quiet", "--release", "--locked", "--timings", "--package", "doorward"]
@@ -27,8 +27,8 @@ def measure(report, effort):
         crates[unit["name"]] = crates.get(unit["name"], 0) + unit["duration"]
     heaviest = sorted(crates.items(), key=lambda crate: -crate[1])[:HEAVIEST]
     report.section(
-        "A release build from nothing",
-        f"{len(CORES)} cores, everything fetched before. A crate's time includes its build script; several are built at a time.",
+        "A release build from scratch",
+        f"{len(CORES)} cores, all sources fetched before. A crate's time includes its build script. Crates are built in parallel.",
     )
     report.at_most("whole build", took / 60, 6, " minutes")
     for crate, seconds in heaviest:

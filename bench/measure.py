@@ -1,4 +1,4 @@
-"""What the benchmark measures with: pinned processes, load, CPU time and memory, and rounds that take turns.
+"""The tools of the benchmark: pinned processes, load, CPU time and memory, and rounds in which programs take turns.
 
 Linux only: CPU time and memory are read from /proc.
 """
@@ -32,7 +32,7 @@ LOGIN_CONNECTIONS = 32
 
 
 def pinned(core, *command, niceness=-10):
-    """A command on one core, ahead of everything else if that is allowed."""
+    """A command on one core, with raised priority if root runs it."""
     order = ["nice", "-n", str(niceness)] if niceness > 0 or os.geteuid() == 0 else []
     return [*order, "taskset", "-c", str(core), *map(str, command)]
 
@@ -45,7 +45,7 @@ def output(*command, **options):
 
 
 def note(text):
-    """Tells on the terminal what is going on."""
+    """Prints progress."""
     print(f"-- {text}", file=sys.stderr, flush=True)
 
 
@@ -82,7 +82,7 @@ class Process:
         return self._process.stdout.readline()
 
     def cpu_micros(self):
-        """To the nanosecond by its threads, unless some have ended, which only the coarser sum for the process knows."""
+        """In nanoseconds from the threads, unless some have ended: then from the coarser total of the process."""
         threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
         exact = sum(int(thread.read_text().split()[0]) for thread in threads) / 1e3
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(") ")[2].split()
@@ -96,7 +96,7 @@ class Process:
     def peak_rss(self):
         return self._memory("VmHWM")
 
-    def forget_peak(self):
+    def reset_peak(self):
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 
     def _memory(self, name):
@@ -107,7 +107,7 @@ class Process:
         deadline = time.monotonic() + seconds
         while True:
             with contextlib.suppress(OSError):
-                ask(port, request("GET", path))
+                send(port, request("GET", path))
                 return self
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.log.seek(0)
@@ -116,7 +116,7 @@ class Process:
 
 
 class Doorward(Process):
-    """The binary as it is, with default settings, in a folder of its own."""
+    """The binary with default settings in its own folder."""
 
     def __init__(self, folder, *, core=SERVER_CORE, **environment):
         folder.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def plain_environment():
 
 
 def free_port():
-    """A port below those that the system hands out by itself, so that nobody takes it before its server does."""
+    """A port below the ephemeral ones, so that no connection takes it before its server listens."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -149,13 +149,13 @@ def free_port():
 
 
 class PostgreSQL:
-    """A server of its own, flushing as usual, on the core for load; stopped at the end of the `with` block."""
+    """A separate server with default flushing, on the core of the load; stopped at the end of the `with` block."""
 
     def __init__(self):
         self._programs = max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
         if not self._programs:
-            sys.exit("bench: needs PostgreSQL where Debian puts it: apt-get install postgresql")
-        # Not among the other files: PostgreSQL does not run as root, and whom it runs as may not reach them.
+            sys.exit("bench: needs Debian's PostgreSQL: apt-get install postgresql")
+        # A separate folder, because PostgreSQL does not run as root and its user may not have access to the others.
         self._folder, self._port = Path(tempfile.mkdtemp(prefix="doorward-bench-")), free_port()
         self._as_owner = []
         if os.geteuid() == 0:
@@ -200,8 +200,8 @@ def request(method, path, *, token=None, fields=None, headers=()):
     return "\r\n".join(lines) + "\r\n\r\n" + body
 
 
-def ask(port, text):
-    """One request on a connection of its own; returns the status, the head and the body."""
+def send(port, text):
+    """Sends one request on a new connection; returns the status, the head and the body."""
     with socket.create_connection((HOST, port), 60) as connection:
         connection.sendall(text.replace("\r\n", "\r\nconnection: close\r\n", 1).encode())
         received = b""
@@ -215,7 +215,7 @@ def ask(port, text):
 
 def register(port, email, name="Ada Lovelace", password=PASSWORD):
     fields = {"name": name, "email": email, "password": password}
-    status, _, body = ask(port, request("POST", "/api/user", fields=fields))
+    status, _, body = send(port, request("POST", "/api/user", fields=fields))
     if status != 201:
         sys.exit(f"bench: registering answered {status}: {body}")
     return json.loads(body)
@@ -223,7 +223,7 @@ def register(port, email, name="Ada Lovelace", password=PASSWORD):
 
 @dataclass
 class Answered:
-    """What the load generator saw once it was warm, and how many were answered in all; times in microseconds."""
+    """The load generator's figures after the warm-up, and the number of all answers; times in microseconds."""
 
     answered: int
     requests: int
@@ -241,7 +241,7 @@ class Answered:
 
 
 class Load:
-    """Requests to one port, from the core for load."""
+    """Requests to one port, sent from the core of the load."""
 
     _files = 0
 
@@ -268,7 +268,7 @@ class Load:
         return answered
 
     def run(self, seconds, *, server=None, **options):
-        """With a server, also its CPU time per request."""
+        """Runs the load. With a server, also measures its CPU time per request."""
         before = server.cpu_micros() if server else 0
         answered = self.finish(self.start(seconds, **options))
         if server and answered.answered:
@@ -281,7 +281,7 @@ class Load:
 
 @dataclass
 class Rounds:
-    """Several contenders that take turns, in another order each time, so that a disturbance meets all of them."""
+    """Several contenders that take turns in random order, so that other load on the machine affects all of them."""
 
     contenders: dict
     results: dict = field(default_factory=dict)
@@ -297,12 +297,12 @@ class Rounds:
         return statistics.median(value(result) for result in self.results[name])
 
     def ratio(self, name, other, value):
-        """The median of the ratios inside each round; a round in which one of them was never answered is left out."""
+        """The median of the ratios of each round, without rounds in which one contender got no answer."""
         pairs = zip(self.results[name], self.results[other], strict=True)
-        whole = [(value(one), value(two)) for one, two in pairs if value(one) and value(two)]
-        if not whole:
+        complete = [(value(one), value(two)) for one, two in pairs if value(one) and value(two)]
+        if not complete:
             sys.exit(f"bench: {name} and {other} were never both answered: is the machine busy with something else?")
-        return statistics.median(one / two for one, two in whole)
+        return statistics.median(one / two for one, two in complete)
 
     def all(self, name, value):
         return [value(result) for result in self.results[name]]

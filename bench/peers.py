@@ -1,4 +1,4 @@
-"""Other products, fetched from packages and measured beside Doorward: guarded request, login, storm, memory, start."""
+"""Other products, installed from packages and compared with Doorward: guarded request, login, storm, memory, start."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ from measure import (
     WORK,
     Load,
     Process,
-    ask,
+    send,
     free_port,
     note,
     output,
@@ -43,19 +43,19 @@ STORM_RATE = 400
 
 
 @dataclass
-class Door:
-    """The two requests that every product has: one that needs a good token, and a login."""
+class Requests:
+    """The two requests that every product has: one that needs a valid token, and a login."""
 
     guard: str
     login: str
 
 
 class Peer:
-    """One product: how it is started, and how one comes by a token."""
+    """One product: how to start it, and how to get a token."""
 
     name = ""
     ready = "/"
-    # How much faster Doorward's guard is meant to be.
+    # How many times less CPU time Doorward's guard should take.
     goal = 0
 
     def __init__(self, folder):
@@ -63,13 +63,13 @@ class Peer:
         folder.mkdir(parents=True)
 
     def prepare(self):
-        """What has to be there before the first start."""
+        """Creates what the first start needs."""
 
     def environment(self):
         return {}
 
     def post(self, path, fields):
-        status, head, body = ask(self.port, request("POST", path, fields=fields, headers=self.headers()))
+        status, head, body = send(self.port, request("POST", path, fields=fields, headers=self.headers()))
         if status >= 300:
             sys.exit(f"bench: {self.name}: {path} answered {status}: {body}")
         return head, body
@@ -88,12 +88,12 @@ class Ours(Peer):
     def environment(self):
         return settings(self.folder, self.port)
 
-    def door(self):
-        # Not the one who logs in: a user has a hundred sessions at most, and the oldest would end.
+    def requests(self):
+        # Another user logs in, because a user has at most a hundred sessions and logins end the oldest.
         token = register(self.port, "guarded@example.com")["token"]
         register(self.port, EMAIL)
         login = {"email": EMAIL, "password": PASSWORD}
-        return Door(request("GET", "/api/auth/guard", token=token), request("POST", "/api/auth/login", fields=login))
+        return Requests(request("GET", "/api/auth/guard", token=token), request("POST", "/api/auth/login", fields=login))
 
 
 class PocketBase(Peer):
@@ -104,13 +104,13 @@ class PocketBase(Peer):
     def command(self):
         return [WORK / "venv/bin/pocketbase", "serve", f"--http={HOST}:{self.port}", f"--dir={self.folder}/pb"]
 
-    def door(self):
+    def requests(self):
         self.post("/api/collections/users/records", {"email": EMAIL, "password": PASSWORD, "passwordConfirm": PASSWORD})
         path, login = "/api/collections/users/auth-with-password", {"identity": EMAIL, "password": PASSWORD}
         _, body = self.post(path, login)
         record, token = json.loads(body)["record"]["id"], json.loads(body)["token"]
         guard = request("GET", f"/api/collections/users/records/{record}", headers=[f"authorization: {token}"])
-        return Door(guard, request("POST", path, fields=login))
+        return Requests(guard, request("POST", path, fields=login))
 
 
 class BetterAuth(Peer):
@@ -124,11 +124,11 @@ class BetterAuth(Peer):
     def headers(self):
         return [f"origin: http://{HOST}:{self.port}"]
 
-    def door(self):
+    def requests(self):
         head, _ = self.post("/api/auth/sign-up/email", {"email": EMAIL, "password": PASSWORD, "name": "Ada"})
         cookie = re.search(r"(?im)^set-cookie: (better-auth\.session_token=[^;]+)", head)[1]
         login = {"email": EMAIL, "password": PASSWORD}
-        return Door(
+        return Requests(
             request("GET", "/api/auth/get-session", headers=[f"cookie: {cookie}"]),
             request("POST", "/api/auth/sign-in/email", fields=login, headers=self.headers()),
         )
@@ -146,13 +146,13 @@ class FastApiUsers(Peer):
     def environment(self):
         return {"DATABASE": f"{self.folder}/users.db", "PYTHONDONTWRITEBYTECODE": "1"}
 
-    def door(self):
+    def requests(self):
         self.post("/auth/register", {"email": EMAIL, "password": PASSWORD})
         form = urllib.parse.urlencode({"username": EMAIL, "password": PASSWORD})
         kind = "content-type: application/x-www-form-urlencoded"
         login = request("POST", "/auth/login", headers=[kind, f"content-length: {len(form)}"]) + form
-        _, _, body = ask(self.port, login)
-        return Door(request("GET", "/guard", token=json.loads(body)["access_token"]), login)
+        _, _, body = send(self.port, login)
+        return Requests(request("GET", "/guard", token=json.loads(body)["access_token"]), login)
 
 
 class Glewlwyd(Peer):
@@ -177,12 +177,12 @@ class Glewlwyd(Peer):
     def command(self):
         return ["glewlwyd", f"--config-file={self.folder}/glewlwyd.conf"]
 
-    def door(self):
+    def requests(self):
         login = {"username": "admin", "password": "password"}
         head, _ = self.post("/api/auth/", login)
         cookie = re.search(r"(?im)^set-cookie: ([^;]+)", head)[1]
         guard = request("GET", "/api/profile_list", headers=[f"cookie: {cookie}"])
-        return Door(guard, request("POST", "/api/auth/", fields=login))
+        return Requests(guard, request("POST", "/api/auth/", fields=login))
 
 
 PEERS = [Ours, PocketBase, BetterAuth, FastApiUsers, Glewlwyd]
@@ -190,7 +190,7 @@ PEERS = [Ours, PocketBase, BetterAuth, FastApiUsers, Glewlwyd]
 
 @dataclass
 class Measured:
-    """What one product did."""
+    """The measurements of one product."""
 
     start_ms: float
     idle_mib: float
@@ -225,8 +225,8 @@ def measure(report, effort):
     report.section(
         "Other products",
         "Each on one core with its own defaults, one after the other; better-auth with its memory adapter, the others with SQLite.",
-        f"The storm is 32 connections that log in while the guard is asked {STORM_RATE} times a second; what a product never answers "
-        "is not counted, which flatters the slow ones. Hashes differ, so logins compare products and not code.",
+        f"In the storm, 32 connections log in while the guard gets {STORM_RATE} requests a second. Unanswered requests are not counted, "
+        "which favours slow products. Products use different hashes, so logins compare products and not code.",
     )
     for peer, its in results.items():
         figures = f"{its.guard.rate:,.0f} guards/s ({its.guard.cpu:,.1f} µs of CPU), {its.logins:.1f} logins/s"
@@ -255,7 +255,7 @@ def measure_one(kind, effort):
     peer = kind(WORK / "peers" / kind.__name__)
     peer.prepare()
     environment = peer.environment()
-    # The first start makes the database; a later one is what is timed.
+    # The first start creates the database. A later start is timed.
     with Process(peer.command(), cwd=peer.folder, env=environment) as server:
         server.wait_for(peer.port, peer.ready)
     address = f"{HOST}:{peer.port}"
@@ -264,14 +264,14 @@ def measure_one(kind, effort):
     with Process(peer.command(), cwd=peer.folder, env=environment) as server:
         server.wait_for(peer.port, peer.ready)
         idle = server.rss()
-        door = peer.door()
-        guard = Load(peer.port, [door.guard], connections=32)
-        logins = Load(peer.port, [door.login], connections=LOGIN_CONNECTIONS)
+        requests = peer.requests()
+        guard = Load(peer.port, [requests.guard], connections=32)
+        logins = Load(peer.port, [requests.login], connections=LOGIN_CONNECTIONS)
         guarded = guard.run(effort.seconds * 2, server=server, warm_up=1.0)
         logged_in = logins.run(effort.seconds * 4).rate
         storming = logins.start(effort.seconds * 4)
-        asked = Load(peer.port, [door.guard], connections=8)
-        stormy = asked.run(effort.seconds * 4 - 1.5, rate=STORM_RATE, warm_up=0.5)
+        storm_guard = Load(peer.port, [requests.guard], connections=8)
+        stormy = storm_guard.run(effort.seconds * 4 - 1.5, rate=STORM_RATE, warm_up=0.5)
         storming.kill()
         storming.wait()
         return Measured(start_ms, idle, server.peak_rss(), guarded, logged_in, stormy)

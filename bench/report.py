@@ -1,4 +1,4 @@
-"""The outcome of the benchmark: a table on the terminal, and a page with plots."""
+"""The report of the benchmark: a table on the terminal, and a page with plots."""
 
 import html
 import os
@@ -16,7 +16,7 @@ BAR, GAP, LABEL, WIDTH = 22, 8, 230, 760
 
 @dataclass
 class Row:
-    """Something that was measured, and the goal for it if there is one."""
+    """A measurement, and its goal if there is one."""
 
     what: str
     value: str
@@ -66,8 +66,8 @@ class Report:
     def write(self):
         PLOTS.mkdir(exist_ok=True)
         lines = ["# Results", "", f"Made by `{self._command}` on {time.strftime('%Y-%m-%d')}: {machine()}.", ""]
-        lines += ["How to read them is in [README.md](README.md). Ratios are medians over rounds that took turns.", ""]
-        lines += [f"The load average was {self._load_before:.1f} before and {os.getloadavg()[0]:.1f} after, where 2 to 3 is this benchmark itself.", ""]
+        lines += ["[README.md](README.md) explains how to read them. Each ratio is the median of the ratios of all rounds.", ""]
+        lines += [f"The load average was {self._load_before:.1f} before and {os.getloadavg()[0]:.1f} after. The benchmark itself accounts for 2 to 3.", ""]
         for title, words, rows, plots in self._sections:
             lines += [f"## {title}", "", *words, *([""] if words else [])]
             lines += ["| what | measured | goal | |", "|---|---|---|---|"]
@@ -88,7 +88,7 @@ def machine():
 
 
 def bar_chart(title, unit, bars):
-    """One series in one colour; each bar carries its own figure, so that no axis is needed."""
+    """One series in one colour. Each bar is labelled with its value, so no axis is needed."""
     most = max(value for _, value in bars) or 1
     height = 40 + len(bars) * (BAR + GAP)
     parts = [

@@ -1,4 +1,4 @@
-"""What is measured, one function for each part of the table."""
+"""The measurements, one function per section of the report."""
 
 import json
 import statistics
@@ -23,7 +23,6 @@ from measure import (
     PostgreSQL,
     Process,
     Rounds,
-    ask,
     free_port,
     note,
     output,
@@ -31,19 +30,20 @@ from measure import (
     plain_environment,
     register,
     request,
+    send,
     settings,
 )
 
 BENCH = Path(__file__).resolve().parent
 GUARD, NAME_GUARD, LOGIN = "/api/auth/guard", "/api/auth/miles", "/api/auth/login"
-# The npm package carries the sources of the reference implementation.
+# The npm package contains the sources of the reference implementation.
 REFERENCE = "argon2@0.45.1"
 STORM_RATE = 400
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much time is spent."""
+    """The length of a run."""
 
     rounds: int
     seconds: float
@@ -54,7 +54,7 @@ class Effort:
 
 FULL = Effort(rounds=5, seconds=1.5, turns=40, starts=15, users=1_000_000)
 QUICK = Effort(rounds=3, seconds=1.0, turns=15, starts=5, users=100_000)
-# What the machine does besides comes and goes within seconds, so that many short turns say more than a few long ones.
+# Other load on the machine varies within seconds, so many short turns are more precise than a few long ones.
 TURN = {"seconds": 0.25, "warm_up": 0.1}
 
 
@@ -102,8 +102,8 @@ def guards(report, effort):
 
 
 def same_bytes(ours, bare, asked):
-    """A bare route must put on the wire what ours does: the same headers and lengths, the same body."""
-    answers = [ask(port, asked) for port in (ours, bare)]
+    """Checks that the bare route sends the same headers, lengths and body as ours."""
+    answers = [send(port, asked) for port in (ours, bare)]
     shapes = [
         (status, sorted((line.split(":")[0].lower(), len(line)) for line in head.splitlines()[1:]), body)
         for status, head, body in answers
@@ -117,7 +117,7 @@ def same_bytes(ours, bare, asked):
 
 @dataclass
 class Hashed:
-    """What a program that only hashes prints."""
+    """The output of a program that only hashes."""
 
     rate: float
     cpu_ms: float
@@ -125,7 +125,7 @@ class Hashed:
 
     @staticmethod
     def by(*command):
-        # As far behind other programs as Doorward's hashing threads are.
+        # The same priority as Doorward's hashing threads.
         return Hashed(**json.loads(output(*pinned(SERVER_CORE, *command, niceness=19))))
 
 
@@ -145,7 +145,7 @@ def reference(report, effort):
         sys.exit("bench: the two implementations do not agree")
     report.section(
         "Argon2id against the reference in C",
-        f"19 MiB, 2 passes, one lane, memory kept, one core; `opt.c` of npm {REFERENCE} by `cc -O3 -march=native`. Both give the same hash.",
+        f"19 MiB, 2 passes, one lane, reused memory, one core; `opt.c` of npm {REFERENCE}, built by `cc -O3 -march=native`. Both give the same hash.",
     )
 
     def millis(result):
@@ -182,9 +182,9 @@ def hashing(report, effort):
     note("login and registration against Argon2id alone")
     report.section(
         "Login and registration against Argon2id alone",
-        "One core, 32 connections, every write flushed before it is answered; the same library with the same cost alone on the core. "
-        "The lower ratio counts, that of the rates or that of CPU time.",
-        "The slow disk adds 2 ms to each flush, by a library that is preloaded.",
+        "One core, 32 connections, every write flushed before its response, against the same library with the same cost alone on the core. "
+        "The lower of two ratios is used: that of the rates and that of CPU time.",
+        "For the slow disk, a preloaded library adds 2 ms to each flush.",
     )
     slow = {"LD_PRELOAD": str(build_slow_flush()), "SLOW_FLUSH_MICROS": "2000"}
     for label, environment, goals in [("", {}, (0.97, 0.95)), (", slow disk", slow, (0.9, 0.9))]:
@@ -195,7 +195,7 @@ def hashing(report, effort):
             report.add("Argon2id alone", f"{hashes:.1f}/s, {rounds.median('alone', lambda r: r.cpu_ms):.2f} ms of CPU")
         for name, goal in zip(("login", "register"), goals, strict=True):
             more = f" ({rounds.median(name, rate):.1f}/s of {hashes:.1f}/s, {rounds.median(name, cpu) / 1000:.2f} ms of CPU)"
-            # When others disturb the one of them more, the rates say nothing, and CPU time still does.
+            # If other load affects the two differently, the rates are useless and CPU time is not.
             ratio = min(rounds.ratio(name, "alone", rate), rounds.ratio("alone", name, cpu_of_hash))
             report.at_least(f"{name}{label}", ratio, goal, more)
 
@@ -212,7 +212,7 @@ def login_rounds(server, effort):
     fresh = iter(range(1 << 30))
 
     def registrations():
-        # More than can be answered in the time.
+        # More than the server can answer in the time.
         names = [f"new-{next(fresh)}@example.com" for _ in range(3000)]
         forms = [{"name": "Ada Lovelace", "email": email, "password": PASSWORD} for email in names]
         requests = [request("POST", "/api/user", fields=form) for form in forms]
@@ -263,7 +263,7 @@ def storm(report, effort):
 
     report.section(
         "Guards in a login storm",
-        f"The guard is asked {STORM_RATE} times a second by 8 connections while 32 others log in; all of Doorward on one core.",
+        f"The guard gets {STORM_RATE} requests a second over 8 connections while 32 others log in; all of Doorward on one core.",
     )
     for name in ("quiet", "storm"):
         p50, tail = (rounds.median(name, lambda r, q=q: getattr(r[0], q)) / 1000 for q in ("p50", "p999"))
@@ -280,7 +280,7 @@ def storm(report, effort):
 
 
 def settled_memory(server):
-    ask(server.port, request("GET", "/api/user/x"))
+    send(server.port, request("GET", "/api/user/x"))
     return server.rss()
 
 
@@ -293,7 +293,7 @@ def growth(report, effort):
     large, ids_of_large = fill(WORK / "large", effort.users)
     report.section(
         "Start, and growth with the number of users",
-        f"1,000 against {effort.users:,} users, each with a session; two servers that take turns on one core.",
+        f"1,000 against {effort.users:,} users, each with a session; two servers take turns on one core.",
     )
     empty = statistics.median(start(WORK / f"empty-{number}") for number in range(effort.starts))
     full = statistics.median(start(large) for _ in range(effort.starts))
@@ -337,7 +337,7 @@ def spread_emails(count, size, effort):
 
 
 def fill(folder, users):
-    """A database that Doorward has made, with users added to it; returns some of their ids."""
+    """Lets Doorward create a database and adds users to it; returns some of their ids."""
     with Doorward(folder) as server:
         server.sign_up("first@example.com")
     return folder, output(TOOL, "fill", folder / "doorward.db", "--users", str(users)).split()
@@ -383,7 +383,7 @@ def postgres(report, effort):
         rounds = Rounds(contenders).run(effort.turns)
     report.section(
         "PostgreSQL",
-        "PostgreSQL shares the core of the load. The bare look-up is an axum route that asks by tokio-postgres, pipelined on one connection.",
+        "PostgreSQL shares the core of the load. The bare look-up is an axum route that uses tokio-postgres, pipelined on one connection.",
     )
     for name in asked:
         report.add(name, f"{rounds.median(name, rate):,.0f}/s, {rounds.median(name, cpu):.2f} µs of CPU")

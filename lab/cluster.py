@@ -1,8 +1,8 @@
-"""Three PostgreSQL under Patroni with etcd, each on a machine of its own as far as the network can tell, and the ways
-in which one of them can go.
+"""Three PostgreSQL servers under Patroni with etcd, each in its own network namespace like a separate machine, and the
+ways in which one of them can fail.
 
-Everything lives in network namespaces below the one that `in_own_network` makes, so nothing of it is seen outside and
-nothing stays behind. Needs root, and Debian's packages postgresql, patroni, etcd-server, nftables and haproxy.
+Everything runs in network namespaces inside the one that `in_own_network` creates, so nothing is visible outside or
+left over. Needs root, and Debian's packages postgresql, patroni, etcd-server, nftables and haproxy.
 """
 
 import contextlib
@@ -33,12 +33,12 @@ def in_own_network():
         return
     namespaces = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() or subprocess.run([*namespaces, "true"]).returncode:
-        print("left out: making networks needs root")
+        print("skipped: creating network namespaces needs root")
         sys.exit()
     if missing := {package for program, package in NEEDED.items() if not shutil.which(program)}:
         sys.exit(f"please install: {' '.join(sorted(missing))}")
     os.environ["DOORWARD_LAB_NETWORK"] = "1"
-    # The shell in between collects processes whose parents are gone.
+    # The shell reaps orphaned processes.
     shell = ["sh", "-c", '"$@"; exit $?', "sh", sys.executable, *sys.argv]
     os.execvp("unshare", [*namespaces, *shell])
 
@@ -83,7 +83,7 @@ class Machine:
                 os.kill(pid, number)
 
     def cut_off(self, *addresses):
-        """Drops everything from and to these machines, or all."""
+        """Drops all packets from and to these machines, or from and to all machines."""
         others = f"{{ {', '.join(addresses)} }}" if addresses else "10.0.0.0/24"
         rules = "".join(
             f"chain {hook} {{ type filter hook {hook} priority 0; ip {end} != {self.address} ip {end} {others} drop; }}\n"
@@ -190,8 +190,8 @@ class Node:
         }
 
 
-# Only a standby that holds whatever was acknowledged may follow. How far it is behind with what was not must not count:
-# a leader that its standbys have left goes on writing, and nobody could follow it.
+# Only a standby with every acknowledged write may become the leader. Its lag in unacknowledged writes must not matter: a
+# leader without standbys continues to write, and then no standby would qualify.
 SYNCHRONOUS = {
     "loop_wait": 2,
     "retry_timeout": 3,
@@ -204,7 +204,7 @@ ASYNCHRONOUS = {"loop_wait": 2, "retry_timeout": 3, "synchronous_mode": False, "
 
 
 class Cluster:
-    """Started inside the `with` block, with a leader and two synchronised standbys."""
+    """Runs inside the `with` block, with a leader and two synchronised standbys."""
 
     def __init__(self, *, synchronous=True):
         self._synchronous = synchronous
@@ -225,7 +225,7 @@ class Cluster:
             for node in self.nodes:
                 node.start()
                 self._cleanup.callback(node.stop)
-            self.wait_until_whole()
+            self.wait_until_healthy()
             self._prepare()
         except BaseException:
             self._cleanup.close()
@@ -246,19 +246,19 @@ class Cluster:
     def _prepare(self):
         leader = self.leader()
         with leader.superuser() as session:
-            session.ask(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}'")
-            session.ask(f"CREATE ROLE {PROBE} LOGIN")
-            session.ask(f"CREATE DATABASE {DATABASE} OWNER {ROLE} TEMPLATE template0")
+            session.query(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}'")
+            session.query(f"CREATE ROLE {PROBE} LOGIN")
+            session.query(f"CREATE DATABASE {DATABASE} OWNER {ROLE} TEMPLATE template0")
         with leader.superuser(DATABASE) as session:
-            session.ask(f"CREATE TABLE {PROBE} (at bigint)")
-            session.ask(f"GRANT INSERT ON {PROBE} TO {PROBE}")
+            session.query(f"CREATE TABLE {PROBE} (at bigint)")
+            session.query(f"GRANT INSERT ON {PROBE} TO {PROBE}")
 
-    # --- what it looks like ---
+    # --- state ---
 
     def leader(self):
         """The node that reports to be the leader, on the latest timeline; None if there is none."""
-        told = [(node.status(), node) for node in self.nodes]
-        leading = [(status["timeline"], node) for status, node in told if self._leads(status)]
+        statuses = [(node.status(), node) for node in self.nodes]
+        leading = [(status["timeline"], node) for status, node in statuses if self._leads(status)]
         return max(leading, key=lambda each: each[0], default=(0, None))[1]
 
     @staticmethod
@@ -272,7 +272,7 @@ class Cluster:
         known = leader.status("/cluster") if leader else None
         return {member["name"]: member for member in known["members"]} if isinstance(known, dict) else {}
 
-    def is_whole(self):
+    def is_healthy(self):
         """Whether there is a leader, and two standbys without lag, one of them synchronous."""
         leader = self.leader()
         status = leader and leader.status()
@@ -283,20 +283,20 @@ class Cluster:
         synchronous = [standby for standby in streaming if standby["sync_state"] == "sync"]
         members = self.members(leader)
         behind = [member for member in members.values() if member.get("lag") not in (None, 0)]
-        # Only a standby that Patroni has written down as synchronous may follow a leader that dies.
+        # Only a standby that Patroni has recorded as synchronous may replace a failed leader.
         heirs = [member for member in members.values() if member["role"] == "sync_standby"]
         is_safe = bool(synchronous and heirs) or not self._synchronous
         return len(members) == 3 and len(streaming) == 2 and not behind and is_safe
 
-    def wait_until_whole(self, seconds=120):
+    def wait_until_healthy(self, seconds=120):
         try:
-            eventually("a whole cluster", self.is_whole, seconds, pause=0.2)
+            eventually("a healthy cluster", self.is_healthy, seconds, pause=0.2)
         except TimeoutError:
             for node in self.nodes:
                 print(f"--- {node.name}\n{node.log()[-2000:]}", file=sys.stderr)
             raise
 
-    # --- ways to go ---
+    # --- failures ---
 
     def switch_over(self, leader):
         """Requests a planned switchover from Patroni."""

@@ -1,8 +1,8 @@
-"""Clients that register, log in, refresh and log out without pause, and write down what they were told, so that it can
-be compared with what is there in the end.
+"""Clients that continuously register, log in, refresh and log out, and record the answers to compare them with the
+database at the end.
 
-Something counts as acknowledged when its answer was read in full. A registration without a clear answer is tried again
-until there is one, as a careful client does; other requests are left as they are, and then either outcome is right.
+A write is acknowledged when its answer was read in full. A registration without a clear answer is retried until there
+is one, as a careful client does. Other requests are not retried, and for them either outcome is right.
 """
 
 import json
@@ -12,22 +12,22 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from support import FORK, LOGIN, Connection, Helper, Span, get, post
+from support import FORK, LOGIN, Connection, Worker, Span, get, post
 
 PASSWORD = "correct horse battery"
 PAUSE_SECONDS = 0.02
-# For a request that was turned away.
+# The pause after a 503.
 LONGER_PAUSE_SECONDS = 0.1
-# Far beyond what an answer may take, so that a request that hangs is seen as such.
+# Far beyond the limit of an answer, so that this detects a request that hangs.
 HANGS_SECONDS = 15
 SLOW_SECONDS = 1
-# Logins that an audit tries: each costs a hash.
+# How many logins an audit tries; each costs a hash.
 LOGINS = 500
 
 
 @dataclass
 class Account:
-    """A user as the client knows them; the token is None if the valid one is unknown."""
+    """A user; the token is None if the valid one is unknown."""
 
     email: str
     name: str
@@ -42,7 +42,7 @@ class Ledger:
     """The answers that one client received."""
 
     accounts: list = field(default_factory=list)
-    # Addresses that a second try found registered: the first one had worked, although nobody could say so.
+    # Addresses that a repeated registration found taken: the first try had succeeded without an answer.
     found: list = field(default_factory=list)
     # When each write was acknowledged.
     acknowledged: list = field(default_factory=list)
@@ -66,11 +66,11 @@ class Clients:
 
     def __init__(self, name, port, others, connections=4):
         self._stop = FORK.Event()
-        self._helper = Helper(self._run, name, port, others, connections)
+        self._worker = Worker(self._run, name, port, others, connections)
 
     def stop(self):
         self._stop.set()
-        return self._helper.result()
+        return self._worker.result()
 
     def _run(self, name, port, others, connections):
         clients = [Client(f"{name}{number}", port, others, self._stop) for number in range(connections)]
@@ -112,7 +112,7 @@ class Client:
         tries = 0
         while not self._stop.is_set() or tries == 0:
             tries += 1
-            status, body = self._ask("register", post("/api/user", fields), (201, 409) if tries > 1 else (201,))
+            status, body = self._exchange("register", post("/api/user", fields), (201, 409) if tries > 1 else (201,))
             if status == 201:
                 account.id, account.token = body["id"], body["token"]
                 self.ledger.accounts.append(account)
@@ -124,35 +124,35 @@ class Client:
         return False
 
     def _look_up(self, account, port):
-        self._ask("look up", get(f"/api/user/{account.id}"), (200,), port, write=False)
+        self._exchange("look up", get(f"/api/user/{account.id}"), (200,), port, write=False)
 
     def _log_in(self, account):
-        self._ask("log in", post(LOGIN, {"email": account.email, "password": account.password}), (200,))
+        self._exchange("log in", post(LOGIN, {"email": account.email, "password": account.password}), (200,))
 
     def _refresh(self, account):
         before, account.token = account.token, None
-        status, body = self._ask("refresh", post("/api/auth/refresh", {}, before), (200,))
+        status, body = self._exchange("refresh", post("/api/auth/refresh", {}, before), (200,))
         if status == 200:
             account.ended.append(before)
             account.token = body["token"]
 
     def _log_out(self, account):
         before, account.token = account.token, None
-        status, _ = self._ask("log out", post("/api/auth/logout", {}, before), (204,))
+        status, _ = self._exchange("log out", post("/api/auth/logout", {}, before), (204,))
         if status == 204:
             account.ended.append(before)
 
     def _keep(self, account):
         pass
 
-    def _ask(self, what, request, good, port=None, write=True):
-        """Status and body of an answer; the status is None when there was no whole answer."""
+    def _exchange(self, what, request, good, port=None, write=True):
+        """Status and body of an answer; the status is None if there was no complete answer."""
         port = port or self._port
         started = time.monotonic()
         try:
             connection = self._connections.get(port) or Connection(port, HANGS_SECONDS)
             self._connections[port] = connection
-            answer = connection.ask(request)
+            answer = connection.exchange(request)
         except OSError as error:
             self._connections.pop(port, None)
             return self._note(what, f"no answer: {error or type(error).__name__}", started), None
@@ -190,8 +190,8 @@ class Audit:
 
 
 def audit(ledger, session, port):
-    """Compares a ledger with the database itself, and with what a service says about each token."""
-    rows = session.ask("SELECT id, email, name FROM users")
+    """Compares a ledger with the database, and each token with the answer of a service."""
+    rows = session.query("SELECT id, email, name FROM users")
     there = {identity: (email, name) for identity, email, name in rows}
     emails = Counter(email.lower() for email, _ in there.values())
     lost = [account for account in ledger.accounts if there.get(account.id) != (account.email, account.name)]
@@ -200,11 +200,11 @@ def audit(ledger, session, port):
     with Connection(port, HANGS_SECONDS) as connection:
 
         def passes(token):
-            return connection.ask(get("/api/auth/guard", token)).status == 200
+            return connection.exchange(get("/api/auth/guard", token)).status == 200
 
         def logs_in(account):
             fields = {"email": account.email, "password": account.password}
-            return connection.ask(post(LOGIN, fields)).status == 200
+            return connection.exchange(post(LOGIN, fields)).status == 200
 
         return Audit(
             users=len(rows),

@@ -1,8 +1,8 @@
-"""PostgreSQL and pgbouncer for the lab and the suites: real servers on loopback, each in a temporary folder, gone at
-the end of the `with` block and also when the process that started them is killed.
+"""PostgreSQL and pgbouncer for the lab and the test suites: real servers on loopback, each in a temporary folder, removed
+at the end of the `with` block, and stopped even when the process that started them is killed.
 
-Needs nothing but Python. Servers run as the user `postgres` or `nobody` when started by root, because they refuse to
-run as root. PostgreSQL flushes to disk as it does by default.
+Needs only Python. When started by root, servers run as the user `postgres` or `nobody`, because they refuse to run as
+root. PostgreSQL flushes to disk as by default.
 """
 
 import contextlib
@@ -25,8 +25,8 @@ START_SECONDS = 60
 STOP_SECONDS = 30
 ROLE, PASSWORD = "doorward", "not-for-the-log"
 
-# Waits for the end of a pipe whose other end this process holds: that comes even when the process is killed.
-KEEPER = """
+# Stops the server when the pipe to this process closes, which happens even when this process is killed.
+SUPERVISOR = """
 exec 2>/dev/null
 trap '' HUP INT PIPE TERM
 end=$1; shift
@@ -87,18 +87,18 @@ class Process:
 
     def __init__(self, command, log, *, end=signal.SIGTERM, before=(), environment=None):
         self._log = log
-        self._keeper = subprocess.Popen(
-            [*before, *as_account(), "sh", "-c", KEEPER, "keeper", str(int(end)), *map(str, command)],
+        self._supervisor = subprocess.Popen(
+            [*before, *as_account(), "sh", "-c", SUPERVISOR, "supervisor", str(int(end)), *map(str, command)],
             cwd="/",
             env=os.environ | {"LOG": str(log)} | (environment or {}),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
-        self.pid = int(self._keeper.stdout.readline())
+        self.pid = int(self._supervisor.stdout.readline())
 
     def runs(self):
-        return self._keeper.poll() is None and not _is_zombie(self.pid)
+        return self._supervisor.poll() is None and not _is_zombie(self.pid)
 
     def log(self):
         return self._log.read_text(errors="replace")
@@ -107,20 +107,20 @@ class Process:
         os.kill(self.pid, number)
 
     def stop(self):
-        """Stops it with the signal that was chosen at its start."""
+        """Stops the program with the signal given at its start."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGCONT)
         # A line, because other processes may have inherited this end of the pipe.
         with contextlib.suppress(BrokenPipeError):
-            self._keeper.stdin.write(b"\n")
-            self._keeper.stdin.close()
+            self._supervisor.stdin.write(b"\n")
+            self._supervisor.stdin.close()
         try:
-            self._keeper.wait(STOP_SECONDS)
+            self._supervisor.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
-            self._keeper.wait()
-        self._keeper.stdout.close()
+            self._supervisor.wait()
+        self._supervisor.stdout.close()
 
 
 def _is_zombie(pid):
@@ -131,13 +131,13 @@ def _is_zombie(pid):
 
 
 def eventually(what, condition, seconds=START_SECONDS, pause=0.02):
-    """Waits for a condition and returns what it returned."""
+    """Polls a condition until it is true, and returns its value."""
     deadline = time.monotonic() + seconds
     while True:
         if outcome := condition():
             return outcome
         if time.monotonic() > deadline:
-            raise TimeoutError(f"waited in vain for {seconds} s: {what}")
+            raise TimeoutError(f"timed out after {seconds} s: {what}")
         time.sleep(pause)
 
 
@@ -163,7 +163,7 @@ class PostgreSQL:
             self._reach_programs()
             self._initialise()
             self.start()
-            self.ask(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}'")
+            self.query(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}'")
         except BaseException:
             self.__exit__()
             raise
@@ -183,7 +183,7 @@ class PostgreSQL:
         return self._process.pid
 
     def version(self):
-        return self.ask("SHOW server_version")[0][0].split()[0]
+        return self.query("SHOW server_version")[0][0].split()[0]
 
     def url(self, database, port=None):
         return f"postgres://{ROLE}:{PASSWORD}@{HOST}:{port or self.port}/{database}?sslmode=disable"
@@ -191,19 +191,19 @@ class PostgreSQL:
     def fresh_database(self):
         """The name of an empty database that belongs to Doorward's role."""
         name = f"doorward_{next(self._numbers)}"
-        self.ask(f"CREATE DATABASE {name} OWNER {ROLE} TEMPLATE template0")
+        self.query(f"CREATE DATABASE {name} OWNER {ROLE} TEMPLATE template0")
         return name
 
     def connect(self, database="postgres", timeout=10):
         """A session of the superuser."""
         return Session(str(self._folder / f".s.PGSQL.{self.port}"), "postgres", database, timeout)
 
-    def ask(self, statement, database="postgres"):
+    def query(self, statement, database="postgres"):
         with self.connect(database) as session:
-            return session.ask(statement)
+            return session.query(statement)
 
     def start(self):
-        """Starts it; returns when it accepts connections."""
+        """Starts the server; returns when it accepts connections."""
         settings = [f"--{name}={value}" for name, value in self._settings.items()]
         command = [self._programs / "postgres", "-D", self.data, "-p", self.port, "-k", self._folder, *settings]
         self._process = Process(command, self._folder / "log", end=signal.SIGQUIT)
@@ -241,12 +241,12 @@ class PostgreSQL:
         if not self._process.runs():
             raise SystemExit(f"PostgreSQL did not start:\n{self._process.log()}")
         try:
-            return self.ask("SELECT 1")
+            return self.query("SELECT 1")
         except (OSError, Refused):
             return False
 
     def _reach_programs(self):
-        """Copies programs from a folder that the account may not enter."""
+        """Copies programs from a folder that the account cannot access."""
         version = [*as_account(), self._programs / "postgres", "--version"]
         if subprocess.run(version, capture_output=True).returncode:
             copy = self._folder / "installation"
@@ -346,7 +346,7 @@ class Session:
     def __exit__(self, *_):
         self._socket.close()
 
-    def ask(self, statement):
+    def query(self, statement):
         """The rows of an answer, as text."""
         body = statement.encode() + b"\0"
         self._socket.sendall(b"Q" + struct.pack("!i", len(body) + 4) + body)

@@ -1,8 +1,8 @@
-"""Measures for how long the machine kept processes from running, so that a bound on a time can allow for it and for no more.
+"""Measures how long the machine kept processes from running, so that a time limit can be extended by exactly that.
 
-A stall is time in which threads of this process and its descendants were ready to run and did not, in which any thread waited
-for a disk or for memory, in which the hypervisor ran something else, or by which a sleeping thread woke late (a paused
-machine, a CPU quota).
+A stall is time in which threads of this process and its descendants were ready to run but did not run, in which any thread
+waited for a disk or for memory, in which the hypervisor ran something else, or by which a sleeping thread woke up late (a
+paused machine, a CPU quota).
 """
 
 import bisect

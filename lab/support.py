@@ -1,4 +1,4 @@
-"""What the commands of the lab share: a service to measure, a fast HTTP client, helper processes and a table.
+"""Shared code of the lab's commands: a service to measure, a fast HTTP client, worker processes, and the report.
 
 Linux only: memory is read from /proc.
 """
@@ -32,7 +32,7 @@ CORES = len(os.sched_getaffinity(0))
 
 
 def arguments(doc, **options):
-    """Parses the command line; each option has a default and a help text: a number, or False for a switch."""
+    """Parses the command line. Each option has a default (a number, or False for a switch) and a help text."""
     parser = argparse.ArgumentParser(
         description=doc,
         epilog="Runs target/release/doorward or what DOORWARD_BIN names; exits with 1 if a bound is not met.",
@@ -57,7 +57,7 @@ def positive(text):
 
 
 class Service:
-    """A running service with a data folder of its own, or the one given; stopped at the end of the `with` block.
+    """A running service in a temporary or the given folder, stopped at the end of the `with` block.
 
     It keeps its users in that folder, or in the database given by its URL, and is started through another program if
     that is given by its command line."""
@@ -87,8 +87,8 @@ class Service:
         return self
 
     def launch(self):
-        """Starts it; several can be started at once and waited for afterwards."""
-        # A command that is told to end stops its service all the same.
+        """Starts the service without waiting for it."""
+        # SIGTERM to the command must stop its service, too.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         with open(self._folder / "output", "wb") as output:
             self._started = time.monotonic()
@@ -100,7 +100,7 @@ class Service:
                 sys.exit(f"{error}: build it with `cargo build --release`, or set DOORWARD_BIN")
 
     def wait(self):
-        """Waits for its first answer, and notes how long the start took."""
+        """Waits for the first answer, and records how long the start took."""
         try:
             self._wait_for_an_answer(self._started + START_SECONDS)
         except BaseException:
@@ -109,7 +109,7 @@ class Service:
         self.start = Span(self._started, time.monotonic())
 
     def run(self, *arguments):
-        """Runs a command of the binary on it; returns what it printed."""
+        """Runs a command of the binary with the same settings; returns its output."""
         command = [self.binary(), *arguments]
         return subprocess.check_output(command, cwd=self._folder, env=self._settings(), text=True)
 
@@ -125,11 +125,11 @@ class Service:
         if self._process.poll() is None:
             self.stop()
         elif self._process.returncode not in (0, -signal.SIGKILL):
-            print(f"The service ended by itself ({self._process.returncode}):\n{self._tail()}", file=sys.stderr)
+            print(f"The service exited unexpectedly ({self._process.returncode}):\n{self._tail()}", file=sys.stderr)
         self._cleanup.close()
 
     def stop(self):
-        """Stops it; returns the exit code (None if it had to be killed) and the seconds that it took."""
+        """Stops the service; returns the exit code (None if it had to be killed) and the seconds that it took."""
         started = time.perf_counter()
         self._process.terminate()
         try:
@@ -148,7 +148,7 @@ class Service:
         email = f"member-{next(self._numbers):06}@example.com"
         fields = {"name": "Ada Lovelace", "email": email} | ({"password": password} if password else {})
         with self.connect() as connection:
-            answer = connection.ask(post("/api/user", fields))
+            answer = connection.exchange(post("/api/user", fields))
         if answer.status != 201:
             sys.exit(f"sign-up answered {answer.status}: {answer.body.decode(errors='replace')}")
         return email, json.loads(answer.body)["token"]
@@ -169,7 +169,7 @@ class Service:
         while True:
             try:
                 with self.connect() as connection:
-                    connection.ask(get("/api/user/x"))
+                    connection.exchange(get("/api/user/x"))
                     return
             except OSError as error:
                 if time.monotonic() > deadline or self._process.poll() is not None:
@@ -217,7 +217,7 @@ class Answer:
 
     @property
     def visible(self):
-        """Everything that a caller can see, except for the date and the request id."""
+        """Everything that a caller sees, except for the date and the request id."""
         return re.sub(rb"(?im)^(date|x-request-id):.*$", rb"\1", self.head), self.body
 
 
@@ -234,7 +234,7 @@ class Connection:
     def __exit__(self, *_):
         self._socket.close()
 
-    def ask(self, request):
+    def exchange(self, request):
         self.send(request)
         return self.receive()
 
@@ -259,10 +259,10 @@ class Connection:
         return received
 
 
-# --- helper processes ------------------------------------------------------------------------------------------------
+# --- worker processes ------------------------------------------------------------------------------------------------
 
 
-class Helper:
+class Worker:
     """Runs a function in its own process, because threads of one Python process slow each other down."""
 
     def __init__(self, function, *args, niceness=0):
@@ -273,40 +273,40 @@ class Helper:
 
     @staticmethod
     def _run(result, niceness, function, args):
-        # At once, and not by an exception that its threads do not see.
+        # SIGTERM ends the worker immediately. An exception would not reach its other threads.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.nice(niceness)
         result.send(function(*args))
 
     def result(self):
-        """Waits for what the function returns."""
+        """Waits for the function's result."""
         try:
             return self._result.recv()
         except EOFError:
-            sys.exit("a helper process of the lab failed")
+            sys.exit("a worker process of the lab failed")
         finally:
             self._process.join()
 
 
 class Probe:
-    """Asks the guard at a steady rate, on one connection or on a new one each time, until it is stopped."""
+    """Calls the guard at a steady rate, on one connection or on a new one each time, until it is stopped."""
 
     def __init__(self, port, token, rate, *, fresh):
         self._stop = FORK.Event()
-        self._helper = Helper(self._ask, port, get(GUARD, token), 1 / rate, fresh)
+        self._worker = Worker(self._send_requests, port, get(GUARD, token), 1 / rate, fresh)
 
     def stop(self):
         self._stop.set()
-        return self._helper.result()
+        return self._worker.result()
 
-    def _ask(self, port, request, interval, fresh):
+    def _send_requests(self, port, request, interval, fresh):
         latencies, failures, connection = [], [], None
         due = time.perf_counter()
         while not self._stop.wait(max(0, due - time.perf_counter())):
             started = time.perf_counter()
             try:
                 connection = connection or Connection(port)
-                answer = connection.ask(request)
+                answer = connection.exchange(request)
                 failure = None if answer.status == 200 else f"status {answer.status}"
             except OSError as error:
                 failure = str(error) or type(error).__name__
@@ -318,12 +318,12 @@ class Probe:
                 connection.__exit__()
                 connection = None
             due = max(due + interval, time.perf_counter())
-        return Asked(latencies, failures)
+        return ProbeResult(latencies, failures)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The answers that a probe received."""
+class ProbeResult:
+    """Latencies and failures of a probe's requests."""
 
     latencies: list
     failures: list
@@ -345,7 +345,7 @@ def milliseconds(values):
     return f"{statistics.median(values) * 1000:.2f} ms"
 
 
-# --- the outcome -----------------------------------------------------------------------------------------------------
+# --- the report ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

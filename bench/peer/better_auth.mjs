@@ -1,4 +1,4 @@
-// better-auth on Node's own HTTP server, with its memory adapter: nothing but the product is measured.
+// better-auth on Node's own HTTP server, with its memory adapter, so that only the product is measured.
 import { createServer } from "node:http";
 import { betterAuth } from "better-auth";
 import { memoryAdapter } from "better-auth/adapters/memory";

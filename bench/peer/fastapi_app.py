@@ -1,4 +1,4 @@
-"""fastapi-users as its documentation has it: SQLAlchemy on SQLite, bearer tokens, a route for whoever is active."""
+"""fastapi-users as in its documentation: SQLAlchemy on SQLite, bearer tokens, a route for active users."""
 
 import os
 import uuid

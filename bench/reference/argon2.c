@@ -1,4 +1,4 @@
-// Times the reference implementation of Argon2id at Doorward's cost, with memory that is kept, and checks its hash.
+// Times the reference implementation of Argon2id at Doorward's cost, with reused memory, and prints its hash.
 // Built by bench/run with the sources of the reference, for the CPU of this machine.
 
 #include <argon2.h>
@@ -30,7 +30,7 @@ int main(int count, char **arguments) {
     char password[] = "correct horse battery", salt[] = "sixteen bytes ok";
     uint8_t output[32];
     double started = 0, cpu_before = 0, wanted = count > 1 ? atof(arguments[1]) : 2.0;
-    // The first one is slower, because its memory comes from the kernel, and does not count.
+    // The first hash does not count: it is slower, because its memory comes from the kernel.
     int hashes = -1;
     do {
         argon2_context context = {

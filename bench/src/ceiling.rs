@@ -1,4 +1,4 @@
-//! Doorward, and in the same process bare axum routes that receive and answer the same bytes as its own.
+//! Doorward and, in the same process, bare axum routes with the same requests and responses to the byte.
 
 use std::path::PathBuf;
 
@@ -25,12 +25,12 @@ use tokio::net::TcpListener;
 use tokio_postgres::{Client, NoTls, Statement};
 use uuid::Uuid;
 
-/// Serves Doorward and bare routes on two ports, which it prints, until its input ends
+/// Serves Doorward and bare routes on two ports, prints the ports, and stops at the end of the input
 #[derive(clap::Args)]
 pub(crate) struct Ceiling {
     /// The folder for the database
     folder: PathBuf,
-    /// PostgreSQL instead, which the bare look-up then asks by itself
+    /// The URL of a PostgreSQL to use instead, which the bare look-up then queries
     #[arg(long)]
     database: Option<String>,
 }
@@ -68,14 +68,14 @@ async fn listen() -> anyhow::Result<TcpListener> {
     TcpListener::bind("127.0.0.1:0").await.context("cannot listen")
 }
 
-/// As little as an axum handler can do: everything in the answer is ready before the request comes.
+/// The least that an axum handler can do: the whole response is prepared in advance.
 async fn answer(State(headers): State<&'static HeaderMap>) -> Response<Body> {
     let mut response = Response::new(Body::from("\"You are authenticated.\""));
     *response.headers_mut() = headers.clone();
     response
 }
 
-/// The headers that the guard answers with. `Date` is hyper's; a length that axum adds would cost a larger map.
+/// The headers of the guard's response. hyper adds `Date`. A length added by axum would need a larger map.
 fn admission_headers() -> &'static HeaderMap {
     let headers = [
         ("content-type", "application/json"),
@@ -93,8 +93,7 @@ fn admission_headers() -> &'static HeaderMap {
     Box::leak(Box::new(headers.map(named).into_iter().collect()))
 }
 
-/// A look-up that only asks PostgreSQL: one connection, on which the questions of all requests follow each other
-/// without waiting for answers.
+/// A look-up that only queries PostgreSQL, with the queries of all requests pipelined on one connection.
 async fn look_ups(url: &str) -> anyhow::Result<Router> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     tokio::spawn(connection);

@@ -1,4 +1,4 @@
-//! Conditions that cost as much as a condition may, on the largest facts that a condition can see.
+//! The most expensive allowed conditions, with the largest facts that a condition can read.
 
 use anyhow::{Context, bail, ensure};
 use axum::body::to_bytes;
@@ -15,11 +15,11 @@ use tower_service::Service as _;
 
 use crate::count::{NOW, register};
 
-/// Prints the dearest conditions, each behind the estimate of its cost
+/// Prints the most expensive conditions, each after the estimate of its cost
 #[derive(clap::Args)]
 pub(crate) struct Conditions;
 
-/// Each reads all of something: nothing in them decides before the end.
+/// Each is evaluated to its end: no part decides the result earlier.
 const DEAREST: &[&str] = &[
     r#"user.roles.exists(r, r.startsWith("team:"))"#,
     r#"user.roles.exists(r, r in ["a", "b", "c", "d", "e", "f", "g", "h"])"#,
@@ -102,7 +102,7 @@ pub(crate) fn largest_caller(
     Ok(runtime.block_on(doorward.caller(token))?)
 }
 
-/// A request with the longest path and host that a condition can see.
+/// A request with the longest path and host that a condition can read.
 pub(crate) fn largest_request() -> RequestFacts<'static> {
     let path = format!("/{}", "a".repeat(31)).repeat(32);
     RequestFacts {

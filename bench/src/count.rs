@@ -1,4 +1,4 @@
-//! Operations whose instructions `bench/count` counts, each a thousand times and with everything warm.
+//! Operations whose instructions `bench/count` counts, each run a thousand times after a warm-up.
 
 use std::{
     hint::black_box,
@@ -29,7 +29,7 @@ use tower_service::Service as _;
 
 use crate::condition;
 
-/// Runs one operation, for callgrind to count; prints all names without one
+/// Runs one operation under callgrind; without one, prints the names of all
 #[derive(clap::Args)]
 pub(crate) struct Count {
     /// The folder for the database
@@ -68,7 +68,7 @@ impl Count {
     }
 }
 
-/// Callgrind counts between entering and leaving this function, by its name.
+/// Callgrind counts inside this function, which `bench/count` selects by name.
 #[inline(never)]
 fn counted(operation: &mut Operation<'_>) -> anyhow::Result<()> {
     (0..TIMES).try_for_each(|_| operation())
@@ -122,7 +122,7 @@ impl Instance {
         let forged = self.forged(0)?;
         Ok(vec![
             (
-                "token, remembered",
+                "token, cached",
                 self.operation(|| Ok(ready(self.doorward.caller(&self.token))?.is_ok())),
             ),
             ("token, first time", self.operation(|| Ok(mint.verify(&self.token, NOW).is_ok()))),
@@ -152,17 +152,20 @@ impl Instance {
             ("guard, name", self.guarded("miles", StatusCode::OK)),
             ("guard, condition", self.guarded("reading", StatusCode::OK)),
             ("guard, condition refused", self.guarded("writing", StatusCode::UNAUTHORIZED)),
-            ("guard, no token", self.request(StatusCode::UNAUTHORIZED, |_| asking("guard", None))),
+            (
+                "guard, no token",
+                self.request(StatusCode::UNAUTHORIZED, |_| guard_request("guard", None)),
+            ),
             (
                 "guard, forged token",
                 self.request(StatusCode::UNAUTHORIZED, |time| {
-                    asking("guard", Some(&self.forged(time)?))
+                    guard_request("guard", Some(&self.forged(time)?))
                 }),
             ),
         ])
     }
 
-    /// Evaluates a condition on the largest facts that there can be, whatever it comes to.
+    /// Evaluates a condition with the largest possible facts, and ignores the result.
     fn condition(&self, runtime: &Runtime, text: &str) -> anyhow::Result<Operation<'static>> {
         let guard = condition::guard(text)?;
         let caller = condition::largest_caller(runtime, &self.doorward, &mut self.app.clone())?;
@@ -184,10 +187,10 @@ impl Instance {
     }
 
     fn guarded(&self, guard: &'static str, expected: StatusCode) -> Operation<'_> {
-        self.request(expected, move |_| asking(guard, Some(&self.token)))
+        self.request(expected, move |_| guard_request(guard, Some(&self.token)))
     }
 
-    /// A token as we make them, with another id: nothing but what a key makes of it can tell that it is forged.
+    /// A well-formed token with another id, so that only a key can detect the forgery.
     fn forged(&self, number: u32) -> anyhow::Result<String> {
         let parts: Vec<_> = self.token.split('.').collect();
         let [head, claims, signature] = parts[..] else { bail!("a token has three parts") };
@@ -197,7 +200,7 @@ impl Instance {
         Ok(format!("{head}.{}.{signature}", BASE64_URL_SAFE_NO_PAD.encode(claims)))
     }
 
-    /// The whole way through the router. The requests are made before anything is counted.
+    /// A whole request through the router. The requests are built before counting starts.
     fn request<'a>(
         &'a self,
         expected: StatusCode,
@@ -209,14 +212,14 @@ impl Instance {
             if requests.is_empty() {
                 requests = (0..=TIMES).map(&make).collect::<anyhow::Result<_>>()?;
             }
-            let request = requests.pop().context("requests are made for all times")?;
+            let request = requests.pop().context("there is a request for every run")?;
             let response: Response<Body> = ready(app.call(request))??;
             Ok(response.status() == expected)
         })
     }
 }
 
-fn asking(guard: &str, token: Option<&str>) -> anyhow::Result<Request<Body>> {
+fn guard_request(guard: &str, token: Option<&str>) -> anyhow::Result<Request<Body>> {
     let mut request = Request::get(format!("/api/auth/{guard}")).header("host", "localhost:3000");
     if let Some(token) = token {
         request = request.header("authorization", format!("Bearer {token}"));
@@ -239,7 +242,7 @@ fn valid() -> anyhow::Result<bool> {
     Ok(name.is_ok() && email.is_ok() && password.is_ok())
 }
 
-/// What is ready at once takes no other thread, whose instructions would not be counted.
+/// Fails if the future has to wait for another thread, whose instructions would not be counted.
 fn ready<T>(future: impl Future<Output = T>) -> anyhow::Result<T> {
     match future.now_or_never() {
         Some(value) => Ok(value),

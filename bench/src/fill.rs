@@ -1,4 +1,4 @@
-//! A database of many users, written by SQL, because registering a million would take hours of hashing.
+//! Fills a database by SQL, because registering a million users would take hours of hashing.
 
 use std::{path::PathBuf, time::SystemTime};
 
@@ -6,12 +6,12 @@ use anyhow::Context;
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
-/// Adds users with sessions to a database that Doorward has made; their hash is that of a user in it
+/// Adds users with sessions to a database of Doorward; they get the password hash of a user in it
 #[derive(clap::Args)]
 pub(crate) struct Fill {
     /// The database file
     file: PathBuf,
-    /// How many users
+    /// The number of users
     #[arg(long)]
     users: u32,
 }
@@ -27,7 +27,7 @@ impl Fill {
                 [],
                 |row| row.get(0),
             )
-            .context("register a user first: the others get its password")?;
+            .context("register a user first, whose password hash the others get")?;
         let now = now()?;
         let transaction = db.transaction()?;
         {
@@ -40,7 +40,7 @@ impl Fill {
                 "INSERT INTO sessions (id, user_id, token_id, created_at, last_seen_at, expires_at, address, user_agent)
                  VALUES (?1, ?2, ?3, ?4, ?4, ?5, '127.0.0.1', 'bench')",
             )?;
-            // In the order of their ids, as a tree is filled fastest; what is made does not depend on it.
+            // Inserts in the order of the ids are fastest. The result does not depend on the order.
             let mut ids: Vec<_> = (0..self.users).map(|_| Uuid::new_v4()).collect();
             ids.sort_unstable();
             for (number, id) in ids.iter().enumerate() {
@@ -65,7 +65,7 @@ impl Fill {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is a door of its own")]
+#[expect(clippy::disallowed_methods, reason = "the benchmark has no injected clock")]
 fn now() -> anyhow::Result<i64> {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     Ok(i64::try_from(since.as_millis())?)

@@ -1,4 +1,4 @@
-//! Argon2id by itself, with the library and the cost that Doorward has.
+//! Argon2id alone, with Doorward's library and cost.
 
 use std::{
     fs,
@@ -10,10 +10,10 @@ use anyhow::Context;
 use argon2_rust::{Algorithm, Argon2, Hasher, Params, Version, params::Memory};
 use serde_json::json;
 
-/// Hashes one after the other; prints hashes per second and milliseconds of CPU time for one
+/// Hashes continuously; prints hashes per second and milliseconds of CPU time per hash
 #[derive(clap::Args)]
 pub(crate) struct Hash {
-    /// How long
+    /// The duration in seconds
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Hash {
 impl Hash {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let mut hasher = hasher()?;
-        // The first one is slower: its memory comes from the kernel.
+        // The first hash is slower, because its memory comes from the kernel.
         let hash = hash(&mut hasher)?;
         let (started, cpu_before) = (Instant::now(), cpu()?);
         let mut hashes = 0;
@@ -48,7 +48,7 @@ fn hash(hasher: &mut Hasher) -> anyhow::Result<[u8; 32]> {
     Ok(output)
 }
 
-/// CPU time of this thread, the only one, which other work on the machine does not add to.
+/// CPU time of this thread, the only one. Other work on the machine does not add to it.
 fn cpu() -> anyhow::Result<Duration> {
     let stat = fs::read_to_string("/proc/self/schedstat").context("needs Linux")?;
     let nanos = stat.split(' ').next().context("schedstat is empty")?.parse()?;

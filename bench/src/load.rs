@@ -1,4 +1,4 @@
-//! A load generator that costs less than what it measures: one thread, one buffer, no parsing of what is as expected.
+//! A load generator that costs less than the server: one thread, one buffer, no parsing of expected answers.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -13,23 +13,23 @@ use anyhow::{Context, bail};
 use mio::{Events, Interest, Poll, Token, net::TcpStream};
 use serde_json::json;
 
-/// Sends requests over keep-alive connections and prints how many were answered, with what status and how fast
+/// Sends requests over keep-alive connections and prints the number, statuses and latencies of the answers
 #[derive(clap::Args)]
 pub(crate) struct Load {
-    /// Where to
+    /// The address of the server
     address: SocketAddr,
-    /// A file with a JSON array of whole requests, sent in turn
+    /// A file with a JSON array of complete requests, sent in turn
     requests: PathBuf,
     #[arg(long, default_value_t = 64)]
     connections: usize,
-    /// How long
+    /// The duration in seconds
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
-    /// Before that, not counted
+    /// Seconds before that which are not counted
     #[arg(long, default_value_t = 0.0)]
     warm_up: f64,
-    /// Requests per second, whether or not earlier ones are answered: a late start counts as waiting. Without it,
-    /// every connection sends its next request when it has its answer
+    /// Requests per second, even if earlier ones are unanswered: latency counts from when a request was due. Without it,
+    /// every connection sends its next request after its answer
     #[arg(long)]
     rate: Option<f64>,
     /// Stop when every request has been sent once
@@ -55,7 +55,7 @@ impl Load {
         let end = warm + Duration::from_secs_f64(self.seconds);
         run.go(&mut poll, &mut connections, started, warm, end)?;
         let took = warm.elapsed();
-        run.take_the_rest(&mut poll, &mut connections)?;
+        run.drain(&mut poll, &mut connections)?;
         println!("{}", run.outcome.report(took));
         Ok(())
     }
@@ -114,12 +114,8 @@ impl Run<'_> {
         }
     }
 
-    /// Waits for what is still under way, so that a server is not left with work that counts for nobody, or for the next.
-    fn take_the_rest(
-        &mut self,
-        poll: &mut Poll,
-        connections: &mut [Connection],
-    ) -> anyhow::Result<()> {
+    /// Waits for outstanding answers, so that the server has no leftover work that slows down the next load.
+    fn drain(&mut self, poll: &mut Poll, connections: &mut [Connection]) -> anyhow::Result<()> {
         const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
         let end = Instant::now() + DRAIN_TIMEOUT;
         let mut events = Events::with_capacity(1024);
@@ -150,9 +146,9 @@ impl Run<'_> {
 struct Connection {
     stream: TcpStream,
     asked: Instant,
-    /// Whether its answer is still to come.
+    /// Whether an answer is outstanding.
     waits: bool,
-    /// Bytes of an answer that came in pieces.
+    /// Bytes of an incomplete answer.
     pieces: Vec<u8>,
     /// The length of the last answer, and of its head.
     usual: (usize, usize),
@@ -178,7 +174,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The status of an answer that has arrived as a whole.
+    /// The status of an answer, once it is complete.
     fn receive(&mut self, buffer: &mut [u8]) -> anyhow::Result<Option<u16>> {
         let received = match self.stream.read(buffer) {
             Ok(0) => bail!("the server closed a connection"),
@@ -217,7 +213,7 @@ fn status(answer: &[u8]) -> anyhow::Result<u16> {
     digits.and_then(|digits| digits.parse().ok()).context("not an answer")
 }
 
-/// How long a body is, by its head or by its last chunk; none before that has come.
+/// The length of a body from its head or its last chunk; none while that is missing.
 fn body_length(head: &[u8], body: &[u8]) -> anyhow::Result<Option<usize>> {
     const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
     let head = str::from_utf8(head)?.to_ascii_lowercase();
@@ -229,10 +225,10 @@ fn body_length(head: &[u8], body: &[u8]) -> anyhow::Result<Option<usize>> {
     length.map(Some).context("an answer without a length")
 }
 
-/// Statuses, and how often each time was measured, in steps of 1 µs up to 20 ms and of 100 µs beyond.
+/// Statuses, and a histogram of latencies in steps of 1 µs up to 20 ms and of 100 µs above.
 #[derive(Default)]
 struct Outcome {
-    /// All answers, those before and after the time that is measured included.
+    /// All answers, including those before and after the measured time.
     answered: u64,
     statuses: BTreeMap<u16, u64>,
     micros: BTreeMap<u64, u64>,

@@ -1,5 +1,5 @@
-//! What `bench/run` and `bench/count` measure Doorward with: a bare route beside it, load, Argon2id and SQLite by
-//! themselves, a database of many users, starts, and operations whose instructions are counted.
+//! The programs of `bench/run` and `bench/count`: bare routes, a load generator, Argon2id and SQLite alone, a database with
+//! many users, timed starts, and operations whose instructions are counted.
 
 mod ceiling;
 mod condition;

@@ -1,4 +1,4 @@
-//! Users read by their ids with rusqlite alone: what a look-up cannot do without.
+//! Reads users by id with rusqlite alone: the lower bound of a look-up's cost.
 
 use std::{
     io,
@@ -9,12 +9,12 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 use uuid::Uuid;
 
-/// Reads users whose ids come from the input, again and again; prints microseconds for one
+/// Repeatedly reads the users whose ids come from the input; prints microseconds per read
 #[derive(clap::Args)]
 pub(crate) struct Select {
     /// The database file
     file: PathBuf,
-    /// How long
+    /// The duration in seconds
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
 }

@@ -1,4 +1,4 @@
-//! From the launch of a program to its first answer.
+//! The time from the launch of a program to its first answer.
 
 use std::{
     ffi::OsString,
@@ -11,12 +11,12 @@ use std::{
 
 use anyhow::bail;
 
-/// Starts a program, asks until it answers, prints how many milliseconds that took, and ends it
+/// Starts a program, polls it until it answers, prints the milliseconds that took, and stops it
 #[derive(clap::Args)]
 pub(crate) struct Start {
-    /// Where it will listen
+    /// The address on which it listens
     address: SocketAddr,
-    /// What to ask for
+    /// The path to request
     #[arg(long, default_value = "/api/user/x")]
     path: String,
     /// The program and its arguments

@@ -1,4 +1,4 @@
-//! Reads tokens from standard input and says of each whether it is good; `verify.rs` is the module to copy.
+//! Reads tokens from standard input and prints whether each is valid. `verify.rs` is the module to copy.
 //!
 //! `cargo run --example verify http://127.0.0.1:3000 doorward < tokens`
 

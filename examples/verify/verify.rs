@@ -1,7 +1,7 @@
-//! Verifies tokens of a Doorward by itself, and knows of an ended session within a second.
+//! Verifies Doorward's tokens locally and notices revocations within a second.
 //!
-//! A module to copy into a program of your own (crates anyhow, arc-swap, jsonwebtoken, serde, serde_json and ureq):
-//! `Verifier::start("http://127.0.0.1:3000", "doorward")?.verify(token)?.sub`. `main.rs` beside it is such a program.
+//! Copy this module into your program (crates anyhow, arc-swap, jsonwebtoken, serde, serde_json and ureq):
+//! `Verifier::start("http://127.0.0.1:3000", "doorward")?.verify(token)?.sub`. See `main.rs` for an example.
 
 use std::{
     collections::HashSet,
@@ -17,14 +17,14 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::ES256, Algorithm::EdDSA, Algorithm::RS256];
 
-/// Knows everything that has ended when it is made, and follows the feed until it is dropped.
+/// Loads the whole feed when it is created, then follows it until it is dropped.
 pub struct Verifier {
-    about: Arc<About>,
+    metadata: Arc<Metadata>,
     audience: String,
-    heard: Arc<ArcSwap<Heard>>,
+    state: Arc<ArcSwap<State>>,
 }
 
-/// What a good token says.
+/// The claims of a valid token.
 #[derive(Deserialize)]
 pub struct Claims {
     /// The id of the user.
@@ -33,38 +33,44 @@ pub struct Claims {
 }
 
 impl Verifier {
-    /// Learns about the Doorward at this URL and begins to follow its feed.
+    /// Reads the metadata of the Doorward at this URL and starts to follow its feed.
     pub fn start(url: &str, audience: &str) -> anyhow::Result<Self> {
-        let about = ask(&format!("{url}/.well-known/openid-configuration"))?;
-        let about: Arc<About> = Arc::new(serde_json::from_str(&about)?);
-        let heard = Arc::new(ArcSwap::new(follow(&about, None)?));
+        let metadata = fetch(&format!("{url}/.well-known/openid-configuration"))?;
+        let metadata: Arc<Metadata> = Arc::new(serde_json::from_str(&metadata)?);
+        let state = Arc::new(ArcSwap::new(follow(&metadata, None)?));
         thread::spawn({
-            let (about, heard) = (Arc::clone(&about), Arc::downgrade(&heard));
-            move || follow_for_ever(&about, &heard)
+            let (metadata, state) = (Arc::clone(&metadata), Arc::downgrade(&state));
+            move || follow_until_dropped(&metadata, &state)
         });
-        Ok(Self { about, audience: audience.to_owned(), heard })
+        Ok(Self { metadata, audience: audience.to_owned(), state })
     }
 
-    /// The claims of a token that is good at this moment; an error for any other.
+    /// Returns the claims of a valid token; an error for any other.
     pub fn verify(&self, token: &str) -> anyhow::Result<Claims> {
-        let Heard { keys, news } = &**self.heard.load();
-        let claims: Claims = read(token, "JWT", keys, &self.about, Some(&self.audience))?;
+        let State { keys, feed } = &**self.state.load();
+        let claims: Claims = read(token, "JWT", keys, &self.metadata, Some(&self.audience))?;
         let kid = jsonwebtoken::decode_header(token)?.kid.context("no kid")?;
-        ensure!(news.kids.contains(&kid) && !news.revoked.contains(&claims.jti), "ended");
-        ensure!(jsonwebtoken::get_current_timestamp() <= news.exp, "nothing heard for too long");
+        ensure!(
+            feed.kids.contains(&kid) && !feed.revoked.contains(&claims.jti),
+            "the token was revoked"
+        );
+        ensure!(
+            jsonwebtoken::get_current_timestamp() <= feed.exp,
+            "the revocation feed is out of date"
+        );
         Ok(claims)
     }
 }
 
 #[derive(Deserialize)]
-struct About {
+struct Metadata {
     issuer: String,
     jwks_uri: String,
     revocations_uri: String,
 }
 
 #[derive(Deserialize, Clone)]
-struct News {
+struct Feed {
     cursor: String,
     complete: bool,
     more: bool,
@@ -73,40 +79,40 @@ struct News {
     exp: u64,
 }
 
-struct Heard {
+struct State {
     keys: JwkSet,
-    news: News,
+    feed: Feed,
 }
 
-fn follow(about: &About, before: Option<Arc<Heard>>) -> anyhow::Result<Arc<Heard>> {
-    let before = before.map(|heard| (heard.news.cursor.clone(), heard.news.revoked.clone()));
+fn follow(metadata: &Metadata, before: Option<Arc<State>>) -> anyhow::Result<Arc<State>> {
+    let before = before.map(|state| (state.feed.cursor.clone(), state.feed.revoked.clone()));
     let (mut cursor, mut revoked) = before.unwrap_or_default();
     loop {
-        let feed = ask(&format!("{}?since={cursor}", about.revocations_uri))?; // waits for news
-        let keys: JwkSet = serde_json::from_str(&ask(&about.jwks_uri)?)?;
-        let mut news: News = read(&feed, "revocations+jwt", &keys, about, None)?;
-        if news.complete {
+        let text = fetch(&format!("{}?since={cursor}", metadata.revocations_uri))?; // waits for changes
+        let keys: JwkSet = serde_json::from_str(&fetch(&metadata.jwks_uri)?)?;
+        let mut feed: Feed = read(&text, "revocations+jwt", &keys, metadata, None)?;
+        if feed.complete {
             revoked.clear();
         }
-        revoked.extend(news.revoked.drain());
-        // A part of it must not be relied on.
-        if !news.more {
-            news.revoked = revoked;
-            return Ok(Arc::new(Heard { keys, news }));
+        revoked.extend(feed.revoked.drain());
+        // A partial feed must not be used.
+        if !feed.more {
+            feed.revoked = revoked;
+            return Ok(Arc::new(State { keys, feed }));
         }
-        cursor = news.cursor;
+        cursor = feed.cursor;
     }
 }
 
-/// Until nobody is left to verify for.
-fn follow_for_ever(about: &About, heard: &Weak<ArcSwap<Heard>>) {
+/// Ends when the verifier is dropped.
+fn follow_until_dropped(metadata: &Metadata, state: &Weak<ArcSwap<State>>) {
     for count in 1_u64.. {
-        let Some(before) = heard.upgrade().map(|heard| heard.load_full()) else { return };
-        // Now and then anew, without what has expired.
-        let news = follow(about, Some(before).filter(|_| count % 5000 != 0));
-        let pause = Duration::from_millis(if news.is_ok() { 100 } else { 1000 });
-        if let (Some(heard), Ok(news)) = (heard.upgrade(), news) {
-            heard.store(news);
+        let Some(before) = state.upgrade().map(|state| state.load_full()) else { return };
+        // Start over from time to time to drop expired entries.
+        let next = follow(metadata, Some(before).filter(|_| count % 5000 != 0));
+        let pause = Duration::from_millis(if next.is_ok() { 100 } else { 1000 });
+        if let (Some(state), Ok(next)) = (state.upgrade(), next) {
+            state.store(next);
         }
         thread::sleep(pause);
     }
@@ -116,19 +122,19 @@ fn read<T: DeserializeOwned>(
     text: &str,
     typ: &str,
     keys: &JwkSet,
-    about: &About,
+    metadata: &Metadata,
     audience: Option<&str>,
 ) -> anyhow::Result<T> {
     let head = jsonwebtoken::decode_header(text)?;
     ensure!(head.typ.as_deref() == Some(typ) && ALGORITHMS.contains(&head.alg), "of another type");
     let key = keys.find(&head.kid.context("no kid")?).context("no such key")?;
     let mut validation = Validation::new(head.alg);
-    validation.set_issuer(&[&about.issuer]);
+    validation.set_issuer(&[&metadata.issuer]);
     validation.validate_aud = audience.is_some();
     validation.set_audience(audience.as_slice());
     Ok(jsonwebtoken::decode(text, &DecodingKey::from_jwk(key)?, &validation)?.claims)
 }
 
-fn ask(url: &str) -> anyhow::Result<String> {
+fn fetch(url: &str) -> anyhow::Result<String> {
     Ok(ureq::get(url).call()?.body_mut().read_to_string()?)
 }

@@ -43,14 +43,14 @@ def postgres(folder, *, programs=None, pooled=False):
         endpoint = stack.enter_context(PgBouncer(server)) if pooled else server
 
         def signing_key():
-            ((pem,),) = server.ask("SELECT pem FROM signing_keys WHERE slot = 'signing'", name)
+            ((pem,),) = server.query("SELECT pem FROM signing_keys WHERE slot = 'signing'", name)
             return pem.encode()
 
         yield Database(
             url=endpoint.url(name),
             folder=server.data,
             signing_key=signing_key,
-            holds=lambda text: bool(server.ask(f"SELECT 1 FROM users WHERE email = '{text}'", name)),
+            holds=lambda text: bool(server.query(f"SELECT 1 FROM users WHERE email = '{text}'", name)),
         )
 
 

@@ -7,9 +7,9 @@ import threading
 from postgres import HOST
 
 
-class Wire:
-    """Passes bytes on, both ways, until it is made `silent` (nothing passes, nothing is closed, as when a cable is
-    pulled) or `refused` (everything is reset, as when a machine restarts)."""
+class Proxy:
+    """Forwards bytes in both directions until it is `silent` (nothing is forwarded or closed, as with a pulled cable) or
+    `refused` (everything is reset, as when a machine restarts)."""
 
     def __init__(self, port):
         self._target = port
@@ -34,7 +34,7 @@ class Wire:
 
     def refused(self):
         self._refuses = True
-        # Whoever waits to be accepted is woken, too.
+        # Also wakes the thread that waits in accept().
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._reset_all()
@@ -88,9 +88,9 @@ class Wire:
 
 
 def _reset(end):
-    """Closes it with a reset."""
+    """Closes the connection with a reset."""
     with contextlib.suppress(OSError):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        # Wakes the thread that reads from it, which a bare close would not.
+        # Wakes the thread that reads from it; close() alone does not.
         end.shutdown(socket.SHUT_RD)
         end.close()
