@@ -60,8 +60,8 @@ class Report:
                 cells = (row.what, row.value, row.goal)
                 line = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
                 print(f"  {line}  {row.verdict}".rstrip())
-        judged = [row for row in rows if row.met is not None]
-        print(f"\n{sum(row.met for row in judged)} of {len(judged)} goals met")
+        checked = [row for row in rows if row.met is not None]
+        print(f"\n{sum(row.met for row in checked)} of {len(checked)} goals met")
 
     def write(self):
         PLOTS.mkdir(exist_ok=True)

@@ -4,7 +4,7 @@ Start: pip install fastapi uvicorn httpx && uvicorn --app-dir deploy --no-proxy-
 
 The app sees the same headers as behind a proxy: the IDENTITY headers come from Doorward, never from the client. Routes
 get the caller from the dependency `CallerDep`. A dependency alone would leave unknown paths, other methods and /docs
-unguarded. Without `--no-proxy-headers`, uvicorn believes the X-Forwarded-For of any client on this machine.
+unguarded. Without `--no-proxy-headers`, uvicorn trusts X-Forwarded-For from any client on this machine.
 """
 
 import re

@@ -62,7 +62,7 @@ impl Policy for Colleague {
     fn admit(&self, caller: &Caller) -> Option<Arc<User>> {
         let user = &caller.user;
         let (_, domain) = user.email.as_str().rsplit_once('@')?;
-        // Anybody can register any address, so that only a verified one counts.
+        // Anyone can register any address, so only a verified one counts.
         let is_colleague = user.email_verified && domain.eq_ignore_ascii_case(self.domain);
         is_colleague.then(|| Arc::clone(user))
     }

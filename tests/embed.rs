@@ -141,8 +141,8 @@ async fn an_app_guards_its_own_routes_with_its_own_policies() {
     let id = pete["id"].as_str().unwrap().parse().unwrap();
     assert!(doorward.store().grant_role(id, &role, Timestamp::from_seconds(0)).await.unwrap());
     assert_eq!(visit(&app, "/counter", &pete["token"]).await.0, StatusCode::UNAUTHORIZED);
-    let nobody = Request::get("/basket").body(Body::empty()).unwrap();
-    assert_eq!(send(&app, nobody).await.0, StatusCode::UNAUTHORIZED);
+    let without_token = Request::get("/basket").body(Body::empty()).unwrap();
+    assert_eq!(send(&app, without_token).await.0, StatusCode::UNAUTHORIZED);
     // The app's own 404 is unchanged.
     let elsewhere = Request::get("/elsewhere").body(Body::empty()).unwrap();
     assert_eq!(send(&app, elsewhere).await, (StatusCode::NOT_FOUND, String::new()));

@@ -20,7 +20,7 @@ use crate::count::{NOW, register};
 pub(crate) struct Conditions;
 
 /// Each is evaluated to its end: no part decides the result earlier.
-const DEAREST: &[&str] = &[
+const MOST_EXPENSIVE: &[&str] = &[
     r#"user.roles.exists(r, r.startsWith("team:"))"#,
     r#"user.roles.exists(r, r in ["a", "b", "c", "d", "e", "f", "g", "h"])"#,
     "user.roles.exists(r, r == user.name)",
@@ -58,7 +58,7 @@ impl Conditions {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         println!("{MAX_COST}");
         let mut refused = Vec::new();
-        for text in DEAREST {
+        for text in MOST_EXPENSIVE {
             match guard(text) {
                 Ok(guard) => println!("{}\t{}", guard.condition.cost(), text.replace('\n', " ")),
                 Err(flaw) => refused.push(flaw.to_string()),

@@ -237,20 +237,20 @@ async fn proxy_headers_count_in_their_style_and_from_their_network_only() {
         }
         server.send(request.body(Body::empty()).unwrap()).await.status == StatusCode::OK
     };
-    let (proxy, stranger) = ([127, 0, 0, 1], [192, 0, 2, 1]);
+    let (proxy, elsewhere) = ([127, 0, 0, 1], [192, 0, 2, 1]);
     let original = |method, uri| [("x-original-method", method), ("x-original-uri", uri)];
     assert!(ask("nginx", proxy, &original("GET", "/public/x?y")).await);
     assert!(!ask("nginx", proxy, &original("POST", "/public/x")).await);
     assert!(!ask("nginx", proxy, &original("GET", "/private/x")).await);
     assert!(!ask("nginx", proxy, &original("GET", "/public/../private")).await);
     assert!(!ask("nginx", proxy, &[]).await, "facts that the proxy omits are absent");
-    assert!(!ask("nginx", stranger, &original("GET", "/public/x")).await);
+    assert!(!ask("nginx", elsewhere, &original("GET", "/public/x")).await);
     assert!(
         !ask("nginx", proxy, &[("x-forwarded-method", "GET"), ("x-forwarded-uri", "/public/x")])
             .await
     );
     assert!(
-        ask("plain", stranger, &original("POST", "/x")).await,
+        ask("plain", elsewhere, &original("POST", "/x")).await,
         "without a style no header is read"
     );
     assert!(ask("envoy/public/x", proxy, &[]).await);

@@ -105,7 +105,7 @@ async fn tokens_of_a_retired_key_stay_valid_until_they_expire_even_across_restar
     assert!(keys(&server, Command::ListKeys).await.iter().all(|key| key.kid != first));
     assert!(!is_good(&server, &ada.token).await);
     let server = TestServer::reopen(server.close(), at_once).await;
-    assert_eq!(stages(&server).await, [KeyStatus::Signing], "its file is gone");
+    assert_eq!(stages(&server).await, [KeyStatus::Signing], "its file is deleted");
     assert!(!is_good(&server, &ada.token).await);
 }
 
@@ -177,7 +177,7 @@ async fn keys_in_a_key_file_sign_and_verify_and_are_not_copied() {
         (&own[1], KeyStatus::Verifying),
         (&before, KeyStatus::Retired),
     ];
-    assert_eq!(listed, expected, "the next key is gone");
+    assert_eq!(listed, expected, "the next key is deleted");
     assert_eq!(algorithms(&server).await, ["ES256", "EdDSA"]);
     let bob = server.register("Bob", "bob@example.com").await;
     assert!(is_good(&server, &ada.token).await && is_good(&server, &bob.token).await);

@@ -49,8 +49,8 @@ async fn every_failed_login_is_kept_with_its_reason() {
     let unknown = refused(&server, "nobody@example.com").await;
     assert_eq!((unknown.user, unknown.disabled), (None, false));
     assert!(refused(&server, "unheard-of@example.com").await.refused.is_empty());
-    let nobody = server.command(Command::ListRefusals(UserRef("nobody".into()))).await;
-    assert!(matches!(nobody, Reply::NoSuchUser), "{nobody:?}");
+    let reply = server.command(Command::ListRefusals(UserRef("nobody".into()))).await;
+    assert!(matches!(reply, Reply::NoSuchUser), "{reply:?}");
 }
 
 #[tokio::test]

@@ -206,7 +206,7 @@ async fn an_ended_token_is_listed_until_it_would_have_expired() {
     server.doorward.clean_up().await.unwrap();
     assert_eq!(everything(&server).await["revoked"], json!([]));
     let server = TestServer::reopen(server.close(), |settings| settings).await;
-    assert_eq!(everything(&server).await["revoked"], json!([]), "gone from the database as well");
+    assert_eq!(everything(&server).await["revoked"], json!([]), "also deleted from the database");
 }
 
 /// Ends 1,280 tokens and returns their ids.

@@ -49,9 +49,12 @@ async fn every_route_of_an_account_is_for_its_user_alone() {
         server.request_as(&ended, "POST", "/api/auth/logout", Value::Null).await;
         let garbled = member.token.replace('.', "-");
 
-        let nobody = server.request(method.parse().unwrap(), path, &[]).await;
-        assert_eq!(nobody.status_and_body(), REFUSED, "{method} {path}");
-        assert_eq!(nobody.header(header::WWW_AUTHENTICATE), Some(r#"Bearer realm="doorward""#));
+        let without_token = server.request(method.parse().unwrap(), path, &[]).await;
+        assert_eq!(without_token.status_and_body(), REFUSED, "{method} {path}");
+        assert_eq!(
+            without_token.header(header::WWW_AUTHENTICATE),
+            Some(r#"Bearer realm="doorward""#)
+        );
         for token in [&ended, &garbled] {
             let answer = server.request_as(token, method, path, body.clone()).await;
             assert_eq!(answer.status_and_body(), REFUSED, "{method} {path}");
@@ -62,7 +65,7 @@ async fn every_route_of_an_account_is_for_its_user_alone() {
         }
         let answer = server.request_as(&member.token, method, path, body).await;
         assert_eq!(answer.status.as_u16(), success, "{method} {path}: {}", answer.body);
-        for answer in [nobody, answer] {
+        for answer in [without_token, answer] {
             assert_eq!(answer.header(header::CACHE_CONTROL), Some("no-store"), "{method} {path}");
         }
     }

@@ -13,7 +13,7 @@ GRAMMAR = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 
-TAKEN_OR_NEW = (201, 409)  # Golden addresses are fixed, so a service that lives longer than one run knows them already.
+TAKEN_OR_NEW = (201, 409)  # A service from an earlier run already has the golden addresses.
 
 
 def address_of(local, total):

@@ -38,8 +38,8 @@ fn lists_and_shows(home: &Home, ada: &Member, bob: &Member) {
         assert!(shown.contains(&ada.id) && shown.contains(&name_for(&ada.email)), "{shown}");
     }
     for command in ["show", "logout", "delete"] {
-        for nobody in ["nobody@example.com", "00000000-0000-4000-8000-000000000000", ""] {
-            let line = error_of(home, &["user", command, nobody]);
+        for unknown in ["nobody@example.com", "00000000-0000-4000-8000-000000000000", ""] {
+            let line = error_of(home, &["user", command, unknown]);
             assert!(line.contains("no such user"), "{line}");
         }
     }

@@ -1,4 +1,4 @@
-//! A full or failing disk: no acknowledged write is lost, reads go on, writes resume.
+//! A full or failing disk: no acknowledged write is lost, reads continue, writes resume.
 
 use std::{
     fs::{self, File},
@@ -114,7 +114,7 @@ fn a_full_disk_stops_writes_while_it_is_full() {
 enum Ending {
     Stopped,
     Killed,
-    /// Killed, and the shared memory of the database is gone: as after a reboot.
+    /// Killed, with the shared memory of the database removed, as after a reboot.
     Rebooted,
 }
 
@@ -500,7 +500,7 @@ fn failing_checkpoints_are_reported_until_they_succeed() {
     let Some(saboteur) = Saboteur::attach_to(&server, fault, Some(&home.database())) else {
         return;
     };
-    eventually("/readyz tells", || {
+    eventually("/readyz reports it", || {
         register();
         server.client.get("/readyz").status == 503
     });

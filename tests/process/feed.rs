@@ -60,18 +60,18 @@ fn the_feeds_of_other_instances_show_a_revocation_within_a_second() {
         let answer = here.client.request("POST", "/api/auth/logout", &member.token, &json!({}));
         assert_eq!(answer.status, 204);
         let ended = Stopwatch::start(&processes);
-        let heard = waiting.join().unwrap();
+        let feed = waiting.join().unwrap();
         ended.must_show_less_than(WITHIN, "an ended session is listed");
-        assert_eq!(heard["revoked"], json!([claims_of(&member.token)["jti"]]));
+        assert_eq!(feed["revoked"], json!([claims_of(&member.token)["jti"]]));
     }
 
     let before = everything(&there.client);
     let kid = before["kids"][0].as_str().unwrap().to_owned();
     order(&url, &["keys", "revoke", &kid]);
     let revoked = Stopwatch::start(&processes);
-    let heard = news(&there.client, &before);
+    let feed = news(&there.client, &before);
     revoked.must_show_less_than(WITHIN, "a revoked key is listed");
-    assert!(!heard["kids"].as_array().unwrap().contains(&json!(kid)), "{heard}");
+    assert!(!feed["kids"].as_array().unwrap().contains(&json!(kid)), "{feed}");
 }
 
 /// Ends many tokens.

@@ -137,8 +137,12 @@ fn every_refusal_is_explained_on_the_command_line() {
         assert_eq!(answer.status, 401);
         stdout_of(&home, &["why", answer.header("x-decision-id").expect("a decision id")])
     };
-    let nobody = server.client.get("/api/auth/staff");
-    assert!(why(&nobody).contains("token      no token was sent"), "{}", why(&nobody));
+    let without_token = server.client.get("/api/auth/staff");
+    assert!(
+        why(&without_token).contains("token      no token was sent"),
+        "{}",
+        why(&without_token)
+    );
     let told_why = why(&ask(&server, "staff", &ada));
     for part in [
         "guard      staff (version ",
@@ -273,9 +277,9 @@ fn refusals_are_listed_and_logged_without_an_address() {
         assert!(guard.ends_with(&format!("guard  staff: doorward why {decision}")), "{listed}");
         assert!(login.ends_with("UTC  login  wrong password, from 127.0.0.1"), "{listed}");
     }
-    let nobody = stdout_of(&home, &["why", "--user", "canary-nobody@example.com"]);
-    assert!(nobody.starts_with("user  nobody has this address\n"), "{nobody}");
-    assert!(nobody.contains("login  unknown address, from 127.0.0.1"), "{nobody}");
+    let listed = stdout_of(&home, &["why", "--user", "canary-nobody@example.com"]);
+    assert!(listed.starts_with("user  nobody has this address\n"), "{listed}");
+    assert!(listed.contains("login  unknown address, from 127.0.0.1"), "{listed}");
     assert!(error_of(&home, &["why", "--user", "canary-nobody"]).contains("no such user"));
 
     let logged = server.stop().stderr;

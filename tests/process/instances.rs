@@ -10,7 +10,7 @@ use crate::{
     support::{Client, Home, Member, Server, error_of, eventually, run, stdout_of},
 };
 
-/// The time that the documentation promises.
+/// The documented limit.
 pub const WITHIN: Duration = Duration::from_secs(1);
 
 /// Homes that share one database.

@@ -105,7 +105,7 @@ fn a_crash_during_a_rotation_leaves_every_token_valid() {
             assert_eq!(server.client.guard(token), 200, "after {crash} crashes");
         }
         thread::scope(|scope| {
-            // The command may fail because the server is gone, or run without one.
+            // The command may fail because the server was killed, or run without one.
             scope.spawn(|| (0..3).for_each(|_| drop(home.run(&["keys", "rotate"]))));
             thread::sleep(Duration::from_millis(4 * crash));
             server.kill();
@@ -129,9 +129,9 @@ fn keys_are_rotated_and_revoked_with_and_without_a_server() {
     assert_eq!(server.client.guard(&ada.token), 200);
     assert_eq!(keys(&home, &["revoke", &first]).len(), 1);
     assert_eq!(server.client.guard(&ada.token), 401);
-    for nobody in [&first, "-with-a-hyphen-in-front", "--with-two"] {
-        assert!(error_of(&home, &["keys", "revoke", nobody]).contains("no such key"), "{nobody}");
-        assert!(error_of(&home, &["keys", "revoke", "--json", nobody]).contains("no such key"));
+    for unknown in [&first, "-with-a-hyphen-in-front", "--with-two"] {
+        assert!(error_of(&home, &["keys", "revoke", unknown]).contains("no such key"), "{unknown}");
+        assert!(error_of(&home, &["keys", "revoke", "--json", unknown]).contains("no such key"));
     }
     let bob = server.client.register_quickly("bob@example.com");
     server.stop();

@@ -66,7 +66,7 @@ impl Pages {
 }
 
 impl Ledger {
-    /// Registers a user and records the outcome; false if the server is gone.
+    /// Registers a user and records the outcome; false if the server does not answer.
     pub fn register(&self, client: &Client, email: &str, has_password: bool) -> bool {
         let entry = Entry { email: email.to_owned(), has_password };
         let answer = client.try_post("/api/user", &entry.body());
@@ -89,7 +89,7 @@ impl Ledger {
         }
     }
 
-    /// Logs a user in and records it; false if the server is gone.
+    /// Logs a user in and records it; false if the server does not answer.
     pub fn login(&self, client: &Client, email: &str) -> bool {
         let body = json!({"email": email, "password": PASSWORD});
         match client.try_post("/api/auth/login", &body) {

@@ -170,7 +170,7 @@ fn a_second_signal_ends_the_process_at_once() {
     }
 }
 
-/// Registers users until the server is gone. Returns the acknowledged ones and the last, unanswered address.
+/// Registers users until the server stops answering. Returns the acknowledged ones and the last, unanswered address.
 fn register_until_it_stops(client: &Client, writer: &str) -> (Vec<Member>, String) {
     let mut members = Vec::new();
     loop {

@@ -159,12 +159,13 @@ async fn read_at_once(store: &dyn Store) {
     for (user, session) in users.iter().zip(&sessions) {
         store.add_user(user, Some(session)).await.unwrap();
     }
-    let (nobody, none) = (UserId::random(), SessionId::random());
+    let (unknown_user, none) = (UserId::random(), SessionId::random());
     // Every user three times, with unknown ids in between.
-    let everybody = users.iter().zip(&sessions).cycle().take(120);
-    join_all(everybody.map(async |(user, session)| {
-        let (found, stranger) = join(store.user_by_id(user.id), store.user_by_id(nobody)).await;
-        assert_eq!((found.unwrap().as_ref(), stranger.unwrap()), (Some(user), None));
+    let all = users.iter().zip(&sessions).cycle().take(120);
+    join_all(all.map(async |(user, session)| {
+        let (found, not_found) =
+            join(store.user_by_id(user.id), store.user_by_id(unknown_user)).await;
+        assert_eq!((found.unwrap().as_ref(), not_found.unwrap()), (Some(user), None));
         let both = join(store.session_with_user(session.id), store.session_with_user(none)).await;
         let (known, unknown) = (both.0.unwrap(), both.1.unwrap());
         assert_eq!((known, unknown), (Some((session.clone(), user.clone())), None));

@@ -101,7 +101,7 @@ fn outcome<T: Debug>(result: Result<T, Error>) -> String {
 }
 
 /// Runs an operation on every store, asserts that the results are equal, and returns them.
-macro_rules! ask {
+macro_rules! same {
     ($model:expr, $store:ident => $question:expr) => {{
         let mut answers = Vec::new();
         for $store in $model.stores {
@@ -200,10 +200,10 @@ impl Model<'_> {
             "reuse",
             "end",
             "end all",
-            "sight",
-            "sweep",
-            "forget",
-            "look",
+            "set last seen",
+            "delete expired",
+            "delete endings",
+            "read",
         ];
         let kind = self.chance.one_of(kinds);
         self.steps.push(kind);
@@ -211,27 +211,27 @@ impl Model<'_> {
             "add" => {
                 let user = self.new_user();
                 let session = self.chance.sometimes().then(|| self.session_of(&user));
-                ask!(self, store => store.add_user(&user, session.as_ref()));
+                same!(self, store => store.add_user(&user, session.as_ref()));
                 self.world.users.push(user);
                 self.world.sessions.extend(session);
             }
             "change" => {
                 let name = self.chance.sometimes().then(|| self.new_user().name);
                 let email = self.chance.sometimes().then(|| self.new_user().email);
-                ask!(self, store => store.change_user(user.id, name.as_ref(), email.as_ref(), now));
+                same!(self, store => store.change_user(user.id, name.as_ref(), email.as_ref(), now));
             }
             "verify" => {
                 let email = Email::parse(self.chance.one_of(EMAILS).into()).unwrap();
                 let email = if self.chance.sometimes() { email } else { user.email };
                 let verified = !self.chance.sometimes();
-                ask!(self, store => store.set_email_verified(user.id, &email, verified, now));
+                same!(self, store => store.set_email_verified(user.id, &email, verified, now));
             }
             "replace hash" => {
                 let old = self.hash();
-                ask!(self, store => store.replace_password_hash(user.id, &old, &hash));
+                same!(self, store => store.replace_password_hash(user.id, &old, &hash));
             }
-            "grant" => drop(ask!(self, store => store.grant_role(user.id, &role, now))),
-            "revoke" => drop(ask!(self, store => store.revoke_role(user.id, &role, now))),
+            "grant" => drop(same!(self, store => store.grant_role(user.id, &role, now))),
+            "revoke" => drop(same!(self, store => store.revoke_role(user.id, &role, now))),
             "set password" => {
                 let keep = self.chance.sometimes().then_some(session.id);
                 let old = match self.chance.number(3) {
@@ -239,25 +239,25 @@ impl Model<'_> {
                     1 => PasswordCondition::ResetCode(code),
                     _ => PasswordCondition::Unconditional,
                 };
-                ask!(self, store => store.set_password(user.id, old.clone(), &hash, keep, now));
+                same!(self, store => store.set_password(user.id, old.clone(), &hash, keep, now));
             }
             "code" => {
                 let end = now + Duration::from_millis(self.chance.number(20_000) as u64);
-                ask!(self, store => store.add_reset_code(user.id, &code, end));
+                same!(self, store => store.add_reset_code(user.id, &code, end));
             }
-            "disable" => drop(ask!(self, store => store.disable_user(user.id, now))),
-            "enable" => drop(ask!(self, store => store.enable_user(user.id))),
+            "disable" => drop(same!(self, store => store.disable_user(user.id, now))),
+            "enable" => drop(same!(self, store => store.enable_user(user.id))),
             "delete" if self.chance.sometimes() => {
-                ask!(self, store => store.delete_user(user.id, now));
+                same!(self, store => store.delete_user(user.id, now));
             }
             "log in" => {
                 let session = self.session_of(&user);
-                ask!(self, store => store.add_session(&user, &session));
+                same!(self, store => store.add_session(&user, &session));
                 self.world.sessions.push(session);
             }
             "renew" => {
                 let token_id = TokenId::random();
-                let renewed = ask!(self, store => store.renew_session(&session, token_id, now));
+                let renewed = same!(self, store => store.renew_session(&session, token_id, now));
                 if renewed == "true" {
                     let mut session = session;
                     session.token_id = token_id;
@@ -268,35 +268,37 @@ impl Model<'_> {
                 let Session { id: session_id, user_id, token_id, .. } = session;
                 let reused = ReusedToken { user_id, session_id, token_id };
                 let replaced_by = now - Duration::from_millis(self.chance.number(20_000) as u64);
-                ask!(self, store => store.end_reused_session(&reused, replaced_by, now));
+                same!(self, store => store.end_reused_session(&reused, replaced_by, now));
             }
-            "end" => drop(ask!(self, store => store.end_session(user.id, session.id, now))),
-            "end all" => drop(ask!(self, store => store.end_sessions(user.id, now))),
-            "sight" => drop(ask!(self, store => store.set_last_seen(&[(session.id, now)]))),
-            "sweep" => drop(ask!(self, store => store.delete_expired(now, 100))),
-            "forget" => {
+            "end" => drop(same!(self, store => store.end_session(user.id, session.id, now))),
+            "end all" => drop(same!(self, store => store.end_sessions(user.id, now))),
+            "set last seen" => {
+                drop(same!(self, store => store.set_last_seen(&[(session.id, now)])))
+            }
+            "delete expired" => drop(same!(self, store => store.delete_expired(now, 100))),
+            "delete endings" => {
                 let before = Timestamp::from_millis(now.millis() - 30_000);
-                ask!(self, store => store.delete_endings(before, 100));
+                same!(self, store => store.delete_endings(before, 100));
             }
             _ => {
-                ask!(self, store => store.user_by_id(user.id));
-                ask!(self, store => store.user_by_email(&key));
-                ask!(self, store => store.user_by_reset_code(&code, now));
-                ask!(self, store => store.users(Some(&key), 3));
-                ask!(self, store => store.has_users());
-                ask!(self, store => store.session_with_user(session.id));
-                ask!(self, store => store.sessions_by_user(user.id, now));
+                same!(self, store => store.user_by_id(user.id));
+                same!(self, store => store.user_by_email(&key));
+                same!(self, store => store.user_by_reset_code(&code, now));
+                same!(self, store => store.users(Some(&key), 3));
+                same!(self, store => store.has_users());
+                same!(self, store => store.session_with_user(session.id));
+                same!(self, store => store.sessions_by_user(user.id, now));
             }
         }
     }
 
     /// Compares every row of the stores.
     async fn compare(&self) {
-        ask!(self, store => store.user_records(None, 1000));
-        ask!(self, store => hashes(*store));
-        ask!(self, store => store.session_records(None, 1000));
-        ask!(self, store => store.ending_records(None, 1000));
-        ask!(self, store => store.size());
+        same!(self, store => store.user_records(None, 1000));
+        same!(self, store => hashes(*store));
+        same!(self, store => store.session_records(None, 1000));
+        same!(self, store => store.ending_records(None, 1000));
+        same!(self, store => store.size());
     }
 }
 
@@ -316,10 +318,10 @@ async fn run(stores: &[&dyn StoreWithArchive], seed: u64, steps: usize) {
     }
     model.compare().await;
     for user in model.world.users.clone() {
-        ask!(model, store => store.delete_user(user.id, model.now));
+        same!(model, store => store.delete_user(user.id, model.now));
     }
-    ask!(model, store => store.delete_endings(model.now + Duration::from_secs(1), 10_000));
-    ask!(model, store => store.delete_expired(model.now + Duration::from_secs(100), 10_000));
+    same!(model, store => store.delete_endings(model.now + Duration::from_secs(1), 10_000));
+    same!(model, store => store.delete_expired(model.now + Duration::from_secs(100), 10_000));
     model.compare().await;
 }
 

@@ -13,9 +13,9 @@ async fn add_duplicates(store: &dyn Store) {
     store.add_user(&ada, Some(&first)).await.unwrap();
     let same_address = store.add_user(&user("Eve", "ADA@example.com"), None).await;
     assert!(matches!(same_address, Err(Error::EmailTaken)), "{same_address:?}");
-    let mut twin = user("Eve", "eve@example.com");
-    twin.id = ada.id;
-    let same_id = store.add_user(&twin, None).await;
+    let mut duplicate = user("Eve", "eve@example.com");
+    duplicate.id = ada.id;
+    let same_id = store.add_user(&duplicate, None).await;
     assert!(matches!(same_id, Err(Error::Failed(_))), "{same_id:?}");
     let same_session = store.add_session(&ada, &first).await;
     assert!(matches!(same_session, Err(Error::Failed(_))), "{same_session:?}");
