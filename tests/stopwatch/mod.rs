@@ -130,15 +130,15 @@ fn threads_below(processes: &[u32]) -> Vec<(u32, u32)> {
 
 /// How long a thread has waited for a CPU since it started.
 fn wait_of(process: u32, thread: u32) -> Option<Duration> {
-    let told = fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
-    Some(Duration::from_nanos(told.split_whitespace().nth(1)?.parse().ok()?))
+    let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
+    Some(Duration::from_nanos(text.split_whitespace().nth(1)?.parse().ok()?))
 }
 
 /// How long the machine's threads have waited for a disk or for memory, and its CPUs for the hypervisor, since boot.
 fn machine_stall() -> Option<Duration> {
     let pressure = |resource: &str| {
-        let told = fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?;
-        let some = told.lines().find(|line| line.starts_with("some "))?;
+        let text = fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?;
+        let some = text.lines().find(|line| line.starts_with("some "))?;
         Some(Duration::from_micros(some.rsplit_once("total=")?.1.parse().ok()?))
     };
     let stat = fs::read_to_string("/proc/stat").ok()?;
