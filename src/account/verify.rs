@@ -2,7 +2,7 @@
 
 use crate::{
     Doorward, store,
-    user::{User, UserId},
+    user::{EmailKey, User, UserId},
 };
 
 /// Why the mark of an e-mail address was not changed.
@@ -43,7 +43,7 @@ impl Doorward {
     /// If there is no such user, or the user has another address.
     pub async fn verify_email(&self, id: UserId, email: &str) -> Result<bool, VerifyError> {
         let user = self.user_by_id(id).await?.ok_or(VerifyError::NoSuchUser)?;
-        if user.email.as_str() != email {
+        if user.email.key() != EmailKey::of(email) {
             return Err(VerifyError::UserChanged);
         }
         set_verified(self, &user, true).await

@@ -14,9 +14,9 @@ impl ResetCode {
 
     /// A new code of 128 random bits.
     pub fn random() -> Self {
-        let mut bytes = [0; 16];
-        aws_lc_rs::rand::fill(&mut bytes).expect("the system provides random bytes");
-        Self::unchecked(format!("{:032x}", u128::from_be_bytes(bytes)))
+        let mut bytes = Zeroizing::new([0; 16]);
+        aws_lc_rs::rand::fill(&mut *bytes).expect("the system provides random bytes");
+        Self::unchecked(format!("{:032x}", u128::from_be_bytes(*bytes)))
     }
 
     /// A code from a request, which may be any text.
