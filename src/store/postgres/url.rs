@@ -50,11 +50,12 @@ impl PostgresUrl {
         }
         let (base, parameters) = text.split_once('?').unwrap_or((text, ""));
         let (mut ssl_mode, mut root_certificates, mut others) = (None, None, Vec::new());
+        let mut system_roots = false;
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=')?;
             match name {
                 "sslmode" => ssl_mode = Some(value),
-                "sslrootcert" if value == "system" => {}
+                "sslrootcert" if value == "system" => system_roots = true,
                 "sslrootcert" => {
                     let path = percent_decode_str(value).decode_utf8().ok()?;
                     root_certificates = Some(PathBuf::from(path.as_ref()));
@@ -68,7 +69,11 @@ impl PostgresUrl {
             return None;
         }
         let (ssl_mode, verification) = match ssl_mode {
-            None if is_on_this_machine(&all) => (SslMode::Prefer, Verification::None),
+            // As in libpq: anybody can get a certificate that the system trusts, so that only `verify-full` makes sense.
+            Some(mode) if system_roots && mode != "verify-full" => return None,
+            None if is_on_this_machine(&all) && !system_roots => {
+                (SslMode::Prefer, Verification::None)
+            }
             None | Some("verify-full") => (SslMode::Require, Verification::IssuerAndHost),
             Some("disable") => (SslMode::Disable, Verification::None),
             Some("prefer") => (SslMode::Prefer, Verification::None),
@@ -203,6 +208,7 @@ mod tests {
         assert_eq!(verification("postgres://u@db/a?sslmode=require").1, Verification::None);
         let named = "postgres://u@db/a?sslmode=require&sslrootcert=%2Fca.pem";
         assert_eq!(verification(named).1, Verification::Issuer);
+        assert_eq!(verification("postgres://u@localhost/a?sslrootcert=system"), full);
     }
 
     #[test]
@@ -213,6 +219,8 @@ mod tests {
             "postgres:///app",
             "postgres://db/app?sslmode=verify",
             "postgres://db/app?sslmodus=require",
+            "postgres://db/app?sslmode=require&sslrootcert=system",
+            "postgres://db/app?sslrootcert=system&sslmode=verify-ca",
             "postgres://db:port/app",
             "postgres://a,b/app?port=1,2,3",
         ] {
