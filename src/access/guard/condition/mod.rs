@@ -76,7 +76,7 @@ impl Condition {
             let message = format!("longer than {} bytes", Self::MAX_BYTES);
             return Err(ConditionError { at: 0, message });
         }
-        let program = compile(text).map_err(|errors| syntax_error(text, &errors))?;
+        let program = compile(text)?;
         let Checked { prepared, request_fields, cost } = check::check(&program, text)?;
         let trusts_unverified_email =
             unverified_email::trusts_unverified_email(program.expression());
@@ -158,13 +158,18 @@ fn lower(this: &CelString<'_>) -> CelString<'static> {
 }
 
 /// Parses on a thread with a large stack: the parser accepts 96 levels, too many for the stack of a request thread.
-fn compile(text: &str) -> Result<Program, ParseErrors> {
+fn compile(text: &str) -> Result<Program, ConditionError> {
     const STACK_BYTES: usize = 16 << 20;
     thread::scope(|scope| {
         let parser = thread::Builder::new().stack_size(STACK_BYTES);
         let parsing = parser.spawn_scoped(scope, || LANGUAGE.compile(text));
-        let parsed = parsing.expect("a thread can be started").join();
-        parsed.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        // A reload must not end a server that has run out of threads or memory.
+        let parsing = parsing.map_err(|error| ConditionError {
+            at: 0,
+            message: format!("cannot be parsed: no thread can be started: {error}"),
+        })?;
+        let parsed = parsing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        parsed.map_err(|errors| syntax_error(text, &errors))
     })
 }
 
