@@ -66,7 +66,10 @@ impl DataFolder {
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
                 let _ = lock.read_to_string(&mut holder);
-                let holder = holder.trim().to_owned();
+                let holder = match holder.trim() {
+                    "" => "a process that could not write its id".to_owned(),
+                    holder => holder.to_owned(),
+                };
                 return Err(Error::InUse { folder: path.to_owned(), holder });
             }
             Err(TryLockError::Error(error)) => return Err(io_error(&lock_path, error)),
@@ -205,6 +208,9 @@ mod tests {
             panic!("opened twice");
         };
         assert_eq!(holder, format!("process {}", std::process::id()));
+        fs::write(path.join("doorward.lock"), "").unwrap();
+        let error = DataFolder::open(&path).err().unwrap().to_string();
+        assert!(error.contains("(a process that could not write its id)"), "{error}");
         drop(folder);
         DataFolder::open(&path).unwrap();
     }
