@@ -57,10 +57,14 @@ fn list(settings: Settings, output: &Output) -> anyhow::Result<()> {
         return print_json(&guards);
     }
     if guards.is_empty() {
-        print_line!("no guards are declared: add a [guards.NAME] table to doorward.toml");
+        print_no_guards();
     }
     print_guards(&guards);
     Ok(())
+}
+
+fn print_no_guards() {
+    print_line!("no guards are declared: add a [guards.NAME] table to doorward.toml");
 }
 
 pub(super) fn print_guards(guards: &[GuardInfo]) {
@@ -99,6 +103,9 @@ impl Check {
 
 /// Reports the examples. Loading the settings has run them, and fails if one of them fails.
 fn test(settings: &Settings) -> anyhow::Result<()> {
+    if settings.guards.is_empty() {
+        print_no_guards();
+    }
     let mut examples = 0;
     for guard in settings.guards.iter() {
         let count = guard.expectations.len();
