@@ -23,6 +23,7 @@ CREATE TABLE IF NOT EXISTS users (
 
 CREATE INDEX IF NOT EXISTS users_by_reset_digest ON users (reset_digest);
 
+-- A session also ends `idle_ms` after its last use, unless that is 0.
 CREATE TABLE IF NOT EXISTS sessions (
     id           UUID   NOT NULL PRIMARY KEY,
     user_id      UUID   NOT NULL,
@@ -30,6 +31,7 @@ CREATE TABLE IF NOT EXISTS sessions (
     created_at   BIGINT NOT NULL,
     last_seen_at BIGINT NOT NULL,
     expires_at   BIGINT NOT NULL,
+    idle_ms      BIGINT NOT NULL,
     address      TEXT   NOT NULL,
     user_agent   TEXT   NOT NULL
 );
@@ -72,6 +74,20 @@ CREATE TABLE IF NOT EXISTS signing_keys (
 -- Has a row while a move into this database is unfinished.
 CREATE TABLE IF NOT EXISTS unfinished_moves (
     id BIGINT NOT NULL PRIMARY KEY
+);
+
+-- Sign-in codes that have been used. A code is kept until it has expired.
+CREATE TABLE IF NOT EXISTS used_codes (
+    id         UUID   NOT NULL PRIMARY KEY,
+    expires_at BIGINT NOT NULL
+);
+
+CREATE INDEX IF NOT EXISTS used_codes_by_expiry ON used_codes (expires_at);
+
+-- The key of cookies, in one row.
+CREATE TABLE IF NOT EXISTS cookie_secrets (
+    id     BIGINT NOT NULL PRIMARY KEY,
+    secret BYTEA  NOT NULL
 );
 
 -- Failed logins. `account` is a keyed hash of the address. The account's budget is full again at `recovered_at`.

@@ -28,6 +28,7 @@ CREATE TABLE reset_codes (
 
 CREATE INDEX reset_codes_by_digest ON reset_codes (digest);
 
+-- A session also ends `idle_ms` after its last use, unless that is 0.
 CREATE TABLE sessions (
     id           BLOB    NOT NULL PRIMARY KEY,
     user_id      BLOB    NOT NULL,
@@ -35,6 +36,7 @@ CREATE TABLE sessions (
     created_at   INTEGER NOT NULL,
     last_seen_at INTEGER NOT NULL,
     expires_at   INTEGER NOT NULL,
+    idle_ms      INTEGER NOT NULL,
     address      TEXT    NOT NULL,
     user_agent   TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -51,6 +53,14 @@ CREATE TABLE ended_tokens (
 ) STRICT;
 
 CREATE INDEX ended_tokens_by_time ON ended_tokens (ended_at);
+
+-- Sign-in codes that have been used. A code is kept until it has expired.
+CREATE TABLE used_codes (
+    id         BLOB    NOT NULL PRIMARY KEY,
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX used_codes_by_expiry ON used_codes (expires_at);
 
 -- Failed logins. `account` is a keyed hash of the address. The account's budget is full again at `recovered_at`.
 CREATE TABLE login_failures (

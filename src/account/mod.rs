@@ -1,6 +1,7 @@
 //! Account operations, shared by the JSON API, the command line and apps that embed Doorward. Each function takes
 //! validated values and the requester, and returns the outcome. It throttles, hashes, stores and logs as needed.
 
+pub(crate) mod app_sign_in;
 pub(crate) mod change;
 pub(crate) mod disable;
 pub(crate) mod export;
@@ -28,6 +29,7 @@ pub use self::{
     verify::VerifyError,
 };
 use crate::{
+    Doorward,
     credential::password::Busy,
     fault::Fault,
     network::{Network, Requester},
@@ -48,6 +50,21 @@ pub struct NewSession {
     pub session: Session,
     /// The bearer token of the session.
     pub token: Token,
+}
+
+/// A user and the session that was opened for them.
+pub(crate) struct OpenedSession {
+    pub(crate) user: User,
+    pub(crate) session: Session,
+}
+
+impl OpenedSession {
+    /// The session with its bearer token.
+    pub(crate) fn with_token(self, doorward: &Doorward) -> NewSession {
+        let Self { user, session } = self;
+        let token = doorward.mint().issue(&session, doorward.now());
+        NewSession { user, session, token }
+    }
 }
 
 /// A value that a rule refuses.

@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use super::{Failure, InvalidInput, NewSession, has_failure, requester};
+use super::{Failure, InvalidInput, NewSession, OpenedSession, has_failure, requester};
 use crate::{
     Doorward,
     credential::password::{Busy, Password},
     network::{Network, Requester},
-    session::{Origin, Session},
+    session::{Origin, Persistence, Session},
     store,
     user::{Email, Name, User},
 };
@@ -66,17 +66,17 @@ pub(crate) async fn register(
     registration: Registration,
     origin: Origin,
     requester: Requester,
-) -> Result<NewSession, RegisterError> {
+    persistence: Persistence,
+) -> Result<OpenedSession, RegisterError> {
     let registration = registration.check_password(doorward)?;
     doorward.throttle().charge_sign_up(requester, Instant::now())?;
     // Hashed before the insert, so that the response time does not reveal whether the address is taken.
     let user = registration.into_user(doorward, requester.network).await?;
-    let session = doorward.new_session(user.id, origin);
+    let session = doorward.new_session(user.id, origin, persistence);
     add(doorward, &user, Some(&session)).await?;
     doorward.throttle().clear_account(&user.email.key(), Instant::now());
     tracing::info!(user = %user.id, session = %session.id, "registered");
-    let token = doorward.mint().issue(&session, user.created_at);
-    Ok(NewSession { user, session, token })
+    Ok(OpenedSession { user, session })
 }
 
 /// Adds a user for the operator. It is not throttled, and no session is opened.
@@ -151,7 +151,9 @@ impl Doorward {
         origin: Origin,
     ) -> Result<NewSession, RegisterError> {
         let requester = requester(&origin);
-        register(self, user.validate(self)?, origin, requester).await
+        let (registration, persistence) = (user.validate(self)?, Persistence::Lifetime);
+        let opened = register(self, registration, origin, requester, persistence).await?;
+        Ok(opened.with_token(self))
     }
 
     /// Adds a user who is not signed in, as `doorward user add` does. It is not throttled.

@@ -9,7 +9,13 @@ use crate::{
 
 /// The sessions of a user that have not expired, oldest first.
 pub(crate) async fn list(doorward: &Doorward, user: UserId) -> Result<Vec<Session>, store::Error> {
-    doorward.store().sessions_by_user(user, doorward.now()).await
+    let now = doorward.now();
+    let mut sessions = doorward.store().sessions_by_user(user, now).await?;
+    for session in &mut sessions {
+        session.last_seen_at = doorward.last_used(session);
+    }
+    sessions.retain(|session| !session.has_expired(session.last_seen_at, now));
+    Ok(sessions)
 }
 
 /// Ends the caller's session.

@@ -3,13 +3,13 @@
 
 use std::time::Instant;
 
-use super::{Failure, NewSession, has_failure, requester};
+use super::{Failure, NewSession, OpenedSession, has_failure, requester};
 use crate::{
     Doorward,
     access::failed_logins::LoginRefusal,
     credential::password::{Password, Verification},
     network::{Network, Requester},
-    session::Origin,
+    session::{Origin, Persistence},
     throttle::{LoginAttempt, Throttled},
     user::{EmailKey, User, UserId},
 };
@@ -47,18 +47,18 @@ pub(crate) async fn sign_in(
     password: Password,
     origin: Origin,
     requester: Requester,
-) -> Result<NewSession, SignInError> {
+    persistence: Persistence,
+) -> Result<OpenedSession, SignInError> {
     let user = user_by_password(doorward, email, password, requester).await?;
     let user = user.ok_or(SignInError::WrongCredentials)?;
-    let session = doorward.new_session(user.id, origin);
+    let session = doorward.new_session(user.id, origin, persistence);
     if !doorward.store().add_session(&user, &session).await? {
         let (reason, network) = (LoginRefusal::Gone, requester.network);
         doorward.record_failed_login(reason, Some(user.id), email, network);
         return Err(SignInError::WrongCredentials);
     }
     tracing::info!(user = %user.id, session = %session.id, "logged in");
-    let token = doorward.mint().issue(&session, doorward.now());
-    Ok(NewSession { user, session, token })
+    Ok(OpenedSession { user, session })
 }
 
 /// The stored user, if the password is theirs. A user without a password confirms without one.
@@ -174,6 +174,8 @@ impl Doorward {
         origin: Origin,
     ) -> Result<NewSession, SignInError> {
         let (requester, password) = (requester(&origin), Password::unchecked(password.to_owned()));
-        sign_in(self, &EmailKey::of(email), password, origin, requester).await
+        let (email, persistence) = (EmailKey::of(email), Persistence::Lifetime);
+        let opened = sign_in(self, &email, password, origin, requester, persistence).await?;
+        Ok(opened.with_token(self))
     }
 }

@@ -8,8 +8,8 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::{SettingsError, designated::allowed_name, file::SettingsFile};
 use crate::{
     access::guard::{
-        Declaration, ExampleRequest, ExampleUser, Expectation, Expected, Grant, Guard, GuardSet,
-        InvalidGuard, Mode, ProxyStyle,
+        AppOrigin, Declaration, ExampleRequest, ExampleUser, Expectation, Expected, Grant, Guard,
+        GuardSet, InvalidGuard, Mode, ProxyStyle,
     },
     spelling::suggest,
     user::{Email, Name, Role},
@@ -38,7 +38,7 @@ impl<'f> Reader<'f> {
     fn guard(&self, name: &Key<'_>, table: &Item<'_>) -> Result<Guard, SettingsError> {
         let mut declaration =
             Declaration { name: name.get_ref().to_string(), ..Declaration::default() };
-        let mut condition = None;
+        let (mut condition, mut origins) = (None, None);
         let mut examples = Vec::new();
         for (key, value) in self.table(table, name.span())? {
             match key.get_ref().as_ref() {
@@ -50,6 +50,14 @@ impl<'f> Reader<'f> {
                 "mode" => declaration.mode = self.choice(key, value, &MODES)?,
                 "proxy" => declaration.proxy = Some(self.choice(key, value, &PROXIES)?),
                 "preflight" => declaration.preflight = self.flag(key, value)?,
+                "title" => declaration.title = Some(self.title(key, value)?),
+                "origins" => {
+                    for origin in self.array(key, value)? {
+                        declaration.origins.push(self.origin(key, origin)?);
+                    }
+                    origins = Some(value.span());
+                }
+                "cross_site" => declaration.cross_site = self.flag(key, value)?,
                 "expect" => {
                     for example in self.array(key, value)? {
                         examples.push(example.span());
@@ -57,10 +65,7 @@ impl<'f> Reader<'f> {
                     }
                 }
                 _ => {
-                    return Err(self.unknown(
-                        key,
-                        &["allow", "grant", "mode", "proxy", "preflight", "expect"],
-                    ));
+                    return Err(self.unknown(key, &OPTIONS));
                 }
             }
         }
@@ -70,6 +75,9 @@ impl<'f> Reader<'f> {
         let allow = declaration.allow.clone();
         Guard::declare(declaration).map_err(|invalid| match invalid {
             InvalidGuard::Name(message) => self.error(name.span(), &message),
+            InvalidGuard::OriginsWithoutProxy => {
+                self.error(origins.unwrap_or(name.span()).clone(), invalid.message())
+            }
             InvalidGuard::Condition(error) => {
                 let at = self.file.within(condition, &allow, error.at);
                 self.file.error(at, &format!("{}.allow: {}", self.path, error.message))
@@ -122,6 +130,25 @@ impl<'f> Reader<'f> {
             || self.error(example.span(), "does not say what is expected: allow = true or false");
         expectation.expected = expected.ok_or_else(missing)?;
         Ok(expectation)
+    }
+
+    fn origin(&self, key: &Key<'_>, value: &Item<'_>) -> Result<AppOrigin, SettingsError> {
+        let text = self.text(key, value)?;
+        AppOrigin::parse(&text).map_err(|invalid| {
+            self.nested(key).error(value.span(), &format!("\"{text}\" {invalid}"))
+        })
+    }
+
+    fn title(&self, key: &Key<'_>, value: &Item<'_>) -> Result<String, SettingsError> {
+        const MAX_CHARACTERS: usize = 60;
+        let text = self.text(key, value)?;
+        let is_allowed = (1..=MAX_CHARACTERS).contains(&text.trim().chars().count())
+            && !text.chars().any(char::is_control);
+        if is_allowed {
+            return Ok(text.trim().to_owned());
+        }
+        let message = format!("not a title: use 1 to {MAX_CHARACTERS} printable characters");
+        Err(self.nested(key).error(value.span(), &message))
     }
 
     fn user(&self, table: &Item<'_>) -> Result<ExampleUser, SettingsError> {
@@ -264,6 +291,8 @@ impl<'f> Reader<'f> {
     }
 }
 
+const OPTIONS: [&str; 9] =
+    ["allow", "grant", "mode", "proxy", "preflight", "title", "origins", "cross_site", "expect"];
 const GRANTS: [(&str, Grant); 2] = [("id", Grant::Id), ("user", Grant::User)];
 const MODES: [(&str, Mode); 2] = [("enforce", Mode::Enforce), ("report", Mode::Report)];
 const PROXIES: [(&str, ProxyStyle); 5] = [

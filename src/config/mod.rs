@@ -91,6 +91,8 @@ pub struct Settings {
     pub(crate) key_file: Option<PathBuf>,
     /// The maximum lifetime of a session.
     pub(crate) session_lifetime: Duration,
+    /// A browser session that is not used for this long ends, unless its user stays signed in.
+    pub(crate) session_idle_timeout: Duration,
     /// The name that the designated route admits.
     pub(crate) designated_name: String,
     /// The last path segment of the designated route.
@@ -140,6 +142,7 @@ impl Default for Settings {
             },
             key_file: None,
             session_lifetime: Duration::from_secs(30 * 24 * 60 * 60),
+            session_idle_timeout: Duration::from_secs(12 * 60 * 60),
             designated_name: "Miles Davis".into(),
             designated_segment: "miles".into(),
             password_rules: PasswordRules { min_length: 8, max_length: 128, refuse_common: false },

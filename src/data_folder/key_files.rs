@@ -1,4 +1,4 @@
-//! The data folder as a key store: one file per key. The file name of a retired key contains the time until which it
+//! The data folder as a key store: one file per key, and one for the secret of cookies. The file name of a retired key contains the time until which it
 //! verifies.
 
 use std::{
@@ -8,6 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use zeroize::Zeroizing;
 
 use super::{DataFolder, Error, io_error};
 use crate::{
@@ -15,6 +16,7 @@ use crate::{
     private_file,
     token::{
         KeyId, SigningKey, UnusableKey,
+        cookie::CookieSecret,
         key_store::{KeyStore, KeyStoreError, StoredKeys},
     },
 };
@@ -23,6 +25,7 @@ const SIGNING: &str = "signing-key.pem";
 const NEXT: &str = "signing-key-next.pem";
 const RETIRED: &str = "retired-";
 const PEM: &str = ".pem";
+const COOKIE_SECRET: &str = "cookie-secret";
 
 #[async_trait]
 impl KeyStore for DataFolder {
@@ -92,6 +95,27 @@ impl KeyStore for DataFolder {
         if read(&path)?.is_some_and(|next| next.id() == id) {
             fs::remove_file(&path).map_err(|error| io_error(&path, error))?;
             self.sync_or_log();
+        }
+        Ok(())
+    }
+
+    async fn stored_cookie_secret(&self) -> Result<Option<CookieSecret>, KeyStoreError> {
+        let path = self.path.join(COOKIE_SECRET);
+        let contents = match fs::read(&path) {
+            Ok(contents) => Zeroizing::new(contents),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io_error(&path, error).into()),
+        };
+        private_file::restrict(&path, 0o600);
+        let secret = CookieSecret::from_store(&contents);
+        secret.map(Some).ok_or_else(|| Error::SecretUnusable(path).into())
+    }
+
+    async fn add_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
+        let path = self.path.join(COOKIE_SECRET);
+        if !path.exists() {
+            let written = self.write_atomically(&path, secret.as_bytes());
+            written.map_err(|error| io_error(&path, error))?;
         }
         Ok(())
     }
@@ -173,9 +197,10 @@ impl DataFolder {
     }
 }
 
-/// Whether a file of this name holds a key.
+/// Whether a file of this name holds a key or the secret of cookies.
 pub(super) fn is_key_file(name: &str) -> bool {
-    [SIGNING, NEXT].contains(&name) || RetiredFile::from_path(PathBuf::from(name)).is_some()
+    [SIGNING, NEXT, COOKIE_SECRET].contains(&name)
+        || RetiredFile::from_path(PathBuf::from(name)).is_some()
 }
 
 struct RetiredFile {

@@ -39,6 +39,12 @@ pub enum Error {
     /// A key file holds no usable key.
     #[error("{}: {UnusableKey}: restore the file from your backup", .0.display())]
     KeyUnusable(PathBuf),
+    /// The file with the secret of cookies is damaged.
+    #[error(
+        "{}: not a secret of 32 bytes: restore the file from your backup, or delete it: everybody then signs in again",
+        .0.display()
+    )]
+    SecretUnusable(PathBuf),
     /// The file system refused an operation.
     #[error("{}: {error}", .path.display())]
     Io {

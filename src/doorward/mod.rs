@@ -25,10 +25,10 @@ use crate::{
     credential::password::Hasher,
     data_folder::DataFolder,
     network::{Network, ProxyWarnings},
-    session::{Origin, Session},
+    session::{Origin, Persistence, Session},
     store::Store,
     throttle::Throttle,
-    token::{TokenMint, feed::Feed, signing_keys::SigningKeys},
+    token::{TokenMint, cookie::CookieMint, feed::Feed, signing_keys::SigningKeys},
     user::{EmailKey, UserId},
 };
 
@@ -42,6 +42,7 @@ struct Inner {
     settings: Settings,
     store: Arc<dyn Store>,
     keys: SigningKeys,
+    cookies: Arc<CookieMint>,
     callers: Callers,
     feed: Feed,
     hasher: Hasher,
@@ -65,6 +66,20 @@ impl Doorward {
     /// If the token is not valid, or the database cannot be read.
     pub async fn caller(&self, token: &str) -> Result<Caller, AuthError> {
         self.inner.callers.by_token(token, self.now()).await
+    }
+
+    /// The user and session that a cookie of Doorward's own pages belongs to.
+    pub(crate) async fn caller_by_session_cookie(&self, cookie: &str) -> Result<Caller, AuthError> {
+        self.inner.callers.by_session_cookie(cookie, self.now()).await
+    }
+
+    /// The user and session that a cookie of the app at `origin` belongs to.
+    pub(crate) async fn caller_by_app_cookie(
+        &self,
+        cookie: &str,
+        origin: &str,
+    ) -> Result<Caller, AuthError> {
+        self.inner.callers.by_app_cookie(cookie, origin, self.now()).await
     }
 
     /// The settings that it was opened with.
@@ -171,6 +186,10 @@ impl Doorward {
         self.inner.keys.mint()
     }
 
+    pub(crate) fn cookies(&self) -> &CookieMint {
+        &self.inner.cookies
+    }
+
     pub(crate) fn throttle(&self) -> &Throttle {
         &self.inner.throttle
     }
@@ -183,8 +202,24 @@ impl Doorward {
         self.inner.clock.now()
     }
 
+    /// When a session was last used, as far as this instance knows.
+    pub(crate) fn last_used(&self, session: &Session) -> Timestamp {
+        session.last_seen_at.max(self.inner.callers.last_seen().unwritten(session.id))
+    }
+
     /// A session that begins now.
-    pub(crate) fn new_session(&self, user_id: UserId, origin: Origin) -> Session {
-        Session::new(user_id, origin, self.now(), self.settings().session_lifetime)
+    pub(crate) fn new_session(
+        &self,
+        user_id: UserId,
+        origin: Origin,
+        persistence: Persistence,
+    ) -> Session {
+        let settings = self.settings();
+        let idle_timeout = match persistence {
+            Persistence::UntilIdle => Some(settings.session_idle_timeout),
+            Persistence::Lifetime => None,
+        };
+        let session = Session::new(user_id, origin, self.now(), settings.session_lifetime);
+        Session { idle_timeout, ..session }
     }
 }

@@ -17,8 +17,10 @@ use crate::{
     store::{self, Connectivity, SqliteStore, Store, transfer::Installation},
     throttle::{AccountSecret, Throttle},
     token::{
+        cookie::{CookieMint, CookieSecret},
         feed::Feed,
         key_file::KeyFile,
+        key_store::cookie_secret,
         signing_keys::{self, SigningKeys},
     },
 };
@@ -123,6 +125,13 @@ impl Doorward {
             }
             None => installation.key_store,
         };
+        // A command reads no cookies, and must not write.
+        let cookie_secret = match purpose {
+            Purpose::Serve => {
+                cookie_secret(&*key_store).await.map_err(signing_keys::Error::from)?
+            }
+            Purpose::Command => CookieSecret::random(),
+        };
         let keys = SigningKeys::open(key_store, tokens_exist, terms, now).await?;
         if purpose == Purpose::Serve {
             settings.guards.log_warnings();
@@ -132,7 +141,8 @@ impl Doorward {
             Purpose::Serve => store.account_secret().await.map_err(in_store)?,
             Purpose::Command => AccountSecret::random(),
         };
-        let doorward = Self::assemble(settings, folder, store, keys, &secret, clock)?;
+        let doorward =
+            Self::assemble(settings, folder, store, keys, &cookie_secret, &secret, clock)?;
         if purpose == Purpose::Serve {
             let loaded = doorward.load_failures().await;
             loaded.map_err(|error| OpenError::Store {
@@ -149,6 +159,7 @@ impl Doorward {
         folder: Option<Arc<DataFolder>>,
         store: Arc<dyn Store>,
         keys: SigningKeys,
+        cookie_secret: &CookieSecret,
         secret: &AccountSecret,
         clock: Clock,
     ) -> Result<Self, OpenError> {
@@ -165,8 +176,14 @@ impl Doorward {
             },
             clock.clone(),
         );
+        let cookies = Arc::new(CookieMint::new(cookie_secret));
         let inner = Inner {
-            callers: Callers::new(Arc::clone(keys.mint()), Arc::clone(&store)),
+            callers: Callers::new(
+                Arc::clone(keys.mint()),
+                Arc::clone(&cookies),
+                Arc::clone(&store),
+            ),
+            cookies,
             feed,
             hasher: hasher?,
             throttle: Throttle::new(&settings.throttle, secret),

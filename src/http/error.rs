@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use axum::{
-    http::{HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
@@ -25,6 +25,10 @@ pub enum Error {
     /// The token is missing or not valid, or the policy refuses. The answers differ in the challenge only. The operator
     /// finds the reason by the id of the decision.
     Unauthorized(Challenge, Option<DecisionId>),
+    /// A guard refuses a person whose browser holds a valid cookie. Signing in again does not help.
+    Refused(DecisionId),
+    /// Another site has caused a request that changes something.
+    CrossSite(Option<DecisionId>),
     /// An OAuth client that has not authenticated.
     InvalidClient,
     /// A form without exactly one field `token`.
@@ -92,6 +96,7 @@ impl Error {
         match self {
             Self::Invalid(_) | Self::NoTokenField | Self::Malformed => StatusCode::BAD_REQUEST,
             Self::Unauthorized(..) | Self::InvalidClient => StatusCode::UNAUTHORIZED,
+            Self::Refused(_) | Self::CrossSite(_) => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
@@ -124,11 +129,10 @@ impl Error {
             Self::Unauthorized(challenge, decision) => {
                 headers.insert(header::WWW_AUTHENTICATE, challenge.header());
                 headers.insert(header::VARY, AUTHORIZATION);
-                if let Some(id) = decision.and_then(|id| HeaderValue::try_from(id.to_string()).ok())
-                {
-                    headers.insert(DECISION_ID, id);
-                }
+                add_decision(headers, *decision);
             }
+            Self::Refused(decision) => add_decision(headers, Some(*decision)),
+            Self::CrossSite(decision) => add_decision(headers, *decision),
             Self::InvalidClient => {
                 let challenge = HeaderValue::from_static("Basic realm=\"doorward\"");
                 headers.insert(header::WWW_AUTHENTICATE, challenge);
@@ -158,6 +162,12 @@ impl Error {
     }
 }
 
+pub(super) fn add_decision(headers: &mut HeaderMap, decision: Option<DecisionId>) {
+    if let Some(id) = decision.and_then(|id| HeaderValue::try_from(id.to_string()).ok()) {
+        headers.insert(DECISION_ID, id);
+    }
+}
+
 /// The message for a status.
 pub(crate) fn message(status: StatusCode) -> &'static str {
     match status.as_u16() {
@@ -166,6 +176,7 @@ pub(crate) fn message(status: StatusCode) -> &'static str {
             "The provided credentials are either invalid or has insufficient privilege to perform \
              the requested action."
         }
+        403 => "The requested action is not allowed.",
         404 => "The requested resource could not be found.",
         405 => "The requested resource does not support this method.",
         408 => "The request took too long to arrive.",

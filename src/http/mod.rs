@@ -2,6 +2,7 @@
 
 mod answer;
 mod api;
+mod browser;
 mod client_ip;
 mod error;
 mod form;

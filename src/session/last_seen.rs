@@ -27,6 +27,11 @@ impl LastRecorded {
     pub fn new(last_seen_at: Timestamp) -> Self {
         Self(AtomicI64::new(last_seen_at.millis()))
     }
+
+    /// The time of the last recorded use.
+    pub fn time(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::Relaxed))
+    }
 }
 
 impl LastSeenBuffer {
@@ -45,6 +50,12 @@ impl LastSeenBuffer {
                 unwritten.insert(session, now);
             }
         }
+    }
+
+    /// The buffered time of a session, or the earliest time.
+    pub fn unwritten(&self, session: SessionId) -> Timestamp {
+        let unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
+        unwritten.get(&session).copied().unwrap_or(Timestamp::from_millis(0))
     }
 
     /// Removes and returns the buffered times.

@@ -4,6 +4,7 @@ pub mod last_seen;
 
 use std::{net::IpAddr, time::Duration};
 
+use self::last_seen::LastSeenBuffer;
 use crate::{clock::Timestamp, id::id, user::UserId};
 
 /// One sign-in of one user. Its token is valid only while the session exists.
@@ -22,6 +23,8 @@ pub struct Session {
     pub last_seen_at: Timestamp,
     /// When the session expires.
     pub expires_at: Timestamp,
+    /// The session also ends when it has not been used for this long.
+    pub idle_timeout: Option<Duration>,
     /// Where the user signed in from.
     pub origin: Origin,
 }
@@ -37,9 +40,28 @@ impl Session {
             created_at: now,
             last_seen_at: now,
             expires_at: now + lifetime,
+            idle_timeout: None,
             origin,
         }
     }
+
+    /// Whether it has expired, or has not been used for its idle timeout. `last_used` is accurate to
+    /// [`LastSeenBuffer::INTERVAL`], which is therefore added: no session ends early.
+    pub(crate) fn has_expired(&self, last_used: Timestamp, now: Timestamp) -> bool {
+        self.expires_at <= now
+            || self
+                .idle_timeout
+                .is_some_and(|timeout| last_used + (timeout + LastSeenBuffer::INTERVAL) <= now)
+    }
+}
+
+/// How long a session lasts if nobody ends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persistence {
+    /// For the lifetime of sessions: that of a token, or of a browser whose user stays signed in.
+    Lifetime,
+    /// As long as it is used, and at most for the lifetime: that of any other browser.
+    UntilIdle,
 }
 
 /// Where a sign-in came from.

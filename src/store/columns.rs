@@ -39,6 +39,7 @@ macro_rules! session_columns {
             "created_at",
             "last_seen_at",
             "expires_at",
+            "idle_ms",
             "address",
             "user_agent"
         )
@@ -52,7 +53,7 @@ pub(super) use user_columns;
 /// The number of columns in [`user_columns`].
 pub(super) const USER_COLUMN_COUNT: usize = 11;
 /// The number of columns in [`session_columns`].
-pub(super) const SESSION_COLUMN_COUNT: usize = 8;
+pub(super) const SESSION_COLUMN_COUNT: usize = 9;
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! The store of credentials: password hashes and reset codes.
+//! The store of credentials: password hashes, reset codes and used sign-in codes.
 
 use async_trait::async_trait;
 
@@ -7,10 +7,11 @@ use crate::{
     clock::Timestamp,
     credential::{password::PasswordHash, reset_code::ResetDigest},
     session::SessionId,
+    token::cookie::CodeId,
     user::{PasswordVersion, User, UserId},
 };
 
-/// Stores password hashes and reset codes.
+/// Stores password hashes, reset codes and which sign-in codes have been used.
 #[async_trait]
 pub trait CredentialStore: Send + Sync {
     /// Replaces a hash with another hash of the same password, unless the password has changed since.
@@ -46,6 +47,9 @@ pub trait CredentialStore: Send + Sync {
         code: &ResetDigest,
         now: Timestamp,
     ) -> Result<Option<User>, Error>;
+
+    /// Records the use of a sign-in code, which expires at this time. Returns false if it has been used before.
+    async fn use_code(&self, id: CodeId, expires_at: Timestamp) -> Result<bool, Error>;
 }
 
 /// The condition under which a new password replaces the old one.

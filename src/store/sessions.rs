@@ -1,5 +1,7 @@
 //! The store of sessions.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use super::Error;
@@ -8,6 +10,16 @@ use crate::{
     session::{Session, SessionId, TokenId},
     user::{User, UserId},
 };
+
+/// The column `idle_ms`: the idle timeout in milliseconds, 0 for none.
+pub(super) fn idle_ms(idle_timeout: Option<Duration>) -> i64 {
+    idle_timeout.map_or(0, |timeout| i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The idle timeout in the column `idle_ms`.
+pub(super) fn idle_timeout_from_ms(millis: i64) -> Option<Duration> {
+    u64::try_from(millis).ok().filter(|millis| *millis > 0).map(Duration::from_millis)
+}
 
 /// The number of sessions that one user can have.
 pub const MAX_SESSIONS: usize = 100;

@@ -116,6 +116,9 @@ pub async fn migrate(
         import_signing_key(&new.key_store, signing, signs_at).await?;
     }
     import_other_keys(&new.key_store, &keys, signs_at).await?;
+    if let Some(secret) = old.key_store.stored_cookie_secret().await? {
+        new.key_store.add_cookie_secret(&secret).await?;
+    }
     copy(old, new, report).await?;
     let old_inventory = inventory(old, "checking the old database", report).await?;
     let new_inventory = inventory(new, "checking the new database", report).await?;
@@ -310,6 +313,7 @@ fn session_line(session: &Session) -> String {
         created_at,
         last_seen_at,
         expires_at,
+        idle_timeout,
         origin: Origin { address, user_agent },
     } = session;
     json!([
@@ -319,6 +323,7 @@ fn session_line(session: &Session) -> String {
         created_at.millis(),
         last_seen_at.millis(),
         expires_at.millis(),
+        idle_timeout.map(|timeout| timeout.as_secs()),
         address.to_string(),
         user_agent,
     ])

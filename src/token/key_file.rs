@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 
 use super::{
     KeyId, SigningKey, UnusableKey,
+    cookie::CookieSecret,
     key_store::{KeyStore, KeyStoreError, StoredKeys},
     signing_keys::{self, SigningKeys},
 };
@@ -142,6 +143,14 @@ impl KeyStore for KeyFile {
             return self.read_only();
         }
         self.fallback.remove_key(id).await
+    }
+
+    async fn stored_cookie_secret(&self) -> Result<Option<CookieSecret>, KeyStoreError> {
+        self.fallback.stored_cookie_secret().await
+    }
+
+    async fn add_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
+        self.fallback.add_cookie_secret(secret).await
     }
 
     fn propagation_time(&self) -> Duration {

@@ -1,10 +1,10 @@
-//! Where signing keys are stored: in the data folder of one process, or in the database that several instances share.
+//! Where signing keys and the secret of cookies are stored: in the data folder of one process, or in the database that several instances share.
 
 use std::{error, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{KeyId, SigningKey};
+use super::{KeyId, SigningKey, cookie::CookieSecret};
 use crate::clock::Timestamp;
 
 /// Stores signing keys. Each change is durable when its method returns.
@@ -49,6 +49,12 @@ pub trait KeyStore: Send + Sync {
     /// Deletes a next or retired key, if it is stored.
     async fn remove_key(&self, id: &KeyId) -> Result<(), KeyStoreError>;
 
+    /// The secret of cookies, if one is stored.
+    async fn stored_cookie_secret(&self) -> Result<Option<CookieSecret>, KeyStoreError>;
+
+    /// Stores the secret of cookies, unless there is one.
+    async fn add_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError>;
+
     /// The longest time until every instance uses a change.
     fn propagation_time(&self) -> Duration;
 
@@ -59,6 +65,20 @@ pub trait KeyStore: Send + Sync {
     async fn changed(&self) {
         std::future::pending().await
     }
+}
+
+/// The secret of cookies. Creates it on first use.
+///
+/// # Errors
+/// If the key store cannot be read or written.
+pub async fn cookie_secret(store: &dyn KeyStore) -> Result<CookieSecret, KeyStoreError> {
+    if let Some(secret) = store.stored_cookie_secret().await? {
+        return Ok(secret);
+    }
+    store.add_cookie_secret(&CookieSecret::random()).await?;
+    // Another instance may have added one first.
+    let stored = store.stored_cookie_secret().await?;
+    stored.ok_or_else(|| KeyStoreError("the new secret of cookies cannot be read".into()))
 }
 
 /// The contents of a key store.

@@ -1,5 +1,7 @@
-//! Tokens: signing keys, signing, verification and the revocation feed. Only this room handles JWTs.
+//! Tokens: signing keys, signing, verification and the revocation feed, and the sealed values in cookies. Only this room
+//! handles JWTs.
 
+pub mod cookie;
 pub mod endings;
 pub mod feed;
 mod key;

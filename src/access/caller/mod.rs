@@ -1,5 +1,5 @@
-//! Who sent a request. A verified token is cached with its user and session, so that further requests with it need
-//! neither a signature check nor a query until the user or the session changes.
+//! Who sent a request. A verified token or cookie is cached with its user and session, so that further requests with it
+//! need neither a signature check nor a query until the user or the session changes.
 
 mod signature_failures;
 
@@ -25,7 +25,10 @@ use crate::{
         last_seen::{LastRecorded, LastSeenBuffer},
     },
     store::{self, Connectivity, Stamp, Store},
-    token::{Claims, InvalidToken, TokenMint},
+    token::{
+        Claims, InvalidToken, TokenMint,
+        cookie::{CookieClaims, CookieMint},
+    },
     user::{Email, Name, User},
 };
 
@@ -94,6 +97,9 @@ pub enum Unauthenticated {
     /// A refresh has replaced the token.
     #[error("replaced by a newer one of its session")]
     Replaced,
+    /// Another site has caused the request, so its cookie does not count.
+    #[error("another site has caused the request")]
+    CrossSite,
     /// The user has been deleted.
     #[error("its user has been deleted")]
     UserGone,
@@ -119,9 +125,10 @@ pub enum AuthError {
     Store(#[from] store::Error),
 }
 
-/// Finds the caller of a token, and caches it.
+/// Finds the caller of a token or a cookie, and caches it.
 pub struct Callers {
     mint: Arc<TokenMint>,
+    cookies: Arc<CookieMint>,
     store: Arc<dyn Store>,
     cache: Cache<Box<str>, Arc<CachedCaller>>,
     last_seen: LastSeenBuffer,
@@ -131,14 +138,47 @@ pub struct Callers {
 }
 
 struct CachedCaller {
-    claims: Claims,
+    credential: Credential,
     caller: Caller,
     /// Taken before the look-up, so that a change during the look-up invalidates the entry.
     stamp: Stamp,
     looked_up_at: Timestamp,
-    /// Taken before the signature was checked, for the same reason.
-    key_removals: u64,
     last_recorded: LastRecorded,
+}
+
+/// What identified a cached caller.
+enum Credential {
+    Token {
+        claims: Claims,
+        /// Taken before the signature was checked, so that the removal of a key during the check invalidates the entry.
+        key_removals: u64,
+    },
+    Cookie {
+        audience: Box<str>,
+    },
+}
+
+/// The cookies of Doorward's own pages.
+const OWN_PAGES: &str = "";
+
+impl CachedCaller {
+    /// The claims of a token whose key is still in use.
+    fn token_claims(&self, key_removals: u64) -> Option<Claims> {
+        match &self.credential {
+            Credential::Token { claims, key_removals: taken } if *taken == key_removals => {
+                Some(*claims)
+            }
+            _ => None,
+        }
+    }
+
+    fn is_cookie_for(&self, audience: &str) -> bool {
+        matches!(&self.credential, Credential::Cookie { audience: own } if **own == *audience)
+    }
+
+    fn session_has_expired(&self, now: Timestamp) -> bool {
+        self.caller.session.has_expired(self.last_recorded.time(), now)
+    }
 }
 
 impl Callers {
@@ -147,10 +187,11 @@ impl Callers {
     /// With a shared database, an entry is looked up again after this time, in case a notification was lost.
     const MAX_AGE: Duration = Duration::from_secs(60);
 
-    /// An empty cache for the tokens of this mint and the users of this store.
-    pub fn new(mint: Arc<TokenMint>, store: Arc<dyn Store>) -> Self {
+    /// An empty cache for the tokens and cookies of these mints and the users of this store.
+    pub fn new(mint: Arc<TokenMint>, cookies: Arc<CookieMint>, store: Arc<dyn Store>) -> Self {
         Self {
             mint,
+            cookies,
             store,
             cache: Cache::new(Self::MAX_CACHED),
             last_seen: LastSeenBuffer::default(),
@@ -166,16 +207,19 @@ impl Callers {
     /// If the token is not valid, or the store cannot be read.
     pub async fn by_token(&self, token: &str, now: Timestamp) -> Result<Caller, AuthError> {
         let key_removals = self.mint.key_removals();
-        let cached = self.cache.get(token).filter(|cached| cached.key_removals == key_removals);
-        if let Some(cached) = &cached
-            && now < cached.claims.expires_at
+        let cached = self.cache.get(token).and_then(|cached| {
+            let claims = cached.token_claims(key_removals)?;
+            Some((cached, claims))
+        });
+        if let Some((cached, claims)) = &cached
+            && now < claims.expires_at
             && self.is_fresh(cached, now)
         {
             return Ok(self.use_cached(cached, now));
         }
         // A change to the user leaves the signature valid.
         let claims = match &cached {
-            Some(cached) if now < cached.claims.expires_at => Ok(cached.claims),
+            Some((_, claims)) if now < claims.expires_at => Ok(*claims),
             Some(_) => Err(Unauthenticated::Expired),
             None => match self.check_token(token, now) {
                 // Another instance may have added the key since the connection was lost.
@@ -192,8 +236,10 @@ impl Callers {
         let caller = match claims {
             // Boxed, because the future of every request would otherwise reserve space for a look-up.
             Ok(claims) => {
-                match (Box::pin(self.look_up(token, claims, key_removals, now)).await, cached) {
-                    (Err(AuthError::Store(store::Error::Unavailable(_))), Some(cached))
+                let credential = Credential::Token { claims, key_removals };
+                let names = CookieClaims { user_id: claims.user_id, session_id: claims.session_id };
+                match (Box::pin(self.look_up(token, names, credential, now)).await, cached) {
+                    (Err(AuthError::Store(store::Error::Unavailable(_))), Some((cached, _)))
                         if self.is_usable_offline(&cached) =>
                     {
                         Ok(self.use_cached(&cached, now))
@@ -207,6 +253,72 @@ impl Callers {
             self.cache.remove(token);
         }
         caller
+    }
+
+    /// The caller whose browser holds this cookie of Doorward's own pages.
+    ///
+    /// # Errors
+    /// If the cookie is not valid, or the store cannot be read.
+    pub async fn by_session_cookie(
+        &self,
+        cookie: &str,
+        now: Timestamp,
+    ) -> Result<Caller, AuthError> {
+        self.by_cookie(cookie, OWN_PAGES, now).await
+    }
+
+    /// The caller whose browser holds this cookie of the app at `origin`.
+    ///
+    /// # Errors
+    /// If the cookie is not valid for this origin, or the store cannot be read.
+    pub async fn by_app_cookie(
+        &self,
+        cookie: &str,
+        origin: &str,
+        now: Timestamp,
+    ) -> Result<Caller, AuthError> {
+        self.by_cookie(cookie, origin, now).await
+    }
+
+    async fn by_cookie(
+        &self,
+        cookie: &str,
+        audience: &str,
+        now: Timestamp,
+    ) -> Result<Caller, AuthError> {
+        let cached = self.cache.get(cookie).filter(|cached| cached.is_cookie_for(audience));
+        if let Some(cached) = &cached
+            && !cached.session_has_expired(now)
+            && self.is_fresh(cached, now)
+        {
+            return Ok(self.use_cached(cached, now));
+        }
+        let names = match &cached {
+            Some(cached) => {
+                let session = &cached.caller.session;
+                CookieClaims { user_id: session.user_id, session_id: session.id }
+            }
+            None if audience == OWN_PAGES => {
+                self.cookies.read_session_cookie(cookie).ok_or(Unauthenticated::NotOurs)?
+            }
+            None => {
+                let read = self.cookies.read_app_cookie(cookie, audience);
+                read.ok_or(Unauthenticated::NotOurs)?
+            }
+        };
+        let credential = Credential::Cookie { audience: audience.into() };
+        match (Box::pin(self.look_up(cookie, names, credential, now)).await, cached) {
+            (Err(AuthError::Store(store::Error::Unavailable(_))), Some(cached))
+                if self.is_usable_offline(&cached) && !cached.session_has_expired(now) =>
+            {
+                Ok(self.use_cached(&cached, now))
+            }
+            (Err(AuthError::Unauthenticated(reason)), Some(_)) => {
+                self.cache.remove(cookie);
+                Err(reason.into())
+            }
+            (outcome, _) => outcome,
+        }
     }
 
     /// Whether this instance receives the changes of other instances.
@@ -235,7 +347,7 @@ impl Callers {
     }
 
     fn use_cached(&self, cached: &CachedCaller, now: Timestamp) -> Caller {
-        self.last_seen.record(cached.claims.session_id, &cached.last_recorded, now);
+        self.last_seen.record(cached.caller.session.id, &cached.last_recorded, now);
         cached.caller.clone()
     }
 
@@ -270,37 +382,39 @@ impl Callers {
 
     async fn look_up(
         &self,
-        token: &str,
-        claims: Claims,
-        key_removals: u64,
+        sent: &str,
+        names: CookieClaims,
+        credential: Credential,
         now: Timestamp,
     ) -> Result<Caller, AuthError> {
         self.look_ups.fetch_add(1, Ordering::Relaxed);
-        let stamp = self.store.changes().stamp(claims.user_id);
-        let found = self.store.session_with_user(claims.session_id).await?;
-        let Some((session, user)) = found.filter(|(_, user)| user.id == claims.user_id) else {
-            let user = self.store.user_by_id(claims.user_id).await?;
+        let stamp = self.store.changes().stamp(names.user_id);
+        let found = self.store.session_with_user(names.session_id).await?;
+        let Some((session, user)) = found.filter(|(_, user)| user.id == names.user_id) else {
+            let user = self.store.user_by_id(names.user_id).await?;
             let reason = user.map_or(Unauthenticated::UserGone, |_| Unauthenticated::SessionEnded);
             return Err(reason.into());
         };
-        if session.expires_at <= now {
+        let last_used = session.last_seen_at.max(self.last_seen.unwritten(session.id));
+        if session.has_expired(last_used, now) {
             return Err(Unauthenticated::SessionEnded.into());
         }
-        if session.token_id != claims.token_id {
+        if let Credential::Token { claims, .. } = &credential
+            && session.token_id != claims.token_id
+        {
             return Err(Unauthenticated::Replaced.into());
         }
-        let last_recorded = LastRecorded::new(session.last_seen_at);
+        let last_recorded = LastRecorded::new(last_used);
         self.last_seen.record(session.id, &last_recorded, now);
         let caller = Caller::new(Arc::new(user), Arc::new(session));
         let cached = CachedCaller {
-            claims,
+            credential,
             caller: caller.clone(),
             stamp,
             looked_up_at: now,
-            key_removals,
             last_recorded,
         };
-        self.cache.insert(token.into(), Arc::new(cached));
+        self.cache.insert(sent.into(), Arc::new(cached));
         Ok(caller)
     }
 }

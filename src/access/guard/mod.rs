@@ -1,5 +1,6 @@
 //! Guards that operators declare: a name, a condition, and what the guarded app receives about the user.
 
+mod app_origin;
 pub mod condition;
 mod expectation;
 
@@ -16,6 +17,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 #[cfg(test)]
 pub(crate) use self::condition::sample;
 pub use self::{
+    app_origin::{AppOrigin, InvalidOrigin, is_loopback_host},
     condition::{
         CallerFacts, Condition, ConditionError, Explanation, MAX_ROLES, RequestFacts, Step,
         Unsatisfied, host_of, path_of,
@@ -38,6 +40,12 @@ pub struct Guard {
     pub proxy: Option<ProxyStyle>,
     /// Whether a CORS preflight passes without a token.
     pub preflight: bool,
+    /// The name of the app on pages for people.
+    pub title: String,
+    /// The app's origins. With any, people can sign in with a browser.
+    pub origins: Vec<AppOrigin>,
+    /// Whether requests of other sites that change something are admitted by a cookie.
+    pub cross_site: bool,
     /// Examples, which have been checked.
     pub expectations: Vec<Expectation>,
     /// A hash of the declaration: it changes with the condition and the options.
@@ -96,6 +104,12 @@ pub struct Declaration {
     pub proxy: Option<ProxyStyle>,
     /// Whether a CORS preflight passes without a token.
     pub preflight: bool,
+    /// The name of the app on pages for people; the name of the guard unless set.
+    pub title: Option<String>,
+    /// The app's origins.
+    pub origins: Vec<AppOrigin>,
+    /// Whether requests of other sites that change something are admitted by a cookie.
+    pub cross_site: bool,
     /// Examples of what the guard should decide.
     pub expectations: Vec<Expectation>,
 }
@@ -105,6 +119,8 @@ pub struct Declaration {
 pub enum InvalidGuard {
     /// The name.
     Name(String),
+    /// It has origins and no kind of proxy.
+    OriginsWithoutProxy,
     /// The condition.
     Condition(ConditionError),
     /// The example with this index.
@@ -116,6 +132,9 @@ impl InvalidGuard {
     pub(crate) fn message(&self) -> &str {
         match self {
             Self::Name(message) => message,
+            Self::OriginsWithoutProxy => {
+                "origins needs proxy: the guard reads the URL of a request from the headers of that kind of proxy"
+            }
             Self::Condition(error) => &error.message,
             Self::Expectation(_, failed) => &failed.because,
         }
@@ -131,14 +150,31 @@ impl Guard {
         static SERIAL: AtomicU64 = AtomicU64::new(1);
         check_name(&declaration.name).map_err(InvalidGuard::Name)?;
         let version = version_of(&declaration);
-        let Declaration { name, allow, grant, mode, proxy, preflight, expectations } = declaration;
+        if !declaration.origins.is_empty() && declaration.proxy.is_none() {
+            return Err(InvalidGuard::OriginsWithoutProxy);
+        }
+        let Declaration {
+            name,
+            allow,
+            grant,
+            mode,
+            proxy,
+            preflight,
+            title,
+            origins,
+            cross_site,
+            expectations,
+        } = declaration;
         let guard = Self {
+            title: title.unwrap_or_else(|| name.clone()),
             name,
             condition: Condition::parse(&allow).map_err(InvalidGuard::Condition)?,
             grant,
             mode,
             proxy,
             preflight,
+            origins,
+            cross_site,
             expectations,
             version,
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
@@ -211,8 +247,24 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
 }
 
 fn version_of(declaration: &Declaration) -> String {
-    let Declaration { name, allow, grant, mode, proxy, preflight, expectations: _ } = declaration;
-    let all = format!("{name}\n{allow}\n{grant:?} {mode:?} {proxy:?} {preflight}");
+    let Declaration {
+        name,
+        allow,
+        grant,
+        mode,
+        proxy,
+        preflight,
+        title,
+        origins,
+        cross_site,
+        expectations: _,
+    } = declaration;
+    let mut all = format!("{name}\n{allow}\n{grant:?} {mode:?} {proxy:?} {preflight}");
+    // A guard without these keeps the version that it had before they existed.
+    if title.is_some() || !origins.is_empty() || *cross_site {
+        let origins: Vec<_> = origins.iter().map(AppOrigin::as_str).collect();
+        all += &format!("\n{title:?} {origins:?} {cross_site}");
+    }
     let fingerprint = digest(&SHA256, all.as_bytes());
     fingerprint.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -8,6 +8,7 @@ use crate::{
     account::sign_in::sign_in,
     credential::password::Password,
     http::{Error, answer::NoStore, client_ip::RequestOrigin, form::Form},
+    session::Persistence,
     token::Token,
     user::EmailKey,
 };
@@ -27,6 +28,7 @@ pub(crate) async fn login(
     let (Ok(email), Ok(password), Ok(())) = (email, password, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    let signed_in = sign_in(&doorward, &email, password, origin, requester).await?;
-    Ok(NoStore(StatusCode::OK, LoggedIn { token: signed_in.token }))
+    let persistence = Persistence::Lifetime;
+    let opened = sign_in(&doorward, &email, password, origin, requester, persistence).await?;
+    Ok(NoStore(StatusCode::OK, LoggedIn { token: opened.with_token(&doorward).token }))
 }

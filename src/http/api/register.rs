@@ -8,6 +8,7 @@ use crate::{
     account::register::{self, Registration},
     credential::password::Password,
     http::{Error, answer::NoStore, client_ip::RequestOrigin, form::Form},
+    session::Persistence,
     token::Token,
     user::{Email, Name},
 };
@@ -33,7 +34,10 @@ pub(crate) async fn register(
         return Err(form.into_error());
     };
     let registration = Registration { name, email, password };
-    let registered = register::register(&doorward, registration, origin, requester).await?;
+    let persistence = Persistence::Lifetime;
+    let registered =
+        register::register(&doorward, registration, origin, requester, persistence).await?;
+    let registered = registered.with_token(&doorward);
     let (id, token) = (registered.user.id.to_string(), registered.token);
     Ok(NoStore(StatusCode::CREATED, Registered { id, token }))
 }

@@ -13,6 +13,7 @@ use crate::{
     credential::{password::PasswordHash, reset_code::ResetDigest},
     session::SessionId,
     store::{CredentialStore, Error, PasswordCondition, archive::UserRecord},
+    token::cookie::CodeId,
     user::{User, UserId},
 };
 
@@ -73,6 +74,16 @@ impl CredentialStore for PostgresStore {
         now: Timestamp,
     ) -> Result<Option<User>, Error> {
         self.read_user(sql::USER_BY_RESET_CODE, [code.as_bytes().to_vec().into(), now.into()]).await
+    }
+
+    async fn use_code(&self, id: CodeId, expires_at: Timestamp) -> Result<bool, Error> {
+        self.engine
+            .maintain(move || {
+                let mut batch = StatementBatch::default();
+                let added = batch.add(sql::USE_CODE, [id.into(), expires_at.into()]);
+                batch.counting(move |rows| rows.of(added) > 0)
+            })
+            .await
     }
 }
 

@@ -150,9 +150,11 @@ impl Store for PostgresStore {
                 let values = || [now.into(), sql_limit(limit)];
                 let sessions = batch.add(sql::DELETE_EXPIRED_SESSIONS, values());
                 let codes = batch.add(sql::DELETE_EXPIRED_RESET_CODES, values());
+                let used = batch.add(sql::DELETE_EXPIRED_USED_CODES, values());
                 let changes = batch.add(sql::DELETE_EXPIRED_CHANGES, [sql_limit(limit)]);
                 batch.counting(move |rows| {
-                    rows.of(sessions).max(rows.of(codes)).max(rows.of(changes))
+                    let counts = [sessions, codes, used, changes].map(|count| rows.of(count));
+                    counts.into_iter().max().unwrap_or(0)
                 })
             })
             .await

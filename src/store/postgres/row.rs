@@ -12,6 +12,7 @@ use crate::{
         Error,
         archive::UserRecord,
         columns::{SESSION_COLUMN_COUNT, USER_COLUMN_COUNT},
+        sessions::idle_timeout_from_ms,
     },
     throttle::KnownNetworks,
     user::{Email, Name, PasswordVersion, Roles, User, UserId},
@@ -72,7 +73,8 @@ pub(super) fn session_from_row(row: &Row) -> Result<Session, Error> {
         created_at: timestamp(row, 3)?,
         last_seen_at: timestamp(row, 4)?,
         expires_at: timestamp(row, 5)?,
-        origin: Origin { address: parsed(row, 6)?, user_agent: column(row, 7)? },
+        idle_timeout: idle_timeout_from_ms(column(row, 6)?),
+        origin: Origin { address: parsed(row, 7)?, user_agent: column(row, 8)? },
     })
 }
 

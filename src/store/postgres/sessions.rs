@@ -14,7 +14,9 @@ use super::{
 use crate::{
     clock::Timestamp,
     session::{Origin, Session, SessionId, TokenId},
-    store::{Error, MAX_SESSIONS, ReusedToken, SessionStore, archive::UserRecord},
+    store::{
+        Error, MAX_SESSIONS, ReusedToken, SessionStore, archive::UserRecord, sessions::idle_ms,
+    },
     user::{User, UserId},
 };
 
@@ -152,6 +154,7 @@ pub(super) fn session_values(session: &Session) -> Vec<Value> {
         created_at,
         last_seen_at,
         expires_at,
+        idle_timeout,
         origin: Origin { address, user_agent },
     } = session;
     vec![
@@ -161,6 +164,7 @@ pub(super) fn session_values(session: &Session) -> Vec<Value> {
         (*created_at).into(),
         (*last_seen_at).into(),
         (*expires_at).into(),
+        idle_ms(*idle_timeout).into(),
         address.to_string().into(),
         user_agent.as_str().into(),
     ]

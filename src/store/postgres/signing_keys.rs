@@ -1,4 +1,4 @@
-//! The table `signing_keys`, which all instances share.
+//! The tables `signing_keys` and `cookie_secrets`, which all instances share.
 
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use crate::{
     store::Error,
     token::{
         KeyId, SigningKey,
+        cookie::CookieSecret,
         key_store::{KeyStore, KeyStoreError, StoredKeys},
     },
 };
@@ -105,6 +106,20 @@ impl KeyStore for PostgresStore {
     async fn remove_key(&self, id: &KeyId) -> Result<(), KeyStoreError> {
         let id = id.to_string();
         self.write_keys(move || Write::statement(sql::DELETE_KEY, [id.as_str().into()], ())).await
+    }
+
+    async fn stored_cookie_secret(&self) -> Result<Option<CookieSecret>, KeyStoreError> {
+        let rows = self.engine.read(sql::COOKIE_SECRET, []).await?;
+        let stored = rows.first().map(|row| column::<&[u8]>(row, 0)).transpose()?;
+        let damaged = || Error::Failed("the table cookie_secrets is damaged".into());
+        let secret = stored.map(|bytes| CookieSecret::from_store(bytes).ok_or_else(damaged));
+        Ok(secret.transpose()?)
+    }
+
+    async fn add_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
+        let secret = secret.as_bytes().to_vec();
+        let add = move || Write::statement(sql::ADD_COOKIE_SECRET, [secret.clone().into()], ());
+        Ok(self.engine.maintain(add).await?)
     }
 
     fn propagation_time(&self) -> Duration {

@@ -23,7 +23,7 @@ macro_rules! insert_session {
         concat!(
             "INSERT INTO sessions (",
             session_columns!(""),
-            ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+            ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
         )
     };
 }
@@ -152,6 +152,11 @@ statements! {
     DELETE_EXPIRED_SESSIONS =
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 LIMIT $2)";
 
+    USE_CODE =
+        "INSERT INTO used_codes (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING";
+    DELETE_EXPIRED_USED_CODES =
+        "DELETE FROM used_codes WHERE id IN (SELECT id FROM used_codes WHERE expires_at <= $1 LIMIT $2)";
+
     ACCOUNT_SECRET = "SELECT secret FROM account_secrets WHERE id = 1";
     ADD_ACCOUNT_SECRET =
         "INSERT INTO account_secrets (id, secret) VALUES (1, $1) ON CONFLICT (id) DO NOTHING";
@@ -193,6 +198,9 @@ statements! {
         "INSERT INTO ended_tokens (token_id, change_id, ended_at) VALUES ($1, $2, $3) \
          ON CONFLICT (token_id) DO NOTHING";
 
+    COOKIE_SECRET = "SELECT secret FROM cookie_secrets WHERE id = 1";
+    ADD_COOKIE_SECRET =
+        "INSERT INTO cookie_secrets (id, secret) VALUES (1, $1) ON CONFLICT (id) DO NOTHING";
     KEYS = "SELECT slot, kid, pem, until FROM signing_keys ORDER BY until";
     LOCK_KEYS = "SELECT kid FROM signing_keys FOR UPDATE";
     ADD_KEY =

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::{
     clock::Timestamp,
     session::{SessionId, TokenId},
+    token::cookie::CodeId,
     user::{EmailKey, UserId},
 };
 
@@ -63,6 +64,7 @@ values! {
     UserId => |id| Self::Id(Some(id.uuid()));
     SessionId => |id| Self::Id(Some(id.uuid()));
     TokenId => |id| Self::Id(Some(id.uuid()));
+    CodeId => |id| Self::Id(Some(id.uuid()));
     &str => |text| Self::Text(Some(text.to_owned()));
     String => |text| Self::Text(Some(text));
     Option<String> => |text| Self::Text(text);

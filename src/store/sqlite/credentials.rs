@@ -9,6 +9,7 @@ use crate::{
     credential::{password::PasswordHash, reset_code::ResetDigest},
     session::SessionId,
     store::{CredentialStore, Error, PasswordCondition, columns::user_columns},
+    token::cookie::CodeId,
     user::{User, UserId},
 };
 
@@ -101,6 +102,20 @@ impl CredentialStore for SqliteStore {
             })
             .await
     }
+
+    async fn use_code(&self, id: CodeId, expires_at: Timestamp) -> Result<bool, Error> {
+        self.engine
+            .write(None, move |db| {
+                let added = db
+                    .prepare_cached(
+                        "INSERT INTO used_codes (id, expires_at) VALUES (?1, ?2)
+                         ON CONFLICT (id) DO NOTHING",
+                    )?
+                    .execute(params![id, expires_at.millis()])?;
+                Ok(added > 0)
+            })
+            .await
+    }
 }
 
 /// Whether the condition for a new password holds.
@@ -150,6 +165,18 @@ pub(super) fn delete_expired(
     db.prepare_cached(
         "DELETE FROM reset_codes WHERE user_id IN
              (SELECT user_id FROM reset_codes WHERE expires_at <= ?1 LIMIT ?2)",
+    )?
+    .execute(params![now.millis(), sql_limit(limit)])
+}
+
+pub(super) fn delete_expired_used_codes(
+    db: &Connection,
+    now: Timestamp,
+    limit: usize,
+) -> rusqlite::Result<usize> {
+    db.prepare_cached(
+        "DELETE FROM used_codes WHERE id IN
+             (SELECT id FROM used_codes WHERE expires_at <= ?1 LIMIT ?2)",
     )?
     .execute(params![now.millis(), sql_limit(limit)])
 }

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     session::{SessionId, TokenId},
+    token::cookie::CodeId,
     user::UserId,
 };
 
@@ -27,4 +28,4 @@ macro_rules! id_as_blob {
     )*};
 }
 
-id_as_blob!(UserId, SessionId, TokenId);
+id_as_blob!(UserId, SessionId, TokenId, CodeId);

@@ -47,7 +47,7 @@ impl Store for SqliteStore {
             .write(None, move |db| {
                 let codes = credentials::delete_expired(db, now, limit)?;
                 let sessions = sessions::delete_expired(db, now, limit)?;
-                Ok(codes.max(sessions))
+                Ok(codes.max(sessions).max(credentials::delete_expired_used_codes(db, now, limit)?))
             })
             .await
     }

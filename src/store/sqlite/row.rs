@@ -8,6 +8,7 @@ use crate::{
     clock::Timestamp,
     credential::password::PasswordHash,
     session::{Origin, Session},
+    store::sessions::idle_timeout_from_ms,
     user::{Email, Name, PasswordVersion, Roles, User},
 };
 
@@ -50,6 +51,7 @@ pub(super) fn session_from_row(row: &Row<'_>) -> rusqlite::Result<Session> {
         created_at: timestamp(row, 3)?,
         last_seen_at: timestamp(row, 4)?,
         expires_at: timestamp(row, 5)?,
-        origin: Origin { address: parsed(row, 6)?, user_agent: row.get(7)? },
+        idle_timeout: idle_timeout_from_ms(row.get(6)?),
+        origin: Origin { address: parsed(row, 7)?, user_agent: row.get(8)? },
     })
 }

@@ -17,6 +17,7 @@ use crate::{
     store::{
         Error, MAX_SESSIONS, ReusedToken, SessionStore,
         columns::{SESSION_COLUMN_COUNT, session_columns, user_columns},
+        sessions::idle_ms,
     },
     user::{User, UserId},
 };
@@ -157,14 +158,15 @@ pub(super) fn insert_session(
         created_at,
         last_seen_at,
         expires_at,
+        idle_timeout,
         origin: Origin { address, user_agent },
     } = session;
     let inserted = db
         .prepare_cached(concat!(
             "INSERT INTO sessions (",
             session_columns!(""),
-            ") SELECT ?1, id, ?3, ?4, ?5, ?6, ?7, ?8 FROM users
-             WHERE id = ?2 AND NOT disabled AND password_version = ?9"
+            ") SELECT ?1, id, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM users
+             WHERE id = ?2 AND NOT disabled AND password_version = ?10"
         ))?
         .execute(params![
             id,
@@ -173,6 +175,7 @@ pub(super) fn insert_session(
             created_at.millis(),
             last_seen_at.millis(),
             expires_at.millis(),
+            idle_ms(*idle_timeout),
             address.to_string(),
             user_agent,
             user.password_version.number(),
@@ -189,12 +192,13 @@ pub(super) fn import_session(db: &Connection, session: &Session) -> rusqlite::Re
         created_at,
         last_seen_at,
         expires_at,
+        idle_timeout,
         origin: Origin { address, user_agent },
     } = session;
     db.prepare_cached(concat!(
         "INSERT INTO sessions (",
         session_columns!(""),
-        ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING"
+        ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING"
     ))?
     .execute(params![
         id,
@@ -203,6 +207,7 @@ pub(super) fn import_session(db: &Connection, session: &Session) -> rusqlite::Re
         created_at.millis(),
         last_seen_at.millis(),
         expires_at.millis(),
+        idle_ms(*idle_timeout),
         address.to_string(),
         user_agent,
     ])

@@ -1,0 +1,149 @@
+//! The cookies of Doorward. On HTTPS their names have the prefix `__Host-`: browsers accept them only from this very host,
+//! with `Secure`. Plain HTTP is for loopback hosts only, where browsers disagree about `Secure`.
+
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderValue, header};
+
+use crate::token::cookie::AttemptDigest;
+
+/// The names of cookies on an origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http) struct CookieNames {
+    /// The cookie of Doorward's own pages, which names the session.
+    pub(in crate::http) session: &'static str,
+    /// The cookie on the host of an app, which names the session.
+    pub(in crate::http) app: &'static str,
+    /// The start of the names of try cookies, which tell attempts to sign in to an app apart. One for each attempt that
+    /// began while the browser had none: several tabs may begin at once.
+    attempt: &'static str,
+    attributes: &'static str,
+}
+
+/// The start of every name, for proxies that remove these cookies before the app.
+const HTTPS: CookieNames = CookieNames {
+    session: "__Host-doorward",
+    app: "__Host-doorward-app",
+    attempt: "__Host-doorward-try-",
+    attributes: "; Path=/; HttpOnly; SameSite=Lax; Secure",
+};
+const LOOPBACK: CookieNames = CookieNames {
+    session: "doorward",
+    app: "doorward-app",
+    attempt: "doorward-try-",
+    attributes: "; Path=/; HttpOnly; SameSite=Lax",
+};
+
+/// How long an attempt to sign in may take before its try cookie is gone.
+const ATTEMPT_LIFETIME: Duration = Duration::from_secs(10 * 60);
+
+impl CookieNames {
+    /// The names on an origin with this scheme.
+    pub(in crate::http) const fn on(is_https: bool) -> &'static Self {
+        if is_https { &HTTPS } else { &LOOPBACK }
+    }
+
+    /// The values of the try cookies of a browser.
+    pub(in crate::http) fn attempts<'h>(&self, headers: &'h HeaderMap) -> Vec<&'h str> {
+        let own = pairs(headers).filter(|(name, _)| name.starts_with(self.attempt));
+        own.map(|(_, value)| value).collect()
+    }
+
+    /// A try cookie with this value.
+    pub(in crate::http) fn set_attempt(&self, value: &str) -> HeaderValue {
+        // Part of the value distinguishes the names of attempts that begin at the same time.
+        let name = format!("{}{}", self.attempt, value.get(..8).unwrap_or(value));
+        self.set(&name, value, Some(ATTEMPT_LIFETIME))
+    }
+
+    /// Removes the try cookie of an attempt that has ended.
+    pub(in crate::http) fn remove_attempt(
+        &self,
+        headers: &HeaderMap,
+        ended: AttemptDigest,
+    ) -> Option<HeaderValue> {
+        let mut own = pairs(headers).filter(|(name, _)| name.starts_with(self.attempt));
+        let (name, _) = own.find(|(_, value)| AttemptDigest::of(value) == ended)?;
+        Some(self.remove(name))
+    }
+
+    /// Sets a cookie. Without `max_age` it ends with the browser.
+    pub(in crate::http) fn set(
+        &self,
+        name: &str,
+        value: &str,
+        max_age: Option<Duration>,
+    ) -> HeaderValue {
+        let max_age =
+            max_age.map_or_else(String::new, |age| format!("; Max-Age={}", age.as_secs()));
+        let cookie = format!("{name}={value}{}{max_age}", self.attributes);
+        HeaderValue::try_from(cookie).expect("names and values of our cookies are ASCII")
+    }
+
+    /// Removes a cookie.
+    pub(in crate::http) fn remove(&self, name: &str) -> HeaderValue {
+        self.set(name, "", Some(Duration::ZERO))
+    }
+}
+
+/// The value of a cookie. One that occurs twice counts as absent, because another application on the host may have set
+/// one of them.
+pub(in crate::http) fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let mut found = pairs(headers).filter(|(other, _)| *other == name);
+    let (_, value) = found.next()?;
+    found.next().is_none().then_some(value)
+}
+
+/// The names and values of all cookies of a request.
+fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(lines: &[&'static str]) -> HeaderMap {
+        lines.iter().map(|line| (header::COOKIE, HeaderValue::from_static(line))).collect()
+    }
+
+    #[test]
+    fn a_cookie_is_found_by_its_exact_name() {
+        let sent = headers(&["a=1; __Host-doorward=x.y; b=2", "__Host-doorward-app=z"]);
+        assert_eq!(value(&sent, "__Host-doorward"), Some("x.y"));
+        assert_eq!(value(&sent, "__Host-doorward-app"), Some("z"));
+        assert_eq!(value(&sent, "doorward"), None);
+        assert_eq!(value(&sent, "__host-doorward"), None);
+        assert_eq!(value(&headers(&["a=1; a=2"]), "a"), None, "ambiguous");
+        assert_eq!(value(&headers(&["a=1", "a=1"]), "a"), None, "ambiguous");
+        assert_eq!(value(&headers(&["nonsense; =; a"]), "a"), None);
+    }
+
+    #[test]
+    fn parallel_attempts_have_cookies_of_their_own() {
+        let names = CookieNames::on(true);
+        let (one, other) = (names.set_attempt("abcdefghij"), names.set_attempt("zbcdefghij"));
+        assert_eq!(
+            one,
+            "__Host-doorward-try-abcdefgh=abcdefghij; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=600"
+        );
+        assert_ne!(
+            one.to_str().unwrap().split('=').next(),
+            other.to_str().unwrap().split('=').next()
+        );
+        let sent = headers(&["__Host-doorward-try-a=1; x=y; __Host-doorward-try-b=2"]);
+        assert_eq!(names.attempts(&sent), ["1", "2"]);
+        let removed = names.remove_attempt(&sent, AttemptDigest::of("2")).unwrap();
+        assert!(removed.to_str().unwrap().starts_with("__Host-doorward-try-b=; "), "{removed:?}");
+        assert_eq!(names.remove_attempt(&sent, AttemptDigest::of("3")), None);
+    }
+
+    #[test]
+    fn a_cookie_without_max_age_ends_with_the_browser() {
+        let set = CookieNames::on(false).set("doorward", "v", None);
+        assert_eq!(set, "doorward=v; Path=/; HttpOnly; SameSite=Lax");
+        let removed = CookieNames::on(true).remove("__Host-doorward");
+        assert_eq!(removed, "__Host-doorward=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0");
+    }
+}

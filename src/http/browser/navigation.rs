@@ -1,0 +1,71 @@
+//! Navigations: requests of a browser for a page that a person sees. Only these are redirected to a sign-in page.
+
+use axum::http::{HeaderMap, header};
+
+use super::{SEC_FETCH_DEST, SEC_FETCH_MODE, Single, X_REQUESTED_WITH, single};
+
+/// Whether a person sees the answer. A frame, a script, a WebSocket or a program does not follow redirects to a page.
+pub(in crate::http) fn is_navigation(headers: &HeaderMap, method: &str) -> bool {
+    match (single(headers, &SEC_FETCH_MODE), single(headers, &SEC_FETCH_DEST)) {
+        (Single::Absent, Single::Absent) => {
+            ["GET", "HEAD"].contains(&method)
+                && accepts_html(headers)
+                && !headers.contains_key(&X_REQUESTED_WITH)
+                && !headers.contains_key(header::UPGRADE)
+        }
+        (mode, dest) => mode == Single::Value("navigate") && dest == Single::Value("document"),
+    }
+}
+
+/// Whether `Accept` names HTML. `*/*` alone is what programs send.
+fn accepts_html(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|range| {
+        let essence = range.split(';').next().unwrap_or_default();
+        essence.trim().eq_ignore_ascii_case("text/html")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn is_page(method: &str, sent: &[(&'static str, &'static str)]) -> bool {
+        let pairs = sent
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        is_navigation(&pairs.collect(), method)
+    }
+
+    const HTML: (&str, &str) = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+
+    #[test]
+    fn fetch_metadata_decides_where_it_is_sent() {
+        let mode = |mode, dest| [("sec-fetch-mode", mode), ("sec-fetch-dest", dest), HTML];
+        assert!(is_page("GET", &mode("navigate", "document")));
+        assert!(is_page("POST", &mode("navigate", "document")), "a form");
+        for (headers, what) in [
+            (mode("navigate", "iframe"), "a frame"),
+            (mode("cors", "empty"), "fetch"),
+            (mode("no-cors", "image"), "an image"),
+            (mode("websocket", "websocket"), "a WebSocket"),
+        ] {
+            assert!(!is_page("GET", &headers), "{what}");
+        }
+        assert!(!is_page("GET", &[("sec-fetch-mode", "navigate"), HTML]), "incomplete");
+    }
+
+    #[test]
+    fn without_fetch_metadata_accept_decides() {
+        assert!(is_page("GET", &[HTML]));
+        assert!(is_page("HEAD", &[HTML]));
+        assert!(!is_page("POST", &[HTML]));
+        assert!(!is_page("GET", &[("accept", "*/*")]));
+        assert!(!is_page("GET", &[("accept", "application/json, text/html-like")]));
+        assert!(!is_page("GET", &[HTML, ("x-requested-with", "XMLHttpRequest")]));
+        assert!(!is_page("GET", &[HTML, ("upgrade", "websocket")]));
+        assert!(!is_page("GET", &[]));
+    }
+}

@@ -1,0 +1,101 @@
+//! The origin of Doorward's own pages, and whether a request was sent to it.
+
+use axum::http::{HeaderMap, header};
+
+use super::{Single, cookies::CookieNames, single};
+use crate::access::guard::is_loopback_host;
+
+/// Where Doorward's pages are: an origin, and the path below which they are published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::http) struct Site {
+    /// The public URL without a slash at the end.
+    pub(in crate::http) url: String,
+    origin_length: usize,
+    pub(in crate::http) is_https: bool,
+}
+
+/// Pages on plain HTTP were asked for under a host name that is not loopback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http) struct NeedsHttps;
+
+impl Site {
+    /// The site with this public URL.
+    pub(in crate::http) fn new(url: String) -> Self {
+        let authority = url.find("://").map_or(0, |colon| colon + 3);
+        let origin_length = url[authority..].find('/').map_or(url.len(), |slash| authority + slash);
+        Self { is_https: url.starts_with("https://"), origin_length, url }
+    }
+
+    /// Scheme, host and port of the public URL.
+    pub(in crate::http) fn origin(&self) -> &str {
+        &self.url[..self.origin_length]
+    }
+
+    /// The path of the public URL, without a slash at the end: the start of the path of every link. Usually empty.
+    pub(in crate::http) fn base_path(&self) -> &str {
+        &self.url[self.origin_length..]
+    }
+
+    /// The names of cookies on this site.
+    pub(in crate::http) fn cookie_names(&self) -> &'static CookieNames {
+        CookieNames::on(self.is_https)
+    }
+
+    /// The origin that a browser names in the `Origin` header of a form on our pages. On plain HTTP this is the host that it
+    /// asked for, which must be loopback: `localhost` and `127.0.0.1` reach the same service.
+    pub(in crate::http) fn expected_origin(
+        &self,
+        headers: &HeaderMap,
+    ) -> Result<String, NeedsHttps> {
+        if self.is_https {
+            return Ok(self.origin().to_owned());
+        }
+        match single(headers, &header::HOST) {
+            Single::Value(host) if is_loopback_host(without_port(host)) => {
+                Ok(format!("http://{host}"))
+            }
+            _ => Err(NeedsHttps),
+        }
+    }
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_public_url_has_an_origin_and_a_path() {
+        let site = Site::new("https://example.com:8443/auth".into());
+        assert_eq!((site.origin(), site.base_path()), ("https://example.com:8443", "/auth"));
+        assert!(site.is_https);
+        let site = Site::new("http://127.0.0.1:3000".into());
+        assert_eq!((site.origin(), site.base_path()), ("http://127.0.0.1:3000", ""));
+        assert!(!site.is_https);
+    }
+
+    #[test]
+    fn plain_http_is_for_loopback_hosts() {
+        let expected = |url: &str, host: &'static str| {
+            let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
+            Site::new(url.to_owned()).expected_origin(&headers)
+        };
+        let plain = "http://127.0.0.1:3000";
+        for host in ["localhost:3000", "127.0.0.1:3000", "[::1]:3000", "auth.localhost"] {
+            assert_eq!(expected(plain, host), Ok(format!("http://{host}")));
+        }
+        for host in ["192.168.1.5:3000", "auth.example.com", "localhost.example.com"] {
+            assert_eq!(expected(plain, host), Err(NeedsHttps));
+        }
+        assert_eq!(expected("https://a.b/c", "anything"), Ok("https://a.b".into()));
+        assert_eq!(Site::new(plain.into()).expected_origin(&HeaderMap::new()), Err(NeedsHttps));
+    }
+}

@@ -1,0 +1,297 @@
+//! Values that Doorward hands to a browser and reads back itself: cookies, return targets and sign-in codes. Each carries a
+//! MAC under a key of its own, so that none can be used in the place of another.
+
+mod sealer;
+
+use std::fmt;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use uuid::Uuid;
+use zeroize::Zeroizing;
+
+use self::sealer::Sealer;
+use crate::{
+    clock::Timestamp,
+    id::id,
+    session::{Session, SessionId},
+    user::UserId,
+};
+
+/// The secret from which the keys of all values are derived. All instances share it, and it outlives signing keys: a
+/// rotation signs nobody out.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CookieSecret(Zeroizing<[u8; 32]>);
+
+impl CookieSecret {
+    /// A new random secret.
+    pub fn random() -> Self {
+        let mut bytes = Zeroizing::new([0; 32]);
+        aws_lc_rs::rand::fill(&mut *bytes).expect("the system provides random bytes");
+        Self(bytes)
+    }
+
+    /// The bytes to store.
+    pub fn as_bytes(&self) -> &[u8] {
+        &*self.0
+    }
+
+    /// The secret from its stored bytes; `None` if they are not one.
+    pub fn from_store(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Zeroizing::new).map(Self)
+    }
+}
+
+impl fmt::Debug for CookieSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CookieSecret(…)")
+    }
+}
+
+/// Makes and reads the values.
+pub struct CookieMint {
+    session: Sealer,
+    app: Sealer,
+    target: Sealer,
+    code: Sealer,
+}
+
+/// What a session cookie or an app cookie names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CookieClaims {
+    /// The user.
+    pub user_id: UserId,
+    /// The session.
+    pub session_id: SessionId,
+}
+
+/// Where a person returns to after signing in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReturnTarget {
+    /// The guard that sent the person to sign in.
+    pub guard: String,
+    /// The URL that they asked for.
+    pub url: String,
+    /// The attempt, which the browser proves by its try cookie.
+    pub attempt: AttemptDigest,
+}
+
+/// A code with which a guard signs a browser in to the app on its host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignInCode {
+    /// Identifies the code: it can be used once.
+    pub id: CodeId,
+    /// The user.
+    pub user_id: UserId,
+    /// The session.
+    pub session_id: SessionId,
+    /// When the code expires.
+    pub expires_at: Timestamp,
+    /// The attempt, which the browser proves by its try cookie.
+    pub attempt: AttemptDigest,
+    /// Where the person returns to.
+    pub url: String,
+}
+
+id!(
+    /// The id of a sign-in code.
+    CodeId
+);
+
+/// The hash of a try cookie: the first half of its SHA-256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttemptDigest([u8; 16]);
+
+impl AttemptDigest {
+    /// The digest of the value of a try cookie.
+    pub fn of(cookie: &str) -> Self {
+        let mut half = [0; 16];
+        half.copy_from_slice(&digest(&SHA256, cookie.as_bytes()).as_ref()[..16]);
+        Self(half)
+    }
+}
+
+/// A random value for a try cookie.
+pub fn random_attempt() -> String {
+    let mut bytes = [0; 16];
+    aws_lc_rs::rand::fill(&mut bytes).expect("the system provides random bytes");
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+impl CookieMint {
+    /// A mint with keys derived from this secret.
+    pub fn new(secret: &CookieSecret) -> Self {
+        Self {
+            session: Sealer::derive(secret, "session cookie"),
+            app: Sealer::derive(secret, "app cookie"),
+            target: Sealer::derive(secret, "return target"),
+            code: Sealer::derive(secret, "sign-in code"),
+        }
+    }
+
+    /// The cookie that names a session on Doorward's own origin.
+    pub fn session_cookie(&self, session: &Session) -> String {
+        self.session.seal(&names(session), "")
+    }
+
+    /// The claims of a session cookie; `None` if it is not ours.
+    pub fn read_session_cookie(&self, cookie: &str) -> Option<CookieClaims> {
+        read_names(&self.session.open(cookie, "")?)
+    }
+
+    /// The cookie that names a session on the origin of an app, and is valid on no other.
+    pub fn app_cookie(&self, session: &Session, origin: &str) -> String {
+        self.app.seal(&names(session), origin)
+    }
+
+    /// The claims of an app cookie; `None` if it is not ours or belongs to another origin.
+    pub fn read_app_cookie(&self, cookie: &str, origin: &str) -> Option<CookieClaims> {
+        read_names(&self.app.open(cookie, origin)?)
+    }
+
+    /// Seals a return target. It does not expire: a sign-in form may stay open for days.
+    pub fn seal_target(&self, target: &ReturnTarget) -> String {
+        let ReturnTarget { guard, url, attempt } = target;
+        let length = u8::try_from(guard.len()).expect("a guard name has at most 64 characters");
+        let payload = [&attempt.0, &[length][..], guard.as_bytes(), url.as_bytes()].concat();
+        self.target.seal(&payload, "")
+    }
+
+    /// The return target; `None` if it is not ours.
+    pub fn open_target(&self, sealed: &str) -> Option<ReturnTarget> {
+        let payload = self.target.open(sealed, "")?;
+        let (attempt, rest) = payload.split_first_chunk()?;
+        let (length, rest) = rest.split_first()?;
+        let (guard, url) = rest.split_at_checked((*length).into())?;
+        Some(ReturnTarget {
+            guard: str::from_utf8(guard).ok()?.to_owned(),
+            url: str::from_utf8(url).ok()?.to_owned(),
+            attempt: AttemptDigest(*attempt),
+        })
+    }
+
+    /// Seals a sign-in code for the app on this origin.
+    pub fn seal_code(&self, code: &SignInCode, origin: &str) -> String {
+        let SignInCode { id, user_id, session_id, expires_at, attempt, url } = code;
+        let payload = [
+            &id.as_bytes()[..],
+            user_id.as_bytes(),
+            session_id.as_bytes(),
+            &expires_at.millis().to_be_bytes(),
+            &attempt.0,
+            url.as_bytes(),
+        ];
+        self.code.seal(&payload.concat(), origin)
+    }
+
+    /// The sign-in code; `None` if it is not ours or belongs to another origin.
+    pub fn open_code(&self, sealed: &str, origin: &str) -> Option<SignInCode> {
+        let payload = self.code.open(sealed, origin)?;
+        let (id, rest) = payload.split_first_chunk()?;
+        let (user_id, rest) = rest.split_first_chunk()?;
+        let (session_id, rest) = rest.split_first_chunk()?;
+        let (expires_at, rest) = rest.split_first_chunk()?;
+        let (attempt, url) = rest.split_first_chunk()?;
+        Some(SignInCode {
+            id: CodeId::from_uuid(Uuid::from_bytes(*id)),
+            user_id: UserId::from_uuid(Uuid::from_bytes(*user_id)),
+            session_id: SessionId::from_uuid(Uuid::from_bytes(*session_id)),
+            expires_at: Timestamp::from_millis(i64::from_be_bytes(*expires_at)),
+            attempt: AttemptDigest(*attempt),
+            url: str::from_utf8(url).ok()?.to_owned(),
+        })
+    }
+}
+
+fn names(session: &Session) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    bytes[..16].copy_from_slice(session.user_id.as_bytes());
+    bytes[16..].copy_from_slice(session.id.as_bytes());
+    bytes
+}
+
+fn read_names(payload: &[u8]) -> Option<CookieClaims> {
+    let (user_id, session_id) = payload.split_first_chunk()?;
+    Some(CookieClaims {
+        user_id: UserId::from_uuid(Uuid::from_bytes(*user_id)),
+        session_id: SessionId::from_uuid(Uuid::from_bytes(session_id.try_into().ok()?)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::session::Origin;
+
+    const APP: &str = "https://app.example.com";
+    const OTHER: &str = "https://other.example.com";
+
+    fn session() -> Session {
+        let (origin, now) = (Origin::new([127, 0, 0, 1].into(), ""), Timestamp::from_seconds(0));
+        Session::new(UserId::random(), origin, now, Duration::from_secs(60))
+    }
+
+    fn mint() -> CookieMint {
+        CookieMint::new(&CookieSecret::random())
+    }
+
+    #[test]
+    fn a_cookie_names_its_session_and_no_value_serves_as_another() {
+        let (mint, session) = (mint(), session());
+        let claims = CookieClaims { user_id: session.user_id, session_id: session.id };
+        let (own, app) = (mint.session_cookie(&session), mint.app_cookie(&session, APP));
+        assert_eq!(mint.read_session_cookie(&own), Some(claims));
+        assert_eq!(mint.read_app_cookie(&app, APP), Some(claims));
+        assert_eq!(mint.read_app_cookie(&app, OTHER), None, "another origin");
+        assert_eq!(mint.read_app_cookie(&app, ""), None);
+        assert_eq!(mint.read_session_cookie(&app), None);
+        assert_eq!(mint.read_app_cookie(&own, APP), None);
+        assert_eq!(mint.open_target(&own), None);
+        assert_eq!(mint.open_code(&app, APP), None);
+        let other = self::mint();
+        assert_eq!(other.read_session_cookie(&own), None, "another secret");
+    }
+
+    #[test]
+    fn no_changed_shortened_or_extended_cookie_is_read() {
+        let (mint, session) = (mint(), session());
+        let cookie = mint.session_cookie(&session);
+        for at in 0..cookie.len() {
+            let other = if cookie[at..].starts_with('A') { 'B' } else { 'A' };
+            let changed = format!("{}{other}{}", &cookie[..at], &cookie[at + 1..]);
+            assert_eq!(mint.read_session_cookie(&changed), None, "character {at}");
+            assert_eq!(mint.read_session_cookie(&cookie[..at]), None, "the first {at}");
+        }
+        for more in ["=", "A", " ", "AAAA"] {
+            assert_eq!(mint.read_session_cookie(&format!("{cookie}{more}")), None);
+        }
+    }
+
+    #[test]
+    fn targets_and_codes_are_read_as_they_were_sealed() {
+        let (mint, attempt) = (mint(), AttemptDigest::of("try"));
+        let target =
+            ReturnTarget { guard: "staff".into(), url: format!("{APP}/ä?b=%20&c"), attempt };
+        assert_eq!(mint.open_target(&mint.seal_target(&target)), Some(target.clone()));
+        let code = SignInCode {
+            id: CodeId::random(),
+            user_id: UserId::random(),
+            session_id: SessionId::random(),
+            expires_at: Timestamp::from_millis(1_800_000_000_123),
+            attempt,
+            url: target.url,
+        };
+        let sealed = mint.seal_code(&code, APP);
+        assert_eq!(mint.open_code(&sealed, APP), Some(code));
+        assert_eq!(mint.open_code(&sealed, OTHER), None);
+        assert_eq!(mint.open_target(&sealed), None);
+    }
+
+    #[test]
+    fn attempts_are_random() {
+        assert_ne!(random_attempt(), random_attempt());
+        assert_ne!(AttemptDigest::of("a"), AttemptDigest::of("b"));
+    }
+}
