@@ -50,6 +50,13 @@ impl std::ops::Add<Duration> for Timestamp {
     }
 }
 
+impl Timestamp {
+    /// The time from `earlier` to this; zero if that is later.
+    pub(crate) fn duration_since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.millis() - earlier.millis()).unwrap_or(0))
+    }
+}
+
 impl std::ops::Sub<Duration> for Timestamp {
     type Output = Self;
 

@@ -17,7 +17,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 #[cfg(test)]
 pub(crate) use self::condition::sample;
 pub use self::{
-    app_origin::{AppOrigin, InvalidOrigin, is_loopback_host},
+    app_origin::{AppOrigin, is_loopback_host},
     condition::{
         CallerFacts, Condition, ConditionError, Explanation, MAX_ROLES, RequestFacts, Step,
         Unsatisfied, host_of, path_of,

@@ -34,8 +34,8 @@ const LOOPBACK: CookieNames = CookieNames {
     attributes: "; Path=/; HttpOnly; SameSite=Lax",
 };
 
-/// How long an attempt to sign in may take before its try cookie is gone.
-const ATTEMPT_LIFETIME: Duration = Duration::from_secs(10 * 60);
+/// How long a try cookie is kept after the last redirect to the sign-in page. A sign-in form may stay open for a day.
+const ATTEMPT_LIFETIME: Duration = Duration::from_secs(25 * 60 * 60);
 
 impl CookieNames {
     /// The names on an origin with this scheme.
@@ -126,7 +126,7 @@ mod tests {
         let (one, other) = (names.set_attempt("abcdefghij"), names.set_attempt("zbcdefghij"));
         assert_eq!(
             one,
-            "__Host-doorward-try-abcdefgh=abcdefghij; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=600"
+            "__Host-doorward-try-abcdefgh=abcdefghij; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=90000"
         );
         assert_ne!(
             one.to_str().unwrap().split('=').next(),

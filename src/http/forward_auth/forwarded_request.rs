@@ -68,6 +68,30 @@ impl<'a> ForwardedRequest<'a> {
                 == Some(Method::OPTIONS.as_str())
     }
 
+    /// The request as a browser sent it to the proxy; `None` unless a trusted proxy describes it completely.
+    pub(super) fn browser_request(
+        &self,
+        style: ProxyStyle,
+        trusted: &[IpNet],
+    ) -> Option<BrowserRequest<'a>> {
+        if !is_trusted(peer(&self.parts.extensions), trusted) {
+            return None;
+        }
+        let sources = FactSources::of(style);
+        Some(BrowserRequest {
+            method: self.fact(&sources.method)?,
+            scheme: self.fact(&sources.scheme)?,
+            host: self.fact(&sources.host)?,
+            target: match &sources.target {
+                FactSource::PathBelowGuard => {
+                    let whole = self.parts.uri.path_and_query()?.as_str();
+                    path_below_guard(whole).unwrap_or("/")
+                }
+                source => self.fact(source)?,
+            },
+        })
+    }
+
     fn fact(&self, source: &FactSource) -> Option<&'a str> {
         match source {
             FactSource::Method => Some(self.parts.method.as_str()),
@@ -81,6 +105,15 @@ impl<'a> ForwardedRequest<'a> {
             }
         }
     }
+}
+
+/// The request that a browser sent to a proxy.
+pub(super) struct BrowserRequest<'a> {
+    pub(super) method: &'a str,
+    pub(super) scheme: &'a str,
+    pub(super) host: &'a str,
+    /// The path and the query, not decoded.
+    pub(super) target: &'a str,
 }
 
 /// Where each fact about the forwarded request is found.

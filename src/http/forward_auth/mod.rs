@@ -2,7 +2,9 @@
 
 pub(super) mod fast_path;
 mod forwarded_request;
+mod full_answer;
 pub(super) mod identity;
+mod visit;
 
 use std::{
     pin::pin,
@@ -13,14 +15,16 @@ use std::{
 use arc_swap::ArcSwapOption;
 use axum::{
     body::Bytes,
-    http::{HeaderMap, HeaderValue, header, request::Parts},
+    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use serde_json::json;
 
 use self::{
     forwarded_request::{ForwardedRequest, guard_name},
+    full_answer::without_admission,
     identity::{Identity, value},
+    visit::{Redirection, UseOfAnswer, Visit},
 };
 use super::{
     answer::{JSON, NO_STORE, NOSNIFF},
@@ -31,11 +35,12 @@ use super::{
 use crate::{
     Doorward,
     access::{
-        caller::{AuthError, Caller},
+        caller::{AuthError, Caller, Unauthenticated},
         guard::{Grant, Guard, Mode},
         policy::{Authenticated, Designated},
         refusals::{Refused, RefusedBy},
     },
+    account::app_sign_in::CodeError,
     routes::{
         AUTHENTICATED_GUARD, DECLARED_GUARD, DESIGNATED_GUARD, GUARD_PREFIX, GuardKind, SEGMENT,
     },
@@ -125,7 +130,7 @@ impl GuardRoutes {
                     GuardRoute::Declared(guard) => declared(&self.doorward, guard, &parts).await,
                     GuardRoute::Undeclared => Err(Error::NotFound),
                 };
-                answer.into_response()
+                without_admission(&parts.uri, answer.into_response())
             });
             log_guarded_request(&parts.method, logged_route, answer).await
         }
@@ -191,6 +196,9 @@ async fn declared(
     if guard.preflight && request.is_preflight(guard.proxy, trusted, doorward.now()) {
         return Ok(declared_admission(doorward, guard, None));
     }
+    if let Some(visit) = Visit::new(guard, parts, trusted) {
+        return visited(doorward, guard, &request, &visit).await;
+    }
     let (challenge, refused, caller) = match identify(doorward, &parts.headers).await {
         Ok(caller) => match refusal(doorward, guard, &caller, &request) {
             None => return Ok(declared_admission(doorward, guard, Some(&caller))),
@@ -211,6 +219,115 @@ async fn declared(
         }
     }
 }
+
+/// Decides about the request of a browser, by its cookie.
+async fn visited(
+    doorward: &Doorward,
+    guard: &Arc<Guard>,
+    request: &ForwardedRequest<'_>,
+    visit: &Visit<'_>,
+) -> Result<Response, Error> {
+    if visit.is_sign_in() {
+        return Box::pin(finish_sign_in(doorward, visit)).await;
+    }
+    let unauthenticated = |reason| {
+        let by = RefusedBy::Guard(Arc::clone(guard));
+        Refused::unauthenticated(by, reason, doorward.now())
+    };
+    let (refusal, refused, caller) = match visit.caller(doorward).await {
+        Ok(caller) => match refusal(doorward, guard, &caller, request) {
+            None if visit.use_of_answer() == UseOfAnswer::Refusal && visit.is_navigation() => {
+                // The person was admitted since the first request: the browser repeats it.
+                let cookies = Vec::new();
+                return Ok(redirect(Redirection { location: visit.own_url(), cookies }));
+            }
+            None => return Ok(declared_admission(doorward, guard, Some(&caller))),
+            Some(refused) => (VisitRefusal::Condition, refused, Some(caller)),
+        },
+        Err(AuthError::Unauthenticated(reason)) => {
+            let refusal = match reason {
+                Unauthenticated::CrossSite => VisitRefusal::CrossSite,
+                _ => VisitRefusal::SignIn(reason),
+            };
+            (refusal, unauthenticated(reason), None)
+        }
+        Err(AuthError::Store(error)) => return Err(error.into()),
+    };
+    if guard.mode == Mode::Report {
+        let decision = doorward.record_refusal(refused);
+        tracing::info!(guard = guard.name, %decision, "would have been refused");
+        return Ok(declared_admission(doorward, guard, caller.as_ref()));
+    }
+    refuse_visit(doorward, visit, refusal, refused, caller.as_ref())
+}
+
+/// Why the request of a browser is refused.
+enum VisitRefusal {
+    /// The person is not signed in.
+    SignIn(Unauthenticated),
+    /// Another site has caused the request.
+    CrossSite,
+    /// The condition is not true.
+    Condition,
+}
+
+/// Refuses the request of a browser: with a page for a person, with JSON for a script.
+fn refuse_visit(
+    doorward: &Doorward,
+    visit: &Visit<'_>,
+    refusal: VisitRefusal,
+    refused: Refused,
+    caller: Option<&Caller>,
+) -> Result<Response, Error> {
+    if visit.use_of_answer() == UseOfAnswer::Status {
+        return Err(match refusal {
+            VisitRefusal::SignIn(reason) => Error::Unauthorized(reason.into(), None),
+            VisitRefusal::CrossSite | VisitRefusal::Condition => Error::CrossSite(None),
+        });
+    }
+    if let (VisitRefusal::SignIn(_), true) = (&refusal, visit.is_navigation()) {
+        return Ok(redirect(visit.way_to_sign_in(doorward)));
+    }
+    let decision = doorward.record_refusal(refused);
+    let _ = caller;
+    Err(match refusal {
+        VisitRefusal::SignIn(reason) => Error::Unauthorized(reason.into(), Some(decision)),
+        VisitRefusal::CrossSite => Error::CrossSite(Some(decision)),
+        VisitRefusal::Condition => Error::Refused(decision),
+    })
+}
+
+/// Answers the request with which a browser returns from the sign-in page.
+async fn finish_sign_in(doorward: &Doorward, visit: &Visit<'_>) -> Result<Response, Error> {
+    if visit.use_of_answer() == UseOfAnswer::Status {
+        return Err(Error::CrossSite(None));
+    }
+    match visit.finish_sign_in(doorward).await {
+        Ok(redirection) => Ok(redirect(redirection)),
+        Err(CodeError::Store(error)) => Err(error.into()),
+        Err(CodeError::NoAttempt | CodeError::Invalid) => Err(Error::CrossSite(None)),
+    }
+}
+
+/// A redirect after which the browser sends `GET`, whatever it sent before.
+fn redirect(redirection: Redirection) -> Response {
+    let Redirection { location, cookies } = redirection;
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let headers = response.headers_mut();
+    let location = HeaderValue::try_from(location).expect("a URL of ours is printable ASCII");
+    headers.insert(header::LOCATION, location);
+    headers.insert(header::CACHE_CONTROL, NO_STORE);
+    headers.insert(header::VARY, VARY_OF_VISITS);
+    for cookie in cookies {
+        headers.append(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// The headers on which the answer to a browser depends.
+const VARY_OF_VISITS: HeaderValue = HeaderValue::from_static(
+    "Cookie, Authorization, Accept, Sec-Fetch-Mode, Sec-Fetch-Dest, X-Requested-With, Accept-Language",
+);
 
 /// The refusal of a caller whom the guard does not admit. `doorward why` determines the reason from it.
 fn refusal(

@@ -1,0 +1,209 @@
+//! Requests of browsers to an app whose guard has `origins`: who the person is by their app cookie, and the way to the
+//! sign-in page and back.
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, header, request::Parts};
+use ipnet::IpNet;
+
+use super::{forwarded_request::ForwardedRequest, full_answer::asks_for_full_answer};
+use crate::{
+    Doorward,
+    access::{
+        caller::{AuthError, Caller, Unauthenticated},
+        guard::{AppOrigin, Guard, ProxyStyle},
+    },
+    account::app_sign_in::{self, CodeError},
+    http::browser::{
+        cookies::{self, CookieNames},
+        cross_site::{is_own_request, is_safe},
+        navigation::is_navigation,
+    },
+    token::cookie::{AttemptDigest, ReturnTarget, random_attempt},
+};
+
+/// A request without `Authorization` to an origin of a guard.
+pub(super) struct Visit<'a> {
+    guard: &'a Guard,
+    origin: &'a AppOrigin,
+    method: &'a str,
+    /// The path and the query, not decoded.
+    target: &'a str,
+    headers: &'a HeaderMap,
+    use_of_answer: UseOfAnswer,
+}
+
+/// What a proxy does with the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UseOfAnswer {
+    /// It forwards an admitted request, and returns any other answer to the client.
+    Whole,
+    /// It uses only the status, and asks again about a refusal. What the answer changes has to wait for that.
+    Status,
+    /// It asks again, and returns the answer to the client.
+    Refusal,
+}
+
+/// The path at which a guard ends a sign-in. It exists on the host of every app and never reaches the app.
+const SIGN_IN_PATH: &str = "/.doorward/in";
+/// Longer URLs are not kept across a sign-in.
+const MAX_URL_BYTES: usize = 2048;
+
+impl<'a> Visit<'a> {
+    /// `None` if the request has `Authorization`, or is not to an origin of the guard.
+    pub(super) fn new(guard: &'a Arc<Guard>, parts: &'a Parts, trusted: &[IpNet]) -> Option<Self> {
+        if guard.origins.is_empty() || parts.headers.contains_key(header::AUTHORIZATION) {
+            return None;
+        }
+        let style = guard.proxy?;
+        let request = ForwardedRequest { parts }.browser_request(style, trusted)?;
+        let origin =
+            guard.origins.iter().find(|origin| origin.matches(request.scheme, request.host))?;
+        Some(Self {
+            guard,
+            origin,
+            method: request.method,
+            target: request.target,
+            headers: &parts.headers,
+            use_of_answer: match style {
+                ProxyStyle::Nginx if asks_for_full_answer(&parts.uri) => UseOfAnswer::Refusal,
+                ProxyStyle::Nginx => UseOfAnswer::Status,
+                _ => UseOfAnswer::Whole,
+            },
+        })
+    }
+
+    /// What the proxy does with the answer.
+    pub(super) fn use_of_answer(&self) -> UseOfAnswer {
+        self.use_of_answer
+    }
+
+    /// Whether a person sees the answer.
+    pub(super) fn is_navigation(&self) -> bool {
+        is_navigation(self.headers, self.method)
+    }
+
+    /// Whether this request ends a sign-in.
+    pub(super) fn is_sign_in(&self) -> bool {
+        let path = self.target.split('?').next();
+        path == Some(SIGN_IN_PATH)
+    }
+
+    /// The person whose browser sent the request. A request that changes something counts only if the app itself caused it.
+    pub(super) async fn caller(&self, doorward: &Doorward) -> Result<Caller, AuthError> {
+        let cookie = cookies::value(self.headers, self.cookie_names().app);
+        let cookie = cookie.ok_or(Unauthenticated::NoToken)?;
+        let caller = doorward.caller_by_app_cookie(cookie, self.origin.as_str()).await?;
+        let changes_nothing = is_safe(self.method) && !self.headers.contains_key(header::UPGRADE);
+        if changes_nothing
+            || self.guard.cross_site
+            || is_own_request(self.headers, self.origin.as_str())
+        {
+            Ok(caller)
+        } else {
+            Err(Unauthenticated::CrossSite.into())
+        }
+    }
+
+    fn cookie_names(&self) -> &'static CookieNames {
+        CookieNames::on(self.origin.is_https())
+    }
+
+    /// The URL of the request itself.
+    pub(super) fn own_url(&self) -> String {
+        self.url(self.target)
+    }
+
+    /// The start page of the app.
+    pub(super) fn start_url(&self) -> String {
+        self.url("/")
+    }
+
+    /// The URL of a path on the origin of the app. Anything that is not a path leads to the start page.
+    fn url(&self, target: &str) -> String {
+        let is_path = target.starts_with('/') && target.bytes().all(|b| b.is_ascii_graphic());
+        format!("{}{}", self.origin, if is_path { target } else { "/" })
+    }
+
+    /// Where the person returns to after signing in. A form cannot be sent again, so they return to its page.
+    fn return_url(&self) -> String {
+        let is_short = |url: &String| url.len() <= MAX_URL_BYTES;
+        if !["GET", "HEAD"].contains(&self.method) {
+            let referrer = self.headers.get(header::REFERER).and_then(|url| url.to_str().ok());
+            let own = referrer.filter(|url| self.origin.contains(url)).map(str::to_owned);
+            return own.filter(is_short).unwrap_or_else(|| self.start_url());
+        }
+        let path = self.target.split('?').next().unwrap_or_default();
+        let whole = Some(self.own_url()).filter(is_short);
+        let without_query = || Some(self.url(path)).filter(is_short);
+        whole.or_else(without_query).unwrap_or_else(|| self.start_url())
+    }
+
+    /// Where a browser goes to sign in, with the try cookie that binds the attempt to it.
+    pub(super) fn way_to_sign_in(&self, doorward: &Doorward) -> Redirection {
+        let names = self.cookie_names();
+        let attempt = match names.attempts(self.headers).first() {
+            // One attempt for all tabs: whichever finishes first does not invalidate the others.
+            Some(attempt) => (*attempt).to_owned(),
+            None => random_attempt(),
+        };
+        let target = ReturnTarget {
+            guard: self.guard.name.clone(),
+            url: self.return_url(),
+            attempt: AttemptDigest::of(&attempt),
+        };
+        let sealed = doorward.cookies().seal_target(&target);
+        Redirection {
+            location: format!("{}/sign-in?for={sealed}", doorward.public_base()),
+            cookies: vec![names.set_attempt(&attempt)],
+        }
+    }
+
+    /// Ends a sign-in: exchanges the code for the app cookie.
+    pub(super) async fn finish_sign_in(
+        &self,
+        doorward: &Doorward,
+    ) -> Result<Redirection, CodeError> {
+        let names = self.cookie_names();
+        let code = self.target.split_once("?code=").map_or("", |(_, code)| code);
+        let (attempts, origin) = (names.attempts(self.headers), self.origin.as_str());
+        match app_sign_in::use_code(doorward, code, origin, &attempts).await {
+            Ok(used) => {
+                let cookie = doorward.cookies().app_cookie(&used.session, self.origin.as_str());
+                let max_age = match used.session.idle_timeout {
+                    Some(_) => None,
+                    None => Some(used.session.expires_at.duration_since(doorward.now())),
+                };
+                let mut set = vec![names.set(names.app, &cookie, max_age)];
+                set.extend(names.remove_attempt(self.headers, used.attempt));
+                Ok(Redirection { location: self.own_or_start(used.url), cookies: set })
+            }
+            // Going back in the history, or a second click: the browser is signed in already.
+            Err(CodeError::Invalid | CodeError::NoAttempt)
+                if self.caller(doorward).await.is_ok() =>
+            {
+                let opened = doorward.cookies().open_code(code, self.origin.as_str());
+                let url = opened.map_or_else(|| self.start_url(), |code| code.url);
+                Ok(Redirection { location: self.own_or_start(url), cookies: Vec::new() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The URL that a code names, which allows another attempt; the start page if the code is not ours.
+    pub(super) fn url_of_code(&self, doorward: &Doorward) -> String {
+        let code = self.target.split_once("?code=").map_or("", |(_, code)| code);
+        let opened = doorward.cookies().open_code(code, self.origin.as_str());
+        self.own_or_start(opened.map_or_else(String::new, |code| code.url))
+    }
+
+    fn own_or_start(&self, url: String) -> String {
+        if self.origin.contains(&url) { url } else { self.start_url() }
+    }
+}
+
+/// A redirect, and the cookies that it sets.
+pub(super) struct Redirection {
+    pub(super) location: String,
+    pub(super) cookies: Vec<axum::http::HeaderValue>,
+}
