@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use axum::{
     body::{Body, to_bytes},
     extract::ConnectInfo,
-    http::{Request, Response, StatusCode},
+    http::{HeaderValue, Request, Response, StatusCode},
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use doorward::{
@@ -43,6 +43,8 @@ pub(crate) const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 const ADMITS: &str = r#"request.method in ["GET", "HEAD"] && user.domain == "example.com""#;
 /// The last part decides, so that all of it is evaluated.
 const REFUSES: &str = r#"request.method in ["GET", "HEAD"] && user.domain == "example.org""#;
+/// The origin of a guard with origins.
+const APP: &str = "https://app.example.com";
 const REGISTRATION: &str =
     r#"{"name":"Miles Davis","email":"miles@example.com","password":"correct horse"}"#;
 
@@ -95,6 +97,9 @@ impl Instance {
         let settings = Settings::new()
             .with_sqlite_file(folder.join("doorward.db"))
             .with_cheap_passwords(Cost { memory_kib: 64, passes: 1 })
+            .with_toml(&format!(
+                "[guards.app]\nallow = 'true'\nproxy = 'caddy'\norigins = ['{APP}']"
+            ))
             .with_guard("reading", ADMITS)
             .with_guard("writing", REFUSES);
         let opening = Doorward::open_with(settings, MissingKey::Refuse, Clock::new(|| NOW));
@@ -120,6 +125,9 @@ impl Instance {
         };
         let (mint, memo) = (self.doorward.keys().mint(), Memo::default());
         let forged = self.forged(0)?;
+        let bearer = ("authorization", format!("Bearer {}", self.token));
+        let app_cookie = self.doorward.cookies().app_cookie(&self.caller.session, APP);
+        let cookie = ("cookie", format!("__Host-doorward-app={app_cookie}"));
         Ok(vec![
             (
                 "token, cached",
@@ -152,6 +160,8 @@ impl Instance {
             ("guard, name", self.guarded("miles", StatusCode::OK)),
             ("guard, condition", self.guarded("reading", StatusCode::OK)),
             ("guard, condition refused", self.guarded("writing", StatusCode::UNAUTHORIZED)),
+            ("guard, bearer token behind a proxy", self.visit(bearer)),
+            ("guard, cookie behind a proxy", self.visit(cookie)),
             (
                 "guard, no token",
                 self.request(StatusCode::UNAUTHORIZED, |_| guard_request("guard", None)),
@@ -188,6 +198,30 @@ impl Instance {
 
     fn guarded(&self, guard: &'static str, expected: StatusCode) -> Operation<'_> {
         self.request(expected, move |_| guard_request(guard, Some(&self.token)))
+    }
+
+    /// A request of a browser, as a proxy describes it, with what identifies the person.
+    fn visit(&self, (name, value): (&'static str, String)) -> Operation<'_> {
+        self.request(StatusCode::OK, move |_| {
+            let mut request = guard_request("app", None)?;
+            let sent = [
+                ("x-forwarded-for", "192.0.2.7"),
+                ("x-forwarded-proto", "https"),
+                ("x-forwarded-host", "app.example.com"),
+                ("x-forwarded-method", "GET"),
+                ("x-forwarded-uri", "/reports?year=2026"),
+                ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
+                ("accept-language", "en-GB,en;q=0.5"),
+                ("sec-fetch-site", "same-origin"),
+                ("sec-fetch-mode", "navigate"),
+                ("sec-fetch-dest", "document"),
+                (name, &value),
+            ];
+            for (name, value) in sent {
+                request.headers_mut().append(name, HeaderValue::from_str(value)?);
+            }
+            Ok(request)
+        })
     }
 
     /// A well-formed token with another id, so that only a key can detect the forgery.

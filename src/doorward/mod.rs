@@ -186,7 +186,9 @@ impl Doorward {
         self.inner.keys.mint()
     }
 
-    pub(crate) fn cookies(&self) -> &CookieMint {
+    /// What makes and reads cookies, return targets and sign-in codes.
+    #[doc(hidden)]
+    pub fn cookies(&self) -> &CookieMint {
         &self.inner.cookies
     }
 

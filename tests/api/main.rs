@@ -22,4 +22,5 @@ mod sessions;
 mod support;
 mod throttle;
 mod verified;
+mod visits;
 mod well_known;

@@ -7,6 +7,7 @@ use doorward::internals::{
     credential::{password::PasswordHash, reset_code::ResetCode},
     session::{Session, SessionId, TokenId},
     store::{Error, MAX_SESSIONS, PasswordCondition, ReusedToken, SqliteStore, Store, UserStore},
+    token::cookie::CodeId,
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
 
@@ -129,6 +130,23 @@ pub async fn run_all(store: &dyn Store) {
     seen.last_seen_at = seen_at;
     assert_eq!(store.sessions_by_user(ada.id, seen_at).await.unwrap(), std::slice::from_ref(&seen));
     assert_eq!(store.sessions_by_user(ada.id, seen.expires_at).await.unwrap(), []);
+
+    // The idle timeout is stored with the session.
+    let mut idle = session(&ada, 60);
+    idle.idle_timeout = Some(Duration::from_secs(15 * 60));
+    assert!(store.add_session(&ada, &idle).await.unwrap());
+    assert_eq!(store.session_with_user(idle.id).await.unwrap().unwrap().0, idle);
+    assert!(store.end_session(ada.id, idle.id, NOW).await.unwrap());
+    wait_until_listed(store, [&idle]).await;
+
+    // A sign-in code is used once, also after expired codes have been deleted.
+    let (code, other) = (CodeId::random(), CodeId::random());
+    assert!(store.use_code(code, NOW).await.unwrap());
+    assert!(!store.use_code(code, NOW).await.unwrap());
+    assert!(store.use_code(other, NOW + Duration::from_secs(1)).await.unwrap());
+    store.delete_expired(NOW, 10).await.unwrap();
+    assert!(store.use_code(code, NOW).await.unwrap(), "an expired code is forgotten");
+    assert!(!store.use_code(other, NOW + Duration::from_secs(1)).await.unwrap());
 
     // Only its owner can end a session.
     assert!(!store.end_session(bob.id, third.id, NOW).await.unwrap());
