@@ -16,10 +16,13 @@ SECTION = "Guard your app"
 PORTS = 3000, 8000, 8080
 
 
-def blocks(language):
+def section():
     readme = (REPOSITORY / "README.md").read_text()
-    section = readme.split(f"## {SECTION}\n")[1].split("\n## ")[0]
-    found = re.findall(rf"^```{language}\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    return readme.split(f"## {SECTION}\n")[1].split("\n## ")[0]
+
+
+def blocks(language):
+    found = re.findall(rf"^```{language}\n(.*?)^```$", section(), re.MULTILINE | re.DOTALL)
     assert found, f"no {language} in the section"
     return "".join(found)
 

@@ -1,0 +1,25 @@
+"""Follows the README to its end: runs its commands, and then does what its numbered steps say in Chromium."""
+
+import re
+
+from people import Person, sign_in
+from test_readme import blocks, section, shell  # noqa: F401 (shell is a fixture)
+
+
+def test_the_steps_in_a_browser_work_as_written(shell, page):  # noqa: F811
+    status, _ = shell(blocks("sh"))
+    assert status == 0
+    opening, signing_in, account = re.findall(r"^\d\. (.+)$", section(), re.MULTILINE)
+
+    app = re.search(r"<(http\S+)>", opening)[1]
+    page.goto(app)
+    assert page.locator("h1").inner_text() == re.search(r"asks you to (sign in to \w+)", opening)[1].capitalize()
+
+    email, password = re.findall(r"`([^`]+)`", signing_in)
+    sign_in(page, Person(email=email, password=password))
+    assert page.url == app
+    assert "Directory listing" in page.locator("h1").inner_text()
+
+    page.goto(re.search(r"<(http\S+)>", account)[1])
+    assert page.url.endswith("/account")
+    assert email in page.content()
