@@ -1,5 +1,6 @@
 -- The action lua.doorward <url> for HAProxy 2.5 and later, loaded by haproxy.cfg. It asks Doorward about the request.
--- On 200 it copies the identity headers to the request. On 401 it returns Doorward's response to the client.
+-- On 200 it copies the identity headers to the request and removes Doorward's cookies from it. On a refusal (401, 403) or
+-- a redirect to the sign-in page (303) it returns Doorward's response to the client.
 -- Any other response is left to the next rule in haproxy.cfg.
 
 -- HAProxy tries up to four times, 2 s in total.
@@ -7,7 +8,16 @@ local TIMEOUT_MS = 500
 
 local FORWARDED_HEADERS = {
     "authorization",
+    "cookie",
+    "accept",
+    "accept-language",
     "origin",
+    "referer",
+    "sec-fetch-site",
+    "sec-fetch-mode",
+    "sec-fetch-dest",
+    "x-requested-with",
+    "sec-websocket-version",
     "access-control-request-method",
     "x-forwarded-for",
     "x-forwarded-proto",
@@ -22,7 +32,21 @@ local IDENTITY = {
     "x-auth-user-email",
     "x-auth-user-email-verified",
 }
-local REFUSAL_HEADERS = { "content-type", "www-authenticate", "cache-control", "vary", "x-decision-id" }
+local REFUSALS = { [303] = true, [401] = true, [403] = true }
+local REFUSAL_HEADERS = {
+    "content-type",
+    "www-authenticate",
+    "cache-control",
+    "vary",
+    "x-decision-id",
+    "location",
+    "set-cookie",
+    "content-language",
+    "content-security-policy",
+    "referrer-policy",
+    "x-content-type-options",
+    "x-frame-options",
+}
 
 -- HAProxy counts the values of a header from 0, its HTTP client from 1.
 local function values(header)
@@ -31,6 +55,29 @@ local function values(header)
         list[i + 1] = header[i]
     end
     return list
+end
+
+local function is_doorwards(cookie)
+    local name = cookie:match("^[^=]*")
+    return name == "doorward"
+        or name == "doorward-app"
+        or name:find("^doorward%-try%-")
+        or name:find("^__Host%-doorward")
+end
+
+local function remove_doorwards_cookies(txn, sent)
+    local kept = {}
+    for _, header in ipairs(values(sent["cookie"])) do
+        for cookie in header:gmatch("[^; ][^;]*") do
+            if not is_doorwards(cookie) then
+                kept[#kept + 1] = cookie
+            end
+        end
+    end
+    txn.http:req_del_header("cookie")
+    if #kept > 0 then
+        txn.http:req_add_header("cookie", table.concat(kept, "; "))
+    end
 end
 
 core.register_action("doorward", { "http-req" }, function(txn, url)
@@ -48,12 +95,17 @@ core.register_action("doorward", { "http-req" }, function(txn, url)
         for _, name in ipairs(IDENTITY) do
             txn.http:req_set_header(name, answer.headers[name][0])
         end
+        if sent["cookie"] then
+            remove_doorwards_cookies(txn, sent)
+        end
         txn:set_var("txn.doorward_admitted", true)
-    elseif answer.status == 401 then
-        local refusal = txn:reply({ status = 401, body = answer.body })
+    elseif REFUSALS[answer.status] then
+        local refusal = txn:reply({ status = answer.status, body = answer.body })
         for _, name in ipairs(REFUSAL_HEADERS) do
             if answer.headers[name] then
-                refusal:add_header(name, answer.headers[name][0])
+                for _, value in ipairs(values(answer.headers[name])) do
+                    refusal:add_header(name, value)
+                end
             end
         end
         txn:done(refusal)
