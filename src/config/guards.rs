@@ -296,9 +296,13 @@ const OPTIONS: [&str; 9] =
 const GRANTS: [(&str, Grant); 2] = [("id", Grant::Id), ("user", Grant::User)];
 const MODES: [(&str, Mode); 2] = [("enforce", Mode::Enforce), ("report", Mode::Report)];
 const PROXIES: [(&str, ProxyStyle); 5] = [
-    ("nginx", ProxyStyle::Nginx),
-    ("traefik", ProxyStyle::Traefik),
-    ("caddy", ProxyStyle::Caddy),
-    ("haproxy", ProxyStyle::Haproxy),
-    ("envoy", ProxyStyle::Envoy),
+    proxy(ProxyStyle::Nginx),
+    proxy(ProxyStyle::Traefik),
+    proxy(ProxyStyle::Caddy),
+    proxy(ProxyStyle::Haproxy),
+    proxy(ProxyStyle::Envoy),
 ];
+
+const fn proxy(style: ProxyStyle) -> (&'static str, ProxyStyle) {
+    (style.name(), style)
+}

@@ -60,7 +60,7 @@ pub struct PublicUrl(String);
 impl PublicUrl {
     const MAX_BYTES: usize = 200;
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))?;
         let plain = rest.chars().all(|c| c.is_ascii_graphic() && !r#"?#@"\<>"#.contains(c));
         let has_host = !rest.is_empty() && !rest.starts_with('/');
@@ -68,7 +68,8 @@ impl PublicUrl {
         valid.then(|| Self(text.trim_end_matches('/').to_owned()))
     }
 
-    pub(super) fn is_https(&self) -> bool {
+    /// Whether it is HTTPS.
+    pub(crate) fn is_https(&self) -> bool {
         self.0.starts_with("https://")
     }
 }

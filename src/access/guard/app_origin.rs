@@ -73,6 +73,16 @@ impl AppOrigin {
         self.is_https
     }
 
+    /// The host, without the port.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Whether a request with this scheme and `Host` is one to this origin. Proxies may omit the port.
     pub fn matches(&self, scheme: &str, host: &str) -> bool {
         // Some proxies name the scheme of a WebSocket.

@@ -89,6 +89,19 @@ pub enum ProxyStyle {
     Envoy,
 }
 
+impl ProxyStyle {
+    /// The name in the settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+            Self::Traefik => "traefik",
+            Self::Caddy => "caddy",
+            Self::Haproxy => "haproxy",
+            Self::Envoy => "envoy",
+        }
+    }
+}
+
 /// The declaration of a guard, not yet checked.
 #[derive(Debug, Default)]
 pub struct Declaration {

@@ -94,7 +94,12 @@ fn capitalised(name: &str) -> String {
 mod tests {
     use clap::ValueEnum;
 
-    use super::{super::Kind, *};
+    use super::{
+        super::{Form, Kind},
+        *,
+    };
+
+    const FORMS: [Form; 2] = [Form::Plain, Form::Tls];
 
     const SETS: [&[IdentityHeaders]; 4] = [
         &[],
@@ -103,17 +108,25 @@ mod tests {
         &[IdentityHeaders::Remote, IdentityHeaders::XAuthRequest],
     ];
 
-    fn text(kind: Kind, sets: &[IdentityHeaders]) -> String {
-        kind.files().iter().map(|(_, contents)| fill_in(contents, sets)).collect()
+    fn text(kind: Kind, form: Form, sets: &[IdentityHeaders]) -> String {
+        kind.files(form).iter().map(|(_, contents)| fill_in(contents, sets)).collect()
+    }
+
+    /// Every kind of file in every form with every setting.
+    fn all_texts() -> impl Iterator<Item = (Kind, &'static [IdentityHeaders], String)> {
+        let kinds = Kind::value_variants().iter();
+        let forms = kinds.flat_map(|kind| FORMS.map(|form| (*kind, form)));
+        let sets = forms.flat_map(|(kind, form)| SETS.map(|sets| (kind, form, sets)));
+        sets.map(|(kind, form, sets)| (kind, sets, text(kind, form, sets)))
     }
 
     #[test]
     fn each_list_appears_once_in_the_files_of_deploy() {
-        for list in LISTS {
+        for (list, form) in LISTS.iter().flat_map(|list| FORMS.map(|form| (list, form))) {
             let written = list(&[]);
             let found: usize = Kind::value_variants()
                 .iter()
-                .map(|kind| text(*kind, &[]).matches(&written).count())
+                .map(|kind| text(*kind, form, &[]).matches(&written).count())
                 .sum();
             assert_eq!(found, 1, "{written}");
         }
@@ -148,10 +161,7 @@ mod tests {
                 "name.replace('_', \"-\")".into(),
             ],
         };
-        for (kind, sets) in
-            Kind::value_variants().iter().flat_map(|kind| SETS.map(|sets| (*kind, sets)))
-        {
-            let text = text(kind, sets);
+        for (kind, _, text) in all_texts() {
             for name in all() {
                 assert!(name.starts_with("x-auth-") || name.starts_with("remote-"), "{name}");
                 for removal in removed(kind, name) {
@@ -163,10 +173,7 @@ mod tests {
 
     #[test]
     fn a_snippet_copies_only_the_headers_of_the_sets_that_are_on() {
-        for (kind, sets) in
-            Kind::value_variants().iter().flat_map(|kind| SETS.map(|sets| (*kind, sets)))
-        {
-            let text = text(kind, sets);
+        for (kind, sets, text) in all_texts() {
             for name in all() {
                 let is_copied = match kind {
                     Kind::Nginx => {

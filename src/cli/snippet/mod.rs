@@ -1,6 +1,7 @@
 //! `doorward snippet`: prints a complete configuration for a proxy or an app, with the address, the guard and the identity
 //! headers of the settings.
 
+mod hosts;
 mod identity;
 
 use std::{
@@ -11,7 +12,12 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use crate::{Settings, spelling::suggest};
+use self::hosts::Hosts;
+use crate::{
+    Settings,
+    access::guard::{Guard, ProxyStyle},
+    spelling::suggest,
+};
 
 #[derive(clap::Args)]
 pub(super) struct Snippet {
@@ -27,9 +33,12 @@ pub(super) struct Snippet {
     /// Overwrite files in the folder that differ
     #[arg(long, requires = "into")]
     force: bool,
+    /// Leave TLS to another proxy in front, although the guard has https origins
+    #[arg(long)]
+    plain: bool,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
     Nginx,
     Caddy,
@@ -41,22 +50,62 @@ enum Kind {
     Axum,
 }
 
+/// How the proxy is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// By plain HTTP on this machine. The app's host also publishes Doorward's API.
+    Plain,
+    /// By HTTPS under the hosts of the settings. Doorward has a host of its own.
+    Tls,
+}
+
 impl Kind {
-    /// The files of `deploy/`, which work unchanged with the default settings.
-    fn files(self) -> &'static [(&'static str, &'static str)] {
+    /// The files of `deploy/`, which work unchanged with the default settings, or those of `deploy/tls/`.
+    fn files(self, form: Form) -> &'static [(&'static str, &'static str)] {
         macro_rules! deployed {
-            ($($name:literal),+) => { &[$(($name, include_str!(concat!("../../../deploy/", $name)))),+] };
+            ($($name:literal in $folder:literal),+) => {
+                &[$(($name, include_str!(concat!("../../../", $folder, "/", $name)))),+]
+            };
         }
+        match (self, form) {
+            (Self::Nginx, Form::Plain) => deployed!("nginx.conf" in "deploy"),
+            (Self::Nginx, Form::Tls) => deployed!("nginx.conf" in "deploy/tls"),
+            (Self::Caddy, Form::Plain) => deployed!("Caddyfile" in "deploy"),
+            (Self::Caddy, Form::Tls) => deployed!("Caddyfile" in "deploy/tls"),
+            (Self::Traefik, Form::Plain) => {
+                deployed!("traefik-static.yaml" in "deploy", "traefik.yaml" in "deploy")
+            }
+            (Self::Traefik, Form::Tls) => {
+                deployed!("traefik-static.yaml" in "deploy/tls", "traefik.yaml" in "deploy/tls")
+            }
+            (Self::Haproxy, Form::Plain) => {
+                deployed!("haproxy.cfg" in "deploy", "doorward.lua" in "deploy")
+            }
+            (Self::Haproxy, Form::Tls) => {
+                deployed!("haproxy.cfg" in "deploy/tls", "doorward.lua" in "deploy")
+            }
+            (Self::Envoy, Form::Plain) => deployed!("envoy.yaml" in "deploy"),
+            (Self::Envoy, Form::Tls) => deployed!("envoy.yaml" in "deploy/tls"),
+            (Self::Express, _) => deployed!("express.mjs" in "deploy"),
+            (Self::Fastapi, _) => deployed!("fastapi_app.py" in "deploy"),
+            (Self::Axum, _) => deployed!("axum.rs" in "deploy"),
+        }
+    }
+
+    /// The `proxy` setting of a guard behind these files.
+    fn style(self) -> ProxyStyle {
         match self {
-            Self::Nginx => deployed!("nginx.conf"),
-            Self::Caddy => deployed!("Caddyfile"),
-            Self::Traefik => deployed!("traefik-static.yaml", "traefik.yaml"),
-            Self::Haproxy => deployed!("haproxy.cfg", "doorward.lua"),
-            Self::Envoy => deployed!("envoy.yaml"),
-            Self::Express => deployed!("express.mjs"),
-            Self::Fastapi => deployed!("fastapi_app.py"),
-            Self::Axum => deployed!("axum.rs"),
+            Self::Nginx => ProxyStyle::Nginx,
+            Self::Caddy => ProxyStyle::Caddy,
+            Self::Traefik => ProxyStyle::Traefik,
+            Self::Haproxy | Self::Express | Self::Fastapi | Self::Axum => ProxyStyle::Haproxy,
+            Self::Envoy => ProxyStyle::Envoy,
         }
+    }
+
+    /// Whether the files carry people with a browser: redirects, pages and cookies.
+    fn carries_browsers(self) -> bool {
+        !matches!(self, Self::Express | Self::Fastapi | Self::Axum)
     }
 }
 
@@ -71,11 +120,27 @@ impl Snippet {
                 None => bail!("there is no guard {}: there are {}", self.guard, guards.join(", ")),
             }
         }
+        let declared = settings.guards.by_name(&self.guard);
+        warn(self.kind, declared.map(|guard| &**guard));
+        let hosts = match declared {
+            Some(guard) if self.kind.carries_browsers() && !self.plain => {
+                Hosts::of(settings.public_url.as_ref(), &guard.origins)?
+            }
+            _ => None,
+        };
+        let form = if hosts.is_some() { Form::Tls } else { Form::Plain };
+        let has_origins = declared.is_some_and(|guard| !guard.origins.is_empty());
         let filled_in = |(name, contents): &(&'static str, &str)| {
-            let contents = fill_in(contents, settings.listen, &self.guard);
+            let mut contents = fill_in(contents, settings.listen, &self.guard);
+            if has_origins {
+                contents = copy_cookies(&contents);
+            }
+            if let Some(hosts) = &hosts {
+                contents = hosts.fill_in(&contents);
+            }
             (*name, identity::fill_in(&contents, &settings.identity_headers))
         };
-        let files: Vec<_> = self.kind.files().iter().map(filled_in).collect();
+        let files: Vec<_> = self.kind.files(form).iter().map(filled_in).collect();
         if let Some(folder) = &self.into {
             return write(folder, &files, self.force);
         }
@@ -88,6 +153,29 @@ impl Snippet {
         }
         Ok(())
     }
+}
+
+/// Warns of what the files and the guard disagree about.
+fn warn(kind: Kind, guard: Option<&Guard>) {
+    let Some(guard) = guard else { return };
+    let name = &guard.name;
+    if let Some(style) = guard.proxy
+        && style != kind.style()
+    {
+        let (set, needed) = (style.name(), kind.style().name());
+        eprintln!("warning: guards.{name} has proxy = \"{set}\": these files need \"{needed}\"");
+    }
+    if !guard.origins.is_empty() && !kind.carries_browsers() {
+        eprintln!(
+            "warning: guards.{name} has origins: these files do not carry browsers, a proxy does"
+        );
+    }
+}
+
+/// Traefik cannot remove single cookies. It replaces them all by those that a guard with `proxy = "traefik"` returns: the
+/// cookies of the request without Doorward's.
+fn copy_cookies(contents: &str) -> String {
+    contents.replace("authResponseHeaders: [", "authResponseHeaders: [Cookie, ")
 }
 
 /// Writes all files, or none if one exists and differs.
@@ -132,14 +220,62 @@ mod tests {
 
     use super::*;
 
+    fn text(kind: Kind, form: Form) -> String {
+        kind.files(form).iter().map(|(_, text)| *text).collect()
+    }
+
     #[test]
     fn every_snippet_names_the_real_address_and_guard() {
         let listen = SocketAddr::from(([0, 0, 0, 0], 4711));
-        for kind in Kind::value_variants() {
-            let all: String =
-                kind.files().iter().map(|(_, text)| fill_in(text, listen, "staff")).collect();
+        for (kind, form) in
+            Kind::value_variants().iter().flat_map(|kind| [(kind, Form::Plain), (kind, Form::Tls)])
+        {
+            let all = fill_in(&text(*kind, form), listen, "staff");
             assert!(all.contains("/api/auth/staff") && !all.contains("/api/auth/guard"), "{all}");
             assert!(all.contains("4711") && !all.contains("3000"), "{all}");
+        }
+    }
+
+    #[test]
+    fn the_tls_form_guards_the_app_as_the_plain_form_does() {
+        // What differs: how a file is started, its listeners, and where Doorward's routes are.
+        let routes = |line: &str| line.contains("/api/user") || line.contains("/.well-known/");
+        let differs = |line: &str| {
+            let starts = [
+                "#",
+                "-- ",
+                "listen ",
+                "bind ",
+                "address",
+                "socket_address",
+                "location ~ ",
+                "handle ",
+                "rule: ",
+                "|| ",
+                "acl ",
+                "use_backend ",
+                "@doorward path",
+                "- match:",
+                "safe_regex",
+                "route: ",
+                "typed_per_filter_config: ",
+                "http://:8000",
+                "- filters:",
+                "route {",
+                "middlewares: [remove-client-headers, remove-cookies]",
+                "remove-cookies:",
+                "Cookie: ",
+            ];
+            starts.iter().any(|start| line.starts_with(start)) || routes(line)
+        };
+        for kind in Kind::value_variants() {
+            let tls = text(*kind, Form::Tls);
+            let tls: Vec<_> = tls.lines().map(str::trim).collect();
+            for line in
+                text(*kind, Form::Plain).lines().map(str::trim).filter(|line| !differs(line))
+            {
+                assert!(tls.contains(&line), "deploy/tls has no such line: {line}");
+            }
         }
     }
 }
