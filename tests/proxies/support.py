@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ import time
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -26,6 +27,7 @@ BINARY = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
 
 START_SECONDS = 60
 STOP_SECONDS = 20
+REQUEST_SECONDS = 15
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 # Programs of the test environment come first. Some system packages are installed outside a normal user's PATH.
@@ -65,9 +67,25 @@ class Arrival(Message):
     sha256: str
 
 
-def send(port, method, target, headers=(), body=None, source="127.0.0.1"):
+@dataclass(frozen=True)
+class Tls:
+    """A host name to reach over TLS, and the certificate to trust."""
+
+    host: str
+    certificate: Path
+
+    def connect(self, port):
+        connection = socket.create_connection(("127.0.0.1", port), timeout=REQUEST_SECONDS)
+        context = ssl.create_default_context(cafile=self.certificate)
+        return context.wrap_socket(connection, server_hostname=self.host)
+
+
+def send(port, method, target, headers=(), body=None, source="127.0.0.1", tls=None):
     """Sends one request on a new connection. A body that is a list of bytes is sent in chunks."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=15, source_address=(source, 0))
+    host = tls.host if tls else "127.0.0.1"
+    connection = HTTPConnection(host, port, timeout=REQUEST_SECONDS, source_address=(source, 0))
+    if tls:
+        connection.sock = tls.connect(port)
     try:
         connection.putrequest(method, target, skip_accept_encoding=True)
         for name, value in headers:
@@ -83,11 +101,17 @@ def send(port, method, target, headers=(), body=None, source="127.0.0.1"):
         connection.close()
 
 
-def upgrade(port, target, headers=()):
+def upgrade(port, target, headers=(), tls=None):
     """Opens a WebSocket. Returns the status and, if it was opened, the echo of a text."""
+    answer, echo = open_websocket(port, target, headers, tls)
+    return answer.status, echo
+
+
+def open_websocket(port, target, headers=(), tls=None):
+    """As `upgrade`, with the whole answer."""
     key = base64.b64encode(os.urandom(16)).decode()
     sent = [
-        ("Host", f"127.0.0.1:{port}"),
+        ("Host", f"{tls.host if tls else '127.0.0.1'}:{port}"),
         ("Connection", "Upgrade"),
         ("Upgrade", "websocket"),
         ("Sec-WebSocket-Version", "13"),
@@ -95,19 +119,20 @@ def upgrade(port, target, headers=()):
         *headers,
     ]
     head = "".join(f"{name}: {value}\r\n" for name, value in sent)
-    with socket.create_connection(("127.0.0.1", port), timeout=15) as connection:
+    connect = tls.connect if tls else lambda port: socket.create_connection(("127.0.0.1", port), timeout=REQUEST_SECONDS)
+    with connect(port) as connection:
         connection.sendall(f"GET {target} HTTP/1.1\r\n{head}\r\n".encode())
-        stream = connection.makefile("rb")
-        status = int(stream.readline().split()[1])
-        answered = dict(line.decode().lower().strip().split(": ", 1) for line in iter(stream.readline, b"\r\n"))
-        if status != 101:
-            return status, None
-        assert answered["sec-websocket-accept"] == websocket_accept(key).lower()
+        response = HTTPResponse(connection, method="GET")
+        response.begin()
+        if response.status != 101:
+            return Answer(response.getheaders(), response.status, response.read()), None
+        assert response.getheader("Sec-WebSocket-Accept") == websocket_accept(key)
         mask, text = os.urandom(4), b"Is anybody there?"
         masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(text))
         connection.sendall(bytes([0x81, 0x80 | len(text)]) + mask + masked)
-        kind, length = stream.read(2)
-        return status, (kind, stream.read(length))
+        # The head is read to its end, so the stream continues with the first frame.
+        kind, length = response.fp.read(2)
+        return Answer(response.getheaders(), 101, b""), (kind, response.fp.read(length))
 
 
 def websocket_accept(key):
@@ -137,8 +162,8 @@ def free_port():
 class Process:
     """A program that listens on a port, with a log file in its folder."""
 
-    def __init__(self, command, folder, port, settings, ready):
-        self.command, self.folder, self.port, self.ready = command, folder, port, ready
+    def __init__(self, command, folder, port, settings, ready, tls=None):
+        self.command, self.folder, self.port, self.ready, self.tls = command, folder, port, ready, tls
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
         self.environment = inherited | {"PATH": PATH, "HOME": str(folder)} | settings
         self.start()
@@ -151,7 +176,7 @@ class Process:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
-                if self.ready(send(self.port, "GET", "/").status):
+                if self.ready(send(self.port, "GET", "/", tls=self.tls).status):
                     return
             except OSError:
                 pass
@@ -402,6 +427,15 @@ KINDS = {
 }
 
 
+def proxy_settings():
+    return {"CADDY_ADMIN": f"127.0.0.1:{free_port()}"}
+
+
+def has_routes(status):
+    """Traefik answers 404 until it has read its routes."""
+    return status != 404
+
+
 class Integration(Process):
     """A proxy or an app with the configuration that `doorward snippet` prints. Only ports are replaced."""
 
@@ -422,14 +456,9 @@ class Integration(Process):
                 text = text.replace(old, new)
             (folder / name).write_text(text)
 
-        settings = {
-            "CADDY_ADMIN": f"127.0.0.1:{free_port()}",
-            "ECHO_JOURNAL": str(journal.path),
-            "PYTHONPATH": str(HERE),
-        }
+        settings = proxy_settings() | {"ECHO_JOURNAL": str(journal.path), "PYTHONPATH": str(HERE)}
         command = ["sh", "-c", f"exec {adapted(kind.command)}"]
-        # Traefik answers 404 until it has read its routes.
-        super().__init__(command, folder, port, settings, ready=lambda status: status != 404)
+        super().__init__(command, folder, port, settings, ready=has_routes)
 
     def send(self, method="GET", target="/", headers=(), body=None):
         """Sends a request under a unique path. Returns the response and the requests that reached the app."""
