@@ -1,42 +1,90 @@
-//! Messages for refused fields of a request, in the words of the service specification.
+//! What is wrong with a field of a request, with its message in the words of the service specification.
 
 use std::borrow::Cow;
 
-/// The message for a refused field.
+/// A refused field: its message for programs, and what pages need to say the same in the person's language.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault(Cow<'static, str>);
+pub struct Fault {
+    kind: FaultKind,
+    message: Cow<'static, str>,
+}
+
+/// What is wrong with a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The field is missing.
+    Required,
+    /// It has fewer characters than this minimum.
+    TooShort(usize),
+    /// It has more characters than this maximum.
+    TooLong(usize),
+    /// It is not an e-mail address.
+    InvalidEmail,
+    /// It is not a name.
+    InvalidName,
+    /// The password is a common one.
+    CommonPassword,
+    /// The password is the user's own name or e-mail address.
+    OwnNameOrEmail,
+    /// The e-mail address belongs to another user.
+    EmailTaken,
+    /// It is not JSON of the expected shape. Forms of pages have no such fault.
+    Malformed,
+}
 
 impl Fault {
     /// The field is missing.
-    pub const REQUIRED: Self = Self(Cow::Borrowed("Required"));
+    pub const REQUIRED: Self = Self::fixed(FaultKind::Required, "Required");
+    /// It is not an e-mail address.
+    pub const INVALID_EMAIL: Self = Self::fixed(FaultKind::InvalidEmail, "Invalid email");
+    /// It is not a name.
+    pub const INVALID_NAME: Self = Self::fixed(FaultKind::InvalidName, "Invalid name");
+    /// The password is a common one.
+    pub const COMMON_PASSWORD: Self =
+        Self::fixed(FaultKind::CommonPassword, "Too common: choose another password");
+    /// The password is the user's own name or e-mail address.
+    pub const OWN_NAME_OR_EMAIL: Self =
+        Self::fixed(FaultKind::OwnNameOrEmail, "Must not be your name or e-mail address");
+    /// The e-mail address belongs to another user.
+    pub const EMAIL_TAKEN: Self = Self::fixed(FaultKind::EmailTaken, "Already registered");
+    /// The body is not JSON.
+    pub const INVALID_JSON: Self = Self::fixed(FaultKind::Malformed, "Invalid JSON");
 
-    /// A fixed message.
-    pub const fn new(message: &'static str) -> Self {
-        Self(Cow::Borrowed(message))
+    const fn fixed(kind: FaultKind, message: &'static str) -> Self {
+        Self { kind, message: Cow::Borrowed(message) }
     }
 
     /// Fewer characters than the minimum.
     pub fn too_short(minimum: usize) -> Self {
-        Self(format!("String must contain at least {minimum} character(s)").into())
+        let message = format!("String must contain at least {minimum} character(s)");
+        Self { kind: FaultKind::TooShort(minimum), message: message.into() }
     }
 
     /// More characters than the maximum.
     pub fn too_long(maximum: usize) -> Self {
-        Self(format!("String must contain at most {maximum} character(s)").into())
+        let message = format!("String must contain at most {maximum} character(s)");
+        Self { kind: FaultKind::TooLong(maximum), message: message.into() }
     }
 
     /// A value of the wrong JSON type.
     pub fn wrong_type(expected: &str, received: &str) -> Self {
-        Self(format!("Expected {expected}, received {received}").into())
+        let message = format!("Expected {expected}, received {received}");
+        Self { kind: FaultKind::Malformed, message: message.into() }
     }
 
     /// An unknown field whose name resembles a missing one.
     pub fn did_you_mean(field: &str) -> Self {
-        Self(format!("Unrecognized key, did you mean {field}?").into())
+        let message = format!("Unrecognized key, did you mean {field}?");
+        Self { kind: FaultKind::Malformed, message: message.into() }
+    }
+
+    /// What is wrong.
+    pub fn kind(&self) -> FaultKind {
+        self.kind
     }
 
     /// The message.
     pub fn message(&self) -> &str {
-        &self.0
+        &self.message
     }
 }

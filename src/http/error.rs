@@ -113,8 +113,7 @@ impl Error {
         match self {
             Self::Invalid(faults) => Some(Detail::Fields([Faults(faults)])),
             Self::EmailTaken => {
-                let fault = Fault::new("Already registered");
-                Some(Detail::Fields([Faults(vec![("email".into(), fault)])]))
+                Some(Detail::Fields([Faults(vec![("email".into(), Fault::EMAIL_TAKEN)])]))
             }
             Self::InvalidClient => Some(Detail::Code("invalid_client")),
             Self::NoTokenField => Some(Detail::Code("invalid_request")),

@@ -162,7 +162,7 @@ fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<Map<String, Value>, Error>
 }
 
 fn invalid_json() -> Error {
-    Error::Invalid(vec![("body".into(), Fault::new("Invalid JSON"))])
+    Error::Invalid(vec![("body".into(), Fault::INVALID_JSON)])
 }
 
 /// Whether a body has this content type. A missing content type counts as the expected one.

@@ -17,7 +17,7 @@ impl Email {
     /// # Errors
     /// A message for the user if the address is not valid.
     pub fn parse(sent: String) -> Result<Self, Fault> {
-        if is_valid_email(&sent) { Ok(Self(sent)) } else { Err(Fault::new("Invalid email")) }
+        if is_valid_email(&sent) { Ok(Self(sent)) } else { Err(Fault::INVALID_EMAIL) }
     }
 
     /// A stored address, which has been validated before.

@@ -24,7 +24,7 @@ impl Name {
         } else if characters > Self::MAX_CHARACTERS {
             Err(Fault::too_long(Self::MAX_CHARACTERS))
         } else if trimmed.chars().any(char::is_control) {
-            Err(Fault::new("Invalid name"))
+            Err(Fault::INVALID_NAME)
         } else {
             Ok(Self(trimmed.to_owned()))
         }

@@ -30,7 +30,7 @@ impl Password {
         } else if characters > rules.max_length {
             Err(Fault::too_long(rules.max_length))
         } else if rules.refuse_common && common::is_common(&password.0) {
-            Err(Fault::new("Too common: choose another password"))
+            Err(Fault::COMMON_PASSWORD)
         } else {
             Ok(password)
         }
@@ -53,7 +53,7 @@ impl Password {
         let lower = Zeroizing::new(self.0.to_lowercase());
         let known = [name, email, local_part];
         if rules.refuse_common && known.iter().any(|known| known.to_lowercase() == *lower) {
-            return Err(Fault::new("Must not be your name or e-mail address"));
+            return Err(Fault::OWN_NAME_OR_EMAIL);
         }
         Ok(self)
     }
