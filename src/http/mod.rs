@@ -9,6 +9,11 @@ mod form;
 mod forward_auth;
 mod oauth;
 pub mod only;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, unused_imports, reason = "the handlers of the pages use it")
+)]
+mod pages;
 mod refusal_log;
 mod request_id;
 mod request_log;

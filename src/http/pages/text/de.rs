@@ -1,0 +1,262 @@
+//! The texts in German.
+
+use super::{
+    Device, FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, System, Texts,
+};
+use crate::{fault::FaultKind, http::pages::language::Language};
+
+pub(super) static TEXTS: Texts = Texts {
+    language: Language::German,
+    error_prefix: "Fehler: ",
+    problem: "Es gibt ein Problem",
+    terms: "Nutzungsbedingungen",
+    privacy: "Datenschutz",
+    name: "Name",
+    email: "E-Mail-Adresse",
+    password: "Passwort",
+    new_password: "Neues Passwort",
+    new_password_hint: |minimum| {
+        format!(
+            "Mindestens {minimum} Zeichen. Einige Wörter ohne Zusammenhang lassen sich leicht merken."
+        )
+    },
+    stay: "Angemeldet bleiben",
+    stay_hint: "Nur auf einem Gerät, das niemand sonst benutzt.",
+    sign_in: "Anmelden",
+    sign_up: "Konto anlegen",
+    sign_out: "Abmelden",
+    back_to_account: "Zurück zu Ihrem Konto",
+    back_to_sign_in: "Zurück zur Anmeldung",
+
+    sign_in_to: |app| format!("Bei {app} anmelden"),
+    sign_in_heading: "Anmelden",
+    forgot_password: "Passwort vergessen?",
+    new_here: "Neu hier?",
+
+    sign_up_heading: "Konto anlegen",
+    sign_up_for: |app| format!("Konto anlegen, um {app} zu nutzen"),
+    have_account: "Haben Sie schon ein Konto?",
+
+    sign_out_heading: "Abmelden?",
+    sign_out_explanation: "Sie werden hier und in allen Apps auf diesem Gerät abgemeldet.",
+
+    reset_heading: "Neues Passwort setzen",
+    reset_explanation: |operator| {
+        format!(
+            "Bitten Sie die Betreiber von {operator} um einen Rücksetzcode. Er gilt einmal. Danach sind Sie auf allen Geräten abgemeldet."
+        )
+    },
+    code: "Rücksetzcode",
+    code_hint: "So, wie Sie ihn erhalten haben.",
+    set_password: "Passwort setzen",
+
+    account_heading: "Ihr Konto",
+    apps: "Ihre Apps",
+    apps_explanation: "Sie öffnen sie, ohne sich noch einmal anzumelden.",
+    no_apps: "Für Sie gibt es noch keine Apps. Sie erscheinen hier, sobald Sie Zugang erhalten.",
+    profile: "Profil",
+    profile_explanation: "Apps, die Sie nutzen, sehen Ihren Namen und Ihre E-Mail-Adresse.",
+    verified: "Bestätigt",
+    not_verified: "Nicht bestätigt",
+    change_name: "Namen ändern",
+    change_email: "E-Mail-Adresse ändern",
+    save_name: "Namen speichern",
+    save_email: "Adresse speichern",
+    password_explanation: "Ein neues Passwort beendet Ihre Sitzungen auf allen anderen Geräten.",
+    no_password: "Ihr Konto hat kein Passwort. Setzen Sie eines mit einem Rücksetzcode.",
+    current_password: "Aktuelles Passwort",
+    confirm_password: "Ihr Passwort zur Bestätigung",
+    change_password: "Passwort ändern",
+    sessions: "Sitzungen",
+    sessions_explanation: "Wo Sie angemeldet sind. Beenden Sie Sitzungen, die Sie nicht kennen, und ändern Sie dann Ihr Passwort.",
+    only_this_session: "Sie sind nur auf diesem Gerät angemeldet.",
+    device_column: "Gerät",
+    address_column: "Adresse",
+    last_used_column: "Zuletzt benutzt",
+    action_column: "Aktion",
+    this_session: "Dieses Gerät",
+    end_session: "Beenden",
+    end_session_of: |device| format!("Die Sitzung von {device} beenden"),
+    sign_out_everywhere: "Überall abmelden",
+    sign_out_everywhere_explanation: "Beendet alle Sitzungen, auch diese.",
+    data: "Ihre Daten",
+    data_explanation: "Alles, was über Sie gespeichert ist, als JSON-Datei.",
+    export: "Daten herunterladen",
+    delete: "Konto löschen",
+    delete_explanation: "Löscht Ihr Konto und alles, was über Sie gespeichert ist, sofort und endgültig. Sie verlieren den Zugang zu allen Apps.",
+    delete_without_password: "Ihr Konto hat kein Passwort, mit dem Sie das bestätigen können. Setzen Sie zuerst eines mit einem Rücksetzcode.",
+    delete_confirm: "Mein Konto endgültig löschen",
+
+    refused_heading: |app| format!("Sie haben keinen Zugang zu {app}"),
+    refused_explanation: "Sie sind angemeldet, aber dieses Konto ist für diese Seite nicht zugelassen.",
+    signed_in_as: "Angemeldet als",
+    somebody_else: "Mit einem anderen Konto anmelden",
+    decision: "Entscheidung",
+    decision_explanation: "Sollten Sie Zugang haben? Senden Sie diese Nummer an die Betreiber des Dienstes.",
+    decision_link: "Einzelheiten für Betreiber",
+    why: "Warum abgelehnt wurde",
+    why_explanation: "Das sehen nur Betreiber.",
+    guard: "Guard",
+    condition: "Bedingung",
+    part: "Teil der Bedingung",
+    value: "Wert",
+    cause: "Ausschlaggebend",
+
+    notice: |notice| match notice {
+        Notice::SignedOut => "Sie sind abgemeldet.",
+        Notice::SignedOutEverywhere => "Sie sind auf allen Geräten abgemeldet.",
+        Notice::SessionExpired => "Ihre Sitzung ist beendet. Melden Sie sich wieder an.",
+        Notice::PasswordReset => "Ihr Passwort ist gesetzt. Melden Sie sich damit an.",
+        Notice::NameChanged => "Ihr Name ist gespeichert.",
+        Notice::EmailChanged => "Ihre E-Mail-Adresse ist gespeichert.",
+        Notice::PasswordChanged => {
+            "Ihr Passwort ist geändert. Sie sind auf allen anderen Geräten abgemeldet."
+        }
+        Notice::SessionEnded => "Die Sitzung ist beendet.",
+    },
+    form_error: |error| match error {
+        FormError::WrongCredentials => {
+            "E-Mail-Adresse und Passwort passen nicht zusammen. Prüfen Sie beides.".into()
+        }
+        FormError::Throttled(wait) => try_again_in(Span::to_wait(wait)),
+        FormError::Unavailable => {
+            "Das geht im Moment nicht. Bitte versuchen Sie es gleich noch einmal.".into()
+        }
+        FormError::Conflict => {
+            "Ihr Konto wurde gleichzeitig geändert. Prüfen Sie es und versuchen Sie es noch einmal."
+                .into()
+        }
+    },
+    field_fault: |fault| match fault {
+        FieldFault::Rule(FaultKind::Required) => "Füllen Sie dieses Feld aus.".into(),
+        FieldFault::Rule(FaultKind::TooShort(minimum)) => {
+            format!("Verwenden Sie mindestens {minimum} Zeichen.")
+        }
+        FieldFault::Rule(FaultKind::TooLong(maximum)) => {
+            format!("Verwenden Sie höchstens {maximum} Zeichen.")
+        }
+        FieldFault::Rule(FaultKind::InvalidEmail) => {
+            "Geben Sie eine E-Mail-Adresse wie ada@example.com ein.".into()
+        }
+        FieldFault::Rule(FaultKind::InvalidName) => {
+            "Dieser Name enthält Zeichen, die nicht erlaubt sind.".into()
+        }
+        FieldFault::Rule(FaultKind::CommonPassword) => {
+            "Viele Leute benutzen dieses Passwort. Wählen Sie ein anderes.".into()
+        }
+        FieldFault::Rule(FaultKind::OwnNameOrEmail) => {
+            "Das Passwort darf nicht Ihr Name oder Ihre E-Mail-Adresse sein.".into()
+        }
+        FieldFault::Rule(FaultKind::EmailTaken) => {
+            "Zu dieser Adresse gibt es schon ein Konto.".into()
+        }
+        FieldFault::Rule(FaultKind::Malformed) => "Dieser Wert ist nicht gültig.".into(),
+        FieldFault::WrongPassword => "Das ist nicht Ihr aktuelles Passwort.".into(),
+        FieldFault::WrongCode => "Dieser Code ist falsch, schon benutzt oder abgelaufen.".into(),
+    },
+    message: |message| match message {
+        Message::BadRequest => MessageText::new(
+            "Diese Anfrage ist nicht gültig",
+            "Ihr Browser hat etwas gesendet, das nicht lesbar ist. Gehen Sie zurück und versuchen Sie es noch einmal.",
+        ),
+        Message::CrossSite => MessageText::new(
+            "Das kam von einer anderen Website",
+            "Zu Ihrer Sicherheit werden Formulare nur von diesen Seiten selbst angenommen. Öffnen Sie die Seite und versuchen Sie es noch einmal.",
+        ),
+        Message::NoCookie => MessageText::new(
+            "Ihr Browser hat kein Cookie behalten",
+            "Die Anmeldung braucht Cookies. Erlauben Sie Cookies für diese Website und öffnen Sie sie dann noch einmal.",
+        ),
+        Message::LinkUsed => MessageText::new(
+            "Dieser Anmeldelink wurde schon benutzt",
+            "Er gilt einmal und eine Minute lang. Öffnen Sie die App noch einmal; sind Sie noch angemeldet, brauchen Sie kein Passwort.",
+        ),
+        Message::SignUpClosed => MessageText::new(
+            "Konten legt der Betreiber an",
+            "Bitten Sie die Betreiber dieses Dienstes um ein Konto.",
+        ),
+        Message::NotFound => MessageText::new(
+            "Diese Seite gibt es nicht",
+            "Prüfen Sie die Adresse. Vielleicht ist die Seite umgezogen.",
+        ),
+        Message::UnknownDecision => MessageText::new(
+            "Diese Entscheidung ist nicht bekannt",
+            "Nur die letzten Entscheidungen werden aufbewahrt, und nicht über einen Neustart hinaus. Öffnen Sie die App noch einmal, um eine neue Nummer zu erhalten.",
+        ),
+        Message::MethodNotAllowed => MessageText::new(
+            "Das geht hier nicht",
+            "Die Seite gibt es, aber sie nimmt diese Art von Anfrage nicht an.",
+        ),
+        Message::TooSlow => MessageText::new(
+            "Die Anfrage hat zu lange gedauert",
+            "Sie ist nicht rechtzeitig angekommen. Prüfen Sie Ihre Verbindung und versuchen Sie es noch einmal.",
+        ),
+        Message::TooLarge => MessageText::new(
+            "Das ist zu viel Text",
+            "Was Sie gesendet haben, ist größer als erlaubt. Gehen Sie zurück und kürzen Sie es.",
+        ),
+        Message::NotAForm => MessageText::new(
+            "Diese Anfrage ist kein Formular",
+            "Öffnen Sie die Seite und senden Sie deren Formular.",
+        ),
+        Message::HttpsNeeded => MessageText::new(
+            "HTTPS ist nötig",
+            "Ohne HTTPS ist die Anmeldung unter dieser Adresse nicht sicher. Wenn Sie diesen Dienst betreiben: Setzen Sie public_url auf seine https-Adresse.",
+        ),
+        Message::Throttled(wait) => MessageText {
+            heading: "Zu viele Versuche",
+            explanation: try_again_in(Span::to_wait(wait)),
+        },
+        Message::Internal => MessageText::new(
+            "Etwas ist schiefgegangen",
+            "Das ist unser Fehler. Versuchen Sie es noch einmal; bleibt es so, sagen Sie den Betreibern dieses Dienstes Bescheid.",
+        ),
+        Message::Unavailable => MessageText::new(
+            "Im Moment nicht verfügbar",
+            "Bitte versuchen Sie es gleich noch einmal.",
+        ),
+        Message::AccountDeleted => MessageText::new(
+            "Ihr Konto ist gelöscht",
+            "Alles, was über Sie gespeichert war, ist fort, und Sie sind überall abgemeldet.",
+        ),
+    },
+    link: |to| match to {
+        LinkTo::Start => "Zur Startseite".into(),
+        LinkTo::SignIn => "Anmelden".into(),
+        LinkTo::Account => "Zu Ihrem Konto".into(),
+        LinkTo::TryAgain => "Noch einmal versuchen".into(),
+        LinkTo::App(title) => format!("{title} öffnen"),
+    },
+    ago: |span| match span {
+        Span::Seconds(_) => "gerade eben".into(),
+        Span::Days(1) => "gestern".into(),
+        span => format!("vor {}", words(span)),
+    },
+    try_again_in,
+    device: |Device { program, system }| match (program, system) {
+        (Some(program), Some(system @ (System::IPhone | System::IPad))) => {
+            format!("{program} auf dem {}", system.name())
+        }
+        (Some(program), Some(system)) => format!("{program} unter {}", system.name()),
+        (Some(program), None) => program.into(),
+        (None, Some(system)) => system.name().into(),
+        (None, None) => "Unbekanntes Gerät".into(),
+    },
+};
+
+fn try_again_in(wait: Span) -> String {
+    format!("Es gab zu viele Versuche. Versuchen Sie es in {} noch einmal.", words(wait))
+}
+
+/// In the dative, after "vor" and "in".
+fn words(span: Span) -> String {
+    let (count, one, several) = match span {
+        Span::Seconds(count) => (count, "Sekunde", "Sekunden"),
+        Span::Minutes(count) => (count, "Minute", "Minuten"),
+        Span::Hours(count) => (count, "Stunde", "Stunden"),
+        Span::Days(count) => (count, "Tag", "Tagen"),
+        Span::Months(count) => (count, "Monat", "Monaten"),
+        Span::Years(count) => (count, "Jahr", "Jahren"),
+    };
+    format!("{count} {}", if count == 1 { one } else { several })
+}

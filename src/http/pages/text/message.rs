@@ -1,0 +1,56 @@
+//! The messages that are a page of their own.
+
+use std::time::Duration;
+
+/// A message that fills a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// The request is malformed (400).
+    BadRequest,
+    /// A form was sent from another site (403).
+    CrossSite,
+    /// The app's host has no try cookie: the browser keeps none (403).
+    NoCookie,
+    /// The sign-in code was used, has expired or is not valid (403).
+    LinkUsed,
+    /// New accounts are not open to everybody (403 or 404).
+    SignUpClosed,
+    /// There is no such page (404).
+    NotFound,
+    /// The refusal is unknown or no longer kept (404).
+    UnknownDecision,
+    /// The page does not support the method (405).
+    MethodNotAllowed,
+    /// The request took too long to arrive (408).
+    TooSlow,
+    /// The form has more bytes than allowed (413).
+    TooLarge,
+    /// The body is not a form (415).
+    NotAForm,
+    /// Cookies need HTTPS, and this address has none (421).
+    HttpsNeeded,
+    /// Too many requests (429).
+    Throttled(Duration),
+    /// A bug, or a damaged database (500).
+    Internal,
+    /// A temporary internal failure (503).
+    Unavailable,
+    /// The account was deleted.
+    AccountDeleted,
+}
+
+/// The words of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub struct MessageText {
+    /// What happened.
+    pub heading: &'static str,
+    /// What the person can do.
+    pub explanation: String,
+}
+
+impl MessageText {
+    /// A message without parameters.
+    pub fn new(heading: &'static str, explanation: &str) -> Self {
+        Self { heading, explanation: explanation.to_owned() }
+    }
+}

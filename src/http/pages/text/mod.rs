@@ -1,0 +1,136 @@
+//! The words of the pages: one value of [`Texts`] per language, so that a missing translation does not compile.
+
+mod de;
+mod device;
+mod en;
+mod message;
+mod notice;
+mod problem;
+mod time;
+
+pub use self::{
+    device::{Device, System},
+    message::{Message, MessageText},
+    notice::{LinkTo, Notice},
+    problem::{FieldFault, FormError},
+    time::{Span, exact},
+};
+use super::language::Language;
+
+/// Every text of the pages in one language. A text with parameters is a function.
+pub struct Texts {
+    // Words that several pages share.
+    pub language: Language,
+    pub error_prefix: &'static str,
+    pub problem: &'static str,
+    pub terms: &'static str,
+    pub privacy: &'static str,
+    pub name: &'static str,
+    pub email: &'static str,
+    pub password: &'static str,
+    pub new_password: &'static str,
+    pub new_password_hint: fn(usize) -> String,
+    pub stay: &'static str,
+    pub stay_hint: &'static str,
+    pub sign_in: &'static str,
+    pub sign_up: &'static str,
+    pub sign_out: &'static str,
+    pub back_to_account: &'static str,
+    pub back_to_sign_in: &'static str,
+
+    // Sign-in.
+    pub sign_in_to: fn(&str) -> String,
+    pub sign_in_heading: &'static str,
+    pub forgot_password: &'static str,
+    pub new_here: &'static str,
+
+    // Sign-up.
+    pub sign_up_heading: &'static str,
+    pub sign_up_for: fn(&str) -> String,
+    pub have_account: &'static str,
+
+    // Sign-out.
+    pub sign_out_heading: &'static str,
+    pub sign_out_explanation: &'static str,
+
+    // Reset.
+    pub reset_heading: &'static str,
+    pub reset_explanation: fn(&str) -> String,
+    pub code: &'static str,
+    pub code_hint: &'static str,
+    pub set_password: &'static str,
+
+    // Account.
+    pub account_heading: &'static str,
+    pub apps: &'static str,
+    pub apps_explanation: &'static str,
+    pub no_apps: &'static str,
+    pub profile: &'static str,
+    pub profile_explanation: &'static str,
+    pub verified: &'static str,
+    pub not_verified: &'static str,
+    pub change_name: &'static str,
+    pub change_email: &'static str,
+    pub save_name: &'static str,
+    pub save_email: &'static str,
+    pub password_explanation: &'static str,
+    pub no_password: &'static str,
+    pub current_password: &'static str,
+    pub confirm_password: &'static str,
+    pub change_password: &'static str,
+    pub sessions: &'static str,
+    pub sessions_explanation: &'static str,
+    pub only_this_session: &'static str,
+    pub device_column: &'static str,
+    pub address_column: &'static str,
+    pub last_used_column: &'static str,
+    pub action_column: &'static str,
+    pub this_session: &'static str,
+    pub end_session: &'static str,
+    pub end_session_of: fn(&str) -> String,
+    pub sign_out_everywhere: &'static str,
+    pub sign_out_everywhere_explanation: &'static str,
+    pub data: &'static str,
+    pub data_explanation: &'static str,
+    pub export: &'static str,
+    pub delete: &'static str,
+    pub delete_explanation: &'static str,
+    pub delete_without_password: &'static str,
+    pub delete_confirm: &'static str,
+
+    // Refused.
+    pub refused_heading: fn(&str) -> String,
+    pub refused_explanation: &'static str,
+    pub signed_in_as: &'static str,
+    pub somebody_else: &'static str,
+    pub decision: &'static str,
+    pub decision_explanation: &'static str,
+    pub decision_link: &'static str,
+    pub why: &'static str,
+    pub why_explanation: &'static str,
+    pub guard: &'static str,
+    pub condition: &'static str,
+    pub part: &'static str,
+    pub value: &'static str,
+    pub cause: &'static str,
+
+    // Sentences that depend on what happened.
+    pub notice: fn(Notice) -> &'static str,
+    pub form_error: fn(FormError) -> String,
+    pub field_fault: fn(FieldFault) -> String,
+    pub message: fn(Message) -> MessageText,
+    pub link: fn(LinkTo<'_>) -> String,
+    pub ago: fn(Span) -> String,
+    pub try_again_in: fn(Span) -> String,
+    pub device: fn(Device) -> String,
+}
+
+impl Texts {
+    /// The texts in this language.
+    pub fn of(language: Language) -> &'static Self {
+        match language {
+            Language::English => &en::TEXTS,
+            Language::German => &de::TEXTS,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The page of one's own account.
+
+use askama::Template;
+
+use super::{
+    super::text::{Device, FieldFault, FormError, Notice, Span, Texts, exact},
+    PageContext,
+    field::{Field, Summary},
+    html,
+};
+use crate::clock::Timestamp;
+
+/// The page of one's own account.
+#[derive(Clone)]
+pub struct Account<'a> {
+    /// The time of the request.
+    pub now: Timestamp,
+    /// The stored name.
+    pub name: &'a str,
+    /// The stored e-mail address.
+    pub email: &'a str,
+    /// Whether the address is verified.
+    pub is_verified: bool,
+    /// Whether the account has a password.
+    pub has_password: bool,
+    /// The fewest characters of a password.
+    pub min_password_length: usize,
+    /// What just happened.
+    pub notice: Option<Notice>,
+    /// Why a form was refused as a whole.
+    pub error: Option<FormError>,
+    /// The form that was refused, with what was typed.
+    pub failed: Option<FailedForm<'a>>,
+    /// All sessions, the latest first.
+    pub sessions: Vec<SessionRow<'a>>,
+    /// The apps that admit the person.
+    pub apps: Vec<AppLink<'a>>,
+}
+
+/// A form of the page that was refused. The page shows it open, with what was typed except passwords.
+#[derive(Clone, Copy)]
+pub enum FailedForm<'a> {
+    /// The name.
+    Name {
+        /// The name as it was typed.
+        typed: &'a str,
+        /// What is wrong with it.
+        fault: Option<FieldFault>,
+    },
+    /// The e-mail address.
+    Email {
+        /// The address as it was typed.
+        typed: &'a str,
+        /// What is wrong with it.
+        fault: Option<FieldFault>,
+        /// What is wrong with the password.
+        password: Option<FieldFault>,
+    },
+    /// The password.
+    Password {
+        /// What is wrong with the current one.
+        current: Option<FieldFault>,
+        /// What is wrong with the new one.
+        new: Option<FieldFault>,
+    },
+    /// The deletion.
+    Delete {
+        /// What is wrong with the password.
+        password: Option<FieldFault>,
+    },
+}
+
+/// One session of the person.
+#[derive(Clone)]
+pub struct SessionRow<'a> {
+    /// The id, as the form to end it sends it.
+    pub id: String,
+    /// The `User-Agent` header of the sign-in.
+    pub user_agent: &'a str,
+    /// The address of the client.
+    pub address: String,
+    /// When the session was last used.
+    pub last_seen: Timestamp,
+    /// Whether this page was asked for with it.
+    pub is_current: bool,
+}
+
+/// An app that admits the person.
+#[derive(Clone, Copy)]
+pub struct AppLink<'a> {
+    /// Its title.
+    pub title: &'a str,
+    /// The address of its start page.
+    pub url: &'a str,
+}
+
+/// A session in words.
+struct Row<'a> {
+    session: &'a SessionRow<'a>,
+    device: String,
+    ago: String,
+    exact: String,
+}
+
+#[derive(Template)]
+#[template(path = "account.html")]
+struct Html<'a> {
+    page: &'a PageContext<'a>,
+    t: &'static Texts,
+    view: &'a Account<'a>,
+    notice: Option<&'static str>,
+    summary: Option<Summary>,
+    name: Field<'a>,
+    email: Field<'a>,
+    email_password: Field<'a>,
+    current: Field<'a>,
+    new: Field<'a>,
+    delete_password: Field<'a>,
+    rows: Vec<Row<'a>>,
+}
+
+impl Account<'_> {
+    /// The HTML of the page.
+    pub fn render(&self, page: &PageContext<'_>) -> String {
+        let t = page.texts();
+        let confirm =
+            |id| Field::new(id, "password", t.confirm_password, "password", "current-password");
+        let mut name = Field::name(t, self.name);
+        let mut email = Field { autocomplete: "email", ..Field::email(t, self.email) };
+        let mut email_password = confirm("email-password");
+        let mut current =
+            Field::new("current", "current", t.current_password, "password", "current-password");
+        let mut new =
+            Field { id: "new", name: "new", ..Field::new_password(t, self.min_password_length) };
+        let mut delete_password = confirm("delete-password");
+        let said = |fault: Option<FieldFault>| fault.map(t.field_fault);
+        match self.failed {
+            None => {}
+            Some(FailedForm::Name { typed, fault }) => {
+                (name.value, name.fault) = (typed, said(fault));
+            }
+            Some(FailedForm::Email { typed, fault, password }) => {
+                (email.value, email.fault) = (typed, said(fault));
+                email_password.fault = said(password);
+            }
+            Some(FailedForm::Password { current: wrong, new: refused }) => {
+                (current.fault, new.fault) = (said(wrong), said(refused));
+            }
+            Some(FailedForm::Delete { password }) => delete_password.fault = said(password),
+        }
+        let fields = [&name, &email, &email_password, &current, &new, &delete_password];
+        let summary = Summary::of(t, self.error, &fields);
+        let row = |session| Row::new(session, t, self.now);
+        html(&Html {
+            page,
+            t,
+            view: self,
+            notice: self.notice.map(t.notice),
+            summary,
+            name,
+            email,
+            email_password,
+            current,
+            new,
+            delete_password,
+            rows: self.sessions.iter().map(row).collect(),
+        })
+    }
+
+    fn is_name_open(&self) -> bool {
+        matches!(self.failed, Some(FailedForm::Name { .. }))
+    }
+
+    fn is_email_open(&self) -> bool {
+        matches!(self.failed, Some(FailedForm::Email { .. }))
+    }
+
+    fn is_delete_open(&self) -> bool {
+        matches!(self.failed, Some(FailedForm::Delete { .. }))
+    }
+}
+
+impl<'a> Row<'a> {
+    fn new(session: &'a SessionRow<'a>, t: &Texts, now: Timestamp) -> Self {
+        Self {
+            session,
+            device: (t.device)(Device::of(session.user_agent)),
+            ago: (t.ago)(Span::between(session.last_seen, now)),
+            exact: exact(session.last_seen),
+        }
+    }
+}

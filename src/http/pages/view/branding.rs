@@ -1,0 +1,17 @@
+//! The operator's name, logo, colour and links, prepared once for all pages.
+
+use super::Style;
+
+/// How the pages look, and whose they are.
+pub struct Branding {
+    /// The name of the service.
+    pub name: String,
+    /// The logo as a `data:` URI.
+    pub logo: Option<String>,
+    /// The address of the terms of use.
+    pub terms: Option<String>,
+    /// The address of the privacy policy.
+    pub privacy: Option<String>,
+    /// The style sheet, in the operator's colour.
+    pub style: Style,
+}

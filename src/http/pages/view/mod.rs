@@ -1,0 +1,60 @@
+//! What each page shows, as plain data, and its HTML. Nothing here reads a request or the store.
+
+mod account;
+mod branding;
+mod field;
+mod message;
+mod refused;
+mod reset;
+mod sign_in;
+mod sign_out;
+mod sign_up;
+mod style;
+#[cfg(test)]
+mod tests;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+pub use self::{
+    account::{Account, AppLink, FailedForm, SessionRow},
+    branding::Branding,
+    message::MessagePage,
+    refused::{Refused, Why, WhyStep},
+    reset::Reset,
+    sign_in::SignIn,
+    sign_out::SignOut,
+    sign_up::SignUp,
+    style::Style,
+};
+use super::{language::Language, text::Texts};
+
+/// What every page needs.
+#[derive(Clone, Copy)]
+pub struct PageContext<'a> {
+    /// The language of the person.
+    pub language: Language,
+    /// The looks that the operator chose.
+    pub branding: &'a Branding,
+    /// What every link to Doorward starts with: the path of `public_url` without a final slash, usually empty. On the host
+    /// of an app it is all of `public_url`.
+    pub base: &'a str,
+}
+
+impl PageContext<'_> {
+    fn texts(&self) -> &'static Texts {
+        Texts::of(self.language)
+    }
+
+    /// The query that carries a return target to another page.
+    fn query(target: Option<&str>) -> String {
+        const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+        target
+            .map(|target| format!("?for={}", utf8_percent_encode(target, KEPT)))
+            .unwrap_or_default()
+    }
+}
+
+/// The HTML of a template. Writing into a string does not fail.
+fn html(template: &impl askama::Template) -> String {
+    template.render().expect("a template writes into a string")
+}

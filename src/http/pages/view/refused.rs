@@ -1,0 +1,71 @@
+//! The page for a signed-in person whom a guard does not admit.
+
+use askama::Template;
+
+use super::{super::text::Texts, PageContext, html};
+
+/// The page for a signed-in person whom a guard does not admit. It is also served on the host of the app, so all its links
+/// are absolute there.
+#[derive(Clone)]
+pub struct Refused<'a> {
+    /// The title of the app.
+    pub app: &'a str,
+    /// The name and the e-mail address of the person.
+    pub signed_in_as: Option<(&'a str, &'a str)>,
+    /// The address of the sign-in page for another account.
+    pub somebody_else: Option<&'a str>,
+    /// The id of the decision.
+    pub decision: &'a str,
+    /// The address of the page about the decision, for operators. That page itself has none.
+    pub decision_link: Option<&'a str>,
+    /// The reason. Only operators may see it.
+    pub why: Option<Why<'a>>,
+}
+
+/// Why a guard refused a request.
+#[derive(Clone, Default)]
+pub struct Why<'a> {
+    /// The name of the guard.
+    pub guard: &'a str,
+    /// Its condition.
+    pub condition: Option<&'a str>,
+    /// The part of the condition that decided.
+    pub cause: Option<WhyStep<'a>>,
+    /// All parts of the condition, starting with the whole.
+    pub steps: Vec<WhyStep<'a>>,
+}
+
+/// One part of a condition.
+#[derive(Clone, Copy)]
+pub struct WhyStep<'a> {
+    /// The text of the part.
+    pub expression: &'a str,
+    /// Its value, or the error.
+    pub value: &'a str,
+    /// The nesting depth.
+    pub depth: usize,
+}
+
+impl WhyStep<'_> {
+    /// The style sheet has a class for each depth up to this one.
+    const MAX_DEPTH: usize = 6;
+
+    fn indent(&self) -> usize {
+        self.depth.min(Self::MAX_DEPTH)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "refused.html")]
+struct Html<'a> {
+    page: &'a PageContext<'a>,
+    t: &'static Texts,
+    view: &'a Refused<'a>,
+}
+
+impl Refused<'_> {
+    /// The HTML of the page.
+    pub fn render(&self, page: &PageContext<'_>) -> String {
+        html(&Html { page, t: page.texts(), view: self })
+    }
+}

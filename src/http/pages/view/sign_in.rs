@@ -1,0 +1,73 @@
+//! The page to sign in.
+
+use askama::Template;
+
+use super::{
+    super::text::{FieldFault, FormError, Notice, Texts},
+    PageContext,
+    field::{Field, Summary},
+    html,
+};
+
+/// The page to sign in.
+#[derive(Clone, Default)]
+pub struct SignIn<'a> {
+    /// The title of the app that asks for it.
+    pub app: Option<&'a str>,
+    /// The address as it was typed.
+    pub email: &'a str,
+    /// Whether "stay signed in" is chosen.
+    pub stay: bool,
+    /// The return target, passed on in the field `for`.
+    pub target: Option<&'a str>,
+    /// What just happened.
+    pub notice: Option<Notice>,
+    /// Why the form was refused.
+    pub error: Option<FormError>,
+    /// What is wrong with the address, such as that it is missing.
+    pub email_fault: Option<FieldFault>,
+    /// What is wrong with the password, such as that it is missing.
+    pub password_fault: Option<FieldFault>,
+    /// Whether everybody may create an account.
+    pub is_sign_up_open: bool,
+}
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct Html<'a> {
+    page: &'a PageContext<'a>,
+    t: &'static Texts,
+    view: &'a SignIn<'a>,
+    heading: String,
+    query: String,
+    notice: Option<&'static str>,
+    summary: Option<Summary>,
+    email: Field<'a>,
+    password: Field<'a>,
+}
+
+impl SignIn<'_> {
+    /// The HTML of the page.
+    pub fn render(&self, page: &PageContext<'_>) -> String {
+        let t = page.texts();
+        let mut email = Field::email(t, self.email).with_fault(t, self.email_fault);
+        let mut password = Field::password(t).with_fault(t, self.password_fault);
+        let summary = Summary::of(t, self.error, &[&email, &password]);
+        email.autofocus = summary.is_none() && self.email.is_empty();
+        password.autofocus = summary.is_none() && !self.email.is_empty();
+        html(&Html {
+            page,
+            t,
+            view: self,
+            heading: match self.app {
+                Some(app) => (t.sign_in_to)(app),
+                None => t.sign_in_heading.into(),
+            },
+            query: PageContext::query(self.target),
+            notice: self.notice.map(t.notice),
+            summary,
+            email,
+            password,
+        })
+    }
+}

@@ -1,0 +1,375 @@
+//! Every page and state: what all of them have in common, their sizes, and files to look at.
+
+use std::{fs, path::Path, time::Duration};
+
+use super::{
+    super::text::{FieldFault, FormError, LinkTo, Message, Notice},
+    *,
+};
+use crate::{clock::Timestamp, fault::FaultKind};
+
+const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+const LONG_NAME: &str = "Hubert Blaine Wolfeschlegelsteinhausenbergerdorff-welche-vor-altern-waren-gewissenhaft-schafers-wessen-schafe-waren-wohl-gepflege-und-sorgfaltigkeit-beschutzen-vor-angreifen-durch-ihr-raubgierig-fei";
+const RIGHT_TO_LEFT: &str = "אדה לאבלייס";
+const HOSTILE: &str = "\"><script>alert('1')</script>&amp;";
+
+fn branding() -> Branding {
+    Branding {
+        name: "Acme".into(),
+        logo: Some("data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAzMiAzMiI+PGNpcmNsZSBjeD0iMTYiIGN5PSIxNiIgcj0iMTYiIGZpbGw9IiNlMDdhNWYiLz48cGF0aCBkPSJNOCAyMmw4LTE0IDggMTR6IiBmaWxsPSIjZmZmIi8+PC9zdmc+".into()),
+        terms: Some("https://example.com/terms".into()),
+        privacy: Some("https://example.com/privacy".into()),
+        style: Style::new(Style::DEFAULT_ACCENT),
+    }
+}
+
+fn plain_branding() -> Branding {
+    Branding { name: "Doorward".into(), logo: None, terms: None, privacy: None, ..branding() }
+}
+
+const AGENTS: [&str; 5] = [
+    "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0",
+    "curl/8.14.1",
+    "",
+];
+
+fn account(sessions: usize) -> Account<'static> {
+    let session = |number: usize| SessionRow {
+        id: format!("00000000-0000-4000-8000-{number:012}"),
+        user_agent: AGENTS[number % AGENTS.len()],
+        address: match number % 2 {
+            0 => format!("192.0.2.{number}"),
+            _ => format!("2001:db8:85a3:8d3:1319:8a2e:370:{:x}", 0x7300 + number),
+        },
+        last_seen: NOW - Duration::from_secs(11 * 60 * (number as u64).pow(4)),
+        is_current: number == 0,
+    };
+    Account {
+        now: NOW,
+        name: "Ada Lovelace",
+        email: "ada@example.com",
+        is_verified: true,
+        has_password: true,
+        min_password_length: 8,
+        notice: None,
+        error: None,
+        failed: None,
+        sessions: (0..sessions).map(session).collect(),
+        apps: vec![
+            AppLink { title: "Reports", url: "https://reports.example.com/" },
+            AppLink { title: "Wiki", url: "https://wiki.example.org/" },
+            AppLink { title: "Photos of the family", url: "https://photos.example.net/" },
+        ],
+    }
+}
+
+fn sign_ins() -> Vec<(&'static str, SignIn<'static>)> {
+    let plain = SignIn { is_sign_up_open: true, ..SignIn::default() };
+    let app = SignIn { app: Some("Reports"), target: Some("abc-_123"), ..plain.clone() };
+    let typed = SignIn { email: "ada@example.com", stay: true, ..app.clone() };
+    let with_error = |error| SignIn { error: Some(error), ..typed.clone() };
+    vec![
+        ("sign-in", app.clone()),
+        ("sign-in-plain", SignIn { is_sign_up_open: false, ..plain.clone() }),
+        ("sign-in-signed-out", SignIn { notice: Some(Notice::SignedOut), ..plain.clone() }),
+        ("sign-in-reset", SignIn { notice: Some(Notice::PasswordReset), ..plain.clone() }),
+        ("sign-in-expired", SignIn { notice: Some(Notice::SessionExpired), ..app.clone() }),
+        ("sign-in-everywhere", SignIn { notice: Some(Notice::SignedOutEverywhere), ..app.clone() }),
+        ("sign-in-wrong", with_error(FormError::WrongCredentials)),
+        ("sign-in-throttled", with_error(FormError::Throttled(Duration::from_secs(170)))),
+        ("sign-in-unavailable", with_error(FormError::Unavailable)),
+        (
+            "sign-in-empty",
+            SignIn {
+                email_fault: Some(FieldFault::Rule(FaultKind::Required)),
+                password_fault: Some(FieldFault::Rule(FaultKind::Required)),
+                ..plain
+            },
+        ),
+        ("sign-in-long", SignIn { app: Some(LONG_NAME), ..typed.clone() }),
+        ("sign-in-rtl", SignIn { app: Some(RIGHT_TO_LEFT), ..typed }),
+        (
+            "sign-in-hostile",
+            SignIn { app: Some(HOSTILE), email: HOSTILE, target: Some(HOSTILE), ..app },
+        ),
+    ]
+}
+
+fn sign_ups() -> Vec<(&'static str, SignUp<'static>)> {
+    let app = SignUp {
+        app: Some("Reports"),
+        target: Some("abc"),
+        min_password_length: 8,
+        ..SignUp::default()
+    };
+    let typed = SignUp { name: "Ada Lovelace", email: "ada@example", ..app.clone() };
+    vec![
+        ("sign-up-plain", SignUp { app: None, ..app.clone() }),
+        ("sign-up", app),
+        (
+            "sign-up-faults",
+            SignUp {
+                name: LONG_NAME,
+                name_fault: Some(FieldFault::Rule(FaultKind::TooLong(128))),
+                email_fault: Some(FieldFault::Rule(FaultKind::InvalidEmail)),
+                password_fault: Some(FieldFault::Rule(FaultKind::CommonPassword)),
+                stay: true,
+                ..typed.clone()
+            },
+        ),
+        (
+            "sign-up-taken",
+            SignUp { email_fault: Some(FieldFault::Rule(FaultKind::EmailTaken)), ..typed.clone() },
+        ),
+        (
+            "sign-up-throttled",
+            SignUp { error: Some(FormError::Throttled(Duration::from_secs(3600))), ..typed },
+        ),
+    ]
+}
+
+fn accounts() -> Vec<(&'static str, Account<'static>)> {
+    let failed = |failed| Account { failed: Some(failed), ..account(3) };
+    vec![
+        ("account", account(10)),
+        ("account-new", Account { apps: Vec::new(), is_verified: false, ..account(1) }),
+        ("account-done", Account { notice: Some(Notice::PasswordChanged), ..account(3) }),
+        (
+            "account-address",
+            Account {
+                is_verified: false,
+                notice: Some(Notice::EmailChanged),
+                error: Some(FormError::Conflict),
+                ..account(3)
+            },
+        ),
+        ("account-ended", Account { notice: Some(Notice::SessionEnded), ..account(3) }),
+        ("account-no-password", Account { has_password: false, ..account(2) }),
+        (
+            "account-throttled",
+            Account {
+                error: Some(FormError::Throttled(Duration::from_secs(59))),
+                ..failed(FailedForm::Email {
+                    typed: "lovelace@example.org",
+                    fault: None,
+                    password: None,
+                })
+            },
+        ),
+        (
+            "account-long",
+            Account { name: LONG_NAME, notice: Some(Notice::NameChanged), ..account(3) },
+        ),
+        ("account-rtl", Account { name: RIGHT_TO_LEFT, ..account(2) }),
+        (
+            "account-name",
+            failed(FailedForm::Name {
+                typed: "A",
+                fault: Some(FieldFault::Rule(FaultKind::TooShort(2))),
+            }),
+        ),
+        (
+            "account-email",
+            failed(FailedForm::Email {
+                typed: "lovelace@example",
+                fault: Some(FieldFault::Rule(FaultKind::InvalidEmail)),
+                password: Some(FieldFault::WrongPassword),
+            }),
+        ),
+        (
+            "account-password",
+            failed(FailedForm::Password {
+                current: Some(FieldFault::WrongPassword),
+                new: Some(FieldFault::Rule(FaultKind::TooShort(8))),
+            }),
+        ),
+        (
+            "account-delete",
+            failed(FailedForm::Delete { password: Some(FieldFault::WrongPassword) }),
+        ),
+        ("account-hostile", Account { name: HOSTILE, email: HOSTILE, ..account(2) }),
+    ]
+}
+
+fn refusals() -> Vec<(&'static str, Refused<'static>)> {
+    let refused = Refused {
+        app: "Reports",
+        signed_in_as: Some(("Ada Lovelace", "ada@example.com")),
+        somebody_else: Some("https://id.example.com/sign-in?for=abc&other=1"),
+        decision: "7f3c1d2e4b5a49788c6d0e1f2a3b4c5d",
+        decision_link: Some("https://id.example.com/refused/7f3c1d2e4b5a49788c6d0e1f2a3b4c5d"),
+        why: None,
+    };
+    let step = |depth, expression, value| WhyStep { expression, value, depth };
+    let why = Why {
+        guard: "reports",
+        condition: Some(
+            "!user.disabled && \"staff\" in user.roles && request.path.startsWith(\"/q3/\")",
+        ),
+        cause: Some(step(0, "\"staff\" in user.roles", "false")),
+        steps: vec![
+            step(
+                0,
+                "(!user.disabled && (\"staff\" in user.roles)) && request.path.startsWith(\"/q3/\")",
+                "false",
+            ),
+            step(1, "!user.disabled && (\"staff\" in user.roles)", "false"),
+            step(2, "!user.disabled", "true"),
+            step(3, "user.disabled", "false"),
+            step(2, "\"staff\" in user.roles", "false"),
+            step(3, "user.roles", "[\"admin\"]"),
+            step(1, "request.path.startsWith(\"/q3/\")", "error: No such key: path"),
+        ],
+    };
+    vec![
+        ("refused-why", Refused { decision_link: None, why: Some(why), ..refused.clone() }),
+        (
+            "refused-long",
+            Refused { signed_in_as: Some((LONG_NAME, "ada@example.com")), ..refused.clone() },
+        ),
+        (
+            "refused-hostile",
+            Refused { app: HOSTILE, signed_in_as: Some((HOSTILE, HOSTILE)), ..refused.clone() },
+        ),
+        ("refused", refused),
+    ]
+}
+
+type Link = Option<(LinkTo<'static>, &'static str)>;
+
+const MESSAGES: [(&str, Message, Link); 16] = [
+    ("message-bad-request", Message::BadRequest, None),
+    ("message-cross-site", Message::CrossSite, Some((LinkTo::TryAgain, "/sign-in"))),
+    (
+        "message-no-cookie",
+        Message::NoCookie,
+        Some((LinkTo::App("Reports"), "https://reports.example.com/")),
+    ),
+    (
+        "message-link-used",
+        Message::LinkUsed,
+        Some((LinkTo::App("Reports"), "https://reports.example.com/")),
+    ),
+    ("message-closed", Message::SignUpClosed, Some((LinkTo::SignIn, "/sign-in"))),
+    ("message-not-found", Message::NotFound, Some((LinkTo::Start, "/"))),
+    ("message-unknown-decision", Message::UnknownDecision, Some((LinkTo::Account, "/account"))),
+    ("message-method", Message::MethodNotAllowed, Some((LinkTo::Start, "/"))),
+    ("message-too-slow", Message::TooSlow, None),
+    ("message-too-large", Message::TooLarge, None),
+    ("message-not-a-form", Message::NotAForm, None),
+    ("message-https", Message::HttpsNeeded, None),
+    ("message-throttled", Message::Throttled(Duration::from_secs(125)), None),
+    ("message-internal", Message::Internal, None),
+    ("message-unavailable", Message::Unavailable, Some((LinkTo::TryAgain, "/account"))),
+    ("message-deleted", Message::AccountDeleted, Some((LinkTo::Start, "/"))),
+];
+
+/// Every page and state in a language.
+fn gallery(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
+    let reset = Reset { min_password_length: 8, ..Reset::default() };
+    let wrong = Reset {
+        code: "ABCD-EFGH",
+        code_fault: Some(FieldFault::WrongCode),
+        password_fault: Some(FieldFault::Rule(FaultKind::OwnNameOrEmail)),
+        ..reset.clone()
+    };
+    let mut all = vec![
+        ("sign-out", SignOut.render(page)),
+        ("reset", reset.render(page)),
+        ("reset-wrong", wrong.render(page)),
+    ];
+    all.extend(sign_ins().into_iter().map(|(state, view)| (state, view.render(page))));
+    all.extend(sign_ups().into_iter().map(|(state, view)| (state, view.render(page))));
+    all.extend(accounts().into_iter().map(|(state, view)| (state, view.render(page))));
+    all.extend(refusals().into_iter().map(|(state, view)| (state, view.render(page))));
+    for (state, message, link) in MESSAGES {
+        all.push((state, MessagePage { message, link }.render(page)));
+    }
+    all
+}
+
+fn every_page() -> Vec<(String, String)> {
+    let (branding, plain) = (branding(), plain_branding());
+    let mut all = Vec::new();
+    for language in [Language::English, Language::German] {
+        for (looks, branding, base) in [("", &branding, ""), ("-unbranded", &plain, "/auth")] {
+            let page = PageContext { language, branding, base };
+            all.extend(
+                gallery(&page)
+                    .into_iter()
+                    .map(|(state, html)| (format!("{state}-{}{looks}", language.tag()), html)),
+            );
+        }
+    }
+    all
+}
+
+#[test]
+fn every_page_keeps_to_its_rules() {
+    for (state, html) in every_page() {
+        assert_eq!(html.matches("<h1").count(), 1, "{state}");
+        assert_eq!(html.matches("<main").count(), 1, "{state}");
+        assert_eq!(html.matches("<style>").count(), 1, "{state}");
+        for banned in ["<script", " style=\"", " onclick", "javascript:"] {
+            assert!(!html.contains(banned), "{state}: {banned}");
+        }
+        assert!(html.contains("<meta name=\"robots\" content=\"noindex\">"), "{state}");
+        let passwords = html.match_indices("type=\"password\"");
+        for (start, _) in passwords {
+            let input = &html[start..start + html[start..].find('>').unwrap()];
+            assert!(!input.contains("value="), "{state}: a password is never sent back");
+            assert!(!input.contains("maxlength"), "{state}: a pasted password is never cut");
+        }
+        let (mut ids, mut rest) = (Vec::new(), html.as_str());
+        while let Some((_, after)) = rest.split_once(" id=\"") {
+            let (id, after) = after.split_once('"').unwrap();
+            assert!(!ids.contains(&id), "{state}: the id {id} is there twice");
+            ids.push(id);
+            rest = after;
+        }
+        assert!(html.len() <= 20_000, "{state} has {} bytes", html.len());
+        if state.starts_with("sign-in") && !state.contains("long") {
+            assert!(html.len() <= 9_000, "{state} has {} bytes", html.len());
+        }
+    }
+}
+
+#[test]
+fn links_start_with_the_base_path() {
+    let branding = plain_branding();
+    let page = PageContext { language: Language::English, branding: &branding, base: "/auth" };
+    for (state, html) in gallery(&page) {
+        if state.starts_with("message") {
+            continue;
+        }
+        for attribute in [" href=\"/", " action=\"/"] {
+            for (start, _) in html.match_indices(attribute) {
+                let path = &html[start + attribute.len() - 1..];
+                assert!(path.starts_with("/auth/"), "{state}: {}", &path[..20]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_return_target_is_passed_on() {
+    let branding = plain_branding();
+    let page = PageContext { language: Language::English, branding: &branding, base: "" };
+    let view = SignIn { target: Some("a&b=\"c"), is_sign_up_open: true, ..SignIn::default() };
+    let html = view.render(&page);
+    assert!(html.contains("name=\"for\" value=\"a&#38;b=&#34;c\""), "{html}");
+    assert!(html.contains("href=\"/sign-up?for=a%26b%3D%22c\""), "{html}");
+}
+
+/// `cargo test --lib pages_to_look_at -- --ignored` writes every page and state into `target/pages`.
+#[test]
+#[ignore = "writes files for a look at them"]
+fn pages_to_look_at() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/pages");
+    fs::create_dir_all(&folder).unwrap();
+    for (state, html) in every_page() {
+        fs::write(folder.join(format!("{state}.html")), html).unwrap();
+    }
+}
