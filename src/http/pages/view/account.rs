@@ -94,6 +94,13 @@ pub struct AppLink<'a> {
     pub url: &'a str,
 }
 
+impl AppLink<'_> {
+    fn host(&self) -> &str {
+        let after_scheme = self.url.split_once("://").map_or(self.url, |(_, rest)| rest);
+        after_scheme.split('/').next().unwrap_or_default()
+    }
+}
+
 /// A session in words.
 struct Row<'a> {
     session: &'a SessionRow<'a>,

@@ -47,11 +47,11 @@ pub struct WhyStep<'a> {
 }
 
 impl WhyStep<'_> {
-    /// The style sheet has a class for each depth up to this one.
-    const MAX_DEPTH: usize = 6;
+    /// Deeper parts are indented no further: the table has to fit on a phone.
+    const MAX_DEPTH: usize = 8;
 
-    fn indent(&self) -> usize {
-        self.depth.min(Self::MAX_DEPTH)
+    fn indent(&self) -> String {
+        "  ".repeat(self.depth.min(Self::MAX_DEPTH))
     }
 }
 

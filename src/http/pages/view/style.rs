@@ -43,7 +43,7 @@ impl Style {
         );
         let hash = STANDARD.encode(digest(&SHA256, css.as_bytes()));
         let icon = format!(
-            "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' rx='4' fill='%23{}'/%3E%3Cpath d='M5 13V3h6v10z' fill='%23{}'/%3E%3C/svg%3E",
+            "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' rx='4' fill='%23{}'/%3E%3Cpath d='M5 13V3h6v10zm4.2-5.8a.8.8 0 1 0 0 1.6.8.8 0 0 0 0-1.6z' fill='%23{}'/%3E%3C/svg%3E",
             &accent.hex()[1..],
             &on_accent.hex()[1..],
         );
@@ -54,12 +54,21 @@ impl Style {
 /// Without line breaks, indentation and lines that are comments.
 fn minified(sheet: &str) -> String {
     let lines = sheet.lines().map(str::trim).filter(|line| !line.starts_with("/*"));
-    lines
-        .collect::<String>()
-        .replace(": ", ":")
-        .replace(" {", "{")
-        .replace(";}", "}")
-        .replace(", ", ",")
+    let mut sheet: String = lines.collect();
+    for (long, short) in [
+        (": ", ":"),
+        (" {", "{"),
+        ("{ ", "{"),
+        ("; ", ";"),
+        (", ", ","),
+        (" > ", ">"),
+        (" + ", "+"),
+        (" (", "("),
+        (";}", "}"),
+    ] {
+        sheet = sheet.replace(long, short);
+    }
+    sheet
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
