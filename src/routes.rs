@@ -49,6 +49,10 @@ pub enum Target {
     Polled(Endpoint),
     /// Like [`Polled`](Self::Polled), but only in the server: an app that embeds the service has its own.
     Server(Endpoint),
+    /// A page for people with a browser, in the server and in an app that mounts the pages.
+    Page(Page),
+    /// Like [`Page`](Self::Page), but only in the server: an app that mounts the pages has its own.
+    ServerPage(Page),
     /// A guard, which handles every method and every path below its own. Success is logged at debug level.
     Guard(GuardKind),
 }
@@ -84,6 +88,34 @@ pub enum Endpoint {
     Ready,
 }
 
+/// What handles a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "internals",
+    expect(missing_docs, reason = "the table shows the path of each")
+)]
+pub enum Page {
+    Start,
+    ShowSignIn,
+    SignIn,
+    ShowSignUp,
+    SignUp,
+    ShowSignOut,
+    SignOut,
+    ShowReset,
+    Reset,
+    ShowAccount,
+    ChangeName,
+    ChangeEmail,
+    ChangePassword,
+    EndSession,
+    SignOutEverywhere,
+    DeleteAccount,
+    ExportAccount,
+    Refused,
+    ChangePasswordLink,
+}
+
 /// Which guards handle a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardKind {
@@ -114,6 +146,9 @@ pub const INTROSPECT: &str = "/oauth/introspect";
 /// The path of token revocation (RFC 7009).
 pub const REVOKE: &str = "/oauth/revoke";
 
+/// The path at which a guard ends a sign-in. It exists on the host of every app and never reaches the app.
+pub const APP_SIGN_IN: &str = "/.doorward/in";
+
 /// Every route of the service.
 pub const ROUTES: &[Route] = &[
     api(Post, "/api/user", Register),
@@ -142,6 +177,25 @@ pub const ROUTES: &[Route] = &[
     server("/openapi.json", OpenApi),
     server("/livez", Live),
     server("/readyz", Ready),
+    Route { method: Get, path: "/", target: Target::ServerPage(Page::Start) },
+    page(Get, "/sign-in", Page::ShowSignIn),
+    page(Post, "/sign-in", Page::SignIn),
+    page(Get, "/sign-up", Page::ShowSignUp),
+    page(Post, "/sign-up", Page::SignUp),
+    page(Get, "/sign-out", Page::ShowSignOut),
+    page(Post, "/sign-out", Page::SignOut),
+    page(Get, "/reset", Page::ShowReset),
+    page(Post, "/reset", Page::Reset),
+    page(Get, "/account", Page::ShowAccount),
+    page(Post, "/account/name", Page::ChangeName),
+    page(Post, "/account/email", Page::ChangeEmail),
+    page(Post, "/account/password", Page::ChangePassword),
+    page(Post, "/account/sessions/end", Page::EndSession),
+    page(Post, "/account/sign-out-everywhere", Page::SignOutEverywhere),
+    page(Post, "/account/delete", Page::DeleteAccount),
+    page(Get, "/account/export", Page::ExportAccount),
+    page(Get, "/refused/{decision}", Page::Refused),
+    page(Get, "/.well-known/change-password", Page::ChangePasswordLink),
 ];
 
 const fn api(method: Method, path: &'static str, endpoint: Endpoint) -> Route {
@@ -154,6 +208,10 @@ const fn polled(path: &'static str, endpoint: Endpoint) -> Route {
 
 const fn server(path: &'static str, endpoint: Endpoint) -> Route {
     Route { method: Get, path, target: Target::Server(endpoint) }
+}
+
+const fn page(method: Method, path: &'static str, page: Page) -> Route {
+    Route { method, path, target: Target::Page(page) }
 }
 
 const fn guard(path: &'static str, kind: GuardKind) -> Route {

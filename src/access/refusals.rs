@@ -170,6 +170,15 @@ impl Refusals {
 
     /// The refusal with this id, if it is among the latest. Its condition is evaluated again with the same input.
     pub fn by_id(&self, id: &str) -> Option<Refusal> {
+        self.find(id, true)
+    }
+
+    /// The refusal with this id, if it is among the latest, without its reason.
+    pub fn by_id_without_reason(&self, id: &str) -> Option<Refusal> {
+        self.find(id, false)
+    }
+
+    fn find(&self, id: &str, with_reason: bool) -> Option<Refusal> {
         let id = DecisionId(Uuid::try_parse(id).ok()?);
         let refused = [&self.callers, &self.unauthenticated].into_iter().find_map(|list| {
             lock(list)
@@ -177,7 +186,7 @@ impl Refusals {
                 .find(|(other, _)| *other == id)
                 .map(|(_, refused)| Arc::clone(refused))
         });
-        refused.map(|refused| refused.report(id, true))
+        refused.map(|refused| refused.report(id, with_reason))
     }
 
     /// The latest refusals of this user, newest first, without reasons.

@@ -120,6 +120,12 @@ impl Settings {
         self.with("session.lifetime", &show_duration(lifetime))
     }
 
+    /// How long a browser stays signed in without a request, in whole seconds, unless its user chose to stay signed in.
+    #[must_use]
+    pub fn with_session_idle_timeout(self, timeout: Duration) -> Self {
+        self.with("session.idle_timeout", &show_duration(timeout))
+    }
+
     /// The name that [`Designated`](crate::Designated) admits.
     #[must_use]
     pub fn with_designated_name(self, name: &str) -> Self {
@@ -189,6 +195,37 @@ impl Settings {
     #[must_use]
     pub fn with_body_limit(self, bytes: usize) -> Self {
         self.with("limits.body", &bytes.to_string())
+    }
+
+    /// The name of the service on its pages.
+    #[must_use]
+    pub fn with_branding_name(self, name: &str) -> Self {
+        self.with("branding.name", name)
+    }
+
+    /// The logo on the pages: a PNG, SVG or WebP file of at most 8 KiB.
+    #[must_use]
+    pub fn with_branding_logo(mut self, path: impl AsRef<Path>) -> Self {
+        self.branding.logo = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// The colour of buttons and links on the pages, such as `#2b5cd9`.
+    #[must_use]
+    pub fn with_branding_accent(self, colour: &str) -> Self {
+        self.with("branding.accent", colour)
+    }
+
+    /// The URL of the terms of use, which the pages link to.
+    #[must_use]
+    pub fn with_branding_terms(self, url: &str) -> Self {
+        self.with("branding.terms", url)
+    }
+
+    /// The URL of the privacy policy, which the pages link to.
+    #[must_use]
+    pub fn with_branding_privacy(self, url: &str) -> Self {
+        self.with("branding.privacy", url)
     }
 
     /// Declares a guard at `/api/auth/<name>` with a condition in CEL, such as `'analyst' in user.roles`. A guard of the

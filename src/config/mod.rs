@@ -1,5 +1,6 @@
 //! Settings: one file per section states each name, default and bound once. Nothing else reads the environment.
 
+mod branding;
 mod builder;
 mod clients;
 mod database;
@@ -32,7 +33,10 @@ use std::{
 
 use ipnet::IpNet;
 
-pub(crate) use self::database::{absolute, folder_of};
+pub(crate) use self::{
+    branding::BrandingSettings,
+    database::{absolute, folder_of},
+};
 pub use self::{
     database::{DatabaseUrl, InaccessibleDatabase},
     key::Key,
@@ -117,6 +121,10 @@ pub struct Settings {
     pub(crate) identity_headers: Vec<IdentityHeaders>,
     /// The declared guards.
     pub(crate) guards: Arc<GuardSet>,
+    /// Whether people can sign in on pages.
+    pub(crate) pages: bool,
+    /// Whose pages they are.
+    pub(crate) branding: BrandingSettings,
     /// What is logged.
     pub(crate) log: LogFilter,
     /// How it is logged.
@@ -155,6 +163,8 @@ impl Default for Settings {
             trusted_proxies: proxies::loopback().into(),
             identity_headers: Vec::new(),
             guards: Arc::default(),
+            pages: true,
+            branding: BrandingSettings::default(),
             log: LogFilter::default(),
             log_format: LogFormat::Auto,
             refused: None,

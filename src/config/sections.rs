@@ -1,14 +1,14 @@
 //! The table of all settings.
 
 use super::{
-    SettingsError, clients, database, designated,
+    SettingsError, branding, clients, database, designated,
     key::{Key, did_you_mean},
     limits, log, password, proxies, server, session, throttle, token,
 };
 use crate::spelling;
 
 /// All settings by section, in the order of the help text.
-static SECTIONS: [&[Key]; 11] = [
+static SECTIONS: [&[Key]; 12] = [
     server::KEYS,
     database::KEYS,
     token::KEYS,
@@ -19,6 +19,7 @@ static SECTIONS: [&[Key]; 11] = [
     limits::KEYS,
     clients::KEYS,
     proxies::KEYS,
+    branding::KEYS,
     log::KEYS,
 ];
 

@@ -52,6 +52,8 @@ struct Inner {
     guards: ArcSwap<GuardSet>,
     refusals: Refusals,
     failed_logins: FailedLogins,
+    /// The logo of the pages, as a `data:` URI.
+    logo: Option<String>,
     clock: Clock,
     /// The address that the server listens on, once it does.
     address: OnceLock<SocketAddr>,
@@ -87,6 +89,11 @@ impl Doorward {
         &self.inner.settings
     }
 
+    /// The logo of the pages, as a `data:` URI.
+    pub(crate) fn logo(&self) -> Option<&str> {
+        self.inner.logo.as_deref()
+    }
+
     /// Signature checks and look-ups made so far to identify callers.
     #[doc(hidden)]
     pub fn work_done(&self) -> WorkDone {
@@ -103,6 +110,11 @@ impl Doorward {
     #[doc(hidden)]
     pub fn replace_guards(&self, guards: Arc<GuardSet>) {
         self.inner.guards.store(guards);
+    }
+
+    /// The refusal with this id, if it is among the latest, without its reason.
+    pub(crate) fn refusal_without_reason(&self, id: &str) -> Option<Refusal> {
+        self.inner.refusals.by_id_without_reason(id)
     }
 
     /// The refusal with this id, if it is among the latest.

@@ -73,6 +73,12 @@ enum Purpose {
     Command,
 }
 
+/// Secrets that all instances share, besides the signing keys.
+struct Secrets {
+    cookie: CookieSecret,
+    account: AccountSecret,
+}
+
 impl Doorward {
     /// Opens the database that the settings name. Creates it on first use.
     ///
@@ -107,6 +113,11 @@ impl Doorward {
         clock: Clock,
     ) -> Result<Self, OpenError> {
         settings.check()?;
+        // A command shows no pages.
+        let logo = match purpose {
+            Purpose::Serve => settings.branding.read_logo()?,
+            Purpose::Command => None,
+        };
         let OpenedDatabase { folder, store, installation } = open_database(&settings).await?;
         let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
         if installation.archive.is_move_unfinished().await.map_err(in_store)? {
@@ -141,8 +152,8 @@ impl Doorward {
             Purpose::Serve => store.account_secret().await.map_err(in_store)?,
             Purpose::Command => AccountSecret::random(),
         };
-        let doorward =
-            Self::assemble(settings, folder, store, keys, &cookie_secret, &secret, clock)?;
+        let secrets = Secrets { cookie: cookie_secret, account: secret };
+        let doorward = Self::assemble(settings, folder, store, keys, &secrets, logo, clock)?;
         if purpose == Purpose::Serve {
             let loaded = doorward.load_failures().await;
             loaded.map_err(|error| OpenError::Store {
@@ -159,8 +170,8 @@ impl Doorward {
         folder: Option<Arc<DataFolder>>,
         store: Arc<dyn Store>,
         keys: SigningKeys,
-        cookie_secret: &CookieSecret,
-        secret: &AccountSecret,
+        secrets: &Secrets,
+        logo: Option<String>,
         clock: Clock,
     ) -> Result<Self, OpenError> {
         let hasher = Hasher::new(settings.password_cost, settings.password_threads);
@@ -176,7 +187,7 @@ impl Doorward {
             },
             clock.clone(),
         );
-        let cookies = Arc::new(CookieMint::new(cookie_secret));
+        let cookies = Arc::new(CookieMint::new(&secrets.cookie));
         let inner = Inner {
             callers: Callers::new(
                 Arc::clone(keys.mint()),
@@ -186,12 +197,13 @@ impl Doorward {
             cookies,
             feed,
             hasher: hasher?,
-            throttle: Throttle::new(&settings.throttle, secret),
+            throttle: Throttle::new(&settings.throttle, &secrets.account),
             proxy_warnings: ProxyWarnings::default(),
             designated: Designated::new(&settings.designated_name),
             guards: ArcSwap::new(Arc::clone(&settings.guards)),
             refusals: Refusals::default(),
             failed_logins: FailedLogins::default(),
+            logo,
             settings,
             store,
             keys,

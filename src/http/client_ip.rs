@@ -56,9 +56,15 @@ impl FromRequestParts<Doorward> for RequestOrigin {
         parts: &mut Parts,
         doorward: &Doorward,
     ) -> Result<Self, Infallible> {
+        Ok(Self::of(parts, doorward))
+    }
+}
+
+impl RequestOrigin {
+    pub(super) fn of(parts: &Parts, doorward: &Doorward) -> Self {
         let user_agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
         let (address, requester) = requester(parts, doorward);
-        Ok(Self { origin: Origin::new(address, user_agent.unwrap_or_default()), requester })
+        Self { origin: Origin::new(address, user_agent.unwrap_or_default()), requester }
     }
 }
 

@@ -47,6 +47,10 @@ pub enum Error {
     TooLarge,
     /// The body has another content type than JSON.
     NotJson,
+    /// The body has another content type than that of a form.
+    NotAForm,
+    /// The pages were asked for under a host name that needs HTTPS.
+    NeedsHttps,
     /// Too many attempts. The client has to wait this long.
     Throttled(Duration),
     /// A bug or a damaged database. The cause goes to the log only.
@@ -90,9 +94,9 @@ impl Challenge {
 
 impl Error {
     /// When a client should retry after an internal failure.
-    const RETRY_AFTER: Duration = Duration::from_secs(1);
+    pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-    fn status(&self) -> StatusCode {
+    pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Invalid(_) | Self::NoTokenField | Self::Malformed => StatusCode::BAD_REQUEST,
             Self::Unauthorized(..) | Self::InvalidClient => StatusCode::UNAUTHORIZED,
@@ -102,10 +106,18 @@ impl Error {
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::EmailTaken => StatusCode::CONFLICT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::NotJson | Self::NotAForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::NeedsHttps => StatusCode::MISDIRECTED_REQUEST,
             Self::Throttled(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    fn message(&self) -> &'static str {
+        match self {
+            Self::NotAForm => "The request body must be sent as application/x-www-form-urlencoded.",
+            _ => message(self.status()),
         }
     }
 
@@ -150,7 +162,7 @@ impl Error {
         }
     }
 
-    fn log(&self) {
+    pub(super) fn log(&self) {
         match self {
             Self::Internal(cause) => {
                 tracing::error!(%cause, "internal error: a bug, or a damaged database")
@@ -183,6 +195,7 @@ pub(crate) fn message(status: StatusCode) -> &'static str {
         413 => "The request body is too large.",
         414 => "The request target is too long.",
         415 => "The request body must be sent as application/json.",
+        421 => "The requested resource needs HTTPS.",
         429 => "Too many attempts. Please try again later.",
         431 => "The request header fields are too large.",
         503 => "The service is temporarily unavailable. Please try again.",
@@ -222,11 +235,11 @@ impl Serialize for Faults {
 
 /// The body of an answer with this status and no further detail.
 pub(crate) fn plain_body(status: StatusCode) -> Vec<u8> {
-    body_of(status, None)
+    body_of(message(status), None)
 }
 
-fn body_of(status: StatusCode, error: Option<Detail>) -> Vec<u8> {
-    let body = Body { message: message(status), error };
+fn body_of(message: &'static str, error: Option<Detail>) -> Vec<u8> {
+    let body = Body { message, error };
     serde_json::to_vec(&body).expect("a body of strings serialises to JSON")
 }
 
@@ -236,13 +249,13 @@ impl IntoResponse for Error {
         let status = self.status();
         let mut response = json(status, Vec::new());
         self.add_headers(&mut response);
-        *response.body_mut() = body_of(status, self.detail()).into();
+        *response.body_mut() = body_of(self.message(), self.detail()).into();
         response
     }
 }
 
 /// Rounds up, so that no client retries too early.
-fn whole_seconds(wait: Duration) -> HeaderValue {
+pub(super) fn whole_seconds(wait: Duration) -> HeaderValue {
     HeaderValue::from(wait.as_millis().div_ceil(1000).max(1) as u64)
 }
 

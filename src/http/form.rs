@@ -1,4 +1,4 @@
-//! The JSON body of a request, parsed field by field, so that one answer lists every fault.
+//! The body of a request, JSON or the form of a page, parsed field by field, so that one answer lists every fault.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -7,13 +7,14 @@ use axum::{
     http::{HeaderMap, header},
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use percent_encoding::percent_decode;
 use serde_json::{Map, Value};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::error::Error;
 use crate::{Doorward, fault::Fault, spelling::is_misspelling};
 
-/// The fields of a JSON object, and the faults of those checked so far.
+/// The fields of a JSON object or of the form of a page, and the faults of those checked so far.
 pub(super) struct Form {
     fields: Map<String, Value>,
     /// Fields that a handler has read and the body lacks.
@@ -72,6 +73,11 @@ impl Form {
         if self.faults.len() == known { Ok(()) } else { Err(FaultRecorded) }
     }
 
+    /// A field as it was typed, to show it again. Not for passwords.
+    pub(super) fn typed(&self, field: &str) -> String {
+        self.fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+
     /// The error with every recorded fault.
     pub(super) fn into_error(self) -> Error {
         Error::Invalid(self.faults)
@@ -96,6 +102,53 @@ where
         let fields = parse(&bytes, &head.headers)?;
         Ok(Self { fields, missing: Vec::new(), faults: Vec::new() })
     }
+}
+
+/// The form of a page, as browsers send it. A field that was left empty is missing.
+pub(super) struct PageForm(pub(super) Form);
+
+impl<S: Send + Sync> FromRequest<S> for PageForm
+where
+    Doorward: FromRef<S>,
+{
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        let limit = Doorward::from_ref(state).settings().body_limit;
+        let (head, body) = request.into_parts();
+        let bytes = read(body, &head.headers, limit).await?;
+        if !bytes.is_empty() && !is_type(&head.headers, "application/x-www-form-urlencoded") {
+            return Err(Error::NotAForm);
+        }
+        let fields = parse_page_form(&bytes).ok_or(Error::Malformed)?;
+        Ok(Self(Form { fields, missing: Vec::new(), faults: Vec::new() }))
+    }
+}
+
+/// The fields of a form; `None` if one is not UTF-8 or is repeated.
+fn parse_page_form(bytes: &[u8]) -> Option<Map<String, Value>> {
+    let mut fields = Map::new();
+    for pair in bytes.split(|b| *b == b'&').filter(|pair| !pair.is_empty()) {
+        let mut halves = pair.splitn(2, |b| *b == b'=');
+        let (name, value) = (halves.next()?, halves.next().unwrap_or_default());
+        let (name, value) = (decode(name)?, decode(value)?);
+        if !value.is_empty() && fields.insert(name, Value::String(value)).is_some() {
+            return None;
+        }
+    }
+    Some(fields)
+}
+
+/// Decodes a name or a value. `form_urlencoded` would leave an unwiped copy of a password behind.
+fn decode(encoded: &[u8]) -> Option<String> {
+    let mut decoded = Zeroizing::new(Vec::with_capacity(encoded.len()));
+    for (index, part) in encoded.split(|b| *b == b'+').enumerate() {
+        if index > 0 {
+            decoded.push(b' ');
+        }
+        decoded.extend(percent_decode(part));
+    }
+    String::from_utf8(std::mem::take(&mut *decoded)).ok()
 }
 
 /// Time for a whole body to arrive.
@@ -181,5 +234,25 @@ fn type_of(value: &Value) -> &'static str {
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_form_of_a_page_is_decoded() {
+        let fields = |form: &str| parse_page_form(form.as_bytes()).map(Value::Object);
+        assert_eq!(fields(""), Some(json!({})));
+        assert_eq!(fields("a=1&b=2"), Some(json!({"a": "1", "b": "2"})));
+        assert_eq!(fields("a=x+y%2Bz%26%3D&&b=="), Some(json!({"a": "x y+z&=", "b": "="})));
+        assert_eq!(fields("%61=%C3%A4%0D%0A"), Some(json!({"a": "ä\r\n"})));
+        assert_eq!(fields("a=&b&=c"), Some(json!({"": "c"})), "empty values are missing");
+        assert_eq!(fields("a=%&b=%zz"), Some(json!({"a": "%", "b": "%zz"})), "as browsers read it");
+        assert_eq!(fields("a=1&a=2"), None, "repeated");
+        assert_eq!(fields("a=%ff"), None, "not UTF-8");
     }
 }

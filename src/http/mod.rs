@@ -9,10 +9,6 @@ mod form;
 mod forward_auth;
 mod oauth;
 pub mod only;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "the handlers of the pages use it")
-)]
 mod pages;
 mod refusal_log;
 mod request_id;
@@ -24,7 +20,7 @@ use std::sync::Arc;
 use axum::{
     Router,
     extract::Request,
-    middleware::from_fn,
+    middleware::{from_fn, from_fn_with_state},
     routing::{MethodFilter, MethodRouter, any, on},
 };
 
@@ -33,6 +29,7 @@ use self::{
     api::{health, login, logout, look_up, me, openapi, refresh, register, reset, sessions},
     forward_auth::GuardRoutes,
     oauth::{introspect, revocations, revoke, well_known},
+    pages::Pages,
 };
 pub use self::{
     error::{Challenge, Error},
@@ -59,14 +56,21 @@ pub fn service(doorward: Doorward) -> Service {
         Target::Server(endpoint) => {
             router.route(route.path, handler(route.method, endpoint, &doorward))
         }
-        Target::Api(_) | Target::Polled(_) | Target::Guard(_) => router,
+        _ => router,
     });
     let server = server
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
+        .layer(from_fn(request_log::log_polled_request));
+    let mut other_paths = Router::new()
         .fallback(async || Error::NotFound)
         .layer(from_fn(request_log::log_polled_request));
-    let router = embedded_routes(&doorward, &guards).merge(server).with_state(doorward);
-    Service::new(router, guards)
+    let mut service = embedded_routes(&doorward, &guards).merge(server);
+    if doorward.settings().pages {
+        let pages = Arc::new(Pages::new(doorward.clone()));
+        service = service.merge(pages::server_pages(&pages).with_state(()));
+        other_paths = other_paths.layer(from_fn_with_state(pages, pages::for_other_paths));
+    }
+    Service::new(service.merge(other_paths).with_state(doorward), guards)
 }
 
 fn embedded_routes(doorward: &Doorward, guards: &Arc<GuardRoutes>) -> Router<Doorward> {
@@ -80,7 +84,7 @@ fn embedded_routes(doorward: &Doorward, guards: &Arc<GuardRoutes>) -> Router<Doo
                 polled = polled.route(route.path, handler(route.method, endpoint, doorward));
             }
             Target::Guard(kind) => guarded = with_guard(guarded, route.path, kind, guards),
-            Target::Server(_) => {}
+            Target::Server(_) | Target::Page(_) | Target::ServerPage(_) => {}
         }
     }
     let method_not_allowed = async || Error::MethodNotAllowed;

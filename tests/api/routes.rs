@@ -16,10 +16,10 @@ use crate::support::TestServer;
 async fn the_server_and_an_embedding_app_answer_every_route_alike() {
     let file = "[guards.staff]\nallow = 'true'\n";
     let server = TestServer::open_with(|settings| settings.with_toml(file)).await;
-    let embedded = server.doorward.routes();
+    let embedded = server.doorward.routes().merge(server.doorward.pages());
     let mut paths: Vec<_> = ROUTES
         .iter()
-        .filter(|route| !matches!(route.target, Target::Server(_)))
+        .filter(|route| !matches!(route.target, Target::Server(_) | Target::ServerPage(_)))
         .map(|route| route.path.replace(SEGMENT, "miles").replace("{guard}", "undeclared"))
         .collect();
     paths.extend(["/api/auth/staff".to_owned(), "/api/auth/".to_owned()]);

@@ -1,5 +1,109 @@
 //! Pages for people with a browser. They are rendered on the server and need no script.
 
+mod account;
+mod answer;
+mod error_page;
+mod form_refusal;
+mod in_place;
 pub(super) mod language;
+mod refused;
+mod reset;
+mod return_target;
+mod session_cookie;
+mod sign_in;
+mod sign_out;
+mod sign_up;
+mod start;
 pub(super) mod text;
 pub(super) mod view;
+mod visit;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::FromRef,
+    middleware::{from_fn, from_fn_with_state},
+    routing::{MethodFilter, MethodRouter, any, on},
+};
+
+pub(super) use self::{answer::Pages, error_page::for_other_paths};
+use super::{error::Error, request_log};
+use crate::{
+    Doorward,
+    routes::{Method, Page, ROUTES, Target},
+};
+
+impl FromRef<Arc<Pages>> for Doorward {
+    fn from_ref(pages: &Arc<Pages>) -> Self {
+        pages.doorward().clone()
+    }
+}
+
+impl Doorward {
+    /// The pages on which people sign in and manage their account, to be merged into an axum app beside
+    /// [`routes`](Self::routes): `/sign-in`, `/sign-up`, `/sign-out`, `/reset`, `/account`, `/refused/…` and
+    /// `/.well-known/change-password`. The start page is the app's own.
+    ///
+    /// The pages need the setting `public_url` with `https://`, except on loopback hosts.
+    pub fn pages(&self) -> Router {
+        let pages = Arc::new(Pages::new(self.clone()));
+        router(&pages, |target| match target {
+            Target::Page(page) => Some(page),
+            _ => None,
+        })
+    }
+}
+
+/// The pages of the server.
+pub(super) fn server_pages(pages: &Arc<Pages>) -> Router {
+    router(pages, |target| match target {
+        Target::Page(page) | Target::ServerPage(page) => Some(page),
+        _ => None,
+    })
+}
+
+fn router(pages: &Arc<Pages>, chosen: fn(Target) -> Option<Page>) -> Router {
+    let mut router = Router::new();
+    for route in ROUTES {
+        if let Some(page) = chosen(route.target) {
+            router = router.route(route.path, handler(route.method, page));
+        }
+    }
+    router
+        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
+        .layer(from_fn(request_log::log_request))
+        .layer(from_fn_with_state(Arc::clone(pages), error_page::for_pages))
+        .with_state(Arc::clone(pages))
+}
+
+fn handler(method: Method, page: Page) -> MethodRouter<Arc<Pages>> {
+    let method = match method {
+        Method::Get => MethodFilter::GET,
+        Method::Post => MethodFilter::POST,
+        Method::Patch => MethodFilter::PATCH,
+        Method::Delete => MethodFilter::DELETE,
+    };
+    match page {
+        // Programs get the same answer to every method here as on any path that does not exist.
+        Page::Start => any(start::start),
+        Page::ShowSignIn => on(method, sign_in::show),
+        Page::SignIn => on(method, sign_in::submit),
+        Page::ShowSignUp => on(method, sign_up::show),
+        Page::SignUp => on(method, sign_up::submit),
+        Page::ShowSignOut => on(method, sign_out::show),
+        Page::SignOut => on(method, sign_out::submit),
+        Page::ShowReset => on(method, reset::show),
+        Page::Reset => on(method, reset::submit),
+        Page::ShowAccount => on(method, account::show),
+        Page::ChangeName => on(method, account::change_name),
+        Page::ChangeEmail => on(method, account::change_email),
+        Page::ChangePassword => on(method, account::change_password),
+        Page::EndSession => on(method, account::end_session),
+        Page::SignOutEverywhere => on(method, account::sign_out_everywhere),
+        Page::DeleteAccount => on(method, account::delete),
+        Page::ExportAccount => on(method, account::export),
+        Page::Refused => on(method, refused::show),
+        Page::ChangePasswordLink => on(method, start::change_password),
+    }
+}

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::Me;
 use crate::{
-    Doorward,
+    Caller, Doorward,
     access::policy::SignedIn,
     account::export,
     http::{
@@ -46,19 +46,21 @@ pub(crate) async fn export(
     State(doorward): State<Doorward>,
     caller: Only<SignedIn>,
 ) -> Result<NoStore<Exported>, Error> {
+    Ok(NoStore(StatusCode::OK, exported(&doorward, &caller).await?))
+}
+
+/// Everything stored about the caller.
+pub(crate) async fn exported(doorward: &Doorward, caller: &Caller) -> Result<Exported, Error> {
     let user = Record {
         me: Me::from(&*caller.user),
         has_password: caller.user.password_hash.is_some(),
         last_login_at: caller.user.last_login_at.map(|at| at.to_string()),
     };
-    let stored = export::export(&doorward, &caller.user).await?;
+    let stored = export::export(doorward, &caller.user).await?;
     let sessions = listed(stored.sessions, &caller.session);
     let known_networks = stored.known_networks.iter().map(|(network, at)| KnownNetwork {
         address: network.to_string(),
         noted_at: at.to_string(),
     });
-    Ok(NoStore(
-        StatusCode::OK,
-        Exported { user, sessions, known_networks: known_networks.collect() },
-    ))
+    Ok(Exported { user, sessions, known_networks: known_networks.collect() })
 }

@@ -9,7 +9,10 @@ use axum::http::StatusCode;
 use serde::Serialize;
 
 pub(crate) use self::{
-    change::change, delete::delete, export::export, password::change as change_password,
+    change::change,
+    delete::delete,
+    export::{export, exported},
+    password::change as change_password,
 };
 use crate::{
     access::policy::SignedIn,

@@ -1,0 +1,116 @@
+//! `/account`: a person's own account, their sessions and their apps.
+
+mod apps;
+mod change;
+mod leave;
+mod sessions;
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+
+use self::apps::apps;
+pub(super) use self::{
+    change::{change_email, change_name, change_password},
+    leave::delete,
+    sessions::{end_session, sign_out_everywhere},
+};
+use super::{
+    form_refusal::FormRefusal,
+    text::{LinkTo, Message, Notice},
+    view::{self, FailedForm, MessagePage, SessionRow},
+    visit::Visit,
+};
+use crate::{
+    access::caller::Caller,
+    account,
+    http::{Error, answer::NoStore, api::me},
+};
+
+pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
+    let done = visit.parameter("done");
+    let Some(caller) = visit.caller() else {
+        if done.as_deref() == Some(DELETED) {
+            let start = format!("{}/", visit.context().base);
+            let link = Some((LinkTo::Start, &*start));
+            let page = MessagePage { message: Message::AccountDeleted, link };
+            return Ok(visit.page(StatusCode::OK, page.render(&visit.context())));
+        }
+        return Ok(visit.redirect("/sign-in"));
+    };
+    let notice = match done.as_deref() {
+        Some("name") => Some(Notice::NameChanged),
+        Some("email") => Some(Notice::EmailChanged),
+        Some("password") => Some(Notice::PasswordChanged),
+        Some("session") => Some(Notice::SessionEnded),
+        _ => None,
+    };
+    page(&visit, caller, Outcome::Done(notice)).await
+}
+
+/// What an account that was just deleted leaves behind in the URL.
+const DELETED: &str = "deleted";
+
+/// What just happened with the account.
+enum Outcome<'a> {
+    Done(Option<Notice>),
+    Refused(&'a FormRefusal, FailedForm<'a>),
+}
+
+async fn page(visit: &Visit, caller: &Caller, outcome: Outcome<'_>) -> Result<Response, Error> {
+    let (doorward, user) = (visit.doorward(), &caller.user);
+    let mut sessions = account::sessions::list(doorward, user.id).await?;
+    sessions.sort_by_key(|session| {
+        (session.id != caller.session.id, std::cmp::Reverse(session.last_seen_at.millis()))
+    });
+    let guards = doorward.guards();
+    let (notice, refusal, failed) = match outcome {
+        Outcome::Done(notice) => (notice, None, None),
+        Outcome::Refused(refusal, failed) => (None, Some(refusal), Some(failed)),
+    };
+    let page = view::Account {
+        now: doorward.now(),
+        name: user.name.as_str(),
+        email: user.email.as_str(),
+        is_verified: user.email_verified,
+        has_password: user.password_hash.is_some(),
+        min_password_length: doorward.settings().password_rules.min_length,
+        notice,
+        error: refusal.and_then(|refusal| refusal.error),
+        failed,
+        sessions: sessions
+            .iter()
+            .take(MAX_SESSIONS)
+            .map(|session| SessionRow {
+                id: session.id.to_string(),
+                user_agent: &session.origin.user_agent,
+                address: session.origin.address.to_string(),
+                last_seen: session.last_seen_at,
+                is_current: session.id == caller.session.id,
+            })
+            .collect(),
+        apps: apps(&guards, caller, visit.source.origin.address, doorward.now()),
+    };
+    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.status);
+    let response = visit.page(status, page.render(&visit.context()));
+    Ok(match refusal {
+        Some(refusal) => refusal.with_headers(response),
+        None => response,
+    })
+}
+
+/// The most sessions on the page, which has to stay small. Those used last come first.
+const MAX_SESSIONS: usize = 20;
+
+/// `GET /account/export`: what `GET /api/me/export` answers, as a file.
+pub(super) async fn export(visit: Visit) -> Result<Response, Error> {
+    let Some(caller) = visit.caller() else {
+        return Ok(visit.redirect("/sign-in"));
+    };
+    let exported = me::exported(visit.doorward(), caller).await?;
+    let mut response = NoStore(StatusCode::OK, exported).into_response();
+    let disposition = HeaderValue::from_static("attachment; filename=\"account.json\"");
+    response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
+    Ok(response)
+}

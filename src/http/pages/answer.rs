@@ -1,0 +1,158 @@
+//! The answers of all pages: HTML and redirects, with the headers that keep them safe. What does not change between
+//! requests is built once.
+
+use axum::{
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::Response,
+};
+
+use super::{
+    language::Language,
+    view::{Branding, PageContext, Style},
+};
+use crate::{
+    Doorward,
+    http::{
+        answer::{NO_STORE, NOSNIFF},
+        browser::site::Site,
+    },
+};
+
+/// What all pages share.
+pub(in crate::http) struct Pages {
+    doorward: Doorward,
+    site: Site,
+    branding: Branding,
+    /// The headers of every page but `Content-Language`. The content security policy is that of a page whose forms stay on
+    /// this site.
+    headers: HeaderMap,
+}
+
+/// The headers on which a page depends.
+const VARY: HeaderValue = HeaderValue::from_static(
+    "Cookie, Authorization, Accept, Sec-Fetch-Mode, Sec-Fetch-Dest, X-Requested-With, Accept-Language",
+);
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+/// `no-referrer` would make browsers send `Origin: null` with our own forms.
+const REFERRER_POLICY: HeaderValue = HeaderValue::from_static("same-origin");
+/// A year.
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+impl Pages {
+    /// The pages of a service whose address is known.
+    pub(in crate::http) fn new(doorward: Doorward) -> Self {
+        let settings = &doorward.settings().branding;
+        let branding = Branding {
+            name: settings.name.clone(),
+            logo: doorward.logo().map(str::to_owned),
+            terms: settings.terms.clone(),
+            privacy: settings.privacy.clone(),
+            style: Style::new(settings.accent.0),
+        };
+        let site = Site::new(doorward.public_base());
+        let mut headers = HeaderMap::with_capacity(12);
+        headers.insert(header::CONTENT_TYPE, HTML);
+        headers.insert(header::CACHE_CONTROL, NO_STORE);
+        headers.insert(header::VARY, VARY);
+        headers.insert(header::CONTENT_SECURITY_POLICY, content_security_policy(&branding, None));
+        headers.insert(header::REFERRER_POLICY, REFERRER_POLICY);
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+        headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+        if site.is_https {
+            headers.insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
+        }
+        Self { doorward, site, branding, headers }
+    }
+
+    pub(super) fn doorward(&self) -> &Doorward {
+        &self.doorward
+    }
+
+    pub(super) fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// What the templates need for a page on this site.
+    pub(super) fn context(&self, language: Language) -> PageContext<'_> {
+        PageContext { language, branding: &self.branding, base: self.site.base_path() }
+    }
+
+    /// What the templates need for a page on the host of an app, where all links have to be absolute.
+    pub(super) fn foreign_context(&self, language: Language) -> PageContext<'_> {
+        PageContext { base: &self.site.url, ..self.context(language) }
+    }
+
+    /// A page. Its forms may lead to the origin of an app.
+    pub(super) fn html(
+        &self,
+        status: StatusCode,
+        language: Language,
+        html: String,
+        app_origin: Option<&str>,
+    ) -> Response {
+        let mut response = Response::new(html.into());
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        *headers = self.headers.clone();
+        headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()));
+        if let Some(origin) = app_origin {
+            let policy = content_security_policy(&self.branding, Some(origin));
+            headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+        }
+        response
+    }
+
+    /// A page on the host of an app, whose settings for HTTPS are not ours.
+    pub(super) fn foreign_html(
+        &self,
+        status: StatusCode,
+        language: Language,
+        html: String,
+    ) -> Response {
+        let mut response = self.html(status, language, html, None);
+        response.headers_mut().remove(header::STRICT_TRANSPORT_SECURITY);
+        response
+    }
+
+    /// A redirect after which the browser sends `GET`, whatever it sent before.
+    pub(super) fn redirect(&self, location: &str) -> Response {
+        let mut response = Response::new(Default::default());
+        *response.status_mut() = StatusCode::SEE_OTHER;
+        let location = HeaderValue::try_from(location).expect("our URLs are printable ASCII");
+        let headers = response.headers_mut();
+        headers.insert(header::LOCATION, location);
+        for name in [
+            header::CACHE_CONTROL,
+            header::VARY,
+            header::REFERRER_POLICY,
+            header::STRICT_TRANSPORT_SECURITY,
+        ] {
+            if let Some(value) = self.headers.get(&name) {
+                headers.insert(name, value.clone());
+            }
+        }
+        response
+    }
+
+    /// A redirect to a page of this site. The path may have a query.
+    pub(super) fn redirect_to_page(&self, path: &str) -> Response {
+        self.redirect(&format!("{}{path}", self.site.base_path()))
+    }
+}
+
+/// Chrome applies `form-action` to the redirects after a form too, so it names the app that the form leads back to.
+fn content_security_policy(branding: &Branding, app_origin: Option<&str>) -> HeaderValue {
+    let (space, origin) = app_origin.map_or(("", ""), |origin| (" ", origin));
+    let policy = format!(
+        "default-src 'none'; style-src {}; img-src data:; form-action 'self'{space}{origin}; \
+         frame-ancestors 'none'; base-uri 'none'",
+        branding.style.csp_hash
+    );
+    HeaderValue::try_from(policy).expect("a hash and an origin are ASCII")
+}
+
+/// The language that a request prefers.
+pub(super) fn accept_language(headers: &HeaderMap) -> Language {
+    let value = headers.get(header::ACCEPT_LANGUAGE);
+    Language::negotiate(value.and_then(|value| value.to_str().ok()))
+}

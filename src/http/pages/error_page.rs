@@ -1,0 +1,91 @@
+//! Errors as pages: a browser gets a page with the status and headers of the JSON answer that a program gets.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, StatusCode, header},
+    middleware::Next,
+    response::Response,
+};
+
+use super::{
+    answer::{Pages, accept_language},
+    language::Language,
+    text::{LinkTo, Message},
+    view::MessagePage,
+};
+use crate::http::{answer::JSON, browser::navigation::is_navigation};
+
+/// The middleware of pages.
+pub(in crate::http) async fn for_pages(
+    State(pages): State<Arc<Pages>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    // Without Fetch Metadata, a form of ours is told from the request of a program by what it accepts.
+    answer(&pages, is_navigation(request.headers(), "GET"), request, next).await
+}
+
+/// The middleware of paths that do not exist.
+pub(in crate::http) async fn for_other_paths(
+    State(pages): State<Arc<Pages>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let is_navigation = is_navigation(request.headers(), request.method().as_str());
+    answer(&pages, is_navigation, request, next).await
+}
+
+async fn answer(pages: &Pages, is_navigation: bool, request: Request, next: Next) -> Response {
+    let language = accept_language(request.headers());
+    let response = next.run(request).await;
+    let is_json = response.headers().get(header::CONTENT_TYPE) == Some(&JSON);
+    match is_navigation && is_json && !response.status().is_success() {
+        true => as_page(pages, language, response),
+        false => response,
+    }
+}
+
+/// A page in the place of a JSON error.
+fn as_page(pages: &Pages, language: Language, response: Response) -> Response {
+    let (head, _) = response.into_parts();
+    let base = pages.context(language).base;
+    let start = format!("{base}/");
+    let link = match head.status {
+        StatusCode::MISDIRECTED_REQUEST => None,
+        _ => Some((LinkTo::Start, &*start)),
+    };
+    let page = MessagePage { message: message(head.status, &head.headers), link };
+    let html = page.render(&pages.context(language));
+    let mut response = pages.html(head.status, language, html, None);
+    for (name, value) in &head.headers {
+        if ![header::CONTENT_LENGTH, header::VARY].contains(name)
+            && !response.headers().contains_key(name)
+        {
+            response.headers_mut().append(name, value.clone());
+        }
+    }
+    response
+}
+
+fn message(status: StatusCode, headers: &HeaderMap) -> Message {
+    match status.as_u16() {
+        403 => Message::CrossSite,
+        404 => Message::NotFound,
+        405 => Message::MethodNotAllowed,
+        408 => Message::TooSlow,
+        413 => Message::TooLarge,
+        415 => Message::NotAForm,
+        421 => Message::HttpsNeeded,
+        429 => Message::Throttled(retry_after(headers)),
+        503 => Message::Unavailable,
+        500.. => Message::Internal,
+        _ => Message::BadRequest,
+    }
+}
+
+fn retry_after(headers: &HeaderMap) -> Duration {
+    let seconds = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+    Duration::from_secs(seconds.and_then(|seconds| seconds.parse().ok()).unwrap_or(1))
+}

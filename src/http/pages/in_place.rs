@@ -1,0 +1,90 @@
+//! Pages that a guard answers with on the host of an app. All their links are absolute.
+
+use axum::{
+    http::{HeaderMap, StatusCode},
+    response::Response,
+};
+
+use super::{
+    answer::{Pages, accept_language},
+    refused::is_operator,
+    text::{LinkTo, Message},
+    view::{MessagePage, Refused},
+};
+use crate::{
+    access::{caller::Caller, guard::Guard, refusals::DecisionId},
+    http::error::add_decision,
+};
+
+impl Pages {
+    /// 403 for a person whom a guard does not admit. `somebody_else` is the address at which another person can sign in,
+    /// and returns here.
+    pub(in crate::http) fn refused_in_place(
+        &self,
+        headers: &HeaderMap,
+        guard: &Guard,
+        caller: &Caller,
+        decision: DecisionId,
+        somebody_else: &str,
+    ) -> Response {
+        let language = accept_language(headers);
+        let id = decision.to_string();
+        // The reason itself stays on our own host, where scripts of the app cannot read it.
+        let decision_link = format!("{}/refused/{id}", self.site().url);
+        let page = Refused {
+            app: &guard.title,
+            signed_in_as: Some((caller.user.name.as_str(), caller.user.email.as_str())),
+            somebody_else: Some(somebody_else),
+            decision: &id,
+            decision_link: is_operator(caller).then_some(&*decision_link),
+            why: None,
+        };
+        let html = page.render(&self.foreign_context(language));
+        let mut response = self.foreign_html(StatusCode::FORBIDDEN, language, html);
+        add_decision(response.headers_mut(), Some(decision));
+        response
+    }
+
+    /// 403 for a browser that returns from signing in without its try cookie. `again` is the address of the app with which
+    /// it can try again.
+    pub(in crate::http) fn no_cookie_in_place(&self, headers: &HeaderMap, again: &str) -> Response {
+        self.message_in_place(headers, Message::NoCookie, (LinkTo::TryAgain, again))
+    }
+
+    /// 403 for a sign-in code that was used, has expired or belongs to another browser. `start` is the start page of the
+    /// app.
+    pub(in crate::http) fn link_used_in_place(
+        &self,
+        headers: &HeaderMap,
+        guard: &Guard,
+        start: &str,
+    ) -> Response {
+        self.message_in_place(headers, Message::LinkUsed, (LinkTo::App(&guard.title), start))
+    }
+
+    /// 403 for a request that another site has caused. `start` is the start page of the app.
+    pub(in crate::http) fn cross_site_in_place(
+        &self,
+        headers: &HeaderMap,
+        guard: &Guard,
+        decision: DecisionId,
+        start: &str,
+    ) -> Response {
+        let link = (LinkTo::App(&guard.title), start);
+        let mut response = self.message_in_place(headers, Message::CrossSite, link);
+        add_decision(response.headers_mut(), Some(decision));
+        response
+    }
+
+    fn message_in_place(
+        &self,
+        headers: &HeaderMap,
+        message: Message,
+        link: (LinkTo<'_>, &str),
+    ) -> Response {
+        let language = accept_language(headers);
+        let page = MessagePage { message, link: Some(link) };
+        let html = page.render(&self.foreign_context(language));
+        self.foreign_html(StatusCode::FORBIDDEN, language, html)
+    }
+}

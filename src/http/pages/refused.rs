@@ -1,0 +1,69 @@
+//! `GET /refused/<decision>`: which app refused a request, and for operators why.
+
+use axum::{
+    extract::{Path, rejection::PathRejection},
+    http::StatusCode,
+    response::Response,
+};
+
+use super::{
+    text::Message,
+    view::{MessagePage, Refused, Why, WhyStep},
+    visit::Visit,
+};
+use crate::{
+    access::{caller::Caller, guard::Step, refusals::Refusal},
+    http::Error,
+};
+
+/// The role of people who may see why a guard refuses.
+const OPERATOR: &str = "admin";
+
+/// Whether a person may see why a guard refuses.
+pub(super) fn is_operator(caller: &Caller) -> bool {
+    caller.user.roles.contains(OPERATOR)
+}
+
+pub(super) async fn show(
+    visit: Visit,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Response, Error> {
+    let doorward = visit.doorward();
+    let is_operator = visit.caller().is_some_and(is_operator);
+    let refusal = id.ok().and_then(|Path(id)| match is_operator {
+        true => doorward.refusal(&id),
+        false => doorward.refusal_without_reason(&id),
+    });
+    let Some(refusal) = refusal else {
+        let page = MessagePage { message: Message::UnknownDecision, link: None };
+        return Ok(visit.page(StatusCode::NOT_FOUND, page.render(&visit.context())));
+    };
+    let guards = doorward.guards();
+    let guard = guards.by_name(&refusal.guard);
+    let somebody_else = format!("{}/sign-in?other=1", visit.context().base);
+    let user = visit.caller().map(|caller| &caller.user);
+    let page = Refused {
+        app: guard.map_or(&refusal.guard, |guard| &guard.title),
+        signed_in_as: user.map(|user| (user.name.as_str(), user.email.as_str())),
+        somebody_else: Some(&somebody_else),
+        decision: &refusal.id,
+        decision_link: None,
+        why: is_operator.then(|| why(&refusal)),
+    };
+    Ok(visit.page(StatusCode::OK, page.render(&visit.context())))
+}
+
+fn why(refusal: &Refusal) -> Why<'_> {
+    let explanation = refusal.explanation.as_ref();
+    Why {
+        guard: &refusal.guard,
+        condition: refusal.condition.as_deref(),
+        cause: explanation.map(|explanation| step(&explanation.cause)),
+        steps: explanation
+            .map_or_else(Vec::new, |explanation| explanation.steps.iter().map(step).collect()),
+    }
+}
+
+fn step(step: &Step) -> WhyStep<'_> {
+    WhyStep { expression: &step.text, value: &step.value, depth: step.depth }
+}

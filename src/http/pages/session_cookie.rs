@@ -1,0 +1,45 @@
+//! Beginning a session in a browser: a new one at each sign-in, named by the session cookie.
+
+use axum::response::Response;
+
+use super::{
+    return_target::AppTarget,
+    visit::{Visit, append_cookie},
+};
+use crate::{
+    account::{OpenedSession, sessions},
+    http::Error,
+    session::Persistence,
+};
+
+/// How long the session of a person lasts who chose to stay signed in, or did not.
+pub(super) fn persistence(stay: bool) -> Persistence {
+    if stay { Persistence::Lifetime } else { Persistence::UntilIdle }
+}
+
+impl Visit {
+    /// Signs the browser in with a new session, and leads to the app or to the account. The session that the browser had
+    /// ends, whoever it belonged to.
+    pub(super) async fn begin_session(
+        &self,
+        opened: &OpenedSession,
+        app: Option<AppTarget>,
+    ) -> Result<Response, Error> {
+        if let Some(old) = self.caller() {
+            sessions::log_out(self.doorward(), old).await?;
+        }
+        let session = &opened.session;
+        let names = self.pages.site().cookie_names();
+        let value = self.doorward().cookies().session_cookie(session);
+        let max_age = match session.idle_timeout {
+            Some(_) => None,
+            None => Some(self.doorward().settings().session_lifetime),
+        };
+        let mut response = match app {
+            Some(app) => app.redirect(self, session),
+            None => self.redirect("/account"),
+        };
+        append_cookie(&mut response, names.set(names.session, &value, max_age));
+        Ok(response)
+    }
+}

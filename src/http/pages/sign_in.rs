@@ -1,0 +1,101 @@
+//! `/sign-in`: one form for the e-mail address and the password. Every failed sign-in gets the same answer.
+
+use axum::{http::StatusCode, response::Response};
+
+use super::{
+    form_refusal::FormRefusal,
+    return_target::AppTarget,
+    session_cookie::persistence,
+    text::Notice,
+    view,
+    visit::{Visit, Visitor},
+};
+use crate::{
+    account::sign_in::sign_in,
+    credential::password::Password,
+    http::{Error, form::PageForm},
+    user::EmailKey,
+};
+
+pub(super) async fn show(visit: Visit) -> Response {
+    let app = visit.parameter("for").and_then(|sealed| AppTarget::open(visit.doorward(), sealed));
+    // A signed-in person is asked to sign in only if they want to be somebody else.
+    if let Some(caller) = visit.caller()
+        && visit.parameter("other").is_none()
+    {
+        return match app {
+            Some(app) => app.redirect(&visit, &caller.session),
+            None => visit.redirect("/account"),
+        };
+    }
+    page(&visit, app.as_ref(), &Typed::default(), notice(&visit), None)
+}
+
+/// What just happened.
+fn notice(visit: &Visit) -> Option<Notice> {
+    match (visit.parameter("signed-out").as_deref(), visit.parameter("done").as_deref()) {
+        (Some("everywhere"), _) => Some(Notice::SignedOutEverywhere),
+        (Some(_), _) => Some(Notice::SignedOut),
+        (None, Some("reset")) => Some(Notice::PasswordReset),
+        _ => matches!(visit.visitor, Visitor::SignedOut).then_some(Notice::SessionExpired),
+    }
+}
+
+pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result<Response, Error> {
+    let typed = Typed { email: form.typed("email"), stay: !form.typed("stay").is_empty() };
+    let app = AppTarget::open(visit.doorward(), form.typed("for"));
+    let email = form.required("email", |typed| Ok(EmailKey::of(&typed)));
+    let password = form.required("password", |typed| Ok(Password::unchecked(typed)));
+    let opened = match (email, password) {
+        (Ok(email), Ok(password)) => {
+            let (origin, requester) = (visit.source.origin.clone(), visit.source.requester);
+            let persistence = persistence(typed.stay);
+            let opened =
+                sign_in(visit.doorward(), &email, password, origin, requester, persistence).await;
+            opened.map_err(Error::from)
+        }
+        _ => Err(form.into_error()),
+    };
+    match opened {
+        Ok(opened) => visit.begin_session(&opened, app).await,
+        Err(error) => {
+            let refusal = FormRefusal::of(error, "password")?;
+            Ok(page(&visit, app.as_ref(), &typed, None, Some(&refusal)))
+        }
+    }
+}
+
+/// What the person typed, except the password.
+#[derive(Default)]
+struct Typed {
+    email: String,
+    stay: bool,
+}
+
+fn page(
+    visit: &Visit,
+    app: Option<&AppTarget>,
+    typed: &Typed,
+    notice: Option<Notice>,
+    refusal: Option<&FormRefusal>,
+) -> Response {
+    let fault = |field| refusal.and_then(|refusal| refusal.fault(field));
+    let page = view::SignIn {
+        app: app.map(|app| &*app.title),
+        email: &typed.email,
+        stay: typed.stay,
+        target: app.map(|app| &*app.sealed),
+        notice,
+        error: refusal.and_then(|refusal| refusal.error),
+        email_fault: fault("email"),
+        password_fault: fault("password"),
+        is_sign_up_open: true,
+    };
+    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.status);
+    let html = page.render(&visit.context());
+    let response = visit.page_for_app(status, html, app.map(|app| &*app.origin));
+    match refusal {
+        Some(refusal) => refusal.with_headers(response),
+        None => response,
+    }
+}

@@ -1,0 +1,22 @@
+//! `/sign-out`: ends the session of this browser, and with it the person is signed out of every app. A link only asks.
+
+use axum::{http::StatusCode, response::Response};
+
+use super::{view, visit::Visit};
+use crate::{account::sessions, http::Error};
+
+pub(super) async fn show(visit: Visit) -> Response {
+    match visit.caller() {
+        Some(_) => visit.page(StatusCode::OK, view::SignOut.render(&visit.context())),
+        None => visit.redirect("/sign-in"),
+    }
+}
+
+pub(super) async fn submit(visit: Visit) -> Result<Response, Error> {
+    if let Some(caller) = visit.caller() {
+        sessions::log_out(visit.doorward(), caller).await?;
+    }
+    let mut response = visit.redirect("/sign-in?signed-out=1");
+    visit.remove_cookie(&mut response);
+    Ok(response)
+}

@@ -1,0 +1,135 @@
+//! A request for a page: who sent it, in which language they read, and how they are answered.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{StatusCode, request::Parts},
+    response::Response,
+};
+use form_urlencoded::parse;
+
+use super::{
+    answer::{Pages, accept_language},
+    language::Language,
+    view::PageContext,
+};
+use crate::{
+    Doorward,
+    access::caller::{AuthError, Caller},
+    http::{
+        Error,
+        browser::{
+            cookies,
+            cross_site::{is_own_request, is_safe},
+            site::NeedsHttps,
+        },
+        client_ip::RequestOrigin,
+    },
+};
+
+/// A request for a page of this site. One that another site has caused is refused before it is read.
+pub(super) struct Visit {
+    pub(super) pages: Arc<Pages>,
+    pub(super) language: Language,
+    pub(super) visitor: Visitor,
+    pub(super) source: RequestOrigin,
+    query: String,
+}
+
+/// Who sent a request.
+pub(super) enum Visitor {
+    SignedIn(Caller),
+    /// The browser has no cookie.
+    Anonymous,
+    /// The browser has a cookie whose session has ended.
+    SignedOut,
+}
+
+impl FromRequestParts<Arc<Pages>> for Visit {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Error> {
+        let pages = Arc::clone(pages);
+        let headers = &parts.headers;
+        let origin = pages.site().expected_origin(headers);
+        let origin = origin.map_err(|NeedsHttps| Error::NeedsHttps)?;
+        if !is_safe(parts.method.as_str()) && !is_own_request(headers, &origin) {
+            return Err(Error::CrossSite(None));
+        }
+        let cookie = cookies::value(headers, pages.site().cookie_names().session);
+        let visitor = match cookie {
+            None => Visitor::Anonymous,
+            Some(cookie) => match pages.doorward().caller_by_session_cookie(cookie).await {
+                Ok(caller) => Visitor::SignedIn(caller),
+                Err(AuthError::Unauthenticated(_)) => Visitor::SignedOut,
+                Err(AuthError::Store(error)) => return Err(error.into()),
+            },
+        };
+        Ok(Self {
+            language: accept_language(headers),
+            visitor,
+            query: parts.uri.query().unwrap_or_default().to_owned(),
+            source: RequestOrigin::of(parts, pages.doorward()),
+            pages,
+        })
+    }
+}
+
+impl Visit {
+    pub(super) fn doorward(&self) -> &Doorward {
+        self.pages.doorward()
+    }
+
+    pub(super) fn context(&self) -> PageContext<'_> {
+        self.pages.context(self.language)
+    }
+
+    /// The signed-in person.
+    pub(super) fn caller(&self) -> Option<&Caller> {
+        match &self.visitor {
+            Visitor::SignedIn(caller) => Some(caller),
+            Visitor::Anonymous | Visitor::SignedOut => None,
+        }
+    }
+
+    /// The value of a parameter of the query.
+    pub(super) fn parameter(&self, name: &str) -> Option<String> {
+        let mut parameters = parse(self.query.as_bytes());
+        parameters.find(|(other, _)| other == name).map(|(_, value)| value.into_owned())
+    }
+
+    /// A page of this site.
+    pub(super) fn page(&self, status: StatusCode, html: String) -> Response {
+        self.page_for_app(status, html, None)
+    }
+
+    /// A page of this site whose forms may lead to the origin of an app. It removes a cookie whose session has ended.
+    pub(super) fn page_for_app(
+        &self,
+        status: StatusCode,
+        html: String,
+        app_origin: Option<&str>,
+    ) -> Response {
+        let mut response = self.pages.html(status, self.language, html, app_origin);
+        if let Visitor::SignedOut = self.visitor {
+            self.remove_cookie(&mut response);
+        }
+        response
+    }
+
+    /// A redirect to a page of this site. The path may have a query.
+    pub(super) fn redirect(&self, path: &str) -> Response {
+        self.pages.redirect_to_page(path)
+    }
+
+    /// Removes the session cookie.
+    pub(super) fn remove_cookie(&self, response: &mut Response) {
+        let names = self.pages.site().cookie_names();
+        append_cookie(response, names.remove(names.session));
+    }
+}
+
+pub(super) fn append_cookie(response: &mut Response, cookie: axum::http::HeaderValue) {
+    response.headers_mut().append(axum::http::header::SET_COOKIE, cookie);
+}
