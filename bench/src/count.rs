@@ -110,7 +110,10 @@ impl Instance {
         let body: serde_json::Value = serde_json::from_slice(&body)?;
         let Some(token) = body["token"].as_str().map(str::to_owned) else { bail!("{body}") };
         let caller = runtime.block_on(doorward.caller(&token))?;
-        Ok(Self { doorward, app, token, caller, guard: ours })
+        let instance = Self { doorward, app, token, caller, guard: ours };
+        // The first request with a cookie looks the user up.
+        runtime.block_on(instance.app.clone().call(visit_request(&instance.cookie())?))?;
+        Ok(instance)
     }
 
     fn operations(&self) -> anyhow::Result<Vec<(&'static str, Operation<'_>)>> {
@@ -126,8 +129,6 @@ impl Instance {
         let (mint, memo) = (self.doorward.keys().mint(), Memo::default());
         let forged = self.forged(0)?;
         let bearer = ("authorization", format!("Bearer {}", self.token));
-        let app_cookie = self.doorward.cookies().app_cookie(&self.caller.session, APP);
-        let cookie = ("cookie", format!("__Host-doorward-app={app_cookie}"));
         Ok(vec![
             (
                 "token, cached",
@@ -161,7 +162,7 @@ impl Instance {
             ("guard, condition", self.guarded("reading", StatusCode::OK)),
             ("guard, condition refused", self.guarded("writing", StatusCode::UNAUTHORIZED)),
             ("guard, bearer token behind a proxy", self.visit(bearer)),
-            ("guard, cookie behind a proxy", self.visit(cookie)),
+            ("guard, cookie behind a proxy", self.visit(self.cookie())),
             (
                 "guard, no token",
                 self.request(StatusCode::UNAUTHORIZED, |_| guard_request("guard", None)),
@@ -200,28 +201,14 @@ impl Instance {
         self.request(expected, move |_| guard_request(guard, Some(&self.token)))
     }
 
-    /// A request of a browser, as a proxy describes it, with what identifies the person.
-    fn visit(&self, (name, value): (&'static str, String)) -> Operation<'_> {
-        self.request(StatusCode::OK, move |_| {
-            let mut request = guard_request("app", None)?;
-            let sent = [
-                ("x-forwarded-for", "192.0.2.7"),
-                ("x-forwarded-proto", "https"),
-                ("x-forwarded-host", "app.example.com"),
-                ("x-forwarded-method", "GET"),
-                ("x-forwarded-uri", "/reports?year=2026"),
-                ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
-                ("accept-language", "en-GB,en;q=0.5"),
-                ("sec-fetch-site", "same-origin"),
-                ("sec-fetch-mode", "navigate"),
-                ("sec-fetch-dest", "document"),
-                (name, &value),
-            ];
-            for (name, value) in sent {
-                request.headers_mut().append(name, HeaderValue::from_str(value)?);
-            }
-            Ok(request)
-        })
+    /// The cookie of the user at the guard with origins.
+    fn cookie(&self) -> Identity {
+        let cookie = self.doorward.cookies().app_cookie(&self.caller.session, APP);
+        ("cookie", format!("__Host-doorward-app={cookie}"))
+    }
+
+    fn visit(&self, identity: Identity) -> Operation<'_> {
+        self.request(StatusCode::OK, move |_| visit_request(&identity))
     }
 
     /// A well-formed token with another id, so that only a key can detect the forgery.
@@ -251,6 +238,31 @@ impl Instance {
             Ok(response.status() == expected)
         })
     }
+}
+
+/// The header that identifies a person.
+type Identity = (&'static str, String);
+
+/// A request of a browser, as a proxy describes it.
+fn visit_request((name, value): &Identity) -> anyhow::Result<Request<Body>> {
+    let mut request = guard_request("app", None)?;
+    let sent = [
+        ("x-forwarded-for", "192.0.2.7"),
+        ("x-forwarded-proto", "https"),
+        ("x-forwarded-host", "app.example.com"),
+        ("x-forwarded-method", "GET"),
+        ("x-forwarded-uri", "/reports?year=2026"),
+        ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
+        ("accept-language", "en-GB,en;q=0.5"),
+        ("sec-fetch-site", "same-origin"),
+        ("sec-fetch-mode", "navigate"),
+        ("sec-fetch-dest", "document"),
+        (name, value),
+    ];
+    for (name, value) in sent {
+        request.headers_mut().append(name, HeaderValue::from_str(value)?);
+    }
+    Ok(request)
 }
 
 fn guard_request(guard: &str, token: Option<&str>) -> anyhow::Result<Request<Body>> {

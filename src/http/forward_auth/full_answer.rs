@@ -18,9 +18,8 @@ pub(super) fn asks_for_full_answer(uri: &Uri) -> bool {
 }
 
 /// Replaces an admission, which would reach the client in the place of the app's answer. The caller was refused a moment ago.
-pub(super) fn without_admission(uri: &Uri, response: Response) -> Response {
-    if response.status() == StatusCode::OK && asks_for_full_answer(uri) {
-        return Error::Unauthorized(Challenge::NoCredentials, None).into_response();
+pub(super) fn replace_admission(response: &mut Response) {
+    if response.status() == StatusCode::OK {
+        *response = Error::Unauthorized(Challenge::NoCredentials, None).into_response();
     }
-    response
 }

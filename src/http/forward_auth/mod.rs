@@ -22,7 +22,7 @@ use serde_json::json;
 
 use self::{
     forwarded_request::{ForwardedRequest, guard_name},
-    full_answer::without_admission,
+    full_answer::{asks_for_full_answer, replace_admission},
     identity::{Identity, value},
     visit::{Redirection, UseOfAnswer, Visit},
 };
@@ -130,7 +130,11 @@ impl GuardRoutes {
                     GuardRoute::Declared(guard) => declared(&self.doorward, guard, &parts).await,
                     GuardRoute::Undeclared => Err(Error::NotFound),
                 };
-                without_admission(&parts.uri, answer.into_response())
+                let mut response = answer.into_response();
+                if asks_for_full_answer(&parts.uri) {
+                    replace_admission(&mut response);
+                }
+                response
             });
             log_guarded_request(&parts.method, logged_route, answer).await
         }
@@ -196,8 +200,11 @@ async fn declared(
     if guard.preflight && request.is_preflight(guard.proxy, trusted, doorward.now()) {
         return Ok(declared_admission(doorward, guard, None));
     }
-    if let Some(visit) = Visit::new(guard, parts, trusted) {
-        return visited(doorward, guard, &request, &visit).await;
+    if !guard.origins.is_empty()
+        && let Some(visit) = Visit::new(guard, parts, trusted)
+    {
+        // Boxed, because the future of every guarded request would otherwise reserve space for a visit.
+        return Box::pin(visited(doorward, guard, visit)).await;
     }
     let (challenge, refused, caller) = match identify(doorward, &parts.headers).await {
         Ok(caller) => match refusal(doorward, guard, &caller, &request) {
@@ -224,18 +231,17 @@ async fn declared(
 async fn visited(
     doorward: &Doorward,
     guard: &Arc<Guard>,
-    request: &ForwardedRequest<'_>,
-    visit: &Visit<'_>,
+    visit: Visit<'_>,
 ) -> Result<Response, Error> {
     if visit.is_sign_in() {
-        return Box::pin(finish_sign_in(doorward, visit)).await;
+        return Box::pin(finish_sign_in(doorward, &visit)).await;
     }
     let unauthenticated = |reason| {
         let by = RefusedBy::Guard(Arc::clone(guard));
         Refused::unauthenticated(by, reason, doorward.now())
     };
     let (refusal, refused, caller) = match visit.caller(doorward).await {
-        Ok(caller) => match refusal(doorward, guard, &caller, request) {
+        Ok(caller) => match refusal(doorward, guard, &caller, &visit.request) {
             None if visit.use_of_answer() == UseOfAnswer::Refusal && visit.is_navigation() => {
                 // The person was admitted since the first request: the browser repeats it.
                 let cookies = Vec::new();
@@ -258,7 +264,7 @@ async fn visited(
         tracing::info!(guard = guard.name, %decision, "would have been refused");
         return Ok(declared_admission(doorward, guard, caller.as_ref()));
     }
-    refuse_visit(doorward, visit, refusal, refused, caller.as_ref())
+    refuse_visit(doorward, &visit, refusal, refused, caller.as_ref())
 }
 
 /// Why the request of a browser is refused.

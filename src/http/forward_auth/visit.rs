@@ -25,6 +25,8 @@ use crate::{
 /// A request without `Authorization` to an origin of a guard.
 pub(super) struct Visit<'a> {
     guard: &'a Guard,
+    /// The request to the guard.
+    pub(super) request: ForwardedRequest<'a>,
     origin: &'a AppOrigin,
     method: &'a str,
     /// The path and the query, not decoded.
@@ -52,18 +54,19 @@ const MAX_URL_BYTES: usize = 2048;
 impl<'a> Visit<'a> {
     /// `None` if the request has `Authorization`, or is not to an origin of the guard.
     pub(super) fn new(guard: &'a Arc<Guard>, parts: &'a Parts, trusted: &[IpNet]) -> Option<Self> {
-        if guard.origins.is_empty() || parts.headers.contains_key(header::AUTHORIZATION) {
+        if parts.headers.contains_key(header::AUTHORIZATION) {
             return None;
         }
         let style = guard.proxy?;
-        let request = ForwardedRequest { parts }.browser_request(style, trusted)?;
-        let origin =
-            guard.origins.iter().find(|origin| origin.matches(request.scheme, request.host))?;
+        let request = ForwardedRequest { parts };
+        let sent = request.browser_request(style, trusted)?;
+        let origin = guard.origins.iter().find(|origin| origin.matches(sent.scheme, sent.host))?;
         Some(Self {
             guard,
+            request,
             origin,
-            method: request.method,
-            target: request.target,
+            method: sent.method,
+            target: sent.target,
             headers: &parts.headers,
             use_of_answer: match style {
                 ProxyStyle::Nginx if asks_for_full_answer(&parts.uri) => UseOfAnswer::Refusal,
