@@ -282,6 +282,10 @@ async fn a_request_that_changes_something_needs_the_origin_of_the_app() {
             {
                 let mut request = Visit::to(style, "/").with("cookie", app.clone());
                 match method {
+                    // Traefik does not pass `Upgrade` on.
+                    "websocket" if style == "traefik" => {
+                        request = request.with("sec-websocket-version", "13");
+                    }
                     "websocket" => request = request.with("upgrade", "websocket"),
                     _ => request.method = method,
                 }
@@ -320,7 +324,7 @@ async fn the_first_request_of_nginx_changes_nothing_and_the_second_never_admits(
     let app = cookie(&server, &ada, APP).await;
     let first = |visit: Visit<'static>| Visit { is_second: false, ..visit };
     let answer = first(Visit::navigation("nginx", "/")).send(&server).await;
-    assert_eq!(answer.status, 401);
+    assert_eq!((answer.status.as_u16(), answer.header(header::WWW_AUTHENTICATE)), (403, None));
     assert_eq!((answer.header(header::LOCATION), set_cookies(&answer).len()), (None, 0));
     assert_eq!(answer.header("x-decision-id"), None, "recorded when it asks again");
     let answer = first(Visit::to("nginx", "/").with("cookie", app.clone())).send(&server).await;
@@ -457,6 +461,28 @@ async fn a_code_signs_in_once_in_its_browser_on_its_origin_within_a_minute() {
     assert_eq!(logout.status, 204);
     let answer = Visit::navigation("caddy", &ended).with("cookie", TRY).send(&server).await;
     assert_eq!(answer.status, 403, "its session has ended");
+}
+
+#[tokio::test]
+async fn traefik_gets_the_cookies_of_the_app_back() {
+    let server = server().await;
+    let ada = server.register("Ada", "ada@example.com").await;
+    let app = cookie(&server, &ada, APP).await;
+    let bearer =
+        || Visit::to("traefik", "/").with("authorization", format!("Bearer {}", ada.token));
+    for (visit, returned) in [
+        (Visit::to("traefik", "/").with("cookie", app.clone()), Some("theme=dark; b=c")),
+        (bearer().with("cookie", "a=1; __Host-doorward-try-x=y"), Some("a=1")),
+        (bearer().with("cookie", "__Host-doorward-app=x"), None),
+        (bearer(), None),
+    ] {
+        let answer = visit.send(&server).await;
+        assert_eq!((answer.status.as_u16(), answer.header(header::COOKIE)), (200, returned));
+    }
+    let refused = Visit::to("traefik", "/").with("cookie", "a=1").send(&server).await;
+    assert_eq!((refused.status.as_u16(), refused.header(header::COOKIE)), (401, None));
+    let other = Visit::to("caddy", "/").with("cookie", app).send(&server).await;
+    assert_eq!((other.status.as_u16(), other.header(header::COOKIE)), (200, None));
 }
 
 #[tokio::test]

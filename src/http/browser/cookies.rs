@@ -94,6 +94,30 @@ pub(in crate::http) fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&
     found.next().is_none().then_some(value)
 }
 
+/// The cookies of a request without Doorward's, in their order. None if nothing is left.
+pub(in crate::http) fn app_cookies(headers: &HeaderMap) -> Option<HeaderValue> {
+    let mut kept = Vec::new();
+    // Bytes, because an app's cookie need not be ASCII.
+    for line in headers.get_all(header::COOKIE) {
+        for cookie in line.as_bytes().split(|b| *b == b';').map(<[u8]>::trim_ascii) {
+            if !cookie.is_empty() && !is_doorwards(cookie) {
+                kept.extend_from_slice(if kept.is_empty() { b"" } else { b"; " });
+                kept.extend_from_slice(cookie);
+            }
+        }
+    }
+    if kept.is_empty() { None } else { HeaderValue::from_bytes(&kept).ok() }
+}
+
+/// Whether a name and value are a cookie of Doorward. The files in `deploy/` remove the same cookies.
+fn is_doorwards(cookie: &[u8]) -> bool {
+    let name = cookie.split(|b| *b == b'=').next().unwrap_or_default();
+    name.starts_with(HTTPS.session.as_bytes())
+        || name == LOOPBACK.session.as_bytes()
+        || name == LOOPBACK.app.as_bytes()
+        || name.starts_with(LOOPBACK.attempt.as_bytes())
+}
+
 /// The names and values of all cookies of a request.
 fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
@@ -118,6 +142,39 @@ mod tests {
         assert_eq!(value(&headers(&["a=1; a=2"]), "a"), None, "ambiguous");
         assert_eq!(value(&headers(&["a=1", "a=1"]), "a"), None, "ambiguous");
         assert_eq!(value(&headers(&["nonsense; =; a"]), "a"), None);
+    }
+
+    #[test]
+    fn an_app_gets_its_own_cookies_only() {
+        let kept = |lines: &[&'static str]| {
+            app_cookies(&headers(lines)).map(|value| value.to_str().unwrap().to_owned())
+        };
+        for (sent, expected) in [
+            ("a=1", Some("a=1")),
+            ("doorward-app=x", None),
+            ("__Host-doorward=x; __Host-doorward-app=y;__Host-doorward-try-ab=z", None),
+            (
+                "a=1; doorward-app=x; b=\"2 3\"; doorward=y; doorward-try-ab=z; c=",
+                Some("a=1; b=\"2 3\"; c="),
+            ),
+            (
+                "Doorward=1; xdoorward=2; doorward-apple=3; a==4",
+                Some("Doorward=1; xdoorward=2; doorward-apple=3; a==4"),
+            ),
+            ("; ;", None),
+        ] {
+            assert_eq!(kept(&[sent]).as_deref(), expected, "{sent}");
+        }
+        assert_eq!(
+            kept(&["a=1; doorward=x", "doorward-app=y", "b=2"]).as_deref(),
+            Some("a=1; b=2")
+        );
+        assert_eq!(kept(&[]), None);
+        let other = HeaderValue::from_bytes(b"a=\xff; doorward=x").unwrap();
+        assert_eq!(
+            app_cookies(&HeaderMap::from_iter([(header::COOKIE, other)])).unwrap().as_bytes(),
+            b"a=\xff"
+        );
     }
 
     #[test]

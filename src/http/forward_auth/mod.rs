@@ -28,6 +28,7 @@ use self::{
 };
 use super::{
     answer::{JSON, NO_STORE, NOSNIFF},
+    browser::cookies::app_cookies,
     error::{Challenge, Error},
     only::{admit, authenticate, identify},
     request_log::{REQUEST_ID, log_guarded_request},
@@ -36,7 +37,7 @@ use crate::{
     Doorward,
     access::{
         caller::{AuthError, Caller, Unauthenticated},
-        guard::{Grant, Guard, Mode},
+        guard::{Grant, Guard, Mode, ProxyStyle},
         policy::{Authenticated, Designated},
         refusals::{Refused, RefusedBy},
     },
@@ -127,7 +128,13 @@ impl GuardRoutes {
                 let answer = match &route {
                     GuardRoute::Authenticated => self.authenticated(&parts.headers).await,
                     GuardRoute::Designated => self.designated(&parts.headers).await,
-                    GuardRoute::Declared(guard) => declared(&self.doorward, guard, &parts).await,
+                    GuardRoute::Declared(guard) => {
+                        let answer = declared(&self.doorward, guard, &parts).await;
+                        if guard.proxy == Some(ProxyStyle::Traefik) {
+                            return with_app_cookies(&parts.headers, answer.into_response());
+                        }
+                        answer
+                    }
                     GuardRoute::Undeclared => Err(Error::NotFound),
                 };
                 let mut response = answer.into_response();
@@ -287,8 +294,11 @@ fn refuse_visit(
 ) -> Result<Response, Error> {
     if visit.use_of_answer() == UseOfAnswer::Status {
         return Err(match refusal {
-            VisitRefusal::SignIn(reason) => Error::Unauthorized(reason.into(), None),
-            VisitRefusal::CrossSite | VisitRefusal::Condition => Error::CrossSite(None),
+            // nginx adds the challenge of a 401 to the answer that it asks for next, and a redirect has none.
+            VisitRefusal::SignIn(reason) if !visit.is_navigation() => {
+                Error::Unauthorized(reason.into(), None)
+            }
+            _ => Error::CrossSite(None),
         });
     }
     if let (VisitRefusal::SignIn(_), true) = (&refusal, visit.is_navigation()) {
@@ -326,6 +336,17 @@ fn redirect(redirection: Redirection) -> Response {
     headers.insert(header::VARY, VARY_OF_VISITS);
     for cookie in cookies {
         headers.append(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Adds the app's cookies to an admission. Traefik cannot remove single cookies from a request, so it replaces them by those
+/// of the answer.
+fn with_app_cookies(sent: &HeaderMap, mut response: Response) -> Response {
+    if response.status() == StatusCode::OK
+        && let Some(cookies) = app_cookies(sent)
+    {
+        response.headers_mut().insert(header::COOKIE, cookies);
     }
     response
 }

@@ -97,7 +97,7 @@ impl<'a> Visit<'a> {
         let cookie = cookies::value(self.headers, self.cookie_names().app);
         let cookie = cookie.ok_or(Unauthenticated::NoToken)?;
         let caller = doorward.caller_by_app_cookie(cookie, self.origin.as_str()).await?;
-        let changes_nothing = is_safe(self.method) && !self.headers.contains_key(header::UPGRADE);
+        let changes_nothing = is_safe(self.method) && !self.is_websocket();
         if changes_nothing
             || self.guard.cross_site
             || is_own_request(self.headers, self.origin.as_str())
@@ -106,6 +106,13 @@ impl<'a> Visit<'a> {
         } else {
             Err(Unauthenticated::CrossSite.into())
         }
+    }
+
+    /// Whether the request opens a WebSocket. Some proxies do not pass `Upgrade` on.
+    fn is_websocket(&self) -> bool {
+        [header::UPGRADE, header::SEC_WEBSOCKET_VERSION]
+            .iter()
+            .any(|name| self.headers.contains_key(name))
     }
 
     fn cookie_names(&self) -> &'static CookieNames {
