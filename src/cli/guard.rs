@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use super::{Output, block_on, counted, print_explanation, print_json, run, unexpected_reply};
 use crate::{
     Settings,
-    control::{Command, GuardInfo, Reply, SampleRequest, UserRef},
+    control::{BrowserCheck, Command, GuardInfo, Reply, SampleRequest, UserRef},
 };
 
 #[derive(clap::Subcommand)]
 pub(super) enum Guard {
     /// List the guards in force
     List(Output),
-    /// Show how a guard decides about a user, and why
+    /// Show what a guard lacks for people with a browser, and how it decides about a user
     Check(Check),
     /// Run the examples ([[guards.NAME.expect]]) of the settings file
     Test,
@@ -22,20 +22,20 @@ pub(super) enum Guard {
 pub(super) struct Check {
     /// Name of the guard
     guard: String,
-    /// E-mail address or id of the user
+    /// E-mail address or id of a user to decide about
     #[arg(long)]
-    user: String,
+    user: Option<String>,
     /// Method of the request to decide about
-    #[arg(long)]
+    #[arg(long, requires = "user")]
     method: Option<String>,
     /// Host of the request
-    #[arg(long)]
+    #[arg(long, requires = "user")]
     host: Option<String>,
     /// Path of the request
-    #[arg(long)]
+    #[arg(long, requires = "user")]
     path: Option<String>,
     /// IP address of the client
-    #[arg(long)]
+    #[arg(long, requires = "user")]
     address: Option<IpAddr>,
 }
 
@@ -69,9 +69,13 @@ fn print_no_guards() {
 
 pub(super) fn print_guards(guards: &[GuardInfo]) {
     let width = guards.iter().map(|guard| guard.name.len()).max().unwrap_or(0);
-    for GuardInfo { name, version, allow, only_reports, .. } in guards {
+    for GuardInfo { name, version, allow, only_reports, origins, .. } in guards {
         let note = if *only_reports { "  (only reports)" } else { "" };
-        print_line!("{name:width$}  {version}  {allow}{note}");
+        let origins = match &origins[..] {
+            [] => String::new(),
+            origins => format!("  for {}", origins.join(", ")),
+        };
+        print_line!("{name:width$}  {version}  {allow}{note}{origins}");
     }
     warn(guards.iter().filter_map(|guard| guard.warning.as_deref()));
 }
@@ -86,6 +90,14 @@ fn warn<'a>(warnings: impl IntoIterator<Item = &'a str>) {
 impl Check {
     fn run(self, settings: Settings) -> anyhow::Result<()> {
         let Self { guard, user, method, host, path, address } = self;
+        let browsers = Command::CheckBrowsers { guard: guard.clone() };
+        let Some(user) = user else {
+            let Reply::Browsers(check) = block_on(run(settings, browsers))? else {
+                return Err(unexpected_reply());
+            };
+            print_browsers(&check);
+            return Ok(());
+        };
         let request = SampleRequest { method, host, path, address };
         let command = Command::CheckGuard { guard, user: UserRef(user), request };
         let Reply::Decision { admitted, condition, warning, explanation } =
@@ -98,6 +110,20 @@ impl Check {
         print_explanation(&explanation, !admitted);
         warn(warning.as_deref());
         Ok(())
+    }
+}
+
+fn print_browsers(check: &BrowserCheck) {
+    let BrowserCheck { sign_in, origins, findings } = check;
+    if !origins.is_empty() {
+        print_line!("people sign in at {sign_in}");
+        print_line!("and return to {}", origins.join(", "));
+    }
+    for finding in findings {
+        print_line!("missing: {finding}");
+    }
+    if findings.is_empty() {
+        print_line!("nothing is missing");
     }
 }
 

@@ -4,7 +4,7 @@ use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use super::{
     Command, GuardInfo, KeyInfo, Reply, SampleRequest, Secret, SessionInfo, UserInfo, UserRef,
-    refusals,
+    browser_check, refusals,
 };
 use crate::{
     Caller, Doorward, Settings,
@@ -110,6 +110,13 @@ async fn try_execute(
                 None => Reply::NoSuchGuard,
             }
         }
+        Command::CheckBrowsers { guard } => match doorward.guards().by_name(guard) {
+            Some(guard) => {
+                let settings = doorward.settings();
+                Reply::Browsers(browser_check::check(guard, settings, &doorward.public_base()))
+            }
+            None => Reply::NoSuchGuard,
+        },
         Command::ShowRefusal(id) => match doorward.refusal(id) {
             Some(refusal) => Reply::Refusal(Box::new(refusal)),
             None => Reply::NoSuchRefusal,

@@ -1,6 +1,7 @@
 //! The operator's commands. A running server receives them over a socket in its data folder. If no server runs, the
 //! command line executes them itself.
 
+mod browser_check;
 mod embedded;
 mod execution;
 mod protocol;
@@ -14,8 +15,8 @@ pub use self::runner::Error;
 pub use self::{
     execution::{ReadSettings, execute, reload_guards},
     protocol::{
-        Command, GuardInfo, KeyInfo, RecentRefusal, RecentRefusals, RefusedAction, Reply,
-        SampleRequest, SessionInfo, UserInfo, UserRef,
+        BrowserCheck, Command, GuardInfo, KeyInfo, RecentRefusal, RecentRefusals, RefusedAction,
+        Reply, SampleRequest, SessionInfo, UserInfo, UserRef,
     },
     runner::{CommandRunner, run},
     secret::Secret,

@@ -74,6 +74,11 @@ pub enum Command {
         /// The request.
         request: SampleRequest,
     },
+    /// Shows what a guard lacks to sign people in with a browser.
+    CheckBrowsers {
+        /// The name of the guard.
+        guard: String,
+    },
     /// Shows the refusal with this id and its reason.
     ShowRefusal(String),
     /// Lists failed logins and refusals of a user.
@@ -138,6 +143,8 @@ pub enum Reply {
         /// The value of each part of the condition.
         explanation: Explanation,
     },
+    /// What a guard lacks to sign people in with a browser.
+    Browsers(BrowserCheck),
     /// A refusal and its reason.
     Refusal(Box<Refusal>),
     /// Failed logins and refusals of a user.
@@ -246,6 +253,8 @@ pub struct GuardInfo {
     pub allow: String,
     /// Whether it admits everybody and only reports refusals.
     pub only_reports: bool,
+    /// The origins of its app, where people sign in with a browser.
+    pub origins: Vec<String>,
     /// A warning about it.
     pub warning: Option<String>,
 }
@@ -257,9 +266,21 @@ impl From<&Guard> for GuardInfo {
             version: guard.version.clone(),
             allow: guard.condition.text().to_owned(),
             only_reports: guard.mode == Mode::Report,
+            origins: guard.origins.iter().map(ToString::to_string).collect(),
             warning: guard.warning(),
         }
     }
+}
+
+/// How people with a browser get to an app.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct BrowserCheck {
+    /// The URL that they are sent to.
+    pub sign_in: String,
+    /// The origins that they return to.
+    pub origins: Vec<String>,
+    /// What is missing, and what to do about it.
+    pub findings: Vec<String>,
 }
 
 /// A signing key as an operator sees it.

@@ -135,6 +135,7 @@ impl Command {
             | Self::RevokeRole(..)
             | Self::ListGuards
             | Self::CheckGuard { .. }
+            | Self::CheckBrowsers { .. }
             | Self::ListKeys
             | Self::RotateKeys
             | Self::RevokeKey(_) => None,

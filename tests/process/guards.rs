@@ -168,6 +168,40 @@ fn every_refusal_is_explained_on_the_command_line() {
 }
 
 #[test]
+fn a_guard_for_browsers_is_checked_listed_and_printed_with_its_hosts() {
+    let home = Home::new();
+    let app = "[guards.app]\nallow = 'true'\nproxy = \"caddy\"\norigins = [\"https://app.example.org\"]\n";
+    write_settings(&home, &format!("{STAFF}{app}"));
+    home.start().stop();
+    let check = |guard: &str| stdout_of(&home, &["guard", "check", guard]);
+    let missing = check("app");
+    assert!(
+        missing.contains("\nand return to https://app.example.org\nmissing: public_url is not set"),
+        "{missing}"
+    );
+    assert!(check("staff").starts_with("missing: nobody is sent to sign in"), "{}", check("staff"));
+    assert!(error_of(&home, &["guard", "check", "ap"]).contains("no such guard"));
+    assert!(stdout_of(&home, &["guard", "list"]).contains("  true  for https://app.example.org\n"));
+    let plain = stdout_of(&home, &["snippet", "caddy", "app"]);
+    assert!(plain.contains("127.0.0.1\n") && !plain.contains("app.example"), "{plain}");
+
+    write_settings(&home, &format!("public_url = \"https://door.example.net\"\n{STAFF}{app}"));
+    assert_eq!(
+        check("app"),
+        "people sign in at https://door.example.net/sign-in\nand return to https://app.example.org\nnothing is missing\n"
+    );
+    let tls = stdout_of(&home, &["snippet", "caddy", "app"]);
+    for part in ["\napp.example.org {\n", "\ndoor.example.net {\n", "/api/auth/app"] {
+        assert!(tls.contains(part), "{part}: {tls}");
+    }
+    assert_eq!(stdout_of(&home, &["snippet", "caddy", "app", "--plain"]), plain);
+    let app = app.replace("caddy", "traefik");
+    write_settings(&home, &format!("public_url = \"https://door.example.net\"\n{app}"));
+    let traefik = stdout_of(&home, &["snippet", "traefik", "app"]);
+    assert!(traefik.contains("authResponseHeaders: [Cookie, X-Auth-User-Id"), "{traefik}");
+}
+
+#[test]
 fn guards_are_tried_out_from_the_command_line() {
     let home = Home::new();
     let reading = "[guards.reading]\n\
