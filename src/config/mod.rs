@@ -206,6 +206,13 @@ impl Settings {
                 folder.display()
             )));
         }
+        let on_pages = self.guards.iter().find(|guard| !guard.origins.is_empty());
+        if let (Some(guard), false) = (on_pages, self.pages) {
+            return Err(SettingsError(format!(
+                "guards.{}: origins needs the sign-in page: remove origins, or set pages = \"on\"",
+                guard.name
+            )));
+        }
         let segment = &self.designated_segment;
         if self.guards.by_name(segment).is_some() {
             return Err(SettingsError(format!(

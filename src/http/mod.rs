@@ -44,14 +44,15 @@ impl Doorward {
     /// The routes of the service, to be merged into an axum app: accounts, login, sessions, a guard for each declared
     /// name, and the endpoints for token verifiers.
     pub fn routes(&self) -> Router {
-        let guards = Arc::new(GuardRoutes::new(self.clone()));
+        let guards = Arc::new(GuardRoutes::new(&Arc::new(Pages::new(self.clone()))));
         embedded_routes(self, &guards).with_state(self.clone())
     }
 }
 
 /// The whole service: the embedded routes, those of the server, and an answer to every other path.
 pub fn service(doorward: Doorward) -> Service {
-    let guards = Arc::new(GuardRoutes::new(doorward.clone()));
+    let pages = Arc::new(Pages::new(doorward.clone()));
+    let guards = Arc::new(GuardRoutes::new(&pages));
     let server = ROUTES.iter().fold(Router::new(), |router, route| match route.target {
         Target::Server(endpoint) => {
             router.route(route.path, handler(route.method, endpoint, &doorward))
@@ -66,7 +67,6 @@ pub fn service(doorward: Doorward) -> Service {
         .layer(from_fn(request_log::log_polled_request));
     let mut service = embedded_routes(&doorward, &guards).merge(server);
     if doorward.settings().pages {
-        let pages = Arc::new(Pages::new(doorward.clone()));
         service = service.merge(pages::server_pages(&pages).with_state(()));
         other_paths = other_paths.layer(from_fn_with_state(pages, pages::for_other_paths));
     }

@@ -31,6 +31,7 @@ use super::{
     browser::cookies::app_cookies,
     error::{Challenge, Error},
     only::{admit, authenticate, identify},
+    pages::Pages,
     request_log::{REQUEST_ID, log_guarded_request},
 };
 use crate::{
@@ -51,6 +52,7 @@ use crate::{
 /// The guards of a running service.
 pub(crate) struct GuardRoutes {
     doorward: Doorward,
+    pages: Arc<Pages>,
     designated_path: String,
     designated_answer: DesignatedAnswer,
 }
@@ -68,11 +70,12 @@ pub(super) enum GuardRoute {
 }
 
 impl GuardRoutes {
-    pub(super) fn new(doorward: Doorward) -> Self {
+    pub(super) fn new(pages: &Arc<Pages>) -> Self {
+        let doorward = pages.doorward().clone();
         let segment = &doorward.settings().designated_segment;
         let designated_path = DESIGNATED_GUARD.replace(SEGMENT, segment);
         let designated_answer = DesignatedAnswer::new(&doorward);
-        Self { doorward, designated_path, designated_answer }
+        Self { doorward, pages: Arc::clone(pages), designated_path, designated_answer }
     }
 
     /// The last segment of the path of the designated guard.
@@ -128,18 +131,17 @@ impl GuardRoutes {
                 let answer = match &route {
                     GuardRoute::Authenticated => self.authenticated(&parts.headers).await,
                     GuardRoute::Designated => self.designated(&parts.headers).await,
-                    GuardRoute::Declared(guard) => {
-                        let answer = declared(&self.doorward, guard, &parts).await;
-                        if guard.proxy == Some(ProxyStyle::Traefik) {
-                            return with_app_cookies(&parts.headers, answer.into_response());
-                        }
-                        answer
-                    }
+                    GuardRoute::Declared(guard) => self.declared(guard, &parts).await,
                     GuardRoute::Undeclared => Err(Error::NotFound),
                 };
                 let mut response = answer.into_response();
                 if asks_for_full_answer(&parts.uri) {
                     replace_admission(&mut response);
+                }
+                if let GuardRoute::Declared(guard) = &route
+                    && guard.proxy == Some(ProxyStyle::Traefik)
+                {
+                    add_app_cookies(&mut response, &parts.headers);
                 }
                 response
             });
@@ -197,81 +199,145 @@ impl DesignatedAnswer {
     }
 }
 
-async fn declared(
-    doorward: &Doorward,
-    guard: &Arc<Guard>,
-    parts: &Parts,
-) -> Result<Response, Error> {
-    let request = ForwardedRequest { parts };
-    let trusted = &doorward.settings().trusted_proxies;
-    if guard.preflight && request.is_preflight(guard.proxy, trusted, doorward.now()) {
-        return Ok(declared_admission(doorward, guard, None));
-    }
-    if !guard.origins.is_empty()
-        && let Some(visit) = Visit::new(guard, parts, trusted)
-    {
-        // Boxed, because the future of every guarded request would otherwise reserve space for a visit.
-        return Box::pin(visited(doorward, guard, visit)).await;
-    }
-    let (challenge, refused, caller) = match identify(doorward, &parts.headers).await {
-        Ok(caller) => match refusal(doorward, guard, &caller, &request) {
-            None => return Ok(declared_admission(doorward, guard, Some(&caller))),
-            Some(refused) => (Challenge::InsufficientScope, refused, Some(caller)),
-        },
-        Err(AuthError::Unauthenticated(reason)) => {
-            let by = RefusedBy::Guard(Arc::clone(guard));
-            (reason.into(), Refused::unauthenticated(by, reason, doorward.now()), None)
+impl GuardRoutes {
+    async fn declared(&self, guard: &Arc<Guard>, parts: &Parts) -> Result<Response, Error> {
+        let doorward = &self.doorward;
+        let request = ForwardedRequest { parts };
+        let trusted = &doorward.settings().trusted_proxies;
+        if guard.preflight && request.is_preflight(guard.proxy, trusted, doorward.now()) {
+            return Ok(declared_admission(doorward, guard, None));
         }
-        Err(AuthError::Store(error)) => return Err(error.into()),
-    };
-    let decision = doorward.record_refusal(refused);
-    match guard.mode {
-        Mode::Enforce => Err(Error::Unauthorized(challenge, Some(decision))),
-        Mode::Report => {
-            tracing::info!(guard = guard.name, %decision, "would have been refused");
-            Ok(declared_admission(doorward, guard, caller.as_ref()))
+        if !guard.origins.is_empty()
+            && let Some(visit) = Visit::new(guard, parts, trusted)
+        {
+            // Boxed, because the future of every guarded request would otherwise reserve space for a visit.
+            return Box::pin(self.visited(guard, visit)).await;
         }
-    }
-}
-
-/// Decides about the request of a browser, by its cookie.
-async fn visited(
-    doorward: &Doorward,
-    guard: &Arc<Guard>,
-    visit: Visit<'_>,
-) -> Result<Response, Error> {
-    if visit.is_sign_in() {
-        return Box::pin(finish_sign_in(doorward, &visit)).await;
-    }
-    let unauthenticated = |reason| {
-        let by = RefusedBy::Guard(Arc::clone(guard));
-        Refused::unauthenticated(by, reason, doorward.now())
-    };
-    let (refusal, refused, caller) = match visit.caller(doorward).await {
-        Ok(caller) => match refusal(doorward, guard, &caller, &visit.request) {
-            None if visit.use_of_answer() == UseOfAnswer::Refusal && visit.is_navigation() => {
-                // The person was admitted since the first request: the browser repeats it.
-                let cookies = Vec::new();
-                return Ok(redirect(Redirection { location: visit.own_url(), cookies }));
+        let (challenge, refused, caller) = match identify(doorward, &parts.headers).await {
+            Ok(caller) => match refusal(doorward, guard, &caller, &request) {
+                None => return Ok(declared_admission(doorward, guard, Some(&caller))),
+                Some(refused) => (Challenge::InsufficientScope, refused, Some(caller)),
+            },
+            Err(AuthError::Unauthenticated(reason)) => {
+                let by = RefusedBy::Guard(Arc::clone(guard));
+                (reason.into(), Refused::unauthenticated(by, reason, doorward.now()), None)
             }
-            None => return Ok(declared_admission(doorward, guard, Some(&caller))),
-            Some(refused) => (VisitRefusal::Condition, refused, Some(caller)),
-        },
-        Err(AuthError::Unauthenticated(reason)) => {
-            let refusal = match reason {
-                Unauthenticated::CrossSite => VisitRefusal::CrossSite,
-                _ => VisitRefusal::SignIn(reason),
-            };
-            (refusal, unauthenticated(reason), None)
-        }
-        Err(AuthError::Store(error)) => return Err(error.into()),
-    };
-    if guard.mode == Mode::Report {
+            Err(AuthError::Store(error)) => return Err(error.into()),
+        };
         let decision = doorward.record_refusal(refused);
-        tracing::info!(guard = guard.name, %decision, "would have been refused");
-        return Ok(declared_admission(doorward, guard, caller.as_ref()));
+        match guard.mode {
+            Mode::Enforce => Err(Error::Unauthorized(challenge, Some(decision))),
+            Mode::Report => {
+                tracing::info!(guard = guard.name, %decision, "would have been refused");
+                Ok(declared_admission(doorward, guard, caller.as_ref()))
+            }
+        }
     }
-    refuse_visit(doorward, &visit, refusal, refused, caller.as_ref())
+
+    /// Decides about the request of a browser, by its cookie.
+    async fn visited(&self, guard: &Arc<Guard>, visit: Visit<'_>) -> Result<Response, Error> {
+        let doorward = &self.doorward;
+        if visit.is_sign_in() {
+            return Box::pin(self.finish_sign_in(guard, &visit)).await;
+        }
+        let unauthenticated = |reason| {
+            let by = RefusedBy::Guard(Arc::clone(guard));
+            Refused::unauthenticated(by, reason, doorward.now())
+        };
+        let (refusal, refused, caller) = match visit.caller(doorward).await {
+            Ok(caller) => match refusal(doorward, guard, &caller, &visit.request) {
+                None if visit.use_of_answer() == UseOfAnswer::Refusal && visit.is_navigation() => {
+                    // The person was admitted since the first request: the browser repeats it.
+                    let cookies = Vec::new();
+                    return Ok(self.redirect(Redirection { location: visit.own_url(), cookies }));
+                }
+                None => return Ok(declared_admission(doorward, guard, Some(&caller))),
+                Some(refused) => (VisitRefusal::Condition, refused, Some(caller)),
+            },
+            Err(AuthError::Unauthenticated(reason)) => {
+                let refusal = match reason {
+                    Unauthenticated::CrossSite => VisitRefusal::CrossSite,
+                    _ => VisitRefusal::SignIn(reason),
+                };
+                (refusal, unauthenticated(reason), None)
+            }
+            Err(AuthError::Store(error)) => return Err(error.into()),
+        };
+        if guard.mode == Mode::Report {
+            let decision = doorward.record_refusal(refused);
+            tracing::info!(guard = guard.name, %decision, "would have been refused");
+            return Ok(declared_admission(doorward, guard, caller.as_ref()));
+        }
+        self.refuse_visit(guard, &visit, refusal, refused, caller.as_ref())
+    }
+
+    /// Refuses the request of a browser: with a page for a person, with JSON for a script.
+    fn refuse_visit(
+        &self,
+        guard: &Guard,
+        visit: &Visit<'_>,
+        refusal: VisitRefusal,
+        refused: Refused,
+        caller: Option<&Caller>,
+    ) -> Result<Response, Error> {
+        if visit.use_of_answer() == UseOfAnswer::Status {
+            return Err(match refusal {
+                // nginx adds the challenge of a 401 to the answer that it asks for next, and a redirect has none.
+                VisitRefusal::SignIn(reason) if !visit.is_navigation() => {
+                    Error::Unauthorized(reason.into(), None)
+                }
+                _ => Error::CrossSite(None),
+            });
+        }
+        if let (VisitRefusal::SignIn(_), true) = (&refusal, visit.is_navigation()) {
+            return Ok(self.redirect(visit.way_to_sign_in(&self.doorward)));
+        }
+        let decision = self.doorward.record_refusal(refused);
+        if !visit.is_navigation() {
+            return Err(match refusal {
+                VisitRefusal::SignIn(reason) => Error::Unauthorized(reason.into(), Some(decision)),
+                VisitRefusal::CrossSite => Error::CrossSite(Some(decision)),
+                VisitRefusal::Condition => Error::Refused(decision),
+            });
+        }
+        let (pages, headers) = (&self.pages, visit.headers);
+        Ok(match caller {
+            Some(caller) => {
+                // They return here as the other person. The guard does not know which of them it will be.
+                let way = visit.way_to_sign_in(&self.doorward);
+                let somebody_else = format!("{}&other=1", way.location);
+                let page = pages.refused_in_place(headers, guard, caller, decision, &somebody_else);
+                with_cookies(page, way.cookies)
+            }
+            None => pages.cross_site_in_place(headers, guard, decision, &visit.start_url()),
+        })
+    }
+
+    fn redirect(&self, redirection: Redirection) -> Response {
+        let Redirection { location, cookies } = redirection;
+        let mut response = self.pages.redirect(&location);
+        // The answer is one of the app's host, which decides this itself.
+        response.headers_mut().remove(header::STRICT_TRANSPORT_SECURITY);
+        with_cookies(response, cookies)
+    }
+
+    /// Answers the request with which a browser returns from the sign-in page.
+    async fn finish_sign_in(&self, guard: &Guard, visit: &Visit<'_>) -> Result<Response, Error> {
+        if visit.use_of_answer() == UseOfAnswer::Status {
+            return Err(Error::CrossSite(None));
+        }
+        let (pages, headers) = (&self.pages, visit.headers);
+        match visit.finish_sign_in(&self.doorward).await {
+            Ok(redirection) => Ok(self.redirect(redirection)),
+            Err(CodeError::Store(error)) => Err(error.into()),
+            Err(CodeError::NoAttempt) => {
+                Ok(pages.no_cookie_in_place(headers, &visit.url_of_code(&self.doorward)))
+            }
+            Err(CodeError::Invalid) => {
+                Ok(pages.link_used_in_place(headers, guard, &visit.start_url()))
+            }
+        }
+    }
 }
 
 /// Why the request of a browser is refused.
@@ -284,77 +350,22 @@ enum VisitRefusal {
     Condition,
 }
 
-/// Refuses the request of a browser: with a page for a person, with JSON for a script.
-fn refuse_visit(
-    doorward: &Doorward,
-    visit: &Visit<'_>,
-    refusal: VisitRefusal,
-    refused: Refused,
-    caller: Option<&Caller>,
-) -> Result<Response, Error> {
-    if visit.use_of_answer() == UseOfAnswer::Status {
-        return Err(match refusal {
-            // nginx adds the challenge of a 401 to the answer that it asks for next, and a redirect has none.
-            VisitRefusal::SignIn(reason) if !visit.is_navigation() => {
-                Error::Unauthorized(reason.into(), None)
-            }
-            _ => Error::CrossSite(None),
-        });
-    }
-    if let (VisitRefusal::SignIn(_), true) = (&refusal, visit.is_navigation()) {
-        return Ok(redirect(visit.way_to_sign_in(doorward)));
-    }
-    let decision = doorward.record_refusal(refused);
-    let _ = caller;
-    Err(match refusal {
-        VisitRefusal::SignIn(reason) => Error::Unauthorized(reason.into(), Some(decision)),
-        VisitRefusal::CrossSite => Error::CrossSite(Some(decision)),
-        VisitRefusal::Condition => Error::Refused(decision),
-    })
-}
-
-/// Answers the request with which a browser returns from the sign-in page.
-async fn finish_sign_in(doorward: &Doorward, visit: &Visit<'_>) -> Result<Response, Error> {
-    if visit.use_of_answer() == UseOfAnswer::Status {
-        return Err(Error::CrossSite(None));
-    }
-    match visit.finish_sign_in(doorward).await {
-        Ok(redirection) => Ok(redirect(redirection)),
-        Err(CodeError::Store(error)) => Err(error.into()),
-        Err(CodeError::NoAttempt | CodeError::Invalid) => Err(Error::CrossSite(None)),
-    }
-}
-
-/// A redirect after which the browser sends `GET`, whatever it sent before.
-fn redirect(redirection: Redirection) -> Response {
-    let Redirection { location, cookies } = redirection;
-    let mut response = StatusCode::SEE_OTHER.into_response();
-    let headers = response.headers_mut();
-    let location = HeaderValue::try_from(location).expect("a URL of ours is printable ASCII");
-    headers.insert(header::LOCATION, location);
-    headers.insert(header::CACHE_CONTROL, NO_STORE);
-    headers.insert(header::VARY, VARY_OF_VISITS);
+fn with_cookies(mut response: Response, cookies: Vec<HeaderValue>) -> Response {
     for cookie in cookies {
-        headers.append(header::SET_COOKIE, cookie);
+        response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response
 }
 
 /// Adds the app's cookies to an admission. Traefik cannot remove single cookies from a request, so it replaces them by those
 /// of the answer.
-fn with_app_cookies(sent: &HeaderMap, mut response: Response) -> Response {
+fn add_app_cookies(response: &mut Response, sent: &HeaderMap) {
     if response.status() == StatusCode::OK
         && let Some(cookies) = app_cookies(sent)
     {
         response.headers_mut().insert(header::COOKIE, cookies);
     }
-    response
 }
-
-/// The headers on which the answer to a browser depends.
-const VARY_OF_VISITS: HeaderValue = HeaderValue::from_static(
-    "Cookie, Authorization, Accept, Sec-Fetch-Mode, Sec-Fetch-Dest, X-Requested-With, Accept-Language",
-);
 
 /// The refusal of a caller whom the guard does not admit. `doorward why` determines the reason from it.
 fn refusal(

@@ -31,7 +31,7 @@ pub(super) struct Visit<'a> {
     method: &'a str,
     /// The path and the query, not decoded.
     target: &'a str,
-    headers: &'a HeaderMap,
+    pub(super) headers: &'a HeaderMap,
     use_of_answer: UseOfAnswer,
 }
 

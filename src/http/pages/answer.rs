@@ -64,7 +64,7 @@ impl Pages {
         Self { doorward, site, branding, headers }
     }
 
-    pub(super) fn doorward(&self) -> &Doorward {
+    pub(in crate::http) fn doorward(&self) -> &Doorward {
         &self.doorward
     }
 
@@ -115,7 +115,7 @@ impl Pages {
     }
 
     /// A redirect after which the browser sends `GET`, whatever it sent before.
-    pub(super) fn redirect(&self, location: &str) -> Response {
+    pub(in crate::http) fn redirect(&self, location: &str) -> Response {
         let mut response = Response::new(Default::default());
         *response.status_mut() = StatusCode::SEE_OTHER;
         let location = HeaderValue::try_from(location).expect("our URLs are printable ASCII");
