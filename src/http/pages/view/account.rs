@@ -110,7 +110,7 @@ struct Row<'a> {
 }
 
 #[derive(Template)]
-#[template(path = "account.html")]
+#[template(path = "account.html", whitespace = "minimize")]
 struct Html<'a> {
     page: &'a PageContext<'a>,
     t: &'static Texts,

@@ -6,7 +6,7 @@ use super::super::text::{FieldFault, FormError, Texts};
 
 /// A field of a form.
 #[derive(Template)]
-#[template(path = "field.html")]
+#[template(path = "field.html", whitespace = "minimize")]
 pub(super) struct Field<'a> {
     pub(super) id: &'static str,
     pub(super) name: &'static str,
@@ -74,7 +74,7 @@ impl<'a> Field<'a> {
 
 /// What is wrong, at the top of the page. It takes the focus.
 #[derive(Template)]
-#[template(path = "summary.html")]
+#[template(path = "summary.html", whitespace = "minimize")]
 pub(super) struct Summary {
     heading: &'static str,
     error: Option<String>,

@@ -17,7 +17,7 @@ pub struct MessagePage<'a> {
 }
 
 #[derive(Template)]
-#[template(path = "message.html")]
+#[template(path = "message.html", whitespace = "minimize")]
 struct Html<'a> {
     page: &'a PageContext<'a>,
     t: &'static Texts,

@@ -56,7 +56,7 @@ impl WhyStep<'_> {
 }
 
 #[derive(Template)]
-#[template(path = "refused.html")]
+#[template(path = "refused.html", whitespace = "minimize")]
 struct Html<'a> {
     page: &'a PageContext<'a>,
     t: &'static Texts,

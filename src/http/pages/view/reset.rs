@@ -25,7 +25,7 @@ pub struct Reset<'a> {
 }
 
 #[derive(Template)]
-#[template(path = "reset.html")]
+#[template(path = "reset.html", whitespace = "minimize")]
 struct Html<'a> {
     page: &'a PageContext<'a>,
     t: &'static Texts,

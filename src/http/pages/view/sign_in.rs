@@ -33,7 +33,7 @@ pub struct SignIn<'a> {
 }
 
 #[derive(Template)]
-#[template(path = "sign_in.html")]
+#[template(path = "sign_in.html", whitespace = "minimize")]
 struct Html<'a> {
     page: &'a PageContext<'a>,
     t: &'static Texts,

@@ -9,7 +9,7 @@ use super::{super::text::Texts, PageContext, html};
 pub struct SignOut;
 
 #[derive(Template)]
-#[template(path = "sign_out.html")]
+#[template(path = "sign_out.html", whitespace = "minimize")]
 struct Html<'a> {
     page: &'a PageContext<'a>,
     t: &'static Texts,

@@ -35,7 +35,7 @@ pub struct SignUp<'a> {
 }
 
 #[derive(Template)]
-#[template(path = "sign_up.html")]
+#[template(path = "sign_up.html", whitespace = "minimize")]
 struct Html<'a> {
     page: &'a PageContext<'a>,
     t: &'static Texts,
