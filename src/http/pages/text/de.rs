@@ -121,10 +121,6 @@ pub(super) static TEXTS: Texts = Texts {
         FormError::Unavailable => {
             "Das geht im Moment nicht. Bitte versuchen Sie es gleich noch einmal.".into()
         }
-        FormError::Conflict => {
-            "Ihr Konto wurde gleichzeitig geändert. Prüfen Sie es und versuchen Sie es noch einmal."
-                .into()
-        }
     },
     field_fault: |fault| match fault {
         FieldFault::Rule(FaultKind::Required) => "Füllen Sie dieses Feld aus.".into(),
@@ -169,10 +165,6 @@ pub(super) static TEXTS: Texts = Texts {
         Message::LinkUsed => MessageText::new(
             "Dieser Anmeldelink wurde schon benutzt",
             "Er gilt einmal und eine Minute lang. Öffnen Sie die App noch einmal; sind Sie noch angemeldet, brauchen Sie kein Passwort.",
-        ),
-        Message::SignUpClosed => MessageText::new(
-            "Konten legt der Betreiber an",
-            "Bitten Sie die Betreiber dieses Dienstes um ein Konto.",
         ),
         Message::NotFound => MessageText::new(
             "Diese Seite gibt es nicht",
@@ -221,8 +213,6 @@ pub(super) static TEXTS: Texts = Texts {
     },
     link: |to| match to {
         LinkTo::Start => "Zur Startseite".into(),
-        LinkTo::SignIn => "Anmelden".into(),
-        LinkTo::Account => "Zu Ihrem Konto".into(),
         LinkTo::TryAgain => "Noch einmal versuchen".into(),
         LinkTo::App(title) => format!("{title} öffnen"),
     },
@@ -231,7 +221,6 @@ pub(super) static TEXTS: Texts = Texts {
         Span::Days(1) => "gestern".into(),
         span => format!("vor {}", words(span)),
     },
-    try_again_in,
     device: |Device { program, system }| match (program, system) {
         (Some(program), Some(system @ (System::IPhone | System::IPad))) => {
             format!("{program} auf dem {}", system.name())

@@ -117,9 +117,6 @@ pub(super) static TEXTS: Texts = Texts {
         FormError::Unavailable => {
             "This cannot be done at the moment. Please try again shortly.".into()
         }
-        FormError::Conflict => {
-            "Your account was changed at the same time. Check it and try again.".into()
-        }
     },
     field_fault: |fault| match fault {
         FieldFault::Rule(FaultKind::Required) => "Fill in this field.".into(),
@@ -162,10 +159,6 @@ pub(super) static TEXTS: Texts = Texts {
         Message::LinkUsed => MessageText::new(
             "This sign-in link was already used",
             "It works once and for one minute. Open the app again; if you are still signed in, you need no password.",
-        ),
-        Message::SignUpClosed => MessageText::new(
-            "Accounts are created by the operator",
-            "Ask the people who run this service for an account.",
         ),
         Message::NotFound => {
             MessageText::new("There is no such page", "Check the address. The page may have moved.")
@@ -211,8 +204,6 @@ pub(super) static TEXTS: Texts = Texts {
     },
     link: |to| match to {
         LinkTo::Start => "Go to the start page".into(),
-        LinkTo::SignIn => "Sign in".into(),
-        LinkTo::Account => "Go to your account".into(),
         LinkTo::TryAgain => "Try again".into(),
         LinkTo::App(title) => format!("Open {title}"),
     },
@@ -221,7 +212,6 @@ pub(super) static TEXTS: Texts = Texts {
         Span::Days(1) => "yesterday".into(),
         span => format!("{} ago", words(span)),
     },
-    try_again_in,
     device: |Device { program, system }| match (program, system) {
         (Some(program), Some(system)) => format!("{program} on {}", system.name()),
         (Some(program), None) => program.into(),

@@ -13,8 +13,6 @@ pub enum Message {
     NoCookie,
     /// The sign-in code was used, has expired or is not valid (403).
     LinkUsed,
-    /// New accounts are not open to everybody (403 or 404).
-    SignUpClosed,
     /// There is no such page (404).
     NotFound,
     /// The refusal is unknown or no longer kept (404).

@@ -120,7 +120,6 @@ pub struct Texts {
     pub message: fn(Message) -> MessageText,
     pub link: fn(LinkTo<'_>) -> String,
     pub ago: fn(Span) -> String,
-    pub try_again_in: fn(Span) -> String,
     pub device: fn(Device) -> String,
 }
 

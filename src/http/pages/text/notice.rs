@@ -26,10 +26,6 @@ pub enum Notice {
 pub enum LinkTo<'a> {
     /// The start page of Doorward.
     Start,
-    /// The sign-in page.
-    SignIn,
-    /// The account.
-    Account,
     /// The same page once more.
     TryAgain,
     /// The start page of this app.

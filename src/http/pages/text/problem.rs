@@ -36,6 +36,4 @@ pub enum FormError {
     Throttled(Duration),
     /// A temporary internal failure.
     Unavailable,
-    /// The account was changed at the same time.
-    Conflict,
 }

@@ -56,7 +56,10 @@ pub fn exact(time: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Texts, *};
+    use super::{
+        super::{FormError, Texts},
+        *,
+    };
     use crate::http::pages::language::Language;
 
     #[test]
@@ -93,8 +96,8 @@ mod tests {
             (3_600_000, "1 hour", "1 Stunde"),
             (90_000_000, "2 days", "2 Tagen"),
         ] {
-            let wait = Span::to_wait(Duration::from_millis(millis));
-            let said = |language| (Texts::of(language).try_again_in)(wait);
+            let wait = Duration::from_millis(millis);
+            let said = |language| (Texts::of(language).form_error)(FormError::Throttled(wait));
             assert!(said(Language::English).contains(&format!(" in {english}")), "{english}");
             assert!(said(Language::German).contains(&format!(" in {german}")), "{german}");
         }

@@ -24,9 +24,6 @@ const WHITE: Colour = Colour([0xff; 3]);
 const CONTRAST: f64 = 4.5;
 
 impl Style {
-    /// The accent colour of an operator who chose none.
-    pub const DEFAULT_ACCENT: [u8; 3] = [0x2b, 0x5c, 0xd9];
-
     /// The style sheet with this accent colour (red, green, blue).
     pub fn new(accent: [u8; 3]) -> Self {
         let accent = Colour(accent);
@@ -133,7 +130,7 @@ mod tests {
             ([0xff, 0xff, 0xff], "#000000"),
             ([0, 0, 0], "#ffffff"),
             ([0xff, 0xd4, 0x00], "#000000"),
-            (Style::DEFAULT_ACCENT, "#ffffff"),
+            ([0x2b, 0x5c, 0xd9], "#ffffff"),
         ] {
             let css = Style::new(accent).css;
             assert!(css.contains(&format!("--on-accent:{text}")), "{accent:?}");
@@ -142,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_that_of_the_sheet() {
-        let style = Style::new(Style::DEFAULT_ACCENT);
+        let style = Style::new([0x2b, 0x5c, 0xd9]);
         let hash = STANDARD.encode(digest(&SHA256, style.css.as_bytes()));
         assert_eq!(style.csp_hash, format!("'sha256-{hash}'"));
         assert!(!style.css.contains("</"), "it would end the element");

@@ -19,7 +19,7 @@ fn branding() -> Branding {
         logo: Some("data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAzMiAzMiI+PGNpcmNsZSBjeD0iMTYiIGN5PSIxNiIgcj0iMTYiIGZpbGw9IiNlMDdhNWYiLz48cGF0aCBkPSJNOCAyMmw4LTE0IDggMTR6IiBmaWxsPSIjZmZmIi8+PC9zdmc+".into()),
         terms: Some("https://example.com/terms".into()),
         privacy: Some("https://example.com/privacy".into()),
-        style: Style::new(Style::DEFAULT_ACCENT),
+        style: Style::new([0x2b, 0x5c, 0xd9]),
     }
 }
 
@@ -138,12 +138,7 @@ fn accounts() -> Vec<(&'static str, Account<'static>)> {
         ("account-done", Account { notice: Some(Notice::PasswordChanged), ..account(3) }),
         (
             "account-address",
-            Account {
-                is_verified: false,
-                notice: Some(Notice::EmailChanged),
-                error: Some(FormError::Conflict),
-                ..account(3)
-            },
+            Account { is_verified: false, notice: Some(Notice::EmailChanged), ..account(3) },
         ),
         ("account-ended", Account { notice: Some(Notice::SessionEnded), ..account(3) }),
         ("account-no-password", Account { has_password: false, ..account(2) }),
@@ -239,7 +234,7 @@ fn refusals() -> Vec<(&'static str, Refused<'static>)> {
 
 type Link = Option<(LinkTo<'static>, &'static str)>;
 
-const MESSAGES: [(&str, Message, Link); 16] = [
+const MESSAGES: [(&str, Message, Link); 15] = [
     ("message-bad-request", Message::BadRequest, None),
     ("message-cross-site", Message::CrossSite, Some((LinkTo::TryAgain, "/sign-in"))),
     (
@@ -252,9 +247,8 @@ const MESSAGES: [(&str, Message, Link); 16] = [
         Message::LinkUsed,
         Some((LinkTo::App("Reports"), "https://reports.example.com/")),
     ),
-    ("message-closed", Message::SignUpClosed, Some((LinkTo::SignIn, "/sign-in"))),
     ("message-not-found", Message::NotFound, Some((LinkTo::Start, "/"))),
-    ("message-unknown-decision", Message::UnknownDecision, Some((LinkTo::Account, "/account"))),
+    ("message-unknown-decision", Message::UnknownDecision, Some((LinkTo::Start, "/"))),
     ("message-method", Message::MethodNotAllowed, Some((LinkTo::Start, "/"))),
     ("message-too-slow", Message::TooSlow, None),
     ("message-too-large", Message::TooLarge, None),
