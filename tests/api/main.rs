@@ -13,6 +13,7 @@ mod misspelled;
 mod oauth;
 mod openapi;
 mod operator;
+mod pages;
 mod refused;
 mod register;
 mod reset;

@@ -1,0 +1,301 @@
+//! Signing in to an app: from its guard to the sign-in page and back, and the list of a person's apps.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use axum::{
+    body::Body,
+    http::{Request, header},
+};
+use doorward::internals::{
+    control::{Command, UserRef},
+    token::cookie::{AttemptDigest, ReturnTarget},
+};
+
+use super::{Browser, PASSWORD, assert_goes_to, assert_shows, server_with};
+use crate::support::{Answer, TestServer};
+
+const GUARDS: &str = r#"
+    [guards.reports]
+    title = "Reports"
+    allow = '!("banned" in user.roles)'
+    proxy = "caddy"
+    origins = ["https://app.example.com", "https://app.example.org:8443"]
+
+    [guards.wiki]
+    allow = 'user.name == "Ada"'
+    proxy = "caddy"
+    origins = ["https://wiki.example.com"]
+
+    [guards.api]
+    allow = "true"
+"#;
+const APP: &str = "https://app.example.com";
+
+/// The browser on the host of an app, behind Caddy.
+struct App<'s> {
+    server: &'s TestServer,
+    host: &'static str,
+    guard: &'static str,
+    cookies: BTreeMap<String, String>,
+}
+
+impl<'s> App<'s> {
+    fn new(server: &'s TestServer) -> Self {
+        Self { server, host: "app.example.com", guard: "reports", cookies: BTreeMap::new() }
+    }
+
+    async fn get(&mut self, target: &str) -> Answer {
+        let cookies: Vec<_> = self.cookies.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let request = Request::get(format!("/api/auth/{}", self.guard))
+            .header("x-forwarded-method", "GET")
+            .header("x-forwarded-proto", "https")
+            .header("x-forwarded-host", self.host)
+            .header("x-forwarded-uri", target)
+            .header("sec-fetch-mode", "navigate")
+            .header("sec-fetch-dest", "document")
+            .header("sec-fetch-site", "none")
+            .header(header::COOKIE, cookies.join("; "));
+        let answer = self.server.send(request.body(Body::empty()).unwrap()).await;
+        for line in super::set_cookies(&answer) {
+            let (name, rest) = line.split_once('=').unwrap();
+            let value = rest.split(';').next().unwrap();
+            match line.contains("Max-Age=0") {
+                true => self.cookies.remove(name),
+                false => self.cookies.insert(name.to_owned(), value.to_owned()),
+            };
+        }
+        answer
+    }
+
+    /// Follows a redirect to this app.
+    async fn follow(&mut self, answer: &Answer) -> Answer {
+        let origin = format!("https://{}", self.host);
+        let location = location(answer).strip_prefix(&*origin).expect("on this host");
+        self.get(location).await
+    }
+}
+
+#[track_caller]
+fn location(answer: &Answer) -> &str {
+    assert_eq!(answer.status, 303, "{}", answer.body);
+    answer.header(header::LOCATION).unwrap()
+}
+
+/// The path of a redirect to a page.
+#[track_caller]
+fn page_path(answer: &Answer) -> &str {
+    location(answer).strip_prefix(super::PUBLIC).expect("on the host of Doorward")
+}
+
+/// The sealed target in a path.
+fn sealed(path: &str) -> &str {
+    path.split_once("for=").unwrap().1
+}
+
+#[tokio::test]
+async fn a_person_signs_up_for_an_app_and_returns_to_the_very_link() {
+    let server = server_with(GUARDS).await;
+    let (mut app, mut browser) = (App::new(&server), Browser::new(&server));
+    let link = "/reports?a=1&b=%20+%C3%A4&c=?/#no";
+    let sent = app.get(link).await;
+    let path = page_path(&sent).to_owned();
+    let page = browser.get(&path).await;
+    assert_shows(&page, 200, &["Sign in to Reports", sealed(&path)]);
+    let policy = page.header(header::CONTENT_SECURITY_POLICY).unwrap();
+    assert!(policy.contains("; form-action 'self' https://app.example.com; "), "{policy}");
+    let sign_up = path.replace("/sign-in", "/sign-up");
+    assert!(page.body.contains(&sign_up), "{sign_up}");
+    assert_shows(&browser.get(&sign_up).await, 200, &["Create an account to use Reports"]);
+
+    // A fault keeps the target.
+    let target = sealed(&path);
+    let mut fields =
+        vec![("name", "Ada"), ("email", "ada"), ("password", PASSWORD), ("for", target)];
+    let answer = browser.post("/sign-up", &fields).await;
+    assert_shows(&answer, 400, &[target, "email-fault"]);
+    let policy = answer.header(header::CONTENT_SECURITY_POLICY).unwrap();
+    assert!(policy.contains(" https://app.example.com; "), "{policy}");
+    fields[1].1 = "ada@example.com";
+    let answer = browser.post("/sign-up", &fields).await;
+    assert!(location(&answer).starts_with("https://app.example.com/.doorward/in?code="));
+    let answer = app.follow(&answer).await;
+    assert_eq!(location(&answer), format!("{APP}{link}"));
+    assert_eq!(app.follow(&answer).await.status, 200);
+
+    // The second app needs no form.
+    let mut other = App { host: "app.example.org:8443", ..App::new(&server) };
+    let sent = other.get("/").await;
+    let answer = browser.get(page_path(&sent)).await;
+    let answer = other.follow(&answer).await;
+    assert_eq!(location(&answer), "https://app.example.org:8443/");
+    assert_eq!(other.follow(&answer).await.status, 200);
+
+    // Signing out reaches both.
+    browser.post("/sign-out", &[]).await;
+    assert_eq!(app.get("/").await.status, 303);
+    assert_eq!(other.get("/").await.status, 303);
+}
+
+#[tokio::test]
+async fn a_form_that_was_open_for_a_day_still_works() {
+    let server = server_with(GUARDS).await;
+    server.register("Ada", "ada@example.com").await;
+    let (mut app, mut browser) = (App::new(&server), Browser::new(&server));
+    let path = page_path(&app.get("/deep").await).to_owned();
+    browser.get(&path).await;
+    server.let_pass(Duration::from_secs(24 * 60 * 60));
+    let fields = [("email", "ada@example.com"), ("password", PASSWORD), ("for", sealed(&path))];
+    let answer = browser.post("/sign-in", &fields).await;
+    assert_eq!(location(&app.follow(&answer).await), "https://app.example.com/deep");
+}
+
+#[tokio::test]
+async fn a_code_is_used_once_in_its_browser_on_its_origin_within_a_minute() {
+    let server = server_with(GUARDS).await;
+    let mut browser = Browser::of(&server, "Ada", "ada@example.com").await;
+    let mut app = App::new(&server);
+    let path = page_path(&app.get("/").await).to_owned();
+    let code = browser.get(&path).await;
+
+    let mut without_cookie = App::new(&server);
+    assert_eq!(without_cookie.follow(&code).await.status, 403);
+    let mut other_browser = App::new(&server);
+    other_browser.get("/").await;
+    assert_eq!(other_browser.follow(&code).await.status, 403);
+    let mut other_origin =
+        App { host: "app.example.org:8443", cookies: app.cookies.clone(), ..App::new(&server) };
+    let elsewhere = location(&code).strip_prefix(APP).unwrap();
+    assert_eq!(other_origin.get(elsewhere).await.status, 403);
+
+    let mut copy = App { cookies: app.cookies.clone(), ..App::new(&server) };
+    assert_eq!(location(&app.follow(&code).await), "https://app.example.com/");
+    assert_eq!(copy.follow(&code).await.status, 403, "used");
+
+    let late = browser.get(&path).await;
+    server.let_pass(Duration::from_secs(61));
+    assert_eq!(copy.follow(&late).await.status, 403, "expired");
+    let in_time = browser.get(&path).await;
+    server.let_pass(Duration::from_secs(59));
+    assert_eq!(copy.follow(&in_time).await.status, 303);
+}
+
+#[tokio::test]
+async fn a_target_that_is_not_ours_or_no_longer_allowed_is_ignored() {
+    let server = server_with(GUARDS).await;
+    let seal = |guard: &str, url: &str| {
+        let target =
+            ReturnTarget { guard: guard.into(), url: url.into(), attempt: AttemptDigest::of("x") };
+        server.doorward.cookies().seal_target(&target)
+    };
+    let mut browser = Browser::of(&server, "Ada", "ada@example.com").await;
+    let good = seal("reports", "https://app.example.com/x");
+    assert!(location(&browser.get(&format!("/sign-in?for={good}")).await).starts_with(APP));
+    let changed = format!("{}A", &good[..good.len() - 1]);
+    for bad in [
+        "https://app.example.com/",
+        "//evil.example",
+        "",
+        "nonsense",
+        &changed,
+        &seal("reports", "https://evil.example/"),
+        &seal("reports", "https://app.example.com.evil.example/"),
+        &seal("reports", "https://app.example.com"),
+        &seal("reports", "https://app.example.com@evil.example/"),
+        &seal("reports", "http://app.example.com/"),
+        &seal("reports", "javascript:alert(1)"),
+        &seal("gone", "https://app.example.com/"),
+        &seal("api", "https://app.example.com/"),
+        &seal("wiki", "https://app.example.com/"),
+    ] {
+        assert_goes_to(&browser.get(&format!("/sign-in?for={bad}")).await, "/account");
+        let page = browser.get(&format!("/sign-in?other=1&for={bad}")).await;
+        assert_shows(&page, 200, &[]);
+        assert!(!page.body.contains("name=\"for\""), "{bad}");
+        let policy = page.header(header::CONTENT_SECURITY_POLICY).unwrap();
+        assert!(policy.contains("form-action 'self';"), "{policy}");
+        let fields = [("email", "ada@example.com"), ("password", PASSWORD), ("for", bad)];
+        assert_goes_to(&browser.post("/sign-in", &fields).await, "/account");
+    }
+}
+
+#[tokio::test]
+async fn a_person_signs_in_to_an_app_as_somebody_else() {
+    let server = server_with(GUARDS).await;
+    server.register("Eve", "eve@example.com").await;
+    let mut browser = Browser::of(&server, "Ada", "ada@example.com").await;
+    let mut app = App::new(&server);
+    let path = page_path(&app.get("/").await).to_owned();
+    let page = browser.get(&format!("{path}&other=1")).await;
+    assert_shows(&page, 200, &["Sign in to Reports"]);
+    let fields = [("email", "eve@example.com"), ("password", PASSWORD), ("for", sealed(&path))];
+    let answer = browser.post("/sign-in", &fields).await;
+    let answer = app.follow(&answer).await;
+    let admitted = app.follow(&answer).await;
+    let eve = server.doorward.user_by_email("eve@example.com").await.unwrap().unwrap();
+    assert_eq!(admitted.header("x-auth-user-id"), Some(&*eve.id.to_string()));
+}
+
+#[tokio::test]
+async fn the_account_lists_the_apps_that_admit_the_person() {
+    let conditions = r#"
+        [guards.a-everybody]
+        title = "Everybody's <b>app</b>"
+        allow = "true"
+        proxy = "caddy"
+        origins = ["https://everybody.example.com", "https://second.example.com"]
+
+        [guards.b-staff]
+        allow = '"staff" in user.roles'
+        proxy = "caddy"
+        origins = ["https://staff.example.com"]
+
+        [guards.c-start-page]
+        allow = 'request.method == "GET" && request.host == "here.example.com" && request.path == "/" && request.scheme == "https"'
+        proxy = "caddy"
+        origins = ["https://here.example.com:8443"]
+
+        [guards.d-admin-path]
+        allow = 'request.path.startsWith("/admin")'
+        proxy = "caddy"
+        origins = ["https://admin.example.com"]
+
+        [guards.e-reported]
+        allow = "false"
+        mode = "report"
+        proxy = "caddy"
+        origins = ["https://reported.example.com"]
+
+        [guards.f-api]
+        allow = "true"
+
+        [guards.g-loopback]
+        allow = 'request.address == "127.0.0.1"'
+        proxy = "caddy"
+        origins = ["https://local.example.com"]
+    "#;
+    let server = server_with(conditions).await;
+    let mut browser = Browser::of(&server, "Ada", "ada@example.com").await;
+    let page = browser.get("/account").await;
+    assert_shows(
+        &page,
+        200,
+        &[
+            "href=\"https://everybody.example.com\"",
+            "Everybody&#39;s &#60;b&#62;app&#60;/b&#62;",
+            "href=\"https://here.example.com:8443\"",
+            "href=\"https://reported.example.com\"",
+            "href=\"https://local.example.com\"",
+        ],
+    );
+    for absent in ["second.example.com", "staff.example.com", "admin.example.com", "f-api"] {
+        assert!(!page.body.contains(absent), "{absent}");
+    }
+    let grant = Command::GrantRole(UserRef("ada@example.com".into()), "staff".into());
+    server.command(grant).await;
+    assert_shows(&browser.get("/account").await, 200, &["href=\"https://staff.example.com\""]);
+    assert_shows(
+        &Browser::of(&super::server().await, "Ada", "ada@example.com").await.get("/account").await,
+        200,
+        &["There are no apps for you yet."],
+    );
+}

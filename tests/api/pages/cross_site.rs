@@ -1,0 +1,165 @@
+//! Requests that another site has caused change nothing.
+
+use axum::{
+    body::Body,
+    http::{Request, header},
+};
+use doorward::internals::routes::{Method, ROUTES, Target};
+
+use super::{Browser, HOST, PASSWORD, PUBLIC, assert_shows, encoded, server};
+use crate::support::TestServer;
+
+const SITES: [Option<&str>; 7] = [
+    None,
+    Some("same-origin"),
+    Some("none"),
+    Some("same-site"),
+    Some("cross-site"),
+    Some(""),
+    Some("Same-Origin"),
+];
+const ORIGINS: [Option<&str>; 9] = [
+    None,
+    Some(PUBLIC),
+    Some("null"),
+    Some("https://evil.example.net"),
+    Some("https://auth.example.net.evil.com"),
+    Some("http://auth.example.net"),
+    Some("https://auth.example.net:444"),
+    Some("https://auth.example.net/"),
+    Some(""),
+];
+
+/// The paths of all forms.
+fn forms() -> Vec<&'static str> {
+    let is_form = |target| matches!(target, Target::Page(_) | Target::ServerPage(_));
+    let forms: Vec<_> = ROUTES
+        .iter()
+        .filter(|route| is_form(route.target) && route.method == Method::Post)
+        .map(|route| route.path)
+        .collect();
+    assert!(forms.len() >= 10);
+    forms
+}
+
+fn fields() -> String {
+    encoded(&[
+        ("name", "Mallory"),
+        ("email", "ada@example.com"),
+        ("password", PASSWORD),
+        ("current", PASSWORD),
+        ("new", "battery staple"),
+        ("code", "x"),
+    ])
+}
+
+fn is_own(site: Option<&str>, origin: Option<&str>) -> bool {
+    match site {
+        Some(site) => site == "same-origin" || site == "none",
+        None => origin == Some(PUBLIC),
+    }
+}
+
+#[tokio::test]
+async fn only_forms_of_this_site_are_accepted() {
+    let server = server().await;
+    let mut browser = Browser::of(&server, "Ada", "ada@example.com").await;
+    for path in forms() {
+        for site in SITES {
+            for origin in ORIGINS {
+                if is_own(site, origin) {
+                    continue;
+                }
+                let mut request = browser
+                    .request("POST", path)
+                    .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+                if let Some(site) = site {
+                    request = request.header("sec-fetch-site", site);
+                }
+                if let Some(origin) = origin {
+                    request = request.header(header::ORIGIN, origin);
+                }
+                let answer = browser.send(request.body(Body::from(fields())).unwrap()).await;
+                let texts = ["This came from another site"];
+                assert_shows(&answer, 403, &texts);
+                assert!(answer.headers.get(header::SET_COOKIE).is_none());
+            }
+        }
+    }
+    let page = browser.get("/account").await;
+    assert_shows(&page, 200, &["Ada", "ada@example.com"]);
+    assert!(!page.body.contains("Mallory"));
+    assert_eq!(server.login("ada@example.com", PASSWORD).await.status, 200);
+}
+
+#[tokio::test]
+async fn forms_of_this_site_are_accepted_with_fetch_metadata_or_an_origin() {
+    let server = server().await;
+    for (number, (site, origin)) in
+        SITES.iter().flat_map(|site| ORIGINS.map(|origin| (*site, origin))).enumerate()
+    {
+        if !is_own(site, origin) {
+            continue;
+        }
+        let mut request = Request::post("/sign-up")
+            .header(header::HOST, HOST)
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        for (name, value) in [("sec-fetch-site", site), ("origin", origin)] {
+            if let Some(value) = value {
+                request = request.header(name, value);
+            }
+        }
+        let email = format!("ada{number}@example.com");
+        let form = encoded(&[("name", "Ada"), ("email", &email), ("password", PASSWORD)]);
+        let answer = server.send(request.body(Body::from(form)).unwrap()).await;
+        assert_eq!(answer.status, 303, "{site:?} {origin:?}");
+    }
+}
+
+#[tokio::test]
+async fn other_methods_change_nothing_either() {
+    let server = server().await;
+    let mut browser = Browser::of(&server, "Ada", "ada@example.com").await;
+    for path in forms() {
+        for method in ["PUT", "PATCH", "DELETE", "OTHER"] {
+            let request = browser.request(method, path).header("sec-fetch-site", "cross-site");
+            let answer = browser.send(request.body(Body::from(fields())).unwrap()).await;
+            assert_eq!(answer.status, 405, "{method} {path}");
+        }
+        // A link to a form, or an image with its address.
+        let request = browser.request("GET", path).header("sec-fetch-site", "cross-site");
+        let answer = browser.send(request.body(Body::empty()).unwrap()).await;
+        assert!([200, 303, 405].contains(&answer.status.as_u16()), "{path}");
+    }
+    assert!(browser.is_signed_in().await);
+}
+
+#[tokio::test]
+async fn on_plain_http_the_host_that_was_asked_for_is_the_origin() {
+    let server = TestServer::open().await;
+    let send = async |host: &str, origin: &str, number: usize| {
+        let email = format!("ada{number}@example.com");
+        let form = encoded(&[("name", "Ada"), ("email", &email), ("password", PASSWORD)]);
+        let request = Request::post("/sign-up")
+            .header(header::HOST, host)
+            .header(header::ORIGIN, origin)
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        server.send(request.body(Body::from(form)).unwrap()).await.status.as_u16()
+    };
+    assert_eq!(send("localhost:3000", "http://localhost:3000", 0).await, 303);
+    assert_eq!(send("127.0.0.1:3000", "http://127.0.0.1:3000", 1).await, 303);
+    for origin in ["http://localhost:3001", "http://127.0.0.1:3000", "https://localhost:3000"] {
+        assert_eq!(send("localhost:3000", origin, 2).await, 403, "{origin}");
+    }
+    // A name that an attacker lets lead to this machine.
+    assert_eq!(send("rebind.example.com", "http://rebind.example.com", 3).await, 421);
+}
+
+#[tokio::test]
+async fn a_program_gets_json() {
+    let server = server().await;
+    let request = Request::post("/sign-in").header(header::HOST, HOST);
+    let answer = server.send(request.body(Body::from(fields())).unwrap()).await;
+    let body = r#"{"message":"The requested action is not allowed."}"#;
+    assert_eq!(answer.status_and_body(), (403, body));
+}
