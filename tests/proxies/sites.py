@@ -4,8 +4,9 @@ import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
 
-from support import KINDS, Process, Tls, free_port, has_routes, proxy_settings
+from support import KINDS, Doorward, Process, Tls, free_port, has_routes, proxy_settings, send
 
 # Two registrable domains. Doorward shares one of them with an app.
 APP, OTHER_APP, AUTH = "app.one.test", "app.two.test", "auth.one.test"
@@ -67,3 +68,116 @@ class TlsProxy(Process):
             (folder / file).write_text(text)
         command = ["sh", "-c", f"exec {kind.command}"]
         super().__init__(command, folder, port, proxy_settings(), has_routes, Tls(APP, certificate.path))
+
+
+# --- a browser without a screen --------------------------------------------------------------------------------------
+
+PASSWORD = "correct horse battery"
+PAGE = [("Accept", "text/html,application/xhtml+xml,*/*;q=0.8"), ("Accept-Language", "en")]
+NAVIGATION = [*PAGE, ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")]
+
+
+def origin_of(url):
+    return "/".join(url.split("/")[:3])
+
+
+class Browser:
+    """Sends requests, keeps the cookies of each host, and follows redirects one at a time."""
+
+    def __init__(self, sites):
+        self.sites = sites
+        self.jars = {}
+
+    def cookies(self, host):
+        return "; ".join(f"{name}={value}" for name, value in self.jars.get(host, {}).items())
+
+    def request(self, url, method="GET", headers=(), body=None):
+        host, target = self.sites.split(url)
+        sent = [*headers, *([("Cookie", self.cookies(host))] if self.jars.get(host) else [])]
+        answer = self.sites.send(host, method, target, sent, body)
+        for line in answer.all("Set-Cookie"):
+            pair, *attributes = [part.strip() for part in line.split(";")]
+            name, value = pair.split("=", 1)
+            self.jars.setdefault(host, {})[name] = value
+            if "Max-Age=0" in attributes:
+                del self.jars[host][name]
+        return answer
+
+    def open(self, url):
+        """Types a URL. Returns the URL and the answer at the end of the redirects."""
+        return self.follow(url, self.request(url, headers=[*NAVIGATION, ("Sec-Fetch-Site", "none")]))
+
+    def follow(self, url, answer):
+        for _ in range(10):
+            if answer.status not in range(300, 400):
+                return url, answer
+            assert answer.status == 303, answer
+            location = answer.header("Location")
+            url = location if "://" in location else origin_of(url) + location
+            answer = self.request(url, headers=[*NAVIGATION, ("Sec-Fetch-Site", "cross-site")])
+        raise AssertionError(f"too many redirects; the last is {url}")
+
+    def submit(self, url, **fields):
+        """Sends a form of the page at this URL to the same path."""
+        headers = [
+            *NAVIGATION,
+            ("Sec-Fetch-Site", "same-origin"),
+            ("Origin", origin_of(url)),
+            ("Referer", url),
+            ("Content-Type", "application/x-www-form-urlencoded"),
+        ]
+        answer = self.request(url.split("?")[0], "POST", headers, urlencode(fields).encode())
+        return self.follow(url, answer)
+
+    def sign_in(self, url, user):
+        """Opens a guarded URL, signs in at Doorward, and returns to the app."""
+        page, answer = self.open(url)
+        assert answer.status == 200, answer
+        target = parse_qs(urlsplit(page).query)["for"][0]
+        return self.submit(page, email=user.email, password=PASSWORD, **{"for": target})
+
+
+class Sites:
+    """Doorward, its proxy and the app behind it, at HTTPS hosts."""
+
+    def __init__(self, name, folder, app, certificate):
+        self.port, self.certificate, self.app = free_port(), certificate, app
+        self.origin, self.other_origin, self.auth = (f"https://{host}:{self.port}" for host in HOSTS)
+        settings = f"""
+            public_url = "{self.auth}"
+            [guards.staff]
+            allow = '"staff" in user.roles'
+            proxy = "{name}"
+            origins = ["{self.origin}", "{self.other_origin}"]
+        """
+        self.doorward = Doorward(folder / "doorward", settings)
+        place = folder / "proxy"
+        place.mkdir()
+        try:
+            self.proxy = TlsProxy(name, place, "staff", self.doorward, app.port, self.port, certificate)
+        except BaseException:
+            self.doorward.stop()
+            raise
+
+    def stop(self):
+        self.proxy.stop()
+        self.doorward.stop()
+
+    def split(self, url):
+        """The host and the target of a URL, which must be one of these sites."""
+        parts = urlsplit(url)
+        assert (parts.scheme, parts.port, parts.hostname in HOSTS) == ("https", self.port, True), url
+        # Not taken from the parts, which would change an empty query.
+        return parts.hostname, url.split(parts.netloc, 1)[1]
+
+    def tls(self, host):
+        return Tls(host, self.certificate.path)
+
+    def send(self, host, method, target, headers=(), body=None):
+        return send(self.port, method, target, headers, body, tls=self.tls(host))
+
+    def user(self, name, *roles):
+        user = self.doorward.sign_up(name, password=PASSWORD)
+        for role in roles:
+            self.doorward.run("user", "grant", user.email, role)
+        return user

@@ -87,7 +87,8 @@ def send(port, method, target, headers=(), body=None, source="127.0.0.1", tls=No
     if tls:
         connection.sock = tls.connect(port)
     try:
-        connection.putrequest(method, target, skip_accept_encoding=True)
+        has_host = any(name == "Host" for name, _ in headers)
+        connection.putrequest(method, target, skip_host=has_host, skip_accept_encoding=True)
         for name, value in headers:
             connection.putheader(name, value)
         if isinstance(body, list):
@@ -222,12 +223,16 @@ class Doorward(Process):
 
     def snippet(self, kind, guard, folder):
         """Writes the output of `doorward snippet` for these settings."""
-        command = [BINARY, "snippet", kind, guard, "--into", folder]
+        self.run("snippet", kind, guard, "--into", folder)
+
+    def run(self, *arguments):
+        """Runs a command of the operator."""
+        command = [BINARY, *arguments]
         subprocess.run(command, cwd=self.folder, env=self.environment, stdout=subprocess.DEVNULL, check=True)
 
-    def sign_up(self, name):
+    def sign_up(self, name, **more):
         email = f"{uuid.uuid4().hex}@example.com"
-        body = json.dumps({"name": name, "email": email}).encode()
+        body = json.dumps({"name": name, "email": email} | more).encode()
         answer = send(self.port, "POST", "/api/user", [("Content-Type", "application/json")], body)
         assert answer.status == 201, answer
         created = json.loads(answer.body)

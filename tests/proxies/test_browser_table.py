@@ -1,0 +1,311 @@
+"""What people with a browser get through each proxy, over TLS: one table for all five, and what the app receives."""
+
+import json
+import re
+import uuid
+
+import pytest
+
+from sites import APP, AUTH, NAVIGATION, OTHER_APP, PAGE, PROXIES, Browser, Certificate, Sites
+from support import REPOSITORY, bearer, open_websocket, send
+
+TABLE = REPOSITORY / "docs" / "browser.md"
+REFUSAL = "The provided credentials are either invalid or has insufficient privilege to perform the requested action."
+OWN_COOKIES = "theme=dark; lang=en"
+
+
+@pytest.fixture(scope="module")
+def certificate(folder):
+    return Certificate.create(folder / "certificate")
+
+
+@pytest.fixture(scope="module", params=PROXIES)
+def sites(request, folder, app, certificate):
+    place = folder / f"sites behind {request.param}"
+    place.mkdir()
+    sites = Sites(request.param, place, app, certificate)
+    yield sites
+    sites.stop()
+
+
+@pytest.fixture(scope="module")
+def states(sites):
+    """The headers that identify a caller, by the state of the caller."""
+
+    def signed_in(user):
+        browser = Browser(sites)
+        url, answer = browser.sign_in(f"{sites.origin}/", user)
+        assert (url, answer.status) in ((f"{sites.origin}/", 200), (f"{sites.origin}/", 403)), answer
+        return browser
+
+    def cookies(browser, host=APP):
+        first, last = OWN_COOKIES.split("; ")
+        return [("Cookie", f"{first}; {browser.cookies(host)}; {last}")]
+
+    staff, guest, leaver = sites.user("Ada", "staff"), sites.user("Bob"), sites.user("Eve", "staff")
+    good, refused, ended = signed_in(staff), signed_in(guest), signed_in(leaver)
+    url, answer = good.open(f"{sites.other_origin}/")
+    assert (url, answer.status) == (f"{sites.other_origin}/", 200), "the second app needs no sign-in"
+    sites.doorward.run("user", "logout", leaver.email)
+    return {
+        "no cookie": [("Cookie", OWN_COOKIES)],
+        "signed in": cookies(good),
+        "refused": cookies(refused),
+        "session ended": cookies(ended),
+        "cookie of another app": cookies(good, OTHER_APP),
+        "bearer token": [*bearer(staff.token), ("Cookie", OWN_COOKIES)],
+    }
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+SCRIPT = [("Accept", "application/json"), ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty")]
+OWN, OTHER = ("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Site", "cross-site")
+SOCKET = [("Sec-Fetch-Mode", "websocket"), ("Sec-Fetch-Dest", "empty")]
+FORM = ("Content-Type", "application/x-www-form-urlencoded")
+
+# By name: method, headers, body. WebSockets have no body and a method of their own.
+REQUESTS = {
+    "page": ("GET", [*NAVIGATION, ("Sec-Fetch-Site", "none")], None),
+    "page, old browser": ("GET", PAGE, None),
+    "`HEAD` of a page": ("HEAD", PAGE, None),
+    "script": ("GET", [*SCRIPT, OWN], None),
+    "script, `OPTIONS`": ("OPTIONS", [*SCRIPT, OTHER, ("Access-Control-Request-Method", "POST")], None),
+    "script, `POST`": ("POST", [*SCRIPT, OWN], b"{}"),
+    "script of another site, `POST`": ("POST", [*SCRIPT, OTHER], b"{}"),
+    "form, `POST`": ("POST", [*NAVIGATION, OWN, FORM], b"a=b"),
+    "form of another site, `POST`": ("POST", [*NAVIGATION, OTHER, FORM], b"a=b"),
+    "WebSocket": ("WebSocket", [*SOCKET, OWN], None),
+    "WebSocket of another site": ("WebSocket", [*SOCKET, OTHER], None),
+    "program": ("GET", [("Accept", "*/*")], None),
+}
+STATES = ("no cookie", "signed in", "refused", "session ended", "cookie of another app", "bearer token")
+
+# The answers, in the order of STATES.
+SIGN_IN, JSON_401, JSON_403, PAGE_403, PASSES, OPENS = "303", "401", "403", "403 page", "200", "101"
+PAGES = (SIGN_IN, PASSES, PAGE_403, SIGN_IN, SIGN_IN, PASSES)
+SCRIPTS = (JSON_401, PASSES, JSON_403, JSON_401, JSON_401, PASSES)
+EXPECTED = {
+    "page": PAGES,
+    "page, old browser": PAGES,
+    "`HEAD` of a page": PAGES,
+    "script": SCRIPTS,
+    "script, `OPTIONS`": SCRIPTS,
+    "script, `POST`": SCRIPTS,
+    "script of another site, `POST`": (JSON_401, JSON_403, JSON_403, JSON_401, JSON_401, PASSES),
+    "form, `POST`": PAGES,
+    "form of another site, `POST`": (SIGN_IN, PAGE_403, PAGE_403, SIGN_IN, SIGN_IN, PASSES),
+    "WebSocket": (JSON_401, OPENS, JSON_403, JSON_401, JSON_401, OPENS),
+    "WebSocket of another site": (JSON_401, JSON_403, JSON_403, JSON_401, JSON_401, OPENS),
+    "program": SCRIPTS,
+}
+
+
+def markdown():
+    rows = [["", *STATES], ["---"] * (1 + len(STATES)), *([name, *cells] for name, cells in EXPECTED.items())]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def test_the_documentation_has_this_table():
+    assert markdown() in TABLE.read_text(), f"docs/browser.md needs this table:\n\n{markdown()}"
+
+
+class Exchange:
+    """A request to the app and its answer."""
+
+    def __init__(self, sites, name, caller):
+        method, headers, body = REQUESTS[name]
+        self.mark, self.method, self.sites = f"/{uuid.uuid4().hex}", method, sites
+        origin = sites.origin if OWN in headers else "https://elsewhere.example"
+        # Browsers name the origin in every request that may change something.
+        named = [("Origin", origin)] if method not in ("GET", "HEAD") else []
+        sent = [*headers, *named, *caller]
+        if method == "WebSocket":
+            self.answer, self.echo = open_websocket(sites.port, self.mark, sent, sites.tls(APP))
+        else:
+            self.answer = sites.send(APP, method, self.mark, sent, body)
+
+    @property
+    def arrivals(self):
+        return [arrival for arrival in self.sites.app.journal.arrivals() if self.mark in arrival.target]
+
+    def kind(self):
+        is_page = (self.answer.header("Content-Type") or "").startswith("text/html")
+        return f"{self.answer.status}{' page' if is_page else ''}"
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_every_proxy_gives_every_caller_the_same_answer(sites, states, name):
+    for state, expected in zip(STATES, EXPECTED[name]):
+        exchange = Exchange(sites, name, states[state])
+        where = f"{name}, {state}: {exchange.answer}"
+        if expected == PAGE_403 and exchange.method == "HEAD":
+            # Envoy sends no Content-Type without a body.
+            assert exchange.answer.status == 403, where
+        else:
+            # The app names no type.
+            assert exchange.kind().startswith(expected), where
+            CHECKS[expected](exchange, where)
+        assert not [name for name, _ in exchange.answer.headers if name.lower().startswith("x-auth-")], where
+        assert bool(exchange.arrivals) == (expected in (PASSES, OPENS)), where
+
+
+def assert_headers(answer, where, present=(), absent=()):
+    for name in present:
+        assert answer.header(name), f"{name} is missing. {where}"
+    for name in absent:
+        assert answer.all(name) == [], f"{name} is present. {where}"
+
+
+def check_sign_in(exchange, where):
+    answer, sites = exchange.answer, exchange.sites
+    assert re.fullmatch(rf"{re.escape(sites.auth)}/sign-in\?for=[\w-]+", answer.header("Location")), where
+    [cookie] = answer.all("Set-Cookie")
+    pair, *attributes = cookie.split("; ")
+    assert re.fullmatch(r"__Host-doorward-try-[\w-]{8}=[\w-]+", pair), where
+    assert {"Path=/", "HttpOnly", "SameSite=Lax", "Secure"} < set(attributes), where
+    assert answer.header("Cache-Control") == "no-store" and "Cookie" in answer.header("Vary"), where
+    assert_headers(answer, where, absent=["WWW-Authenticate"])
+    assert answer.body == b"", where
+
+
+def check_json(exchange, where):
+    answer = exchange.answer
+    assert answer.header("Content-Type") == "application/json", where
+    assert set(json.loads(answer.body)) == {"message"}, where
+    assert answer.header("Cache-Control") == "no-store", where
+    assert_headers(answer, where, present=["X-Decision-Id"], absent=["Location", "Set-Cookie"])
+
+
+def check_json_401(exchange, where):
+    check_json(exchange, where)
+    assert json.loads(exchange.answer.body)["message"] == REFUSAL, where
+    assert exchange.answer.header("WWW-Authenticate").startswith("Bearer"), where
+
+
+def check_json_403(exchange, where):
+    check_json(exchange, where)
+    assert_headers(exchange.answer, where, absent=["WWW-Authenticate"])
+
+
+def check_page_403(exchange, where):
+    answer = exchange.answer
+    assert answer.header("Cache-Control") == "no-store", where
+    assert answer.header("Referrer-Policy") == "same-origin", where
+    assert answer.header("X-Content-Type-Options") == "nosniff", where
+    assert answer.header("X-Frame-Options") == "DENY", where
+    assert "default-src 'none'" in answer.header("Content-Security-Policy"), where
+    present = ["Vary", "X-Decision-Id", "Content-Language"]
+    assert_headers(answer, where, present, absent=["Location", "Set-Cookie", "WWW-Authenticate"])
+    assert answer.header("X-Decision-Id").encode() in answer.body, where
+
+
+def check_passes(exchange, where):
+    [arrival] = exchange.arrivals
+    assert arrival.header("X-Auth-User-Id") and arrival.header("X-Auth-Policy") == "staff", where
+    assert arrival.header("Cookie") == OWN_COOKIES, where
+    assert exchange.method == "HEAD" or exchange.answer.body == b"ok", where
+
+
+def check_opens(exchange, where):
+    [arrival] = exchange.arrivals
+    assert arrival.header("X-Auth-User-Id") and arrival.header("Cookie") == OWN_COOKIES, where
+    assert exchange.echo == (0x81, b"Is anybody there?"), where
+
+
+CHECKS = {
+    SIGN_IN: check_sign_in,
+    JSON_401: check_json_401,
+    JSON_403: check_json_403,
+    PAGE_403: check_page_403,
+    PASSES: check_passes,
+    OPENS: check_opens,
+}
+
+
+# --- the way to the sign-in page and back ----------------------------------------------------------------------------
+
+
+def test_a_person_returns_to_the_very_url_that_they_asked_for(sites):
+    user = sites.user("Ada", "staff")
+    for target in ("/a/b%2Fc;d?q=1&r=a+b%20%C3%A4&s=%25&t", "/?", "/%E4%BD%A0?%26=%3D"):
+        browser = Browser(sites)
+        url, answer = browser.sign_in(sites.origin + target, user)
+        assert (url, answer.status) == (sites.origin + target, 200)
+        assert sites.app.journal.arrivals()[-1].target.endswith(target.removeprefix("/"))
+
+
+def test_both_cookies_of_the_return_reach_the_browser(sites):
+    browser = Browser(sites)
+    browser.sign_in(f"{sites.origin}/", sites.user("Ada", "staff"))
+    assert list(browser.jars[APP]) == ["__Host-doorward-app"], "the try cookie is removed"
+    assert list(browser.jars[AUTH]) == ["__Host-doorward"]
+
+
+def test_signing_out_of_doorward_signs_out_of_every_app(sites):
+    browser = Browser(sites)
+    browser.sign_in(f"{sites.origin}/", sites.user("Ada", "staff"))
+    assert browser.open(f"{sites.other_origin}/")[1].status == 200
+    browser.submit(f"{sites.auth}/sign-out")
+    for origin in (sites.origin, sites.other_origin):
+        url, answer = browser.open(f"{origin}/")
+        assert (url.split("?")[0], answer.status) == (f"{sites.auth}/sign-in", 200)
+
+
+# --- hosts -----------------------------------------------------------------------------------------------------------
+
+
+def test_doorwards_pages_are_on_its_own_host_only(sites):
+    headers = [*NAVIGATION, ("Sec-Fetch-Site", "none")]
+    page = sites.send(AUTH, "GET", "/sign-in", headers)
+    assert page.status == 200 and page.header("Content-Type").startswith("text/html")
+    assert json.loads(sites.send(AUTH, "GET", "/.well-known/jwks.json").body)["keys"]
+    for target in ("/sign-in", "/account", "/api/me"):
+        assert sites.send(APP, "GET", target, headers).status == 303, target
+        assert sites.send(APP, "GET", target).status == 401, target
+
+
+def test_doorward_learns_the_address_and_scheme_from_the_proxy_alone(sites):
+    """With a forged scheme or host, the origin of a form would not be Doorward's own."""
+    user = sites.user("Ada")
+    forged = [("X-Forwarded-For", "198.51.100.9"), ("X-Forwarded-Proto", "http"), ("X-Forwarded-Host", "evil.example")]
+    body = json.dumps({"email": user.email, "password": "correct horse battery"}).encode()
+    login = sites.send(AUTH, "POST", "/api/auth/login", [*forged, ("Content-Type", "application/json")], body)
+    token = json.loads(login.body)["token"]
+    sessions = json.loads(sites.send(AUTH, "GET", "/api/sessions", bearer(token)).body)
+    assert {session["address"] for session in sessions} == {"127.0.0.1"}
+    answer = sites.send(APP, "GET", "/", [*forged, *NAVIGATION, ("Sec-Fetch-Site", "none")])
+    assert (answer.status, answer.header("Location").startswith(f"{sites.auth}/sign-in?")) == (303, True)
+
+
+def test_plain_http_leads_to_https(sites):
+    answer = send(sites.proxy.http_port, "GET", "/a?b=%26", [("Host", APP)])
+    assert answer.status in (301, 302, 307, 308)
+    assert answer.header("Location") == f"{sites.origin}/a?b=%26"
+
+
+# --- cookies ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        ["{}"],
+        ["a=1", "{}"],
+        ["{}", "a=1"],
+        ["a=1", "{}", "b=\"x y\"", "doorward=d", "doorward-app=e", "c==", "doorward-try-0123abcd=f"],
+        ["__Host-doorward=s", "{}", "__Host-doorward-try-a=t", "__Host-doorward-try-b=u", "z=26"],
+        ["Doorward=1", "xdoorward=2", "{}", "doorward-apple=3", "doorward-tr=4", "a__Host-doorward=5"],
+        [f"{name}{n}={n}" for n in range(7) for name in ("doorward-try-", "own")] + ["{}"],
+    ],
+    ids=str,
+)
+def test_the_app_gets_its_own_cookies_in_their_order(sites, states, others):
+    [(_, cookies)] = states["signed in"]
+    app_cookie = next(cookie for cookie in cookies.split("; ") if cookie.startswith("__Host-doorward-app="))
+    mark = f"/{uuid.uuid4().hex}"
+    sent = [("Cookie", "; ".join(others).format(app_cookie))]
+    assert sites.send(APP, "GET", mark, sent).status == 200
+    [arrival] = [arrival for arrival in sites.app.journal.arrivals() if mark in arrival.target]
+    own = [other for other in others if not re.match(r"\{|__Host-doorward|doorward(-app|-try-\w+)?=", other)]
+    assert arrival.all("Cookie") == (["; ".join(own)] if own else [])
