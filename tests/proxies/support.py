@@ -444,8 +444,8 @@ def has_routes(status):
 class Integration(Process):
     """A proxy or an app with the configuration that `doorward snippet` prints. Only ports are replaced."""
 
-    def __init__(self, name, folder, journal, guard, doorward, auth_port, app):
-        kind, port = KINDS[name], free_port()
+    def __init__(self, name, folder, journal, guard, doorward, auth_port, app, port=None):
+        kind, port = KINDS[name], port or free_port()
         self.guard, self.journal = guard, journal
         ports = {str(doorward.port): auth_port, "8080": port if kind.is_app else app, "8000": port}
         doorward.snippet(name, guard, folder)

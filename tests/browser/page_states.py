@@ -1,0 +1,352 @@
+"""Every page in every state, and the steps that lead there. Nothing here needs JavaScript."""
+
+import json
+from dataclasses import dataclass
+
+from loopback_site import LoopbackSite
+from people import Person, fill, sign_in, sign_up, submit
+from support import send
+
+STATES = {}
+WRONG = "wrong password"
+LONG_NAME = "Wolfeschlegelsteinhausenbergerdorff " * 3
+
+
+def state(*, status=200):
+    """Registers the steps to a page. The page answers with this status."""
+
+    def register(steps):
+        STATES[steps.__name__.replace("_", "-")] = steps, status
+        return steps
+
+    return register
+
+
+@dataclass
+class Tour:
+    """A browser profile at a Doorward."""
+
+    site: LoopbackSite
+    context: object
+    page: object
+
+    def open(self, path):
+        self.page.goto(self.site.url + path)
+
+    def open_app(self, name, path="/"):
+        self.page.goto(self.site.app_urls[name] + path)
+
+    def signed_up(self, **record):
+        """Signs a new person up."""
+        person = Person(**record)
+        self.open("/sign-up")
+        sign_up(self.page, person)
+        self.page.wait_for_url("**/account")
+        return person
+
+    def sign_in_elsewhere(self, person, user_agent):
+        """Signs a person in with another device."""
+        other = self.context.browser.new_context(java_script_enabled=False, user_agent=user_agent)
+        try:
+            page = other.new_page()
+            page.goto(f"{self.site.url}/sign-in")
+            sign_in(page, person)
+            page.wait_for_url("**/account")
+        finally:
+            other.close()
+
+    def open_details(self, form):
+        """Opens the part of the account page that holds this form."""
+        details = self.page.locator(f"details:has(form[action$='{form}'])")
+        if details.count() and details.get_attribute("open") is None:
+            details.locator("summary").click()
+
+
+# --- sign in ---------------------------------------------------------------------------------------------------------
+
+
+@state()
+def sign_in_plain(tour):
+    tour.open("/sign-in")
+
+
+@state()
+def sign_in_for_an_app(tour):
+    tour.open_app("reports", "/numbers?year=2026")
+
+
+@state()
+def sign_in_as_somebody_else(tour):
+    tour.signed_up()
+    tour.open_app("staff")
+    tour.page.locator("main a[href*='other=1']").click()
+
+
+@state()
+def sign_in_signed_out(tour):
+    tour.signed_up()
+    submit(tour.page, "/sign-out")
+
+
+@state(status=404)
+def sign_in_wrong_password(tour):
+    tour.open("/sign-in")
+    sign_in(tour.page, Person(password=WRONG))
+
+
+@state(status=400)
+def sign_in_empty(tour):
+    tour.open("/sign-in")
+    tour.page.locator("form[action$='/sign-in']").evaluate("form => form.noValidate = true")
+    submit(tour.page, "/sign-in")
+
+
+@state(status=429)
+def sign_in_throttled(tour):
+    person = tour.signed_up()
+    submit(tour.page, "/sign-out")
+    body = json.dumps({"email": person.email, "password": WRONG}).encode()
+    for _ in range(5):
+        send(tour.site.doorward.port, "POST", "/api/auth/login", [("Content-Type", "application/json")], body)
+    tour.open("/sign-in")
+    sign_in(tour.page, person)
+
+
+# --- sign up ---------------------------------------------------------------------------------------------------------
+
+
+@state()
+def sign_up_plain(tour):
+    tour.open("/sign-up")
+
+
+@state()
+def sign_up_for_an_app(tour):
+    tour.open_app("reports", "/numbers?year=2026")
+    tour.page.locator("main a[href*='/sign-up']").click()
+
+
+@state(status=400)
+def sign_up_with_faults(tour):
+    tour.open("/sign-up")
+    tour.page.locator("form[action$='/sign-up']").evaluate("form => form.noValidate = true")
+    sign_up(tour.page, Person(name="A", email="ada", password="short"))
+
+
+@state(status=400)
+def sign_up_empty(tour):
+    tour.open("/sign-up")
+    tour.page.locator("form[action$='/sign-up']").evaluate("form => form.noValidate = true")
+    submit(tour.page, "/sign-up")
+
+
+@state(status=409)
+def sign_up_taken(tour):
+    person = tour.signed_up()
+    submit(tour.page, "/sign-out")
+    tour.open("/sign-up")
+    sign_up(tour.page, Person(email=person.email, password="another password"))
+
+
+# --- sign out, reset -------------------------------------------------------------------------------------------------
+
+
+@state()
+def sign_out_question(tour):
+    tour.signed_up()
+    tour.open("/sign-out")
+
+
+@state()
+def reset_plain(tour):
+    tour.open("/reset")
+
+
+@state(status=400)
+def reset_wrong_code(tour):
+    tour.open("/reset")
+    fill(tour.page, "/reset", code="0" * 64, password="a new password")
+    submit(tour.page, "/reset")
+
+
+@state(status=400)
+def reset_with_faults(tour):
+    tour.open("/reset")
+    tour.page.locator("form[action$='/reset']").evaluate("form => form.noValidate = true")
+    fill(tour.page, "/reset", password="short")
+    submit(tour.page, "/reset")
+
+
+@state()
+def reset_done(tour):
+    person = tour.signed_up()
+    code = tour.site.doorward.run("user", "reset-code", person.email).split()[-1]
+    tour.open("/reset")
+    fill(tour.page, "/reset", code=code, password="a new password")
+    submit(tour.page, "/reset")
+
+
+# --- account ---------------------------------------------------------------------------------------------------------
+
+
+@state()
+def account(tour):
+    tour.signed_up()
+
+
+@state()
+def account_with_sessions(tour):
+    person = tour.signed_up()
+    for user_agent in (
+        "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+        "Version/18.5 Mobile/15E148 Safari/604.1",
+        "curl/8.14",
+    ):
+        tour.sign_in_elsewhere(person, user_agent)
+    tour.open("/account")
+
+
+@state()
+def account_with_long_values(tour):
+    tour.signed_up(name=LONG_NAME.strip(), email=f"{'a' * 60}@{'b' * 60}.{'c' * 60}.{id(tour)}.example.com")
+
+
+@state()
+def account_open_forms(tour):
+    tour.signed_up()
+    for form in ("/account/name", "/account/email", "/account/delete"):
+        tour.open_details(form)
+
+
+def changed(tour, form, **values):
+    tour.open_details(form)
+    fill(tour.page, form, **values)
+    submit(tour.page, form)
+
+
+@state()
+def account_name_changed(tour):
+    tour.signed_up()
+    changed(tour, "/account/name", name="Ada King")
+
+
+@state(status=400)
+def account_name_refused(tour):
+    tour.signed_up()
+    changed(tour, "/account/name", name="A")
+
+
+@state()
+def account_email_changed(tour):
+    person = tour.signed_up()
+    changed(tour, "/account/email", email=f"new-{person.email}", password=person.password)
+
+
+@state(status=409)
+def account_email_taken(tour):
+    taken = tour.signed_up()
+    submit(tour.page, "/sign-out")
+    person = tour.signed_up()
+    changed(tour, "/account/email", email=taken.email, password=person.password)
+
+
+@state()
+def account_password_changed(tour):
+    person = tour.signed_up()
+    changed(tour, "/account/password", current=person.password, new="a new password")
+
+
+@state(status=400)
+def account_password_refused(tour):
+    tour.signed_up()
+    changed(tour, "/account/password", current=WRONG, new="a new password")
+
+
+@state()
+def account_session_ended(tour):
+    person = tour.signed_up()
+    tour.sign_in_elsewhere(person, "curl/8.14")
+    tour.open("/account")
+    submit(tour.page, "/account/sessions/end")
+
+
+@state()
+def signed_out_everywhere(tour):
+    tour.signed_up()
+    submit(tour.page, "/account/sign-out-everywhere")
+
+
+@state(status=400)
+def account_delete_refused(tour):
+    tour.signed_up()
+    changed(tour, "/account/delete", password=WRONG)
+
+
+@state()
+def account_deleted(tour):
+    person = tour.signed_up()
+    changed(tour, "/account/delete", password=person.password)
+
+
+# --- refusals and errors ---------------------------------------------------------------------------------------------
+
+
+@state(status=403)
+def refused(tour):
+    tour.signed_up()
+    tour.open_app("staff", "/plans?for=2027")
+
+
+@state()
+def refused_decision(tour):
+    tour.signed_up()
+    tour.open_app("staff")
+    tour.open(f"/refused/{tour.page.locator('dd code').first.inner_text()}")
+
+
+@state()
+def refused_for_operators(tour):
+    person = tour.signed_up()
+    tour.site.doorward.run("user", "grant", person.email, "admin")
+    tour.open_app("staff")
+    tour.open(f"/refused/{tour.page.locator('dd code').first.inner_text()}")
+
+
+@state(status=404)
+def refused_unknown(tour):
+    tour.signed_up()
+    tour.open("/refused/00000000-0000-4000-8000-000000000000")
+
+
+@state(status=403)
+def no_cookie(tour):
+    tour.open_app("reports", "/.doorward/in?code=unknown")
+
+
+@state(status=403)
+def code_unknown(tour):
+    tour.open_app("reports")
+    tour.open_app("reports", "/.doorward/in?code=unknown")
+
+
+@state(status=403)
+def other_site(tour):
+    form = f"<form method=post action={tour.site.url}/sign-out><button>Press</button></form>"
+    tour.page.goto(f"data:text/html,{form}")
+    tour.page.locator("button").click()
+
+
+@state(status=421)
+def https_needed(tour):
+    tour.page.goto(f"http://auth.one.test:{tour.site.doorward.port}/sign-in")
+
+
+@state(status=404)
+def not_found(tour):
+    tour.open("/nothing/here")
+
+
+@state(status=405)
+def method_not_allowed(tour):
+    tour.open("/account/name")

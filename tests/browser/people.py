@@ -1,0 +1,48 @@
+"""What a person does in a browser: fill in forms and press buttons."""
+
+import uuid
+from dataclasses import dataclass, field
+
+PASSWORD = "correct horse battery"
+
+
+@dataclass(frozen=True)
+class Person:
+    name: str = "Ada Lovelace"
+    email: str = field(default_factory=lambda: f"{uuid.uuid4().hex}@example.com")
+    password: str = PASSWORD
+
+
+def fill(page, form, **values):
+    """Fills in the fields of the form with this action."""
+    for name, value in values.items():
+        page.locator(f"form[action$='{form}'] input[name='{name}']").fill(value)
+
+
+def submit(page, form):
+    page.locator(f"form[action$='{form}'] button").click()
+
+
+def sign_in(page, person, stay=False):
+    """Fills in the sign-in page that is open, and sends it."""
+    fill(page, "/sign-in", email=person.email, password=person.password)
+    if stay:
+        page.locator("input[name='stay']").check()
+    submit(page, "/sign-in")
+
+
+def sign_up(page, person, stay=False):
+    """Fills in the sign-up page that is open, and sends it."""
+    fill(page, "/sign-up", name=person.name, email=person.email, password=person.password)
+    if stay:
+        page.locator("input[name='stay']").check()
+    submit(page, "/sign-up")
+
+
+def is_sign_in(page):
+    return page.locator("form[action$='/sign-in'] input[name='password']").count() == 1
+
+
+def sign_out(page, auth_url):
+    page.goto(f"{auth_url}/account")
+    page.locator("form[action$='/sign-out'] button").click()

@@ -1,0 +1,144 @@
+"""Every page in every state: accessible, small, one request, without violations of its policy, at every width."""
+
+import json
+
+import pytest
+from firefox import NODE
+from page_states import STATES, Tour
+from support import REPOSITORY
+
+MAX_BYTES = 20 * 1024
+WIDTHS = (320, 1280)
+SCHEMES = ("light", "dark")
+SCREENSHOT_WIDTHS = (390, 1280)
+# The pages in docs/screenshots.
+DOCUMENTED = (
+    "sign-in-for-an-app",
+    "sign-in-wrong-password",
+    "sign-up-with-faults",
+    "sign-out-question",
+    "reset-plain",
+    "account-with-sessions",
+    "refused",
+    "refused-for-operators",
+)
+AXE = "axe.run().then(({violations}) => violations.map(({id, nodes}) => [id, nodes.map(node => node.html)]))"
+# The number of pixels by which the page is wider than the window.
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+class Record:
+    """What a page caused: requests, responses, and messages in the browser's log."""
+
+    def __init__(self, page):
+        self.documents, self.others, self.violations = [], [], []
+        page.on("request", self.request)
+        page.on("response", self.response)
+        page.on("console", self.message)
+
+    def request(self, request):
+        if not request.is_navigation_request():
+            self.others.append(request.url)
+
+    def response(self, response):
+        if response.request.is_navigation_request():
+            self.documents.append(response)
+
+    def message(self, message):
+        if "Content Security Policy" in message.text:
+            self.violations.append(message.text)
+
+
+@pytest.fixture(scope="session")
+def axe():
+    script = NODE / "node_modules" / "axe-core" / "axe.min.js"
+    assert script.is_file(), f"{script} is missing; script/test installs it"
+    return script.read_text()
+
+
+@pytest.fixture(scope="session")
+def page_sizes():
+    """The bytes of each page, written to target/page-sizes.txt."""
+    sizes = {}
+    yield sizes
+    lines = [f"{size:6} {name}\n" for name, size in sorted(sizes.items())]
+    (REPOSITORY / "target" / "page-sizes.txt").write_text("".join(lines))
+
+
+def at(page, width, scheme):
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_page_is_small_alone_and_obeys_its_policy(loopback, new_context, page_sizes, name):
+    """Without JavaScript, in both languages."""
+    steps, status = STATES[name]
+    for locale, language in (("en-GB", "en"), ("de-DE", "de")):
+        context = new_context(locale=locale)
+        page = context.new_page()
+        record = Record(page)
+        steps(Tour(loopback, context, page))
+        page.wait_for_load_state()
+        response = record.documents[-1]
+        assert response.status == status
+        headers = response.headers
+        assert headers["content-language"] == language
+        assert page.locator("html").get_attribute("lang") == language
+        body = response.body()
+        page_sizes[f"{name} {language}"] = len(body)
+        assert len(body) <= MAX_BYTES
+        # An icon is requested unless the page has one.
+        assert page.locator("link[rel=icon]").get_attribute("href").startswith("data:")
+        assert record.others == []
+        assert record.violations == []
+        assert headers["cache-control"] == "no-store"
+        assert headers["referrer-policy"] == "same-origin"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "DENY"
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; style-src 'sha256-") and "unsafe" not in policy
+        assert b"<script" not in body and b" style=" not in body and b" on" + b"click" not in body
+        for width in WIDTHS:
+            at(page, width, "light")
+            assert page.evaluate(OVERFLOW) <= 0, f"the page is wider than {width} pixels"
+        context.close()
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_page_is_accessible(request, loopback, new_context, axe, name):
+    steps, _ = STATES[name]
+    # The tests of accessibility are themselves a script. The pages have none, so this changes nothing for them.
+    context = new_context(java_script_enabled=True)
+    page = context.new_page()
+    steps(Tour(loopback, context, page))
+    page.wait_for_load_state()
+    page.evaluate(axe)
+    folder = request.config.getoption("--screenshots")
+    for scheme in SCHEMES:
+        for width in WIDTHS:
+            at(page, width, scheme)
+            violations = page.evaluate(AXE)
+            assert violations == [], f"{scheme}, {width} pixels: {json.dumps(violations, indent=2)}"
+        for width in SCREENSHOT_WIDTHS if folder.parent.name != "docs" or name in DOCUMENTED else ():
+            at(page, width, scheme)
+            path = folder / f"{name}-{width}-{scheme}.png"
+            page.screenshot(path=path, full_page=True, animations="disabled", caret="hide")
+
+
+def test_a_violation_of_the_policy_would_be_seen(page):
+    """The record of violations is worth something: it has those of a page that has one."""
+    record = Record(page)
+    policy = {"Content-Security-Policy": "default-src 'none'"}
+    body = "<!doctype html><style>p { color: red }</style><p>A page"
+    page.route("**/*", lambda route: route.fulfill(headers=policy, content_type="text/html", body=body))
+    page.goto("http://page.test/")
+    assert len(record.violations) == 1
+
+
+def test_an_inaccessible_page_would_be_seen(new_context, axe):
+    page = new_context(java_script_enabled=True).new_page()
+    page.set_content("<input><img src='data:,'><p style='color: #ccc'>Pale")
+    page.evaluate(axe)
+    found = {name for name, _ in page.evaluate(AXE)}
+    assert {"label", "image-alt", "color-contrast"} <= found

@@ -1,0 +1,323 @@
+"""What people do on Doorward's own pages. JavaScript is off."""
+
+import json
+import re
+
+import pytest
+from page_states import Tour
+from people import Person, fill, is_sign_in, sign_in, sign_up, submit
+
+
+@pytest.fixture
+def tour(loopback, context, page):
+    return Tour(loopback, context, page)
+
+
+def summary(page):
+    return page.locator("[role=alert]")
+
+
+def without_browser_checks(page, form):
+    """The browser would refuse to send the form itself."""
+    page.locator(f"form[action$='{form}']").evaluate("form => form.noValidate = true")
+
+
+# --- sign up, sign in ------------------------------------------------------------------------------------------------
+
+
+def test_the_start_page_leads_to_sign_in_or_to_the_account(tour):
+    tour.open("/")
+    assert tour.page.url == f"{tour.site.url}/sign-in"
+    tour.signed_up()
+    tour.open("/")
+    assert tour.page.url == f"{tour.site.url}/account"
+
+
+def test_what_was_typed_stays_typed_except_for_the_password(tour):
+    tour.open("/sign-up")
+    without_browser_checks(tour.page, "/sign-up")
+    sign_up(tour.page, Person(name="A", email="ada at example.com", password="short"))
+    for name, value in (("name", "A"), ("email", "ada at example.com"), ("password", "")):
+        field = tour.page.locator(f"input[name='{name}']")
+        assert field.input_value() == value
+        assert field.get_attribute("aria-invalid") == "true"
+        described = field.get_attribute("aria-describedby").split()
+        assert any(tour.page.locator(f"#{fault}.fault").count() for fault in described)
+    assert "short" not in tour.page.content()
+    # The faults lead to their fields.
+    assert summary(tour.page).locator("a").count() == 3
+
+
+def test_the_focus_lands_on_the_summary_of_faults(tour):
+    tour.open("/sign-in")
+    sign_in(tour.page, Person())
+    summary(tour.page).wait_for()
+    assert summary(tour.page).evaluate("summary => summary === document.activeElement")
+
+
+def test_an_unknown_address_and_a_wrong_password_look_the_same(tour):
+    person = tour.signed_up()
+    submit(tour.page, "/sign-out")
+    texts = []
+    for email, password in ((person.email, "wrong password"), (Person().email, person.password)):
+        tour.open("/sign-in")
+        sign_in(tour.page, Person(email=email, password=password))
+        summary(tour.page).wait_for()
+        texts.append(tour.page.content().replace(email, ""))
+    assert texts[0] == texts[1]
+
+
+def test_a_throttled_person_is_told_when_to_come_back(tour):
+    person = tour.signed_up()
+    submit(tour.page, "/sign-out")
+    for _ in range(6):
+        tour.open("/sign-in")
+        sign_in(tour.page, Person(email=person.email, password="wrong password"))
+        summary(tour.page).wait_for()
+    assert re.search(r"\d+ (second|minute|hour|day)", summary(tour.page).inner_text())
+
+
+def test_each_sign_in_makes_a_new_session(tour):
+    person = tour.signed_up()
+    [before] = tour.context.cookies()
+    tour.open("/sign-in?other=1")
+    if not is_sign_in(tour.page):
+        submit(tour.page, "/sign-out")
+        tour.open("/sign-in")
+    sign_in(tour.page, person)
+    tour.page.wait_for_url("**/account")
+    [after] = tour.context.cookies()
+    assert before["name"] == after["name"] and before["value"] != after["value"]
+    # The old session is gone.
+    assert tour.page.locator("button[name=session]").count() == 0
+
+
+def test_a_fixed_session_cookie_does_not_become_a_session(tour):
+    tour.context.add_cookies([{"name": "doorward", "value": "chosen-by-somebody", "url": tour.site.url}])
+    tour.signed_up()
+    [cookie] = tour.context.cookies()
+    assert cookie["value"] != "chosen-by-somebody"
+
+
+def test_password_managers_find_their_fields(tour):
+    def fields(form):
+        inputs = tour.page.locator(f"form[action$='{form}'] input:not([type=hidden]):not([type=checkbox])")
+        return [(field.get_attribute("name"), field.get_attribute("autocomplete")) for field in inputs.all()]
+
+    tour.open("/sign-in")
+    assert fields("/sign-in") == [("email", "username"), ("password", "current-password")]
+    tour.open("/sign-up")
+    assert fields("/sign-up") == [("name", "name"), ("email", "username"), ("password", "new-password")]
+    tour.open("/reset")
+    assert fields("/reset") == [("code", "one-time-code"), ("password", "new-password")]
+    tour.signed_up()
+    assert fields("/account/password") == [
+        (None, "username"),
+        ("current", "current-password"),
+        ("new", "new-password"),
+    ]
+    # Pasting is never prevented, because there is no script.
+    assert tour.page.locator("script, [onpaste]").count() == 0
+
+
+def test_password_managers_find_the_page_to_change_a_password(tour):
+    tour.signed_up()
+    tour.open("/.well-known/change-password")
+    assert tour.page.url == f"{tour.site.url}/account#password"
+    assert tour.page.locator("#password").count() == 1
+
+
+# --- forms that were open for long, the back button, double clicks ---------------------------------------------------
+
+
+def test_a_form_still_works_after_a_restart(tour):
+    """Nothing in a form expires."""
+    person = tour.signed_up()
+    submit(tour.page, "/sign-out")
+    tour.open("/sign-in")
+    assert tour.page.locator("form[action$='/sign-in'] input[type=hidden]").count() == 0
+    tour.site.doorward.restart()
+    sign_in(tour.page, person)
+    tour.page.wait_for_url("**/account")
+    tour.open_details("/account/name")
+    tour.site.doorward.restart()
+    fill(tour.page, "/account/name", name="Ada King")
+    submit(tour.page, "/account/name")
+    tour.page.locator("[role=status]").wait_for()
+
+
+def test_a_link_still_leads_back_after_a_restart(tour):
+    person = tour.signed_up()
+    submit(tour.page, "/sign-out")
+    url = f"{tour.site.app_urls['reports']}/a?b=c"
+    tour.page.goto(url)
+    tour.site.doorward.restart()
+    sign_in(tour.page, person)
+    tour.page.wait_for_url(url)
+
+
+def test_the_back_button_does_no_harm(tour):
+    person = tour.signed_up()
+    submit(tour.page, "/sign-out")
+    url = f"{tour.site.app_urls['reports']}/a?b=c"
+    tour.page.goto(url)
+    sign_in(tour.page, person)
+    tour.page.wait_for_url(url)
+    # The sign-in page knows the person by now, and leads forward again.
+    tour.page.go_back()
+    tour.page.goto(url)
+    assert tour.page.url == url
+    # After signing out, no page of the history shows the account.
+    tour.open("/account")
+    submit(tour.page, "/sign-out")
+    tour.page.go_back()
+    assert person.email not in tour.page.content()
+
+
+def test_a_double_click_signs_up_once(tour):
+    person = Person()
+    tour.open("/sign-up")
+    fill(tour.page, "/sign-up", name=person.name, email=person.email, password=person.password)
+    tour.page.locator("form[action$='/sign-up'] button").dblclick()
+    tour.page.wait_for_url("**/account")
+
+
+def test_a_double_click_signs_in(tour):
+    person = tour.signed_up()
+    submit(tour.page, "/sign-out")
+    url = f"{tour.site.app_urls['reports']}/double?click=1"
+    tour.page.goto(url)
+    fill(tour.page, "/sign-in", email=person.email, password=person.password)
+    tour.page.locator("form[action$='/sign-in'] button").dblclick()
+    tour.page.wait_for_url(url)
+
+
+def test_a_double_click_changes_a_password_once(tour):
+    person = tour.signed_up()
+    fill(tour.page, "/account/password", current=person.password, new="a new password")
+    tour.page.locator("form[action$='/account/password'] button").dblclick()
+    tour.page.wait_for_load_state()
+    assert not is_sign_in(tour.page)
+
+
+# --- the account -----------------------------------------------------------------------------------------------------
+
+
+def test_the_account_shows_the_apps_that_admit_the_person(tour):
+    person = tour.signed_up()
+    apps = tour.page.locator(".apps a")
+    assert [app.get_attribute("href").rstrip("/") for app in apps.all()] == [tour.site.app_urls["reports"]]
+    tour.site.doorward.run("user", "grant", person.email, "staff")
+    tour.site.doorward.run("user", "verify", person.email)
+    tour.open("/account")
+    assert apps.count() == 2
+    apps.nth(1).click()
+    assert tour.page.url.startswith(tour.site.app_urls["staff"])
+
+
+def test_a_person_changes_name_address_and_password(tour):
+    person = tour.signed_up()
+    tour.open_details("/account/name")
+    fill(tour.page, "/account/name", name="Ada King")
+    submit(tour.page, "/account/name")
+    assert tour.page.url == f"{tour.site.url}/account?done=name"
+    assert "Ada King" in tour.page.locator("main").inner_text()
+    tour.open_details("/account/email")
+    fill(tour.page, "/account/email", email=f"new-{person.email}", password=person.password)
+    submit(tour.page, "/account/email")
+    assert f"new-{person.email}" in tour.page.locator("main").inner_text()
+    fill(tour.page, "/account/password", current=person.password, new="a new password")
+    submit(tour.page, "/account/password")
+    tour.page.locator("[role=status]").wait_for()
+    submit(tour.page, "/sign-out")
+    tour.open("/sign-in")
+    sign_in(tour.page, Person(email=f"new-{person.email}", password="a new password"))
+    tour.page.wait_for_url("**/account")
+
+
+def test_sessions_are_told_in_words_and_can_be_ended(tour):
+    person = tour.signed_up()
+    agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+    tour.sign_in_elsewhere(person, agent)
+    tour.open("/account")
+    row = tour.page.locator("tr:has(button[name=session])")
+    assert "Firefox on Linux" in row.inner_text() and "just now" in row.inner_text()
+    row.locator("button").click()
+    tour.page.locator("[role=status]").wait_for()
+    assert tour.page.locator("button[name=session]").count() == 0
+
+
+def test_a_person_takes_their_data_along(tour):
+    person = tour.signed_up()
+    with tour.page.expect_download() as download:
+        tour.page.locator("a[href$='/account/export']").click()
+    data = json.loads(download.value.path().read_text())
+    assert person.email in json.dumps(data)
+    assert person.password not in json.dumps(data)
+
+
+def test_a_person_deletes_their_account(tour):
+    person = tour.signed_up()
+    tour.open_details("/account/delete")
+    fill(tour.page, "/account/delete", password=person.password)
+    submit(tour.page, "/account/delete")
+    tour.page.wait_for_load_state()
+    assert tour.context.cookies() == []
+    tour.open("/sign-in")
+    sign_in(tour.page, person)
+    summary(tour.page).wait_for()
+
+
+def test_the_account_asks_strangers_to_sign_in(tour):
+    for path in ("/account", "/account?done=name", "/account/export"):
+        tour.open(path)
+        assert is_sign_in(tour.page), path
+
+
+# --- keyboard --------------------------------------------------------------------------------------------------------
+
+# What the keyboard must reach: everything that can be pressed, chosen or filled in, and is visible.
+REACHABLE = """[...document.querySelectorAll("a[href], button, input:not([type=hidden]), summary")]
+    .filter(element => element.checkVisibility() && !element.hidden).length"""
+FOCUS = "document.activeElement.outerHTML.slice(0, 200)"
+
+
+@pytest.mark.parametrize("path", ["/sign-in", "/sign-up", "/reset", "/sign-out", "/account"])
+def test_the_keyboard_reaches_everything(tour, path):
+    if path in ("/sign-out", "/account"):
+        tour.signed_up()
+    tour.open(path)
+    tour.page.evaluate("document.activeElement.blur()")
+    seen = []
+    for _ in range(tour.page.evaluate(REACHABLE)):
+        tour.page.keyboard.press("Tab")
+        outline = tour.page.evaluate(
+            "(({outlineStyle, outlineWidth}) => [outlineStyle, outlineWidth])(getComputedStyle(document.activeElement))"
+        )
+        assert outline[0] != "none" and outline[1] != "0px", tour.page.evaluate(FOCUS)
+        seen.append(tour.page.evaluate(FOCUS))
+    assert len(set(seen)) == tour.page.evaluate(REACHABLE), seen
+    assert not any(element.startswith("<body") for element in seen)
+
+
+def test_a_person_signs_in_with_the_keyboard_alone(tour):
+    person = tour.signed_up()
+    submit(tour.page, "/sign-out")
+    tour.open("/sign-in")
+    # The first field has the focus.
+    tour.page.keyboard.type(person.email)
+    tour.page.keyboard.press("Tab")
+    tour.page.keyboard.type(person.password)
+    tour.page.keyboard.press("Enter")
+    tour.page.wait_for_url("**/account")
+
+
+# --- for programs ----------------------------------------------------------------------------------------------------
+
+
+def test_errors_are_pages_for_browsers_and_json_for_programs(tour):
+    response = tour.page.goto(f"{tour.site.url}/nothing/here")
+    assert (response.status, response.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    answer = tour.context.request.get(f"{tour.site.url}/nothing/here", headers={"Accept": "*/*"})
+    assert answer.status == 404
+    assert answer.json() == {"message": "The requested resource could not be found."}
