@@ -32,7 +32,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         name: "branding.logo",
-        purpose: "Logo on the pages: a PNG, SVG or WebP file of at most 8 KiB, or none",
+        purpose: "Logo on the pages: a PNG, SVG or WebP file of at most 3 KiB, or none",
         value: &OptionalPath { field: field!(branding.logo), target: "file" },
     },
     Key {
@@ -152,7 +152,7 @@ fn allowed_link() -> String {
 }
 
 /// Each page contains the logo, and has to stay small.
-const MAX_LOGO_BYTES: usize = 8 << 10;
+const MAX_LOGO_BYTES: usize = 3 << 10;
 
 fn read_logo(path: &Path) -> Result<String, SettingsError> {
     let refuse = |cause: &dyn fmt::Display| {
@@ -161,7 +161,7 @@ fn read_logo(path: &Path) -> Result<String, SettingsError> {
     // The size is checked first, so that a large file is not read.
     let length = fs::metadata(path).map_err(|error| refuse(&error))?.len();
     if length > MAX_LOGO_BYTES as u64 {
-        return Err(refuse(&format!("has {length} bytes: at most 8 KiB are allowed")));
+        return Err(refuse(&format!("has {length} bytes: at most 3 KiB are allowed")));
     }
     let bytes = fs::read(path).map_err(|error| refuse(&error))?;
     let kind = image_kind(&bytes).ok_or_else(|| refuse(&"is not a PNG, SVG or WebP image"))?;
@@ -247,8 +247,8 @@ mod tests {
             assert_eq!(read(bad), Err(error.into()));
         }
         assert_eq!(
-            read(&[b' '; 8193]),
-            Err("branding.logo: …/logo.png: has 8193 bytes: at most 8 KiB are allowed".into())
+            read(&[b' '; 3073]),
+            Err("branding.logo: …/logo.png: has 3073 bytes: at most 3 KiB are allowed".into())
         );
         let missing = read_logo(&folder.path().join("none.svg")).unwrap_err().to_string();
         assert!(missing.contains("none.svg: "), "{missing}");

@@ -203,7 +203,7 @@ impl Settings {
         self.with("branding.name", name)
     }
 
-    /// The logo on the pages: a PNG, SVG or WebP file of at most 8 KiB.
+    /// The logo on the pages: a PNG, SVG or WebP file of at most 3 KiB.
     #[must_use]
     pub fn with_branding_logo(mut self, path: impl AsRef<Path>) -> Self {
         self.branding.logo = Some(path.as_ref().to_owned());

@@ -90,6 +90,7 @@ async fn page(visit: &Visit, caller: &Caller, outcome: Outcome<'_>) -> Result<Re
                 is_current: session.id == caller.session.id,
             })
             .collect(),
+        hidden_sessions: sessions.len().saturating_sub(MAX_SESSIONS),
         apps: apps(&guards, caller, visit.source.origin.address, doorward.now()),
     };
     let status = refusal.map_or(StatusCode::OK, |refusal| refusal.status);
@@ -101,7 +102,7 @@ async fn page(visit: &Visit, caller: &Caller, outcome: Outcome<'_>) -> Result<Re
 }
 
 /// The most sessions on the page, which has to stay small. Those used last come first.
-const MAX_SESSIONS: usize = 20;
+const MAX_SESSIONS: usize = 8;
 
 /// `GET /account/export`: what `GET /api/me/export` answers, as a file.
 pub(super) async fn export(visit: Visit) -> Result<Response, Error> {

@@ -76,6 +76,10 @@ pub(super) static TEXTS: Texts = Texts {
     this_session: "Dieses Gerät",
     end_session: "Beenden",
     end_session_of: |device| format!("Die Sitzung von {device} beenden"),
+    more_sessions: |count| match count {
+        1 => "Eine ältere Sitzung ist nicht aufgeführt.".into(),
+        _ => format!("{count} ältere Sitzungen sind nicht aufgeführt."),
+    },
     sign_out_everywhere: "Überall abmelden",
     sign_out_everywhere_explanation: "Beendet alle Sitzungen, auch diese.",
     data: "Ihre Daten",

@@ -72,6 +72,10 @@ pub(super) static TEXTS: Texts = Texts {
     this_session: "This device",
     end_session: "End",
     end_session_of: |device| format!("End the session of {device}"),
+    more_sessions: |count| match count {
+        1 => "One older session is not listed.".into(),
+        _ => format!("{count} older sessions are not listed."),
+    },
     sign_out_everywhere: "Sign out everywhere",
     sign_out_everywhere_explanation: "Ends all sessions, this one too.",
     data: "Your data",

@@ -87,6 +87,8 @@ pub struct Texts {
     pub this_session: &'static str,
     pub end_session: &'static str,
     pub end_session_of: fn(&str) -> String,
+    /// How many sessions the page does not list.
+    pub more_sessions: fn(usize) -> String,
     pub sign_out_everywhere: &'static str,
     pub sign_out_everywhere_explanation: &'static str,
     pub data: &'static str,
