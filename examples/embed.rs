@@ -1,5 +1,5 @@
-//! Doorward inside an axum app: its routes beside those of the app, and two policies of the app. `doorward user list` and
-//! the other commands work while it runs.
+//! Doorward inside an axum app: its routes and pages beside those of the app, and two policies of the app. `doorward user
+//! list` and the other commands work while it runs.
 //!
 //! ```sh
 //! cargo run --example embed
@@ -98,6 +98,7 @@ async fn main() -> anyhow::Result<()> {
         .route("/canteen", get(canteen))
         .with_state(state)
         .merge(doorward.routes())
+        .merge(doorward.pages())
         .into_make_service_with_connect_info::<SocketAddr>();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:4000").await?;
     println!("listening on http://{}", listener.local_addr()?);

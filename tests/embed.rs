@@ -148,6 +148,42 @@ async fn an_app_guards_its_own_routes_with_its_own_policies() {
     assert_eq!(send(&app, elsewhere).await, (StatusCode::NOT_FOUND, String::new()));
 }
 
+#[tokio::test]
+async fn an_app_mounts_the_pages_beside_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings::new()
+        .with_sqlite_file(folder.path().join("doorward.db"))
+        .with_branding_name("The Shop");
+    let doorward = Doorward::open(settings).await.unwrap();
+    let app = Router::new()
+        .route("/", get(async || "the shop"))
+        .merge(doorward.routes())
+        .merge(doorward.pages());
+    let page = |path: &str| Request::get(path).header("host", "localhost:4000");
+    let start = page("/").body(Body::empty()).unwrap();
+    assert_eq!(send(&app, start).await, (StatusCode::OK, "the shop".to_owned()));
+    let (status, body) = send(&app, page("/sign-up").body(Body::empty()).unwrap()).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(body.contains("The Shop") && body.contains("<form"), "{body}");
+
+    let form = Request::post("/sign-up")
+        .header("host", "localhost:4000")
+        .header("origin", "http://localhost:4000")
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(Body::from("name=Olga&email=olga%40example.com&password=correct+horse"))
+        .unwrap();
+    let answer = app.clone().oneshot(form).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+    assert_eq!(answer.headers()["location"], "/account");
+    let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    let account = page("/account").header("cookie", cookie).body(Body::empty()).unwrap();
+    let (status, body) = send(&app, account).await;
+    assert!(status == StatusCode::OK && body.contains("olga@example.com"), "{status} {body}");
+    // The app's own 404 is unchanged, for browsers too.
+    let elsewhere = page("/elsewhere").header("accept", "text/html").body(Body::empty()).unwrap();
+    assert_eq!(send(&app, elsewhere).await, (StatusCode::NOT_FOUND, String::new()));
+}
+
 /// Runs the binary as an operator does, with the database of a running app.
 async fn command(folder: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = process::Command::new(env!("CARGO_BIN_EXE_doorward"));

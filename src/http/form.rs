@@ -1,6 +1,6 @@
 //! The body of a request, JSON or the form of a page, parsed field by field, so that one answer lists every fault.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, mem, time::Duration};
 
 use axum::{
     extract::{FromRef, FromRequest, Request},
@@ -79,13 +79,24 @@ impl Form {
     }
 
     /// The error with every recorded fault.
-    pub(super) fn into_error(self) -> Error {
-        Error::Invalid(self.faults)
+    pub(super) fn into_error(mut self) -> Error {
+        Error::Invalid(mem::take(&mut self.faults))
     }
 
     fn record<T>(&mut self, field: &'static str, fault: Fault) -> Result<T, FaultRecorded> {
         self.faults.push((field.into(), fault));
         Err(FaultRecorded)
+    }
+}
+
+/// Wipes the fields that no handler has read: one of them may be a password.
+impl Drop for Form {
+    fn drop(&mut self) {
+        for value in self.fields.values_mut() {
+            if let Value::String(text) = value {
+                text.zeroize();
+            }
+        }
     }
 }
 
@@ -120,23 +131,25 @@ where
         if !bytes.is_empty() && !is_type(&head.headers, "application/x-www-form-urlencoded") {
             return Err(Error::NotAForm);
         }
-        let fields = parse_page_form(&bytes).ok_or(Error::Malformed)?;
-        Ok(Self(Form { fields, missing: Vec::new(), faults: Vec::new() }))
+        parse_page_form(&bytes).map(Self).ok_or(Error::Malformed)
     }
 }
 
 /// The fields of a form; `None` if one is not UTF-8 or is repeated.
-fn parse_page_form(bytes: &[u8]) -> Option<Map<String, Value>> {
-    let mut fields = Map::new();
+fn parse_page_form(bytes: &[u8]) -> Option<Form> {
+    let mut form = Form { fields: Map::new(), missing: Vec::new(), faults: Vec::new() };
     for pair in bytes.split(|b| *b == b'&').filter(|pair| !pair.is_empty()) {
         let mut halves = pair.splitn(2, |b| *b == b'=');
-        let (name, value) = (halves.next()?, halves.next().unwrap_or_default());
-        let (name, value) = (decode(name)?, decode(value)?);
-        if !value.is_empty() && fields.insert(name, Value::String(value)).is_some() {
+        let (name, value) = (decode(halves.next()?)?, halves.next().unwrap_or_default());
+        if form.fields.contains_key(&name) {
             return None;
         }
+        let value = decode(value)?;
+        if !value.is_empty() {
+            form.fields.insert(name, Value::String(value));
+        }
     }
-    Some(fields)
+    Some(form)
 }
 
 /// Decodes a name or a value. `form_urlencoded` would leave an unwiped copy of a password behind.
@@ -148,7 +161,8 @@ fn decode(encoded: &[u8]) -> Option<String> {
         }
         decoded.extend(percent_decode(part));
     }
-    String::from_utf8(std::mem::take(&mut *decoded)).ok()
+    str::from_utf8(&decoded).ok()?;
+    String::from_utf8(mem::take(&mut *decoded)).ok()
 }
 
 /// Time for a whole body to arrive.
@@ -245,7 +259,10 @@ mod tests {
 
     #[test]
     fn the_form_of_a_page_is_decoded() {
-        let fields = |form: &str| parse_page_form(form.as_bytes()).map(Value::Object);
+        let fields = |form: &str| {
+            let mut form = parse_page_form(form.as_bytes())?;
+            Some(Value::Object(mem::take(&mut form.fields)))
+        };
         assert_eq!(fields(""), Some(json!({})));
         assert_eq!(fields("a=1&b=2"), Some(json!({"a": "1", "b": "2"})));
         assert_eq!(fields("a=x+y%2Bz%26%3D&&b=="), Some(json!({"a": "x y+z&=", "b": "="})));

@@ -19,9 +19,12 @@ const MARK: &str = "~Wq7xK-marked-";
 /// The same in Base64, the encoding in which commands send passwords to the server.
 const ENCODED_MARK: &str = "fldxN3hLLW1hcmtl";
 
-/// What writable memory contains after the mark, in plain text or in Base64.
+/// The same in the forms of pages.
+const FORM_MARK: &str = "%7EWq7xK-marked-";
+
+/// What writable memory contains after the mark, in plain text, in Base64 or as in a form.
 fn marked(server: &Server) -> Vec<String> {
-    [MARK, ENCODED_MARK].iter().flat_map(|mark| find(server, mark.as_bytes())).collect()
+    [MARK, ENCODED_MARK, FORM_MARK].iter().flat_map(|mark| find(server, mark.as_bytes())).collect()
 }
 
 /// 40 bytes from each occurrence of the mark in memory.
@@ -119,6 +122,43 @@ fn no_password_stays_in_memory() {
     let invalid = json!({ "name": "A", "email": "ada", "password": &second });
     assert_eq!(post(&mut connection, "/api/user", "", &invalid), 400);
     must_forget(&server, "a registration that was refused");
+}
+
+#[test]
+fn no_password_of_a_form_stays_in_memory() {
+    let home = Home::new();
+    let server = home.start_with(&["--password-threads", "1"]);
+    let send = |path: &str, cookie: &str, form: &str| {
+        // A malformed form closes the connection.
+        let mut connection = server.connect();
+        let length = form.len();
+        connection.send(format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nCookie: {cookie}\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{form}"
+        ));
+        let answer = connection.answer().unwrap();
+        must_forget(&server, path);
+        let cookie = answer.header("set-cookie").unwrap_or_default();
+        (answer.status, cookie.split(';').next().unwrap_or_default().to_owned())
+    };
+    // A plus and a percent sign are decoded.
+    let first = format!("{FORM_MARK}fir+st%21");
+    let second = format!("{FORM_MARK}second");
+    let ada = "email=ada%40example.com";
+    let (status, _) = send("/sign-up", "", &format!("name=Ada&{ada}&password={first}"));
+    assert_eq!(status, 303);
+    assert_eq!(send("/sign-up", "", &format!("name=A&email=x&password={first}")).0, 400);
+    assert_eq!(send("/sign-in", "", &format!("{ada}&password={second}")).0, 400);
+    let (status, cookie) = send("/sign-in", "", &format!("{ada}&password={first}"));
+    assert_eq!(status, 303);
+    let change = format!("current={first}&new={second}");
+    assert_eq!(send("/account/password", "", &change).0, 303, "not signed in");
+    assert_eq!(send("/account/password", &cookie, &change).0, 303);
+    assert_eq!(send("/account/delete", &cookie, &format!("password={first}")).0, 400);
+    assert_eq!(send("/reset", "", &format!("code=x&password={second}")).0, 400);
+    assert_eq!(send("/sign-in", "", &format!("password={first}&password={second}")).0, 400);
+    // An address with the same text would stay: it is shown again.
+    assert_eq!(send("/sign-in", "", &format!("password={first}&email=%ff")).0, 400);
 }
 
 #[test]
