@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("support")
+pytest.register_assert_rewrite("support", "sites")
 
 from support import EXPRESS, KINDS, PATH, Doorward, EchoApp, Integration, Journal  # noqa: E402
 
