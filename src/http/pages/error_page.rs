@@ -89,3 +89,39 @@ fn retry_after(headers: &HeaderMap) -> Duration {
     let seconds = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
     Duration::from_secs(seconds.and_then(|seconds| seconds.parse().ok()).unwrap_or(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::{http::HeaderValue, response::IntoResponse};
+
+    use super::*;
+    use crate::http::Error;
+
+    #[test]
+    fn every_error_has_its_message() {
+        let wait = Duration::from_secs(90);
+        for (error, expected) in [
+            (Error::Malformed, Message::BadRequest),
+            (Error::CrossSite(None), Message::CrossSite),
+            (Error::NotFound, Message::NotFound),
+            (Error::MethodNotAllowed, Message::MethodNotAllowed),
+            (Error::TooSlow, Message::TooSlow),
+            (Error::TooLarge, Message::TooLarge),
+            (Error::NotAForm, Message::NotAForm),
+            (Error::NeedsHttps, Message::HttpsNeeded),
+            (Error::Throttled(wait), Message::Throttled(wait)),
+            (Error::Internal("cause".into()), Message::Internal),
+            (Error::Unavailable("cause".into()), Message::Unavailable),
+        ] {
+            let answer = error.into_response();
+            assert_eq!(message(answer.status(), answer.headers()), expected);
+        }
+    }
+
+    #[test]
+    fn a_wait_that_is_not_a_number_is_short() {
+        let headers =
+            HeaderMap::from_iter([(header::RETRY_AFTER, HeaderValue::from_static("soon"))]);
+        assert_eq!(retry_after(&headers), Duration::from_secs(1));
+    }
+}

@@ -45,7 +45,7 @@ pub(super) async fn show(
     let page = Refused {
         app: guard.map_or(&refusal.guard, |guard| &guard.title),
         signed_in_as: user.map(|user| (user.name.as_str(), user.email.as_str())),
-        somebody_else: Some(&somebody_else),
+        somebody_else: user.is_some().then_some(&*somebody_else),
         decision: &refusal.id,
         decision_link: None,
         why: is_operator.then(|| why(&refusal)),

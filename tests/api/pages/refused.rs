@@ -29,7 +29,8 @@ async fn everybody_sees_the_app_and_the_id_and_only_operators_the_reason() {
     let secrets = ["analyst", "user.roles", "guards", "mallory"];
     let mut stranger = Browser::new(&server);
     let page = stranger.get(&path).await;
-    assert_shows(&page, 200, &["Reports &#38; more", &id]);
+    assert_shows(&page, 200, &["Reports &#38; more", &id, "href=\"/sign-in\""]);
+    assert!(!page.body.contains("You are signed in"));
     for secret in secrets {
         assert!(!page.body.contains(secret), "{secret}: {}", page.body);
     }

@@ -90,7 +90,7 @@ async fn page(visit: &Visit, caller: &Caller, outcome: Outcome<'_>) -> Result<Re
                 is_current: session.id == caller.session.id,
             })
             .collect(),
-        hidden_sessions: sessions.len().saturating_sub(MAX_SESSIONS),
+        more_sessions: sessions.len().saturating_sub(MAX_SESSIONS),
         apps: apps(&guards, caller, visit.source.origin.address, doorward.now()),
     };
     let status = refusal.map_or(StatusCode::OK, |refusal| refusal.status);

@@ -69,6 +69,9 @@ pub(super) static TEXTS: Texts = Texts {
     sessions: "Sitzungen",
     sessions_explanation: "Wo Sie angemeldet sind. Beenden Sie Sitzungen, die Sie nicht kennen, und ändern Sie dann Ihr Passwort.",
     only_this_session: "Sie sind nur auf diesem Gerät angemeldet.",
+    more_sessions: |count| {
+        format!("Und {count} weitere, länger nicht benutzt. „Überall abmelden“ beendet auch sie.")
+    },
     device_column: "Gerät",
     address_column: "Adresse",
     last_used_column: "Zuletzt benutzt",
@@ -76,10 +79,6 @@ pub(super) static TEXTS: Texts = Texts {
     this_session: "Dieses Gerät",
     end_session: "Beenden",
     end_session_of: |device| format!("Die Sitzung von {device} beenden"),
-    more_sessions: |count| match count {
-        1 => "Eine ältere Sitzung ist nicht aufgeführt.".into(),
-        _ => format!("{count} ältere Sitzungen sind nicht aufgeführt."),
-    },
     sign_out_everywhere: "Überall abmelden",
     sign_out_everywhere_explanation: "Beendet alle Sitzungen, auch diese.",
     data: "Ihre Daten",

@@ -65,6 +65,9 @@ pub(super) static TEXTS: Texts = Texts {
     sessions: "Sessions",
     sessions_explanation: "Where you are signed in. End each session that you do not recognise, then change your password.",
     only_this_session: "You are signed in on this device only.",
+    more_sessions: |count| {
+        format!("And {count} more, used longer ago. “Sign out everywhere” ends them too.")
+    },
     device_column: "Device",
     address_column: "Address",
     last_used_column: "Last used",
@@ -72,10 +75,6 @@ pub(super) static TEXTS: Texts = Texts {
     this_session: "This device",
     end_session: "End",
     end_session_of: |device| format!("End the session of {device}"),
-    more_sessions: |count| match count {
-        1 => "One older session is not listed.".into(),
-        _ => format!("{count} older sessions are not listed."),
-    },
     sign_out_everywhere: "Sign out everywhere",
     sign_out_everywhere_explanation: "Ends all sessions, this one too.",
     data: "Your data",

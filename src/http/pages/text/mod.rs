@@ -80,6 +80,7 @@ pub struct Texts {
     pub sessions: &'static str,
     pub sessions_explanation: &'static str,
     pub only_this_session: &'static str,
+    pub more_sessions: fn(usize) -> String,
     pub device_column: &'static str,
     pub address_column: &'static str,
     pub last_used_column: &'static str,
@@ -87,8 +88,6 @@ pub struct Texts {
     pub this_session: &'static str,
     pub end_session: &'static str,
     pub end_session_of: fn(&str) -> String,
-    /// How many sessions the page does not list.
-    pub more_sessions: fn(usize) -> String,
     pub sign_out_everywhere: &'static str,
     pub sign_out_everywhere_explanation: &'static str,
     pub data: &'static str,

@@ -31,10 +31,10 @@ pub struct Account<'a> {
     pub error: Option<FormError>,
     /// The form that was refused, with what was typed.
     pub failed: Option<FailedForm<'a>>,
-    /// The sessions that were used last, the latest first.
+    /// The sessions used last, the latest first.
     pub sessions: Vec<SessionRow<'a>>,
-    /// How many sessions are not among them.
-    pub hidden_sessions: usize,
+    /// How many sessions are not shown.
+    pub more_sessions: usize,
     /// The apps that admit the person.
     pub apps: Vec<AppLink<'a>>,
 }

@@ -12,7 +12,7 @@ pub struct Refused<'a> {
     pub app: &'a str,
     /// The name and the e-mail address of the person.
     pub signed_in_as: Option<(&'a str, &'a str)>,
-    /// The address of the sign-in page for another account.
+    /// The address of the sign-in page for another account. Without one, the person is not signed in.
     pub somebody_else: Option<&'a str>,
     /// The id of the decision.
     pub decision: &'a str,

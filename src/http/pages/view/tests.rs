@@ -57,7 +57,7 @@ fn account(sessions: usize) -> Account<'static> {
         error: None,
         failed: None,
         sessions: (0..sessions).map(session).collect(),
-        hidden_sessions: 0,
+        more_sessions: 0,
         apps: vec![
             AppLink { title: "Reports", url: "https://reports.example.com/" },
             AppLink { title: "Wiki", url: "https://wiki.example.org/" },
@@ -374,7 +374,7 @@ fn the_largest_account_page_with_the_largest_logo_has_20_kilobytes_at_most() {
     let logo = format!("data:image/svg+xml;base64,{}", "A".repeat((3 << 10) / 3 * 4));
     let branding = Branding { logo: Some(logo), ..branding() };
     for language in [Language::English, Language::German] {
-        let account = Account { hidden_sessions: 92, ..account(8) };
+        let account = Account { more_sessions: 92, ..account(8) };
         let html = account.render(&PageContext { language, branding: &branding, base: "" });
         assert!(html.contains("92"), "says that there are more");
         assert!(html.len() <= 20_000, "{language:?}: {} bytes", html.len());
