@@ -9,6 +9,8 @@ pub struct AppOrigin {
     is_https: bool,
     host: String,
     port: u16,
+    /// The length of the scheme and `://` in `text`. The host and the port, as browsers send them, follow.
+    scheme_length: usize,
 }
 
 /// Why a text is not the origin of an app. Follows the text in an error message.
@@ -60,7 +62,7 @@ impl AppOrigin {
             true => format!("{scheme}://{host}"),
             false => format!("{scheme}://{host}:{port}"),
         };
-        Ok(Self { text, is_https, host, port })
+        Ok(Self { text, is_https, host, port, scheme_length: scheme.len() + "://".len() })
     }
 
     /// The origin as in the `Origin` header.
@@ -86,10 +88,16 @@ impl AppOrigin {
     /// Whether a request with this scheme and `Host` is one to this origin. Proxies may omit the port.
     pub fn matches(&self, scheme: &str, host: &str) -> bool {
         // Some proxies name the scheme of a WebSocket.
-        let schemes = if self.is_https { ["https", "wss"] } else { ["http", "ws"] };
+        let [own_scheme, of_websocket] =
+            if self.is_https { ["https", "wss"] } else { ["http", "ws"] };
+        (scheme == own_scheme || scheme == of_websocket)
+            && (host == &self.text[self.scheme_length..] || self.is_at(host))
+    }
+
+    /// Whether a `Host` that is not written as in the origin means the same.
+    fn is_at(&self, host: &str) -> bool {
         let (name, port) = split_port(host);
-        schemes.contains(&scheme)
-            && name.eq_ignore_ascii_case(&self.host)
+        name.eq_ignore_ascii_case(&self.host)
             && port.is_none_or(|port| port.parse() == Ok(self.port))
     }
 

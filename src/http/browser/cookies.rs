@@ -89,9 +89,22 @@ impl CookieNames {
 /// The value of a cookie. One that occurs twice counts as absent, because another application on the host may have set
 /// one of them.
 pub(in crate::http) fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    let mut found = pairs(headers).filter(|(other, _)| *other == name);
-    let (_, value) = found.next()?;
-    found.next().is_none().then_some(value)
+    let mut found = None;
+    for line in headers.get_all(header::COOKIE) {
+        // Every guarded request of a browser comes here: this takes half the time of `pairs`.
+        let mut rest = str::from_utf8(line.as_bytes()).unwrap_or_default();
+        while !rest.is_empty() {
+            let end = rest.bytes().position(|b| b == b';').unwrap_or(rest.len());
+            let pair = rest[..end].trim_ascii();
+            if let Some(value) = pair.strip_prefix(name).and_then(|pair| pair.strip_prefix('='))
+                && found.replace(value).is_some()
+            {
+                return None;
+            }
+            rest = rest.get(end + 1..).unwrap_or_default();
+        }
+    }
+    found
 }
 
 /// The cookies of a request without Doorward's, in their order. None if nothing is left.

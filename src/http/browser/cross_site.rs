@@ -1,7 +1,7 @@
 //! Requests that another site has caused. `Sec-Fetch-Site` tells them apart; browsers do not send it to plain-HTTP origins,
 //! where `Origin` decides.
 
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, header};
 
 use super::{SEC_FETCH_SITE, Single, single};
 
@@ -19,7 +19,7 @@ pub(in crate::http) fn is_own_request(headers: &HeaderMap, origin: &str) -> bool
 
 /// Whether requests with this method change nothing.
 pub(in crate::http) fn is_safe(method: &str) -> bool {
-    [Method::GET, Method::HEAD, Method::OPTIONS].iter().any(|safe| safe.as_str() == method)
+    matches!(method, "GET" | "HEAD" | "OPTIONS")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use axum::http::{Method, header, request::Parts};
+use axum::http::{HeaderName, Method, header, request::Parts};
 use ipnet::IpNet;
 
 use crate::{
@@ -129,15 +129,23 @@ enum FactSource {
     Method,
     /// What follows the guard in the path of the request to it.
     PathBelowGuard,
-    Header(&'static str),
+    Header(&'static HeaderName),
     Fixed(&'static str),
 }
+
+// Statics, because a look-up by text would first parse the text.
+static X_ORIGINAL_METHOD: HeaderName = HeaderName::from_static("x-original-method");
+static X_ORIGINAL_URI: HeaderName = HeaderName::from_static("x-original-uri");
+static X_FORWARDED_METHOD: HeaderName = HeaderName::from_static("x-forwarded-method");
+static X_FORWARDED_URI: HeaderName = HeaderName::from_static("x-forwarded-uri");
+static X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 impl FactSources {
     fn of_request_itself() -> Self {
         Self {
             method: FactSource::Method,
-            host: FactSource::Header("host"),
+            host: FactSource::Header(&header::HOST),
             target: FactSource::PathBelowGuard,
             scheme: FactSource::Fixed("http"),
         }
@@ -145,20 +153,20 @@ impl FactSources {
 
     fn of(style: ProxyStyle) -> Self {
         let (method, target) = match style {
-            ProxyStyle::Nginx => ("x-original-method", "x-original-uri"),
+            ProxyStyle::Nginx => (&X_ORIGINAL_METHOD, &X_ORIGINAL_URI),
             ProxyStyle::Traefik | ProxyStyle::Caddy | ProxyStyle::Haproxy => {
-                ("x-forwarded-method", "x-forwarded-uri")
+                (&X_FORWARDED_METHOD, &X_FORWARDED_URI)
             }
             ProxyStyle::Envoy => {
-                let scheme = FactSource::Header("x-forwarded-proto");
+                let scheme = FactSource::Header(&X_FORWARDED_PROTO);
                 return Self { scheme, ..Self::of_request_itself() };
             }
         };
         Self {
             method: FactSource::Header(method),
-            host: FactSource::Header("x-forwarded-host"),
+            host: FactSource::Header(&X_FORWARDED_HOST),
             target: FactSource::Header(target),
-            scheme: FactSource::Header("x-forwarded-proto"),
+            scheme: FactSource::Header(&X_FORWARDED_PROTO),
         }
     }
 }

@@ -88,8 +88,8 @@ impl<'a> Visit<'a> {
 
     /// Whether this request ends a sign-in.
     pub(super) fn is_sign_in(&self) -> bool {
-        let path = self.target.split('?').next();
-        path == Some(SIGN_IN_PATH)
+        let rest = self.target.strip_prefix(SIGN_IN_PATH);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
     }
 
     /// The person whose browser sent the request. A request that changes something counts only if the app itself caused it.
