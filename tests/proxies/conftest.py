@@ -31,6 +31,14 @@ allow = '''
 '''
 """
 
+# A guard for browsers on this machine, without TLS.
+LOOPBACK_GUARD = """
+[guards.loopback-{style}]
+proxy = "{style}"
+allow = "true"
+origins = ["http://localhost:8000"]
+"""
+
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
@@ -40,7 +48,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def doorward(folder):
     styles = sorted({kind.style for kind in KINDS.values()})
-    guards = [CONDITIONAL_GUARD.format(style=style) for style in styles]
+    guards = [guard.format(style=style) for guard in (CONDITIONAL_GUARD, LOOPBACK_GUARD) for style in styles]
     service = Doorward(folder / "doorward", "".join([SETTINGS, *guards]))
     yield service
     service.stop()

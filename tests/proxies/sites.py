@@ -158,6 +158,7 @@ class Sites:
         except BaseException:
             self.doorward.stop()
             raise
+        self.name = name
 
     def stop(self):
         self.proxy.stop()

@@ -17,7 +17,7 @@ import time
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPResponse
+from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -74,32 +74,38 @@ class Tls:
     host: str
     certificate: Path
 
-    def connect(self, port):
-        connection = socket.create_connection(("127.0.0.1", port), timeout=REQUEST_SECONDS)
+    def wrap(self, connection):
         context = ssl.create_default_context(cafile=self.certificate)
         return context.wrap_socket(connection, server_hostname=self.host)
 
 
+def connect(port, source="127.0.0.1", tls=None):
+    connection = socket.create_connection(("127.0.0.1", port), timeout=REQUEST_SECONDS, source_address=(source, 0))
+    return tls.wrap(connection) if tls else connection
+
+
 def send(port, method, target, headers=(), body=None, source="127.0.0.1", tls=None):
-    """Sends one request on a new connection. A body that is a list of bytes is sent in chunks."""
-    host = tls.host if tls else "127.0.0.1"
-    connection = HTTPConnection(host, port, timeout=REQUEST_SECONDS, source_address=(source, 0))
-    if tls:
-        connection.sock = tls.connect(port)
-    try:
-        has_host = any(name == "Host" for name, _ in headers)
-        connection.putrequest(method, target, skip_host=has_host, skip_accept_encoding=True)
-        for name, value in headers:
-            connection.putheader(name, value)
-        if isinstance(body, list):
-            connection.putheader("Transfer-Encoding", "chunked")
-        elif body is not None:
-            connection.putheader("Content-Length", str(len(body)))
-        connection.endheaders(body, encode_chunked=isinstance(body, list))
-        response = connection.getresponse()
-        return Answer(response.getheaders(), response.status, response.read())
-    finally:
-        connection.close()
+    """Sends one request on a new connection. A body that is a list of bytes is sent in chunks.
+
+    The head and the body are one write: a server may refuse a request after its head, and close the connection."""
+    sent = list(headers)
+    if not any(name == "Host" for name, _ in headers):
+        sent.insert(0, ("Host", f"{tls.host if tls else '127.0.0.1'}:{port}"))
+    if isinstance(body, list):
+        sent.append(("Transfer-Encoding", "chunked"))
+        body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in [*body, b""])
+    elif body is not None:
+        sent.append(("Content-Length", str(len(body))))
+    head = "".join(f"{name}: {value}\r\n" for name, value in sent)
+    with connect(port, source, tls) as connection:
+        connection.sendall(f"{method} {target} HTTP/1.1\r\n{head}\r\n".encode() + (body or b""))
+        return read_answer(connection, method)
+
+
+def read_answer(connection, method):
+    response = HTTPResponse(connection, method=method)
+    response.begin()
+    return Answer(response.getheaders(), response.status, response.read())
 
 
 def upgrade(port, target, headers=(), tls=None):
@@ -120,8 +126,7 @@ def open_websocket(port, target, headers=(), tls=None):
         *headers,
     ]
     head = "".join(f"{name}: {value}\r\n" for name, value in sent)
-    connect = tls.connect if tls else lambda port: socket.create_connection(("127.0.0.1", port), timeout=REQUEST_SECONDS)
-    with connect(port) as connection:
+    with connect(port, tls=tls) as connection:
         connection.sendall(f"GET {target} HTTP/1.1\r\n{head}\r\n".encode())
         response = HTTPResponse(connection, method="GET")
         response.begin()

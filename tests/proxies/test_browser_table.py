@@ -3,11 +3,12 @@
 import json
 import re
 import uuid
+from urllib.parse import urlencode
 
 import pytest
 
-from sites import APP, AUTH, NAVIGATION, OTHER_APP, PAGE, PROXIES, Browser, Certificate, Sites
-from support import REPOSITORY, bearer, open_websocket, send
+from sites import APP, AUTH, NAVIGATION, OTHER_APP, PAGE, PASSWORD, PROXIES, Browser, Certificate, Sites
+from support import REPOSITORY, bearer, connect, open_websocket, read_answer, send
 
 DOCUMENTATION = REPOSITORY / "docs" / "browser.md"
 REFUSAL = "The provided credentials are either invalid or has insufficient privilege to perform the requested action."
@@ -260,6 +261,65 @@ def test_signing_out_of_doorward_signs_out_of_every_app(sites):
         assert (url.split("?")[0], answer.status) == (f"{sites.auth}/sign-in", 200)
 
 
+@pytest.mark.parametrize("name", PROXIES)
+def test_without_tls_a_person_signs_in_on_the_same_machine(doorward, start_integration, name):
+    """The form without TLS, with the app at localhost and Doorward's pages at the address that it listens on."""
+    proxy, user = start_integration(name, f"loopback-{name}"), doorward.sign_up("Ada", password=PASSWORD)
+
+    deep = f"/{uuid.uuid4().hex}?a=b"
+
+    def ask(target, cookies):
+        answer = send(proxy.port, "GET", target, [("Host", "localhost:8000"), *PAGE, ("Cookie", cookies)])
+        return answer, [arrival.all("Cookie") for arrival in proxy.arrivals(deep)]
+
+    answer, arrivals = ask(deep, "theme=dark")
+    assert (answer.status, arrivals) == (303, [])
+    [attempt] = re.findall(r"^(doorward-try-[\w-]+=[\w-]+); ", answer.header("Set-Cookie"))
+    pages = f"http://127.0.0.1:{doorward.port}"
+    [target] = re.findall(rf"^{pages}/sign-in\?for=([\w-]+)$", answer.header("Location"))
+    form = urlencode({"email": user.email, "password": PASSWORD, "for": target}).encode()
+    headers = [*PAGE, FORM, ("Origin", pages)]
+    signed_in = send(doorward.port, "POST", "/sign-in", headers, form)
+    assert (signed_in.status, signed_in.header("Set-Cookie").split("=")[0]) == (303, "doorward")
+    origin, path = signed_in.header("Location").split("/.doorward/in?")
+    assert origin == "http://localhost:8000"
+
+    answer, arrivals = ask(f"/.doorward/in?{path}", f"theme=dark; {attempt}")
+    assert (answer.status, answer.header("Location"), arrivals) == (303, f"http://localhost:8000{deep}", [])
+    app_cookie, removed = sorted(line.split(";")[0] for line in answer.all("Set-Cookie"))
+    assert (app_cookie.startswith("doorward-app="), removed.startswith("doorward-try-")) == (True, True)
+    # The session cookie is that of an app at 127.0.0.1, because cookies ignore ports.
+    answer, arrivals = ask(deep, f"doorward=x; {app_cookie}; theme=dark; {attempt}")
+    assert (answer.status, arrivals) == (200, [["theme=dark"]])
+
+
+# --- what differs between proxies ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sites", ["nginx"], indirect=True)
+def test_nginx_refuses_a_large_body_without_reading_it(sites):
+    """nginx reads the whole body before it asks for Doorward's answer, so it gives an answer of its own."""
+    mark = f"/{uuid.uuid4().hex}"
+    sent = [("Host", f"{APP}:{sites.port}"), *NAVIGATION, OWN, FORM, ("Content-Length", "10000000")]
+    head = "".join(f"{name}: {value}\r\n" for name, value in sent)
+    with connect(sites.port, tls=sites.tls(APP)) as connection:
+        connection.sendall(f"POST {mark} HTTP/1.1\r\n{head}\r\n".encode())
+        answer = read_answer(connection, "POST")
+    assert (answer.status, json.loads(answer.body)["message"]) == (401, REFUSAL)
+    assert not [arrival for arrival in sites.app.journal.arrivals() if mark in arrival.target]
+
+
+UNAVAILABLE = {"nginx": 503, "caddy": 502, "traefik": 500, "haproxy": 503, "envoy": 503}
+
+
+def test_nobody_passes_while_doorward_is_down(sites, states):
+    with sites.doorward.stopped():
+        for state in ("signed in", "bearer token"):
+            exchange = Exchange(sites, "page", states[state])
+            assert (exchange.answer.status, exchange.arrivals) == (UNAVAILABLE[sites.name], []), state
+    assert Exchange(sites, "page", states["signed in"]).answer.status == 200, "a restart signs nobody out"
+
+
 # --- hosts -----------------------------------------------------------------------------------------------------------
 
 
@@ -277,7 +337,7 @@ def test_doorward_learns_the_address_and_scheme_from_the_proxy_alone(sites):
     """With a forged scheme or host, the origin of a form would not be Doorward's own."""
     user = sites.user("Ada")
     forged = [("X-Forwarded-For", "198.51.100.9"), ("X-Forwarded-Proto", "http"), ("X-Forwarded-Host", "evil.example")]
-    body = json.dumps({"email": user.email, "password": "correct horse battery"}).encode()
+    body = json.dumps({"email": user.email, "password": PASSWORD}).encode()
     login = sites.send(AUTH, "POST", "/api/auth/login", [*forged, ("Content-Type", "application/json")], body)
     token = json.loads(login.body)["token"]
     sessions = json.loads(sites.send(AUTH, "GET", "/api/sessions", bearer(token)).body)
