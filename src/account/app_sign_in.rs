@@ -61,15 +61,16 @@ pub(crate) async fn use_code(
     origin: &str,
     attempts: &[&str],
 ) -> Result<CodeUsed, CodeError> {
-    if attempts.is_empty() {
-        return Err(CodeError::NoAttempt);
-    }
     let now = doorward.now();
     let code = doorward.cookies().open_code(sealed, origin).ok_or(CodeError::Invalid)?;
-    let belongs_to_browser =
-        attempts.iter().any(|attempt| AttemptDigest::of(attempt) == code.attempt);
-    if code.expires_at <= now || !belongs_to_browser {
+    if code.expires_at <= now {
         return Err(CodeError::Invalid);
+    }
+    if !attempts.iter().any(|attempt| AttemptDigest::of(attempt) == code.attempt) {
+        // A code in the wrong browser may be known to others.
+        doorward.store().use_code(code.id, code.expires_at).await?;
+        let is_without_cookies = attempts.is_empty();
+        return Err(if is_without_cookies { CodeError::NoAttempt } else { CodeError::Invalid });
     }
     let found = doorward.store().session_with_user(code.session_id).await?;
     let (session, _) =

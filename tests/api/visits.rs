@@ -418,21 +418,36 @@ async fn a_code_signs_in_once_in_its_browser_on_its_origin_within_a_minute() {
     };
     const TRY: &str = "__Host-doorward-try-attempt=attempt";
     for style in STYLES {
+        for (cookies, why, reason) in [
+            ("a=b", "no try cookie", "/.doorward/in?no-cookie"),
+            ("__Host-doorward-try-x=other", "another browser", "/.doorward/in?used"),
+            ("doorward-try-attempt=attempt", "not on HTTPS", "/.doorward/in?no-cookie"),
+        ] {
+            let path = code(APP);
+            let with = |cookies: &str| {
+                Visit::navigation(style, &path).with("cookie", cookies.to_owned()).send(&server)
+            };
+            assert_refused(&with(cookies).await, APP, reason, why);
+            assert_refused(&with(TRY).await, APP, "/.doorward/in?used", "its code is void");
+            let page = Visit::navigation(style, reason).with("cookie", cookies).send(&server).await;
+            assert_eq!(
+                (page.status.as_u16(), set_cookies(&page).len()),
+                (403, 0),
+                "{style}: {why}"
+            );
+            assert!(page.header(header::CONTENT_TYPE).unwrap().starts_with("text/html"));
+            assert!(!page.body.contains("code="), "{}", page.body);
+        }
         let path = code(APP);
         let with =
             |cookies: &str| Visit::navigation(style, &path).with("cookie", cookies.to_owned());
-        for (cookies, why) in [
-            ("a=b", "no try cookie"),
-            ("__Host-doorward-try-x=other", "another browser"),
-            ("doorward-try-attempt=attempt", "not on HTTPS"),
-        ] {
-            let answer = with(cookies).send(&server).await;
-            assert_eq!(answer.status, 403, "{style}: {why}");
-            assert_eq!((answer.header(header::LOCATION), set_cookies(&answer).len()), (None, 0));
-            assert!(answer.header(header::CONTENT_TYPE).unwrap().starts_with("text/html"));
-        }
         let elsewhere = Visit { origin: WIKI, ..with(TRY) };
-        assert_eq!(elsewhere.send(&server).await.status, 403, "{style}: another origin");
+        assert_refused(
+            &elsewhere.send(&server).await,
+            WIKI,
+            "/.doorward/in?used",
+            "another origin",
+        );
 
         let answer = with(&format!("__Host-doorward-try-y=z; {TRY}")).send(&server).await;
         assert_eq!(answer.status, 303, "{style}");
@@ -444,7 +459,7 @@ async fn a_code_signs_in_once_in_its_browser_on_its_origin_within_a_minute() {
         );
         assert!(removed.starts_with("__Host-doorward-try-attempt=;"), "{removed}");
 
-        assert_eq!(with(TRY).send(&server).await.status, 403, "{style}: used twice");
+        assert_refused(&with(TRY).send(&server).await, APP, "/.doorward/in?used", "used twice");
         let app = app.split(';').next().unwrap();
         let back = with(&format!("{TRY}; {app}")).send(&server).await;
         assert_eq!(back.status, 303, "{style}: the back button");
@@ -456,11 +471,35 @@ async fn a_code_signs_in_once_in_its_browser_on_its_origin_within_a_minute() {
     let (late, ended) = (code(APP), code(APP));
     server.let_pass(Duration::from_secs(60));
     let answer = Visit::navigation("caddy", &late).with("cookie", TRY).send(&server).await;
-    assert_eq!(answer.status, 403, "expired");
+    assert_refused(&answer, APP, "/.doorward/in?used", "expired");
     let logout = server.request_as(&ada.token, "POST", "/api/auth/logout", ().into()).await;
     assert_eq!(logout.status, 204);
     let answer = Visit::navigation("caddy", &ended).with("cookie", TRY).send(&server).await;
-    assert_eq!(answer.status, 403, "its session has ended");
+    assert_refused(&answer, APP, "/.doorward/in?used", "its session has ended");
+}
+
+/// A refused code leads to its reason, under a URL without the code.
+fn assert_refused(answer: &Answer, origin: &str, path: &str, why: &str) {
+    assert_eq!(answer.status, 303, "{why}");
+    let location = answer.header(header::LOCATION).unwrap();
+    assert_eq!((location, set_cookies(answer).len()), (&*format!("{origin}{path}"), 0), "{why}");
+}
+
+#[tokio::test]
+async fn a_form_of_another_site_cannot_fill_a_browser_with_cookies() {
+    let server = server().await;
+    for style in STYLES {
+        let form = Visit { method: "POST", ..Visit::to(style, "/send") }
+            .with("sec-fetch-mode", "navigate")
+            .with("sec-fetch-dest", "document")
+            .with("sec-fetch-site", "cross-site")
+            .with("origin", "https://evil.example");
+        let answer = form.clone().send(&server).await;
+        assert_eq!((answer.status.as_u16(), set_cookies(&answer).len()), (303, 0), "{style}");
+        assert_eq!(answer.header(header::LOCATION), Some("https://app.example.com/"));
+        let with_attempt = form.with("cookie", "__Host-doorward-try-a=b").send(&server).await;
+        assert_eq!(target_of(&server, &with_attempt).url, "https://app.example.com/");
+    }
 }
 
 #[tokio::test]

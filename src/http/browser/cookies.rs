@@ -45,8 +45,17 @@ impl CookieNames {
 
     /// The values of the try cookies of a browser.
     pub(in crate::http) fn attempts<'h>(&self, headers: &'h HeaderMap) -> Vec<&'h str> {
-        let own = pairs(headers).filter(|(name, _)| name.starts_with(self.attempt));
-        own.map(|(_, value)| value).collect()
+        self.named_attempts(headers).map(|(_, value)| value).collect()
+    }
+
+    fn named_attempts<'h>(
+        &self,
+        headers: &'h HeaderMap,
+    ) -> impl Iterator<Item = (&'h str, &'h str)> {
+        let own = pairs(headers).filter(|(name, _)| name.starts_with(self.attempt.as_bytes()));
+        own.filter_map(|(name, value)| {
+            Some((str::from_utf8(name).ok()?, str::from_utf8(value).ok()?))
+        })
     }
 
     /// A try cookie with this value.
@@ -62,7 +71,7 @@ impl CookieNames {
         headers: &HeaderMap,
         ended: AttemptDigest,
     ) -> Option<HeaderValue> {
-        let mut own = pairs(headers).filter(|(name, _)| name.starts_with(self.attempt));
+        let mut own = self.named_attempts(headers);
         let (name, _) = own.find(|(_, value)| AttemptDigest::of(value) == ended)?;
         Some(self.remove(name))
     }
@@ -89,35 +98,20 @@ impl CookieNames {
 /// The value of a cookie. One that occurs twice counts as absent, because another application on the host may have set
 /// one of them.
 pub(in crate::http) fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    let mut found = None;
-    for line in headers.get_all(header::COOKIE) {
-        // Every guarded request of a browser comes here: this takes half the time of `pairs`.
-        let mut rest = str::from_utf8(line.as_bytes()).unwrap_or_default();
-        while !rest.is_empty() {
-            let end = rest.bytes().position(|b| b == b';').unwrap_or(rest.len());
-            let pair = rest[..end].trim_ascii();
-            if let Some(value) = pair.strip_prefix(name).and_then(|pair| pair.strip_prefix('='))
-                && found.replace(value).is_some()
-            {
-                return None;
-            }
-            rest = rest.get(end + 1..).unwrap_or_default();
-        }
+    let mut found = pairs(headers).filter(|(other, _)| *other == name.as_bytes());
+    let (_, value) = found.next()?;
+    if found.next().is_some() {
+        return None;
     }
-    found
+    str::from_utf8(value).ok()
 }
 
 /// The cookies of a request without Doorward's, in their order. None if nothing is left.
 pub(in crate::http) fn app_cookies(headers: &HeaderMap) -> Option<HeaderValue> {
     let mut kept = Vec::new();
-    // Bytes, because an app's cookie need not be ASCII.
-    for line in headers.get_all(header::COOKIE) {
-        for cookie in line.as_bytes().split(|b| *b == b';').map(<[u8]>::trim_ascii) {
-            if !cookie.is_empty() && !is_doorwards(cookie) {
-                kept.extend_from_slice(if kept.is_empty() { b"" } else { b"; " });
-                kept.extend_from_slice(cookie);
-            }
-        }
+    for cookie in all(headers).filter(|cookie| !cookie.is_empty() && !is_doorwards(cookie)) {
+        kept.extend_from_slice(if kept.is_empty() { b"" } else { b"; " });
+        kept.extend_from_slice(cookie);
     }
     if kept.is_empty() { None } else { HeaderValue::from_bytes(&kept).ok() }
 }
@@ -132,9 +126,17 @@ fn is_doorwards(cookie: &[u8]) -> bool {
 }
 
 /// The names and values of all cookies of a request.
-fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
-    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='))
+fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&[u8], &[u8])> {
+    all(headers).map(|cookie| {
+        let name_end = cookie.iter().position(|b| *b == b'=').unwrap_or(cookie.len());
+        (&cookie[..name_end], cookie.get(name_end + 1..).unwrap_or_default())
+    })
+}
+
+/// The cookies of a request, each a name and a value. Bytes, because a cookie of another application need not be ASCII.
+fn all(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    let lines = headers.get_all(header::COOKIE).iter();
+    lines.flat_map(|line| line.as_bytes().split(|b| *b == b';')).map(<[u8]>::trim_ascii)
 }
 
 #[cfg(test)]
@@ -155,6 +157,10 @@ mod tests {
         assert_eq!(value(&headers(&["a=1; a=2"]), "a"), None, "ambiguous");
         assert_eq!(value(&headers(&["a=1", "a=1"]), "a"), None, "ambiguous");
         assert_eq!(value(&headers(&["nonsense; =; a"]), "a"), None);
+        let other = HeaderValue::from_bytes(b"lang=J\xc3\xbcrgen; x=\xff; a=1").unwrap();
+        let sent = HeaderMap::from_iter([(header::COOKIE, other)]);
+        assert_eq!(value(&sent, "a"), Some("1"), "beside a cookie that is not ASCII");
+        assert_eq!(value(&sent, "x"), None);
     }
 
     #[test]

@@ -31,7 +31,7 @@ use super::{
     browser::cookies::app_cookies,
     error::{Challenge, Error},
     only::{admit, authenticate, identify},
-    pages::Pages,
+    pages::{CROSS_ORIGIN_OPENER_POLICY, Pages},
     request_log::{REQUEST_ID, log_guarded_request},
 };
 use crate::{
@@ -316,8 +316,9 @@ impl GuardRoutes {
     fn redirect(&self, redirection: Redirection) -> Response {
         let Redirection { location, cookies } = redirection;
         let mut response = self.pages.redirect(&location);
-        // The answer is one of the app's host, which decides this itself.
+        // The answer is one of the app's host, which decides about these itself.
         response.headers_mut().remove(header::STRICT_TRANSPORT_SECURITY);
+        response.headers_mut().remove(CROSS_ORIGIN_OPENER_POLICY);
         with_cookies(response, cookies)
     }
 
@@ -326,16 +327,18 @@ impl GuardRoutes {
         if visit.use_of_answer() == UseOfAnswer::Status {
             return Err(Error::CrossSite(None));
         }
-        let (pages, headers) = (&self.pages, visit.headers);
+        let (pages, headers, start) = (&self.pages, visit.headers, visit.start_url());
+        if visit.code().is_none() {
+            return Ok(match visit.is_without_cookies() {
+                true => pages.no_cookie_in_place(headers, &start),
+                false => pages.link_used_in_place(headers, guard, &start),
+            });
+        }
         match visit.finish_sign_in(&self.doorward).await {
             Ok(redirection) => Ok(self.redirect(redirection)),
             Err(CodeError::Store(error)) => Err(error.into()),
-            Err(CodeError::NoAttempt) => {
-                Ok(pages.no_cookie_in_place(headers, &visit.url_of_code(&self.doorward)))
-            }
-            Err(CodeError::Invalid) => {
-                Ok(pages.link_used_in_place(headers, guard, &visit.start_url()))
-            }
+            Err(CodeError::NoAttempt) => Ok(self.redirect(visit.way_to_reason(true))),
+            Err(CodeError::Invalid) => Ok(self.redirect(visit.way_to_reason(false))),
         }
     }
 }

@@ -48,6 +48,9 @@ pub(super) enum UseOfAnswer {
 
 /// The path at which a guard ends a sign-in. It exists on the host of every app and never reaches the app.
 const SIGN_IN_PATH: &str = "/.doorward/in";
+/// The queries of [`SIGN_IN_PATH`] after a code was refused.
+const NO_COOKIE: &str = "no-cookie";
+const USED: &str = "used";
 /// Longer URLs are not kept across a sign-in.
 const MAX_URL_BYTES: usize = 2048;
 
@@ -108,6 +111,11 @@ impl<'a> Visit<'a> {
         }
     }
 
+    /// Whether another site has caused a request that changes something.
+    fn is_foreign_form(&self) -> bool {
+        !is_safe(self.method) && !is_own_request(self.headers, self.origin.as_str())
+    }
+
     /// Whether the request opens a WebSocket. Some proxies do not pass `Upgrade` on.
     fn is_websocket(&self) -> bool {
         [header::UPGRADE, header::SEC_WEBSOCKET_VERSION]
@@ -155,6 +163,10 @@ impl<'a> Visit<'a> {
         let attempt = match names.attempts(self.headers).first() {
             // One attempt for all tabs: whichever finishes first does not invalidate the others.
             Some(attempt) => (*attempt).to_owned(),
+            // A form of another site comes without our cookies. It could otherwise fill the browser with try cookies.
+            None if self.is_foreign_form() => {
+                return Redirection { location: self.return_url(), cookies: Vec::new() };
+            }
             None => random_attempt(),
         };
         let target = ReturnTarget {
@@ -175,7 +187,7 @@ impl<'a> Visit<'a> {
         doorward: &Doorward,
     ) -> Result<Redirection, CodeError> {
         let names = self.cookie_names();
-        let code = self.target.split_once("?code=").map_or("", |(_, code)| code);
+        let code = self.code().unwrap_or_default();
         let (attempts, origin) = (names.attempts(self.headers), self.origin.as_str());
         match app_sign_in::use_code(doorward, code, origin, &attempts).await {
             Ok(used) => {
@@ -200,11 +212,22 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// The URL that a code names, which allows another attempt; the start page if the code is not ours.
-    pub(super) fn url_of_code(&self, doorward: &Doorward) -> String {
-        let code = self.target.split_once("?code=").map_or("", |(_, code)| code);
-        let opened = doorward.cookies().open_code(code, self.origin.as_str());
-        self.own_or_start(opened.map_or_else(String::new, |code| code.url))
+    /// The code in the URL of a request that ends a sign-in.
+    pub(super) fn code(&self) -> Option<&'a str> {
+        self.target.strip_prefix(SIGN_IN_PATH)?.strip_prefix("?code=")
+    }
+
+    /// Where a browser learns why its code was refused, under a URL without the code: the history, scripts and the
+    /// `Referer` header see URLs.
+    pub(super) fn way_to_reason(&self, is_without_cookies: bool) -> Redirection {
+        let reason = if is_without_cookies { NO_COOKIE } else { USED };
+        let location = self.url(&format!("{SIGN_IN_PATH}?{reason}"));
+        Redirection { location, cookies: Vec::new() }
+    }
+
+    /// Whether the code of this browser was refused because it has no try cookie.
+    pub(super) fn is_without_cookies(&self) -> bool {
+        self.target.ends_with(NO_COOKIE)
     }
 
     fn own_or_start(&self, url: String) -> String {

@@ -2,7 +2,7 @@
 //! requests is built once.
 
 use axum::{
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::Response,
 };
 
@@ -35,6 +35,9 @@ const VARY: HeaderValue = HeaderValue::from_static(
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 /// `no-referrer` would make browsers send `Origin: null` with our own forms.
 const REFERRER_POLICY: HeaderValue = HeaderValue::from_static("same-origin");
+/// Keeps a page that opened ours from following where it leads: the URL of a redirect may contain a sign-in code.
+pub(in crate::http) const CROSS_ORIGIN_OPENER_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-opener-policy");
 /// A year.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
@@ -58,6 +61,7 @@ impl Pages {
         headers.insert(header::REFERRER_POLICY, REFERRER_POLICY);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
         headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+        headers.insert(CROSS_ORIGIN_OPENER_POLICY, HeaderValue::from_static("same-origin"));
         if site.is_https {
             headers.insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
         }
@@ -111,6 +115,7 @@ impl Pages {
     ) -> Response {
         let mut response = self.html(status, language, html, None);
         response.headers_mut().remove(header::STRICT_TRANSPORT_SECURITY);
+        response.headers_mut().remove(CROSS_ORIGIN_OPENER_POLICY);
         response
     }
 
@@ -126,6 +131,7 @@ impl Pages {
             header::VARY,
             header::REFERRER_POLICY,
             header::STRICT_TRANSPORT_SECURITY,
+            CROSS_ORIGIN_OPENER_POLICY,
         ] {
             if let Some(value) = self.headers.get(&name) {
                 headers.insert(name, value.clone());

@@ -27,7 +27,10 @@ use axum::{
     routing::{MethodFilter, MethodRouter, any, on},
 };
 
-pub(super) use self::{answer::Pages, error_page::for_other_paths};
+pub(super) use self::{
+    answer::{CROSS_ORIGIN_OPENER_POLICY, Pages},
+    error_page::for_other_paths,
+};
 use super::{error::Error, request_log};
 use crate::{
     Doorward,
