@@ -61,7 +61,47 @@ fn spread_secrets(server: &Server) -> Vec<String> {
     }
     tokens.push(tampered);
     send_odd_requests(server, &token);
+    // Only what follows a dot is compared with the log.
+    tokens.push(format!("cookie.{}", send_forms(server)));
     tokens
+}
+
+/// Signs in on the pages, with secrets in forms, cookies and queries. Returns the value of the cookie.
+fn send_forms(server: &Server) -> String {
+    let send = |method: &str, path: &str, cookie: &str, form: &str| {
+        let mut connection = server.connect();
+        connection.send(format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nAccept: text/html\r\n\
+             Cookie: doorward={cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+             Content-Length: {}\r\n\r\n{form}",
+            form.len()
+        ));
+        connection.answer().unwrap()
+    };
+    let email = format!("email={MAIL}%40example.com");
+    let wrong = format!("{email}&password={WRONG}&for={GARBAGE}");
+    assert_eq!(send("POST", "/sign-in", GARBAGE, &wrong).status, 400);
+    let signed_in = send("POST", "/sign-in", "", &format!("{email}&password={PASSWORD}"));
+    assert_eq!(signed_in.status, 303);
+    let cookie = signed_in.header("set-cookie").unwrap();
+    let cookie = cookie.split(['=', ';']).nth(1).unwrap().to_owned();
+    assert!(cookie.len() > 20, "{cookie}");
+    let account = send("GET", &format!("/account?done={GARBAGE}"), &cookie, "");
+    assert!(account.status == 200 && account.body.contains(MAIL), "{account:?}");
+    for (path, form, status) in [
+        ("/account/name", "name=x".to_owned(), 400),
+        ("/account/password", format!("current={WRONG}&new={PASSWORD}"), 400),
+        ("/reset", format!("code={GARBAGE}&password={PASSWORD}"), 400),
+        ("/sign-up", format!("name=Canaryname+Eab1&{email}&password={PASSWORD}"), 409),
+        ("/sign-in", format!("{email}&password=%ff{PASSWORD}"), 400),
+    ] {
+        assert_eq!(send("POST", path, &cookie, &form).status, status, "{path}");
+    }
+    for path in [format!("/refused/{GARBAGE}"), format!("/{GARBAGE}?{PASSWORD}")] {
+        assert_eq!(send("GET", &path, &cookie, "").status, 404, "{path}");
+    }
+    assert_eq!(send("GET", &format!("/sign-in?other=1&for={GARBAGE}"), &cookie, "").status, 200);
+    cookie
 }
 
 /// Requests that an HTTP library would not send.

@@ -1,9 +1,10 @@
 //! The page about a refusal.
 
+use axum::{body::Body, http::Request};
 use doorward::internals::control::{Command, UserRef};
 
 use super::{Browser, assert_shows, server_with};
-use crate::support::TestServer;
+use crate::support::{Answer, TestServer};
 
 const GUARDS: &str = r#"
     [guards.reports]
@@ -45,6 +46,73 @@ async fn everybody_sees_the_app_and_the_id_and_only_operators_the_reason() {
     let page = ada.get(&path).await;
     let reason = ["analyst", "user.roles", "Why this was refused", "[]", "<code>reports</code>"];
     assert_shows(&page, 200, &reason);
+}
+
+/// The request of a browser to the app, as Caddy describes it.
+async fn visit(server: &TestServer, target: &str, headers: &[(&str, &str)]) -> Answer {
+    let mut request = Request::get("/api/auth/reports")
+        .header("x-forwarded-method", "GET")
+        .header("x-forwarded-proto", "https")
+        .header("x-forwarded-host", "app.example.com")
+        .header("x-forwarded-uri", target)
+        .header("sec-fetch-mode", "navigate")
+        .header("sec-fetch-dest", "document");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    server.send(request.body(Body::empty()).unwrap()).await
+}
+
+#[tokio::test]
+async fn the_page_in_place_has_absolute_links_and_no_reason() {
+    let server = server_with(GUARDS).await;
+    let ada = server.register("Ada <b>", "ada@example.com").await;
+    let session = server.doorward.caller(&ada.token).await.unwrap().session;
+    let cookie = server.doorward.cookies().app_cookie(&session, "https://app.example.com");
+    let cookie = format!("__Host-doorward-app={cookie}");
+    let headers = [("cookie", &*cookie)];
+    let page = visit(&server, "/x", &headers).await;
+    let id = page.header("x-decision-id").unwrap();
+    let texts = [
+        "Reports &#38; more",
+        "Ada &#60;b&#62;",
+        id,
+        "href=\"https://auth.example.net/sign-in?for=",
+        "&#38;other=1\"",
+        "href=\"https://auth.example.net/account\"",
+    ];
+    assert_shows(&page, 403, &texts);
+    assert!(!page.body.contains("analyst") && !page.body.contains("/refused/"), "{}", page.body);
+    assert!(!page.body.contains("href=\"/"), "a link that leads to the app: {}", page.body);
+    for (name, value) in [
+        ("cache-control", "no-store"),
+        ("referrer-policy", "same-origin"),
+        ("x-frame-options", "DENY"),
+        ("content-language", "en"),
+    ] {
+        assert_eq!(page.header(name), Some(value));
+    }
+    assert_eq!(page.header("strict-transport-security"), None, "the app decides");
+
+    // An operator gets a link to the reason, which the app itself cannot read.
+    server.command(Command::GrantRole(UserRef("ada@example.com".into()), "admin".into())).await;
+    let page = visit(&server, "/x", &[headers[0], ("accept-language", "de")]).await;
+    let id = page.header("x-decision-id").unwrap();
+    let link = format!("https://auth.example.net/refused/{id}");
+    assert_shows(&page, 403, &["lang=\"de\"", &link]);
+    assert!(!page.body.contains("analyst"));
+}
+
+#[tokio::test]
+async fn a_sign_in_that_cannot_end_says_why() {
+    let server = server_with(GUARDS).await;
+    let code = "/.doorward/in?code=nonsense";
+    let page = visit(&server, code, &[]).await;
+    let start = "href=\"https://app.example.com/\"";
+    assert_shows(&page, 403, &["Your browser kept no cookie", start]);
+    let attempt = [("cookie", "__Host-doorward-try-abc=def")];
+    let page = visit(&server, code, &attempt).await;
+    assert_shows(&page, 403, &["This sign-in link was already used", start, "Reports &#38; more"]);
 }
 
 #[tokio::test]
