@@ -54,14 +54,14 @@ async fn log_in_span(request: Request, next: Next, is_routine: fn(StatusCode) ->
     response
 }
 
-/// Runs a request to a guard. This is the hot path: admissions are logged at debug level, and there is neither a span
+/// Runs a request to a guard. This is the hot path: admissions and redirects are logged at debug level, and there is neither a span
 /// nor a layer, each of which would cost more than everything else here.
 pub(super) async fn log_guarded_request(
     method: &Method,
     route: &str,
     answer: Pin<&mut impl Future<Output = Response>>,
 ) -> Response {
-    run(RequestId::next(), known_method(method), route, answer, is_success).await
+    run(RequestId::next(), known_method(method), route, answer, is_routine_of_guards).await
 }
 
 /// Answers a request that must not reach a route.
@@ -72,6 +72,11 @@ pub(super) async fn refuse_malformed(method: Method) -> Response {
 
 fn is_success(status: StatusCode) -> bool {
     status == StatusCode::OK
+}
+
+/// Anybody can cause any number of redirects to the sign-in page.
+fn is_routine_of_guards(status: StatusCode) -> bool {
+    is_success(status) || status == StatusCode::SEE_OTHER
 }
 
 /// Awaits an answer, within the deadline and despite a panic, and logs it.

@@ -411,17 +411,25 @@ async fn a_code_signs_in_once_in_its_browser_on_its_origin_within_a_minute() {
             user_id: session.user_id,
             session_id: session.id,
             expires_at: NOW + Duration::from_secs(60),
-            attempt: AttemptDigest::of("attempt"),
+            attempt: AttemptDigest::of("attempt-of-the-browser"),
             url: format!("{origin}/deep?a=%20&b"),
         };
         format!("/.doorward/in?code={}", server.doorward.cookies().seal_code(&code, origin))
     };
-    const TRY: &str = "__Host-doorward-try-attempt=attempt";
+    const TRY: &str = "__Host-doorward-try-attempt=attempt-of-the-browser";
     for style in STYLES {
         for (cookies, why, reason) in [
             ("a=b", "no try cookie", "/.doorward/in?no-cookie"),
-            ("__Host-doorward-try-x=other", "another browser", "/.doorward/in?used"),
-            ("doorward-try-attempt=attempt", "not on HTTPS", "/.doorward/in?no-cookie"),
+            (
+                "__Host-doorward-try-x=attempt-of-another-one",
+                "another browser",
+                "/.doorward/in?used",
+            ),
+            (
+                "doorward-try-attempt=attempt-of-the-browser",
+                "not on HTTPS",
+                "/.doorward/in?no-cookie",
+            ),
         ] {
             let path = code(APP);
             let with = |cookies: &str| {
@@ -497,7 +505,8 @@ async fn a_form_of_another_site_cannot_fill_a_browser_with_cookies() {
         let answer = form.clone().send(&server).await;
         assert_eq!((answer.status.as_u16(), set_cookies(&answer).len()), (303, 0), "{style}");
         assert_eq!(answer.header(header::LOCATION), Some("https://app.example.com/"));
-        let with_attempt = form.with("cookie", "__Host-doorward-try-a=b").send(&server).await;
+        let with_attempt =
+            form.with("cookie", "__Host-doorward-try-a=attempt-of-another-one").send(&server).await;
         assert_eq!(target_of(&server, &with_attempt).url, "https://app.example.com/");
     }
 }

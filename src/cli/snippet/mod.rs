@@ -132,13 +132,15 @@ impl Snippet {
         let has_origins = declared.is_some_and(|guard| !guard.origins.is_empty());
         let filled_in = |(name, contents): &(&'static str, &str)| {
             let mut contents = fill_in(contents, settings.listen, &self.guard);
-            if has_origins {
-                contents = copy_cookies(&contents);
-            }
             if let Some(hosts) = &hosts {
                 contents = hosts.fill_in(&contents);
             }
-            (*name, identity::fill_in(&contents, &settings.identity_headers))
+            contents = identity::fill_in(&contents, &settings.identity_headers);
+            // After the identity headers, which are found by the whole list of headers.
+            if has_origins {
+                contents = copy_cookies(&contents);
+            }
+            (*name, contents)
         };
         let files: Vec<_> = self.kind.files(form).iter().map(filled_in).collect();
         if let Some(folder) = &self.into {

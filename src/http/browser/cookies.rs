@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use crate::token::cookie::AttemptDigest;
+use crate::token::cookie::{AttemptDigest, is_attempt};
 
 /// The names of cookies on an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +53,10 @@ impl CookieNames {
         headers: &'h HeaderMap,
     ) -> impl Iterator<Item = (&'h str, &'h str)> {
         let own = pairs(headers).filter(|(name, _)| name.starts_with(self.attempt.as_bytes()));
-        own.filter_map(|(name, value)| {
+        let texts = own.filter_map(|(name, value)| {
             Some((str::from_utf8(name).ok()?, str::from_utf8(value).ok()?))
-        })
+        });
+        texts.filter(|(_, value)| is_attempt(value))
     }
 
     /// A try cookie with this value.
@@ -208,11 +209,14 @@ mod tests {
             one.to_str().unwrap().split('=').next(),
             other.to_str().unwrap().split('=').next()
         );
-        let sent = headers(&["__Host-doorward-try-a=1; x=y; __Host-doorward-try-b=2"]);
-        assert_eq!(names.attempts(&sent), ["1", "2"]);
-        let removed = names.remove_attempt(&sent, AttemptDigest::of("2")).unwrap();
+        let sent = headers(&[
+            "__Host-doorward-try-a=aaaaaaaaaaaaaaaaaaaaaa; x=y; __Host-doorward-try-b=bbbbbbbbbbbbbbbbbbbbbb; __Host-doorward-try-c=odd",
+        ]);
+        let (one, other) = ("aaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbb");
+        assert_eq!(names.attempts(&sent), [one, other]);
+        let removed = names.remove_attempt(&sent, AttemptDigest::of(other)).unwrap();
         assert!(removed.to_str().unwrap().starts_with("__Host-doorward-try-b=; "), "{removed:?}");
-        assert_eq!(names.remove_attempt(&sent, AttemptDigest::of("3")), None);
+        assert_eq!(names.remove_attempt(&sent, AttemptDigest::of("odd")), None);
     }
 
     #[test]

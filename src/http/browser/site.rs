@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, header};
 
 use super::{Single, cookies::CookieNames, single};
-use crate::access::guard::is_loopback_host;
+use crate::access::guard::{AppOrigin, is_loopback_host};
 
 /// Where Doorward's pages are: an origin, and the path below which they are published.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,14 @@ impl Site {
     pub(in crate::http) fn new(url: String) -> Self {
         let authority = url.find("://").map_or(0, |colon| colon + 3);
         let origin_length = url[authority..].find('/').map_or(url.len(), |slash| authority + slash);
-        Self { is_https: url.starts_with("https://"), origin_length, url }
+        let (origin, path) = url.split_at(origin_length);
+        // As browsers write it in the `Origin` header: in lower case, without the default port.
+        let origin = match AppOrigin::parse(origin) {
+            Ok(origin) => origin.as_str().to_owned(),
+            Err(_) => origin.to_ascii_lowercase(),
+        };
+        let url = format!("{origin}{path}");
+        Self { is_https: url.starts_with("https://"), origin_length: origin.len(), url }
     }
 
     /// Scheme, host and port of the public URL.
@@ -77,6 +84,8 @@ mod tests {
         let site = Site::new("https://example.com:8443/auth".into());
         assert_eq!((site.origin(), site.base_path()), ("https://example.com:8443", "/auth"));
         assert!(site.is_https);
+        let site = Site::new("https://Auth.Example.com:443/A".into());
+        assert_eq!((site.origin(), site.base_path()), ("https://auth.example.com", "/A"));
         let site = Site::new("http://127.0.0.1:3000".into());
         assert_eq!((site.origin(), site.base_path()), ("http://127.0.0.1:3000", ""));
         assert!(!site.is_https);

@@ -33,11 +33,12 @@ const VARY: HeaderValue = HeaderValue::from_static(
     "Cookie, Authorization, Accept, Sec-Fetch-Mode, Sec-Fetch-Dest, X-Requested-With, Accept-Language",
 );
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
-/// `no-referrer` would make browsers send `Origin: null` with our own forms.
-const REFERRER_POLICY: HeaderValue = HeaderValue::from_static("same-origin");
 /// Keeps a page that opened ours from following where it leads: the URL of a redirect may contain a sign-in code.
 pub(in crate::http) const CROSS_ORIGIN_OPENER_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-opener-policy");
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-resource-policy");
+const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 /// A year.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
@@ -53,15 +54,17 @@ impl Pages {
             style: Style::new(settings.accent.0),
         };
         let site = Site::new(doorward.public_base());
-        let mut headers = HeaderMap::with_capacity(12);
+        let mut headers = HeaderMap::with_capacity(14);
         headers.insert(header::CONTENT_TYPE, HTML);
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         headers.insert(header::VARY, VARY);
         headers.insert(header::CONTENT_SECURITY_POLICY, content_security_policy(&branding, None));
-        headers.insert(header::REFERRER_POLICY, REFERRER_POLICY);
+        // `no-referrer` would make browsers send `Origin: null` with our own forms.
+        headers.insert(header::REFERRER_POLICY, SAME_ORIGIN);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
         headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-        headers.insert(CROSS_ORIGIN_OPENER_POLICY, HeaderValue::from_static("same-origin"));
+        headers.insert(CROSS_ORIGIN_OPENER_POLICY, SAME_ORIGIN);
+        headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN);
         if site.is_https {
             headers.insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
         }

@@ -8,7 +8,6 @@ use super::{
 };
 use crate::{
     account::{OpenedSession, sessions},
-    http::Error,
     session::Persistence,
 };
 
@@ -24,9 +23,12 @@ impl Visit {
         &self,
         opened: &OpenedSession,
         app: Option<AppTarget>,
-    ) -> Result<Response, Error> {
-        if let Some(old) = self.caller() {
-            sessions::log_out(self.doorward(), old).await?;
+    ) -> Response {
+        // The new session exists, so a failure must not keep the browser from it.
+        if let Some(old) = self.caller()
+            && let Err(error) = sessions::log_out(self.doorward(), old).await
+        {
+            tracing::warn!(%error, session = %old.session.id, "cannot end the session that a browser had before");
         }
         let session = &opened.session;
         let names = self.pages.site().cookie_names();
@@ -40,6 +42,6 @@ impl Visit {
             None => self.redirect("/account"),
         };
         append_cookie(&mut response, names.set(names.session, &value, max_age));
-        Ok(response)
+        response
     }
 }

@@ -42,7 +42,7 @@ pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result
         _ => Err(form.into_error()),
     };
     match opened {
-        Ok(opened) => visit.begin_session(&opened, app).await,
+        Ok(opened) => Ok(visit.begin_session(&opened, app).await),
         Err(error) => {
             let refusal = FormRefusal::of(error, "password")?;
             Ok(page(&visit, app.as_ref(), &typed, Some(&refusal)))

@@ -111,6 +111,15 @@ impl AttemptDigest {
     }
 }
 
+/// The length of the value of a try cookie: 16 bytes in base64.
+const ATTEMPT_CHARACTERS: usize = 22;
+
+/// Whether a text may be the value of a try cookie of ours.
+pub fn is_attempt(value: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    value.len() == ATTEMPT_CHARACTERS && value.bytes().all(allowed)
+}
+
 /// A random value for a try cookie.
 pub fn random_attempt() -> String {
     let mut bytes = [0; 16];
@@ -292,6 +301,10 @@ mod tests {
     #[test]
     fn attempts_are_random() {
         assert_ne!(random_attempt(), random_attempt());
+        assert!(is_attempt(&random_attempt()));
+        for other in ["", "a", "a=b, c<x>", "0123456789012345678901;", "01234567890123456789012"] {
+            assert!(!is_attempt(other), "{other}");
+        }
         assert_ne!(AttemptDigest::of("a"), AttemptDigest::of("b"));
     }
 }
