@@ -31,8 +31,6 @@ pub(crate) struct CodeUsed {
     pub(crate) session: Session,
     /// Where the person returns to.
     pub(crate) url: String,
-    /// The attempt, which is over.
-    pub(crate) attempt: AttemptDigest,
 }
 
 /// A code with which the guard at `origin` signs the browser of this session in to its app.
@@ -81,5 +79,5 @@ pub(crate) async fn use_code(
         return Err(CodeError::Invalid);
     }
     tracing::info!(user = %code.user_id, session = %code.session_id, "signed in to an app");
-    Ok(CodeUsed { session, url: code.url, attempt: code.attempt })
+    Ok(CodeUsed { session, url: code.url })
 }

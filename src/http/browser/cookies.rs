@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use crate::token::cookie::{AttemptDigest, is_attempt};
+use crate::token::cookie::is_attempt;
 
 /// The names of cookies on an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,18 +45,9 @@ impl CookieNames {
 
     /// The values of the try cookies of a browser.
     pub(in crate::http) fn attempts<'h>(&self, headers: &'h HeaderMap) -> Vec<&'h str> {
-        self.named_attempts(headers).map(|(_, value)| value).collect()
-    }
-
-    fn named_attempts<'h>(
-        &self,
-        headers: &'h HeaderMap,
-    ) -> impl Iterator<Item = (&'h str, &'h str)> {
         let own = pairs(headers).filter(|(name, _)| name.starts_with(self.attempt.as_bytes()));
-        let texts = own.filter_map(|(name, value)| {
-            Some((str::from_utf8(name).ok()?, str::from_utf8(value).ok()?))
-        });
-        texts.filter(|(_, value)| is_attempt(value))
+        let values = own.filter_map(|(_, value)| str::from_utf8(value).ok());
+        values.filter(|value| is_attempt(value)).collect()
     }
 
     /// A try cookie with this value.
@@ -64,17 +55,6 @@ impl CookieNames {
         // Part of the value distinguishes the names of attempts that begin at the same time.
         let name = format!("{}{}", self.attempt, value.get(..8).unwrap_or(value));
         self.set(&name, value, Some(ATTEMPT_LIFETIME))
-    }
-
-    /// Removes the try cookie of an attempt that has ended.
-    pub(in crate::http) fn remove_attempt(
-        &self,
-        headers: &HeaderMap,
-        ended: AttemptDigest,
-    ) -> Option<HeaderValue> {
-        let mut own = self.named_attempts(headers);
-        let (name, _) = own.find(|(_, value)| AttemptDigest::of(value) == ended)?;
-        Some(self.remove(name))
     }
 
     /// Sets a cookie. Without `max_age` it ends with the browser.
@@ -126,11 +106,11 @@ fn is_doorwards(cookie: &[u8]) -> bool {
         || name.starts_with(LOOPBACK.attempt.as_bytes())
 }
 
-/// The names and values of all cookies of a request.
+/// The names and values of all cookies of a request. A text without `=` is no cookie of ours.
 fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&[u8], &[u8])> {
-    all(headers).map(|cookie| {
-        let name_end = cookie.iter().position(|b| *b == b'=').unwrap_or(cookie.len());
-        (&cookie[..name_end], cookie.get(name_end + 1..).unwrap_or_default())
+    all(headers).filter_map(|cookie| {
+        let name_end = cookie.iter().position(|b| *b == b'=')?;
+        Some((&cookie[..name_end], &cookie[name_end + 1..]))
     })
 }
 
@@ -214,9 +194,6 @@ mod tests {
         ]);
         let (one, other) = ("aaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbb");
         assert_eq!(names.attempts(&sent), [one, other]);
-        let removed = names.remove_attempt(&sent, AttemptDigest::of(other)).unwrap();
-        assert!(removed.to_str().unwrap().starts_with("__Host-doorward-try-b=; "), "{removed:?}");
-        assert_eq!(names.remove_attempt(&sent, AttemptDigest::of("odd")), None);
     }
 
     #[test]

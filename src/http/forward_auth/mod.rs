@@ -290,7 +290,10 @@ impl GuardRoutes {
             });
         }
         if let (VisitRefusal::SignIn(_), true) = (&refusal, visit.is_navigation()) {
-            return Ok(self.redirect(visit.way_to_sign_in(&self.doorward)));
+            let around = visit.way_around_foreign_form();
+            return Ok(
+                self.redirect(around.unwrap_or_else(|| visit.way_to_sign_in(&self.doorward)))
+            );
         }
         let decision = self.doorward.record_refusal(refused);
         if !visit.is_navigation() {

@@ -31,6 +31,7 @@ pub(super) struct Visit<'a> {
     method: &'a str,
     /// The path and the query, not decoded.
     target: &'a str,
+    is_websocket: bool,
     pub(super) headers: &'a HeaderMap,
     use_of_answer: UseOfAnswer,
 }
@@ -57,9 +58,6 @@ const MAX_URL_BYTES: usize = 2048;
 impl<'a> Visit<'a> {
     /// `None` if the request has `Authorization`, or is not to an origin of the guard.
     pub(super) fn new(guard: &'a Arc<Guard>, parts: &'a Parts, trusted: &[IpNet]) -> Option<Self> {
-        if parts.headers.contains_key(header::AUTHORIZATION) {
-            return None;
-        }
         let style = guard.proxy?;
         let request = ForwardedRequest { parts };
         let sent = request.browser_request(style, trusted)?;
@@ -70,6 +68,7 @@ impl<'a> Visit<'a> {
             origin,
             method: sent.method,
             target: sent.target,
+            is_websocket: sent.is_websocket,
             headers: &parts.headers,
             use_of_answer: match style {
                 ProxyStyle::Nginx if asks_for_full_answer(&parts.uri) => UseOfAnswer::Refusal,
@@ -100,7 +99,7 @@ impl<'a> Visit<'a> {
         let cookie = cookies::value(self.headers, self.cookie_names().app);
         let cookie = cookie.ok_or(Unauthenticated::NoToken)?;
         let caller = doorward.caller_by_app_cookie(cookie, self.origin.as_str()).await?;
-        let changes_nothing = is_safe(self.method) && !self.is_websocket();
+        let changes_nothing = is_safe(self.method) && !self.is_websocket;
         if changes_nothing
             || self.guard.cross_site
             || is_own_request(self.headers, self.origin.as_str())
@@ -111,16 +110,14 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// Whether another site has caused a request that changes something.
-    fn is_foreign_form(&self) -> bool {
-        !is_safe(self.method) && !is_own_request(self.headers, self.origin.as_str())
-    }
-
-    /// Whether the request opens a WebSocket. Some proxies do not pass `Upgrade` on.
-    fn is_websocket(&self) -> bool {
-        [header::UPGRADE, header::SEC_WEBSOCKET_VERSION]
-            .iter()
-            .any(|name| self.headers.contains_key(name))
+    /// Where the browser goes after a form of another site, which comes without our cookies. The request that follows has
+    /// them. The other site could otherwise fill the browser with try cookies.
+    pub(super) fn way_around_foreign_form(&self) -> Option<Redirection> {
+        let is_foreign =
+            !is_safe(self.method) && !is_own_request(self.headers, self.origin.as_str());
+        let has_attempt = !self.cookie_names().attempts(self.headers).is_empty();
+        (is_foreign && !has_attempt)
+            .then(|| Redirection { location: self.return_url(), cookies: Vec::new() })
     }
 
     fn cookie_names(&self) -> &'static CookieNames {
@@ -163,10 +160,6 @@ impl<'a> Visit<'a> {
         let attempt = match names.attempts(self.headers).first() {
             // One attempt for all tabs: whichever finishes first does not invalidate the others.
             Some(attempt) => (*attempt).to_owned(),
-            // A form of another site comes without our cookies. It could otherwise fill the browser with try cookies.
-            None if self.is_foreign_form() => {
-                return Redirection { location: self.return_url(), cookies: Vec::new() };
-            }
             None => random_attempt(),
         };
         let target = ReturnTarget {
@@ -196,9 +189,9 @@ impl<'a> Visit<'a> {
                     Some(_) => None,
                     None => Some(used.session.expires_at.duration_since(doorward.now())),
                 };
-                let mut set = vec![names.set(names.app, &cookie, max_age)];
-                set.extend(names.remove_attempt(self.headers, used.attempt));
-                Ok(Redirection { location: self.own_or_start(used.url), cookies: set })
+                // The try cookie stays: other tabs may have begun with it.
+                let cookies = vec![names.set(names.app, &cookie, max_age)];
+                Ok(Redirection { location: self.own_or_start(used.url), cookies })
             }
             // Going back in the history, or a second click: the browser is signed in already.
             Err(CodeError::Invalid | CodeError::NoAttempt)

@@ -7,7 +7,11 @@ use super::{
     visit::Visit,
 };
 use crate::{
-    account::register::{Registration, register},
+    account::{
+        OpenedSession, RegisterError,
+        register::{Registration, register},
+        sign_in::sign_in,
+    },
     credential::password::Password,
     http::{Error, form::PageForm},
     user::{Email, Name},
@@ -29,15 +33,14 @@ pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result
     let rules = visit.doorward().settings().password_rules;
     let name = form.required("name", Name::parse);
     let email = form.required("email", Email::parse);
-    let password = form.required("password", |sent| Password::parse(sent, rules));
+    let password = form.required("password", |sent| {
+        let again = Password::unchecked(sent.clone());
+        Password::parse(sent, rules).map(|password| (password, again))
+    });
     let opened = match (name, email, password) {
-        (Ok(name), Ok(email), Ok(password)) => {
+        (Ok(name), Ok(email), Ok((password, again))) => {
             let registration = Registration { name, email, password: Some(password) };
-            let (origin, requester) = (visit.source.origin.clone(), visit.source.requester);
-            let persistence = persistence(typed.stay);
-            let opened =
-                register(visit.doorward(), registration, origin, requester, persistence).await;
-            opened.map_err(Error::from)
+            sign_up(&visit, registration, again, typed.stay).await
         }
         _ => Err(form.into_error()),
     };
@@ -47,6 +50,27 @@ pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result
             let refusal = FormRefusal::of(error, "password")?;
             Ok(page(&visit, app.as_ref(), &typed, Some(&refusal)))
         }
+    }
+}
+
+/// Creates an account. A form that was sent twice signs in to the account that the first one created.
+async fn sign_up(
+    visit: &Visit,
+    registration: Registration,
+    again: Password,
+    stay: bool,
+) -> Result<OpenedSession, Error> {
+    let (doorward, email) = (visit.doorward(), registration.email.key());
+    let (origin, requester) = (&visit.source.origin, visit.source.requester);
+    let persistence = persistence(stay);
+    let registered = register(doorward, registration, origin.clone(), requester, persistence).await;
+    match registered {
+        Err(RegisterError::EmailTaken) => {
+            let origin = origin.clone();
+            let opened = sign_in(doorward, &email, again, origin, requester, persistence).await;
+            opened.map_err(|_| RegisterError::EmailTaken.into())
+        }
+        registered => registered.map_err(Error::from),
     }
 }
 

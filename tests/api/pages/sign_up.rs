@@ -21,8 +21,13 @@ async fn a_person_signs_up_and_is_signed_in() {
     assert_eq!(server.login("ada@example.com", "correct horse").await.status, 200);
     // The form that was sent twice, by a double click.
     let answer = browser.post("/sign-up", &fields).await;
-    assert_shows(&answer, 409, &["This address already has an account."]);
+    assert_goes_to(&answer, "/account");
     assert!(browser.is_signed_in().await);
+    let other = [("name", "Eve"), ("email", "ADA@example.com"), ("password", "another one")];
+    let mut browser = Browser::new(&server);
+    let answer = browser.post("/sign-up", &other).await;
+    assert_shows(&answer, 409, &["This address already has an account."]);
+    assert!(!browser.is_signed_in().await);
 }
 
 #[tokio::test]
