@@ -25,7 +25,7 @@ from loopback_site import LoopbackSite  # noqa: E402
 from sites import PROXIES, Certificate  # noqa: E402
 
 # The longest wait for a page or an element. The machine may be busy with other work.
-PATIENCE_MS = 60_000
+PATIENCE_MS = 10_000
 
 
 def pytest_addoption(parser):

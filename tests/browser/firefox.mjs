@@ -23,6 +23,12 @@ const browser = await puppeteer.launch({
     },
 });
 
+// Goes to a link or a button by the keyboard and presses it. A click of Puppeteer needs JavaScript.
+async function press(page, selector) {
+    await page.$eval(selector, (element) => element.focus());
+    await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+}
+
 async function follow({ link, other, name, email, password }) {
     const context = await browser.createBrowserContext();
     try {
@@ -31,11 +37,12 @@ async function follow({ link, other, name, email, password }) {
         page.setDefaultNavigationTimeout(PATIENCE_MS);
         await page.goto(link);
         const asked = page.url();
-        await Promise.all([page.waitForNavigation(), page.click("main a[href*='/sign-up']")]);
+        await press(page, "main a[href*='/sign-up']");
         for (const [field, value] of Object.entries({ name, email, password })) {
-            await page.type(`main input[name='${field}']`, value);
+            await page.$eval(`main input[name='${field}']`, (element) => element.focus());
+            await page.keyboard.type(value);
         }
-        await Promise.all([page.waitForNavigation(), page.click("main form button")]);
+        await press(page, "main form button");
         const signedUp = page.url();
         await page.goto(other);
         return { asked, signedUp, other: page.url() };

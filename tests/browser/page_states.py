@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from loopback_site import LoopbackSite
-from people import Person, fill, sign_in, sign_up, submit
+from people import Person, assert_account, fill, press, sign_in, sign_up, submit
 from support import send
 
 STATES = {}
@@ -41,7 +41,7 @@ class Tour:
         person = Person(**record)
         self.open("/sign-up")
         sign_up(self.page, person)
-        self.page.wait_for_url("**/account")
+        assert_account(self.page)
         return person
 
     def sign_in_elsewhere(self, person, user_agent):
@@ -51,7 +51,7 @@ class Tour:
             page = other.new_page()
             page.goto(f"{self.site.url}/sign-in")
             sign_in(page, person)
-            page.wait_for_url("**/account")
+            assert_account(page)
         finally:
             other.close()
 
@@ -79,7 +79,7 @@ def sign_in_for_an_app(tour):
 def sign_in_as_somebody_else(tour):
     tour.signed_up()
     tour.open_app("staff")
-    tour.page.locator("main a[href*='other=1']").click()
+    press(tour.page, "main a[href*='other=1']")
 
 
 @state()
@@ -88,7 +88,7 @@ def sign_in_signed_out(tour):
     submit(tour.page, "/sign-out")
 
 
-@state(status=404)
+@state(status=400)
 def sign_in_wrong_password(tour):
     tour.open("/sign-in")
     sign_in(tour.page, Person(password=WRONG))
@@ -123,7 +123,7 @@ def sign_up_plain(tour):
 @state()
 def sign_up_for_an_app(tour):
     tour.open_app("reports", "/numbers?year=2026")
-    tour.page.locator("main a[href*='/sign-up']").click()
+    press(tour.page, "main a[href*='/sign-up']")
 
 
 @state(status=400)
@@ -334,7 +334,7 @@ def code_unknown(tour):
 def other_site(tour):
     form = f"<form method=post action={tour.site.url}/sign-out><button>Press</button></form>"
     tour.page.goto(f"data:text/html,{form}")
-    tour.page.locator("button").click()
+    press(tour.page, "button")
 
 
 @state(status=421)

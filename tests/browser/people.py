@@ -2,6 +2,7 @@
 
 import uuid
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 PASSWORD = "correct horse battery"
 
@@ -19,8 +20,14 @@ def fill(page, form, **values):
         page.locator(f"form[action$='{form}'] input[name='{name}']").fill(value)
 
 
+def press(page, selector):
+    """Presses a link or a button, and waits for the page that it leads to."""
+    with page.expect_navigation():
+        page.locator(selector).click()
+
+
 def submit(page, form):
-    page.locator(f"form[action$='{form}'] button").click()
+    press(page, f"form[action$='{form}'] button")
 
 
 def sign_in(page, person, stay=False):
@@ -39,10 +46,15 @@ def sign_up(page, person, stay=False):
     submit(page, "/sign-up")
 
 
+def assert_account(page):
+    """Asserts that the page is the account of a signed-in person."""
+    assert urlsplit(page.url).path == "/account", page.url
+
+
 def is_sign_in(page):
     return page.locator("form[action$='/sign-in'] input[name='password']").count() == 1
 
 
 def sign_out(page, auth_url):
     page.goto(f"{auth_url}/account")
-    page.locator("form[action$='/sign-out'] button").click()
+    submit(page, "/sign-out")

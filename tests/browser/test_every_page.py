@@ -79,7 +79,6 @@ def test_a_page_is_small_alone_and_obeys_its_policy(loopback, new_context, page_
         page = context.new_page()
         record = Record(page)
         steps(Tour(loopback, context, page))
-        page.wait_for_load_state()
         response = record.documents[-1]
         assert response.status == status
         headers = response.headers
@@ -112,7 +111,6 @@ def test_a_page_is_accessible(request, loopback, new_context, axe, name):
     context = new_context(java_script_enabled=True)
     page = context.new_page()
     steps(Tour(loopback, context, page))
-    page.wait_for_load_state()
     page.evaluate(axe)
     folder = request.config.getoption("--screenshots")
     for scheme in SCHEMES:
