@@ -12,7 +12,7 @@ LINKS = (
     "/files/a%2Fb%20c?path=%2Fetc%2F..%2Fhome&encoded=%26%3D%3F%23&percent=100%25",
     "/search?q=a+b%2Bc&empty=&flag&=x",
     "/%C3%BCber/%E2%9C%93?name=%C3%85sa&check=%E2%9C%93&emoji=%F0%9F%9A%AA",
-    "/go?to=https://evil.test/?x=1&//evil.test=\\evil.test&quote=%27(~)*!$,;:@",
+    "/go?to=https://evil.test/?x=1&//evil.test=\\evil.test&quote=%27(~)*!$,:@",
 )
 UNICODE = "/grüße/✓?q=Ünï çödé&r=ß", "/gr%C3%BC%C3%9Fe/%E2%9C%93?q=%C3%9Cn%C3%AF%20%C3%A7%C3%B6d%C3%A9&r=%C3%9F"
 
