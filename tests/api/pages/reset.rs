@@ -23,7 +23,7 @@ async fn a_reset_code_sets_a_new_password_once_and_ends_all_sessions() {
     let fields = [("code", &*pasted), ("password", "battery staple")];
     assert_goes_to(&browser.post("/reset", &fields).await, "/sign-in?done=reset");
     let answer = browser.get("/sign-in?done=reset").await;
-    assert_shows(&answer, 200, &["Your password is set. Sign in with it."]);
+    assert_shows(&answer, 200, &["Your new password is saved. Sign in with it."]);
     assert!(browser.cookies.is_empty());
     assert_shows(&browser.post("/reset", &fields).await, 400, &["code-fault"]);
     let fields = [("email", "ada@example.com"), ("password", "battery staple")];

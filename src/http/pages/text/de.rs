@@ -40,20 +40,20 @@ pub(super) static TEXTS: Texts = Texts {
     sign_out_heading: "Abmelden?",
     sign_out_explanation: "Sie werden hier und in allen Apps auf diesem Gerät abgemeldet.",
 
-    reset_heading: "Neues Passwort setzen",
+    reset_heading: "Neues Passwort festlegen",
     reset_explanation: |operator| {
         format!(
-            "Bitten Sie die Betreiber von {operator} um einen Rücksetzcode. Er gilt einmal. Danach sind Sie auf allen Geräten abgemeldet."
+            "Bitten Sie die Betreiber von {operator} um einen Rücksetzcode. Er gilt nur einmal. Danach sind Sie auf allen Geräten abgemeldet."
         )
     },
     code: "Rücksetzcode",
     code_hint: "So, wie Sie ihn erhalten haben.",
-    set_password: "Passwort setzen",
+    set_password: "Passwort festlegen",
 
     account_heading: "Ihr Konto",
     apps: "Ihre Apps",
-    apps_explanation: "Sie öffnen sie, ohne sich noch einmal anzumelden.",
-    no_apps: "Für Sie gibt es noch keine Apps. Sie erscheinen hier, sobald Sie Zugang erhalten.",
+    apps_explanation: "Sie müssen sich dafür nicht noch einmal anmelden.",
+    no_apps: "Für Sie gibt es noch keine Apps. Apps erscheinen hier, sobald Sie Zugang erhalten.",
     profile: "Profil",
     profile_explanation: "Apps, die Sie nutzen, sehen Ihren Namen und Ihre E-Mail-Adresse.",
     verified: "Bestätigt",
@@ -62,7 +62,7 @@ pub(super) static TEXTS: Texts = Texts {
     save_name: "Namen speichern",
     save_email: "Adresse speichern",
     password_explanation: "Ein neues Passwort beendet Ihre Sitzungen auf allen anderen Geräten.",
-    no_password: "Ihr Konto hat kein Passwort. Setzen Sie eines mit einem Rücksetzcode.",
+    no_password: "Ihr Konto hat kein Passwort. Mit einem Rücksetzcode können Sie eines festlegen.",
     current_password: "Aktuelles Passwort",
     confirm_password: "Ihr Passwort zur Bestätigung",
     change_password: "Passwort ändern",
@@ -70,7 +70,7 @@ pub(super) static TEXTS: Texts = Texts {
     sessions_explanation: "Wo Sie angemeldet sind. Beenden Sie Sitzungen, die Sie nicht kennen, und ändern Sie dann Ihr Passwort.",
     only_this_session: "Sie sind nur auf diesem Gerät angemeldet.",
     more_sessions: |count| {
-        format!("Und {count} weitere, länger nicht benutzt. „Überall abmelden“ beendet auch sie.")
+        format!("Und {count} weitere, länger nicht benutzt. „Überall abmelden“ beendet auch diese.")
     },
     device_column: "Gerät",
     address_column: "Adresse",
@@ -78,7 +78,7 @@ pub(super) static TEXTS: Texts = Texts {
     action_column: "Aktion",
     this_session: "Dieses Gerät",
     end_session: "Beenden",
-    end_session_of: |device| format!("Die Sitzung von {device} beenden"),
+    end_session_of: |device| format!("Sitzung beenden: {device}"),
     sign_out_everywhere: "Überall abmelden",
     sign_out_everywhere_explanation: "Beendet alle Sitzungen, auch diese.",
     data: "Ihre Daten",
@@ -86,15 +86,15 @@ pub(super) static TEXTS: Texts = Texts {
     export: "Daten herunterladen",
     delete: "Konto löschen",
     delete_explanation: "Löscht Ihr Konto und alles, was über Sie gespeichert ist, sofort und endgültig. Sie verlieren den Zugang zu allen Apps.",
-    delete_without_password: "Ihr Konto hat kein Passwort, mit dem Sie das bestätigen können. Setzen Sie zuerst eines mit einem Rücksetzcode.",
+    delete_without_password: "Ihr Konto hat kein Passwort, mit dem Sie das bestätigen können. Legen Sie zuerst mit einem Rücksetzcode eines fest.",
     delete_confirm: "Mein Konto endgültig löschen",
 
     refused_heading: |app| format!("Sie haben keinen Zugang zu {app}"),
-    refused_explanation: "Sie sind angemeldet, aber dieses Konto ist für diese Seite nicht zugelassen.",
+    refused_explanation: "Sie sind angemeldet, aber dieses Konto hat keinen Zugang zu dieser Seite.",
     signed_in_as: "Angemeldet als",
     somebody_else: "Mit einem anderen Konto anmelden",
     decision: "Entscheidung",
-    decision_explanation: "Sollten Sie Zugang haben? Senden Sie diese Nummer an die Betreiber des Dienstes.",
+    decision_explanation: "Brauchen Sie Zugang? Senden Sie diese Nummer an die Betreiber des Dienstes.",
     decision_link: "Einzelheiten für Betreiber",
     why: "Warum abgelehnt wurde",
     why_explanation: "Das sehen nur Betreiber.",
@@ -108,7 +108,7 @@ pub(super) static TEXTS: Texts = Texts {
         Notice::SignedOut => "Sie sind abgemeldet.",
         Notice::SignedOutEverywhere => "Sie sind auf allen Geräten abgemeldet.",
         Notice::SessionExpired => "Ihre Sitzung ist beendet. Melden Sie sich wieder an.",
-        Notice::PasswordReset => "Ihr Passwort ist gesetzt. Melden Sie sich damit an.",
+        Notice::PasswordReset => "Ihr neues Passwort ist gespeichert. Melden Sie sich damit an.",
         Notice::NameChanged => "Ihr Name ist gespeichert.",
         Notice::EmailChanged => "Ihre E-Mail-Adresse ist gespeichert.",
         Notice::PasswordChanged => {
@@ -162,12 +162,12 @@ pub(super) static TEXTS: Texts = Texts {
             "Zu Ihrer Sicherheit werden Formulare nur von diesen Seiten selbst angenommen. Öffnen Sie die Seite und versuchen Sie es noch einmal.",
         ),
         Message::NoCookie => MessageText::new(
-            "Ihr Browser hat kein Cookie behalten",
-            "Die Anmeldung braucht Cookies. Erlauben Sie Cookies für diese Website und öffnen Sie sie dann noch einmal.",
+            "Ihr Browser hat kein Cookie gespeichert",
+            "Für die Anmeldung sind Cookies nötig. Erlauben Sie Cookies für diese Website und öffnen Sie sie dann noch einmal.",
         ),
         Message::LinkUsed => MessageText::new(
-            "Dieser Anmeldelink wurde schon benutzt",
-            "Er gilt einmal und eine Minute lang. Öffnen Sie die App noch einmal; sind Sie noch angemeldet, brauchen Sie kein Passwort.",
+            "Dieser Anmeldelink gilt nicht mehr",
+            "Er gilt nur einmal und nur eine Minute lang. Öffnen Sie die App noch einmal. Solange Sie angemeldet sind, brauchen Sie dazu kein Passwort.",
         ),
         Message::NotFound => MessageText::new(
             "Diese Seite gibt es nicht",
@@ -191,7 +191,7 @@ pub(super) static TEXTS: Texts = Texts {
         ),
         Message::NotAForm => MessageText::new(
             "Diese Anfrage ist kein Formular",
-            "Öffnen Sie die Seite und senden Sie deren Formular.",
+            "Öffnen Sie die Seite und senden Sie das Formular dort ab.",
         ),
         Message::HttpsNeeded => MessageText::new(
             "HTTPS ist nötig",
@@ -203,7 +203,7 @@ pub(super) static TEXTS: Texts = Texts {
         },
         Message::Internal => MessageText::new(
             "Etwas ist schiefgegangen",
-            "Das ist unser Fehler. Versuchen Sie es noch einmal; bleibt es so, sagen Sie den Betreibern dieses Dienstes Bescheid.",
+            "Das ist unser Fehler. Versuchen Sie es noch einmal. Hilft das nicht, sagen Sie den Betreibern dieses Dienstes Bescheid.",
         ),
         Message::Unavailable => MessageText::new(
             "Im Moment nicht verfügbar",
@@ -211,7 +211,7 @@ pub(super) static TEXTS: Texts = Texts {
         ),
         Message::AccountDeleted => MessageText::new(
             "Ihr Konto ist gelöscht",
-            "Alles, was über Sie gespeichert war, ist fort, und Sie sind überall abgemeldet.",
+            "Alles, was über Sie gespeichert war, ist entfernt, und Sie sind überall abgemeldet.",
         ),
     },
     link: |to| match to {

@@ -39,7 +39,7 @@ pub(super) static TEXTS: Texts = Texts {
     reset_heading: "Set a new password",
     reset_explanation: |operator| {
         format!(
-            "Ask the people who run {operator} for a reset code. It works once. You are then signed out on every device."
+            "Ask the people who run {operator} for a reset code. It works once. After that you are signed out on every device."
         )
     },
     code: "Reset code",
@@ -74,7 +74,7 @@ pub(super) static TEXTS: Texts = Texts {
     action_column: "Action",
     this_session: "This device",
     end_session: "End",
-    end_session_of: |device| format!("End the session of {device}"),
+    end_session_of: |device| format!("End session: {device}"),
     sign_out_everywhere: "Sign out everywhere",
     sign_out_everywhere_explanation: "Ends all sessions, this one too.",
     data: "Your data",
@@ -86,11 +86,11 @@ pub(super) static TEXTS: Texts = Texts {
     delete_confirm: "Delete my account for good",
 
     refused_heading: |app| format!("You have no access to {app}"),
-    refused_explanation: "You are signed in, but this account is not admitted to this page.",
+    refused_explanation: "You are signed in, but this account has no access to this page.",
     signed_in_as: "Signed in as",
     somebody_else: "Sign in as somebody else",
     decision: "Decision",
-    decision_explanation: "Should you have access? Send this number to the people who run the service.",
+    decision_explanation: "Do you need access? Send this number to the people who run the service.",
     decision_link: "Details for operators",
     why: "Why this was refused",
     why_explanation: "Only operators see this.",
@@ -104,7 +104,7 @@ pub(super) static TEXTS: Texts = Texts {
         Notice::SignedOut => "You are signed out.",
         Notice::SignedOutEverywhere => "You are signed out on every device.",
         Notice::SessionExpired => "Your session has ended. Sign in again.",
-        Notice::PasswordReset => "Your password is set. Sign in with it.",
+        Notice::PasswordReset => "Your new password is saved. Sign in with it.",
         Notice::NameChanged => "Your name is saved.",
         Notice::EmailChanged => "Your e-mail address is saved.",
         Notice::PasswordChanged => {
@@ -118,7 +118,7 @@ pub(super) static TEXTS: Texts = Texts {
         }
         FormError::Throttled(wait) => try_again_in(Span::to_wait(wait)),
         FormError::Unavailable => {
-            "This cannot be done at the moment. Please try again shortly.".into()
+            "This is not possible at the moment. Please try again shortly.".into()
         }
     },
     field_fault: |fault| match fault {
@@ -160,8 +160,8 @@ pub(super) static TEXTS: Texts = Texts {
             "Signing in needs cookies. Allow cookies for this site, then open it again.",
         ),
         Message::LinkUsed => MessageText::new(
-            "This sign-in link was already used",
-            "It works once and for one minute. Open the app again; if you are still signed in, you need no password.",
+            "This sign-in link is no longer valid",
+            "It works once and for one minute. Open the app again. While you are signed in, this needs no password.",
         ),
         Message::NotFound => {
             MessageText::new("There is no such page", "Check the address. The page may have moved.")
@@ -195,7 +195,7 @@ pub(super) static TEXTS: Texts = Texts {
         },
         Message::Internal => MessageText::new(
             "Something went wrong",
-            "This is our fault. Try again; if it stays like this, tell the people who run this service.",
+            "This is our fault. Try again. If that does not help, tell the people who run this service.",
         ),
         Message::Unavailable => {
             MessageText::new("Not available at the moment", "Please try again shortly.")
