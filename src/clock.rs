@@ -32,6 +32,11 @@ impl Timestamp {
     pub const fn seconds(self) -> i64 {
         self.0.div_euclid(1000)
     }
+
+    /// The time from `earlier` to this; zero if that is later.
+    pub(crate) fn duration_since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+    }
 }
 
 /// RFC 3339 in UTC with milliseconds, such as `2027-01-15T08:00:00.000Z`.
@@ -47,13 +52,6 @@ impl std::ops::Add<Duration> for Timestamp {
 
     fn add(self, later: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(later.as_millis()).unwrap_or(i64::MAX)))
-    }
-}
-
-impl Timestamp {
-    /// The time from `earlier` to this; zero if that is later.
-    pub(crate) fn duration_since(self, earlier: Self) -> Duration {
-        Duration::from_millis(u64::try_from(self.millis() - earlier.millis()).unwrap_or(0))
     }
 }
 

@@ -161,7 +161,8 @@ fn read_logo(path: &Path) -> Result<String, SettingsError> {
     // The size is checked first, so that a large file is not read.
     let length = fs::metadata(path).map_err(|error| refuse(&error))?.len();
     if length > MAX_LOGO_BYTES as u64 {
-        return Err(refuse(&format!("has {length} bytes: at most 3 KiB are allowed")));
+        let maximum = MAX_LOGO_BYTES >> 10;
+        return Err(refuse(&format!("has {length} bytes: at most {maximum} KiB are allowed")));
     }
     let bytes = fs::read(path).map_err(|error| refuse(&error))?;
     let kind = image_kind(&bytes).ok_or_else(|| refuse(&"is not a PNG, SVG or WebP image"))?;

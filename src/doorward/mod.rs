@@ -218,7 +218,7 @@ impl Doorward {
 
     /// When a session was last used, as far as this instance knows.
     pub(crate) fn last_used(&self, session: &Session) -> Timestamp {
-        session.last_seen_at.max(self.inner.callers.last_seen().unwritten(session.id))
+        self.inner.callers.last_used(session)
     }
 
     /// A session that begins now.

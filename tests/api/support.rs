@@ -64,6 +64,11 @@ impl Answer {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
+    pub fn set_cookies(&self) -> Vec<&str> {
+        let lines = self.headers.get_all(header::SET_COOKIE).iter();
+        lines.map(|line| line.to_str().unwrap()).collect()
+    }
+
     /// To compare both in one assertion.
     pub fn status_and_body(&self) -> (u16, &str) {
         (self.status.as_u16(), &self.body)

@@ -136,11 +136,6 @@ fn target_of(server: &TestServer, answer: &Answer) -> ReturnTarget {
     server.doorward.cookies().open_target(sealed).unwrap()
 }
 
-fn set_cookies(answer: &Answer) -> Vec<&str> {
-    let lines = answer.headers.get_all(header::SET_COOKIE).iter();
-    lines.map(|line| line.to_str().unwrap()).collect()
-}
-
 #[tokio::test]
 async fn a_browser_without_a_cookie_is_sent_to_sign_in_and_keeps_its_url() {
     let server = server().await;
@@ -149,7 +144,7 @@ async fn a_browser_without_a_cookie_is_sent_to_sign_in_and_keeps_its_url() {
         let answer = Visit::navigation(style, target).send(&server).await;
         let read = target_of(&server, &answer);
         assert_eq!((read.guard.as_str(), read.url), (style, format!("{APP}{target}")), "{style}");
-        let [set] = set_cookies(&answer)[..] else { panic!("one cookie: {:?}", answer.headers) };
+        let [set] = answer.set_cookies()[..] else { panic!("one cookie: {:?}", answer.headers) };
         let (pair, attributes) = set.split_once(';').unwrap();
         let (name, value) = pair.split_once('=').unwrap();
         assert!(name.starts_with("__Host-doorward-try-"), "{set}");
@@ -164,7 +159,7 @@ async fn a_browser_without_a_cookie_is_sent_to_sign_in_and_keeps_its_url() {
         // Another tab reuses the attempt.
         let again = Visit::navigation(style, "/b").with("cookie", pair).send(&server).await;
         assert_eq!(target_of(&server, &again).attempt, read.attempt);
-        assert!(set_cookies(&again)[0].starts_with(pair), "its time is extended");
+        assert!(again.set_cookies()[0].starts_with(pair), "its time is extended");
     }
 }
 
@@ -190,7 +185,7 @@ async fn a_script_gets_401_and_no_redirect() {
             let got = (answer.status.as_u16(), &*answer.body);
             assert_eq!(got, (401, UNAUTHORIZED), "{style} {number}");
             assert_eq!(answer.header(header::LOCATION), None);
-            assert_eq!(set_cookies(&answer), [""; 0]);
+            assert_eq!(answer.set_cookies(), [""; 0]);
             let challenge = answer.header(header::WWW_AUTHENTICATE);
             assert_eq!(challenge, Some("Bearer realm=\"doorward\""));
         }
@@ -261,7 +256,7 @@ async fn a_person_whom_the_condition_refuses_gets_403() {
         let decision = page.header("x-decision-id").unwrap();
         assert!(page.body.contains(decision) && page.body.contains("Ada"), "{}", page.body);
         assert!(!page.body.contains("banned"), "the condition is not shown");
-        // A bearer caller keeps the answer of before.
+        // A bearer token gets the answer of a guard without origins.
         let bearer = format!("Bearer {}", ada.token);
         let bearer = Visit::navigation(style, "/").with("authorization", bearer);
         assert_eq!(bearer.send(&server).await.status_and_body(), (401, UNAUTHORIZED));
@@ -325,7 +320,7 @@ async fn the_first_request_of_nginx_changes_nothing_and_the_second_never_admits(
     let first = |visit: Visit<'static>| Visit { is_second: false, ..visit };
     let answer = first(Visit::navigation("nginx", "/")).send(&server).await;
     assert_eq!((answer.status.as_u16(), answer.header(header::WWW_AUTHENTICATE)), (403, None));
-    assert_eq!((answer.header(header::LOCATION), set_cookies(&answer).len()), (None, 0));
+    assert_eq!((answer.header(header::LOCATION), answer.set_cookies().len()), (None, 0));
     assert_eq!(answer.header("x-decision-id"), None, "recorded when it asks again");
     let answer = first(Visit::to("nginx", "/").with("cookie", app.clone())).send(&server).await;
     assert_eq!(answer.status, 200);
@@ -439,7 +434,7 @@ async fn a_code_signs_in_once_in_its_browser_on_its_origin_within_a_minute() {
             assert_refused(&with(TRY).await, APP, "/.doorward/in?used", "its code is void");
             let page = Visit::navigation(style, reason).with("cookie", cookies).send(&server).await;
             assert_eq!(
-                (page.status.as_u16(), set_cookies(&page).len()),
+                (page.status.as_u16(), page.set_cookies().len()),
                 (403, 0),
                 "{style}: {why}"
             );
@@ -460,7 +455,7 @@ async fn a_code_signs_in_once_in_its_browser_on_its_origin_within_a_minute() {
         let answer = with(&format!("__Host-doorward-try-y=z; {TRY}")).send(&server).await;
         assert_eq!(answer.status, 303, "{style}");
         assert_eq!(answer.header(header::LOCATION), Some("https://app.example.com/deep?a=%20&b"));
-        let [app] = set_cookies(&answer)[..] else { panic!("{:?}", answer.headers) };
+        let [app] = answer.set_cookies()[..] else { panic!("{:?}", answer.headers) };
         assert!(
             app.starts_with("__Host-doorward-app=") && app.contains("Max-Age=2592000"),
             "{app}"
@@ -489,7 +484,7 @@ async fn a_code_signs_in_once_in_its_browser_on_its_origin_within_a_minute() {
 fn assert_refused(answer: &Answer, origin: &str, path: &str, why: &str) {
     assert_eq!(answer.status, 303, "{why}");
     let location = answer.header(header::LOCATION).unwrap();
-    assert_eq!((location, set_cookies(answer).len()), (&*format!("{origin}{path}"), 0), "{why}");
+    assert_eq!((location, answer.set_cookies().len()), (&*format!("{origin}{path}"), 0), "{why}");
 }
 
 #[tokio::test]
@@ -502,7 +497,7 @@ async fn a_form_of_another_site_cannot_fill_a_browser_with_cookies() {
             .with("sec-fetch-site", "cross-site")
             .with("origin", "https://evil.example");
         let answer = form.clone().send(&server).await;
-        assert_eq!((answer.status.as_u16(), set_cookies(&answer).len()), (303, 0), "{style}");
+        assert_eq!((answer.status.as_u16(), answer.set_cookies().len()), (303, 0), "{style}");
         assert_eq!(answer.header(header::LOCATION), Some("https://app.example.com/"));
         let with_attempt =
             form.with("cookie", "__Host-doorward-try-a=attempt-of-another-one").send(&server).await;

@@ -321,6 +321,11 @@ impl Callers {
         }
     }
 
+    /// When a session was last used, as far as this instance knows.
+    pub fn last_used(&self, session: &Session) -> Timestamp {
+        session.last_seen_at.max(self.last_seen.unwritten(session.id))
+    }
+
     /// Whether this instance receives the changes of other instances.
     fn is_connected(&self) -> bool {
         matches!(
@@ -395,7 +400,7 @@ impl Callers {
             let reason = user.map_or(Unauthenticated::UserGone, |_| Unauthenticated::SessionEnded);
             return Err(reason.into());
         };
-        let last_used = session.last_seen_at.max(self.last_seen.unwritten(session.id));
+        let last_used = self.last_used(&session);
         if session.has_expired(last_used, now) {
             return Err(Unauthenticated::SessionEnded.into());
         }

@@ -273,7 +273,7 @@ fn version_of(declaration: &Declaration) -> String {
         expectations: _,
     } = declaration;
     let mut all = format!("{name}\n{allow}\n{grant:?} {mode:?} {proxy:?} {preflight}");
-    // A guard without these keeps the version that it had before they existed.
+    // Options that are not set do not count, so the version of a guard does not depend on which options exist.
     if title.is_some() || !origins.is_empty() || *cross_site {
         let origins: Vec<_> = origins.iter().map(AppOrigin::as_str).collect();
         all += &format!("\n{title:?} {origins:?} {cross_site}");

@@ -20,7 +20,7 @@ pub(in crate::http) struct CookieNames {
     attributes: &'static str,
 }
 
-/// The start of every name, for proxies that remove these cookies before the app.
+// Proxies remove these cookies before the app: `deploy/` has the same names.
 const HTTPS: CookieNames = CookieNames {
     session: "__Host-doorward",
     app: "__Host-doorward-app",
@@ -97,7 +97,7 @@ pub(in crate::http) fn app_cookies(headers: &HeaderMap) -> Option<HeaderValue> {
     if kept.is_empty() { None } else { HeaderValue::from_bytes(&kept).ok() }
 }
 
-/// Whether a name and value are a cookie of Doorward. The files in `deploy/` remove the same cookies.
+/// Whether a name and value are a cookie of Doorward.
 fn is_doorwards(cookie: &[u8]) -> bool {
     let name = cookie.split(|b| *b == b'=').next().unwrap_or_default();
     name.starts_with(HTTPS.session.as_bytes())

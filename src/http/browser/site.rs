@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, header};
 
 use super::{Single, cookies::CookieNames, single};
-use crate::access::guard::{AppOrigin, is_loopback_host};
+use crate::access::guard::{AppOrigin, host_of, is_loopback_host};
 
 /// Where Doorward's pages are: an origin, and the path below which they are published.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,18 +58,9 @@ impl Site {
             return Ok(self.origin().to_owned());
         }
         match single(headers, &header::HOST) {
-            Single::Value(host) if is_loopback_host(without_port(host)) => {
-                Ok(format!("http://{host}"))
-            }
+            Single::Value(host) if is_loopback_host(&host_of(host)) => Ok(format!("http://{host}")),
             _ => Err(NeedsHttps),
         }
-    }
-}
-
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if !port.contains(']') => name,
-        _ => host,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, header, request::Parts};
+use axum::http::{HeaderMap, HeaderValue, header, request::Parts};
 use ipnet::IpNet;
 
 use super::{forwarded_request::ForwardedRequest, full_answer::asks_for_full_answer};
@@ -19,6 +19,7 @@ use crate::{
         cross_site::{is_own_request, is_safe},
         navigation::is_navigation,
     },
+    routes::APP_SIGN_IN,
     token::cookie::{AttemptDigest, ReturnTarget, random_attempt},
 };
 
@@ -47,9 +48,7 @@ pub(super) enum UseOfAnswer {
     Refusal,
 }
 
-/// The path at which a guard ends a sign-in. It exists on the host of every app and never reaches the app.
-const SIGN_IN_PATH: &str = "/.doorward/in";
-/// The queries of [`SIGN_IN_PATH`] after a code was refused.
+/// The queries of [`APP_SIGN_IN`] after a code was refused.
 const NO_COOKIE: &str = "no-cookie";
 const USED: &str = "used";
 /// Longer URLs are not kept across a sign-in.
@@ -90,7 +89,7 @@ impl<'a> Visit<'a> {
 
     /// Whether this request ends a sign-in.
     pub(super) fn is_sign_in(&self) -> bool {
-        let rest = self.target.strip_prefix(SIGN_IN_PATH);
+        let rest = self.target.strip_prefix(APP_SIGN_IN);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
     }
 
@@ -184,7 +183,7 @@ impl<'a> Visit<'a> {
         let (attempts, origin) = (names.attempts(self.headers), self.origin.as_str());
         match app_sign_in::use_code(doorward, code, origin, &attempts).await {
             Ok(used) => {
-                let cookie = doorward.cookies().app_cookie(&used.session, self.origin.as_str());
+                let cookie = doorward.cookies().app_cookie(&used.session, origin);
                 let max_age = match used.session.idle_timeout {
                     Some(_) => None,
                     None => Some(used.session.expires_at.duration_since(doorward.now())),
@@ -197,7 +196,7 @@ impl<'a> Visit<'a> {
             Err(CodeError::Invalid | CodeError::NoAttempt)
                 if self.caller(doorward).await.is_ok() =>
             {
-                let opened = doorward.cookies().open_code(code, self.origin.as_str());
+                let opened = doorward.cookies().open_code(code, origin);
                 let url = opened.map_or_else(|| self.start_url(), |code| code.url);
                 Ok(Redirection { location: self.own_or_start(url), cookies: Vec::new() })
             }
@@ -207,14 +206,14 @@ impl<'a> Visit<'a> {
 
     /// The code in the URL of a request that ends a sign-in.
     pub(super) fn code(&self) -> Option<&'a str> {
-        self.target.strip_prefix(SIGN_IN_PATH)?.strip_prefix("?code=")
+        self.target.strip_prefix(APP_SIGN_IN)?.strip_prefix("?code=")
     }
 
     /// Where a browser learns why its code was refused, under a URL without the code: the history, scripts and the
     /// `Referer` header see URLs.
     pub(super) fn way_to_reason(&self, is_without_cookies: bool) -> Redirection {
         let reason = if is_without_cookies { NO_COOKIE } else { USED };
-        let location = self.url(&format!("{SIGN_IN_PATH}?{reason}"));
+        let location = self.url(&format!("{APP_SIGN_IN}?{reason}"));
         Redirection { location, cookies: Vec::new() }
     }
 
@@ -231,5 +230,5 @@ impl<'a> Visit<'a> {
 /// A redirect, and the cookies that it sets.
 pub(super) struct Redirection {
     pub(super) location: String,
-    pub(super) cookies: Vec<axum::http::HeaderValue>,
+    pub(super) cookies: Vec<HeaderValue>,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::FromRequestParts,
-    http::{StatusCode, request::Parts},
+    http::{HeaderValue, StatusCode, header, request::Parts},
     response::Response,
 };
 use form_urlencoded::parse;
@@ -130,6 +130,6 @@ impl Visit {
     }
 }
 
-pub(super) fn append_cookie(response: &mut Response, cookie: axum::http::HeaderValue) {
-    response.headers_mut().append(axum::http::header::SET_COOKIE, cookie);
+pub(super) fn append_cookie(response: &mut Response, cookie: HeaderValue) {
+    response.headers_mut().append(header::SET_COOKIE, cookie);
 }

@@ -47,7 +47,8 @@ impl Store for SqliteStore {
             .write(None, move |db| {
                 let codes = credentials::delete_expired(db, now, limit)?;
                 let sessions = sessions::delete_expired(db, now, limit)?;
-                Ok(codes.max(sessions).max(credentials::delete_expired_used_codes(db, now, limit)?))
+                let used = credentials::delete_expired_used_codes(db, now, limit)?;
+                Ok(codes.max(sessions).max(used))
             })
             .await
     }

@@ -3,7 +3,7 @@
 use axum::http::header;
 use serde_json::{Value, json};
 
-use super::{Browser, PASSWORD, assert_goes_to, assert_shows, server, set_cookies};
+use super::{Browser, PASSWORD, assert_goes_to, assert_shows, server};
 use crate::support::TestServer;
 
 const FORMS: [&str; 7] = [
@@ -147,5 +147,5 @@ async fn a_person_without_a_password_needs_none_to_leave() {
     assert_shows(&browser.get("/account").await, 200, &["Your account has no password."]);
     let answer = browser.post("/account/delete", &[]).await;
     assert_goes_to(&answer, "/account?done=deleted");
-    assert_eq!(set_cookies(&answer).len(), 1);
+    assert_eq!(answer.set_cookies().len(), 1);
 }

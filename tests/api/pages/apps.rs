@@ -1,6 +1,6 @@
 //! Signing in to an app: from its guard to the sign-in page and back, and the list of a person's apps.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use axum::{
     body::Body,
@@ -11,7 +11,10 @@ use doorward::internals::{
     token::cookie::{AttemptDigest, ReturnTarget},
 };
 
-use super::{Browser, PASSWORD, assert_goes_to, assert_shows, server_with};
+use super::{
+    Browser, Cookies, PASSWORD, assert_goes_to, assert_shows, cookie_header, keep_cookies,
+    server_with,
+};
 use crate::support::{Answer, TestServer};
 
 const GUARDS: &str = r#"
@@ -36,16 +39,15 @@ struct App<'s> {
     server: &'s TestServer,
     host: &'static str,
     guard: &'static str,
-    cookies: BTreeMap<String, String>,
+    cookies: Cookies,
 }
 
 impl<'s> App<'s> {
     fn new(server: &'s TestServer) -> Self {
-        Self { server, host: "app.example.com", guard: "reports", cookies: BTreeMap::new() }
+        Self { server, host: "app.example.com", guard: "reports", cookies: Cookies::new() }
     }
 
     async fn get(&mut self, target: &str) -> Answer {
-        let cookies: Vec<_> = self.cookies.iter().map(|(n, v)| format!("{n}={v}")).collect();
         let request = Request::get(format!("/api/auth/{}", self.guard))
             .header("x-forwarded-method", "GET")
             .header("x-forwarded-proto", "https")
@@ -54,16 +56,9 @@ impl<'s> App<'s> {
             .header("sec-fetch-mode", "navigate")
             .header("sec-fetch-dest", "document")
             .header("sec-fetch-site", "none")
-            .header(header::COOKIE, cookies.join("; "));
+            .header(header::COOKIE, cookie_header(&self.cookies));
         let answer = self.server.send(request.body(Body::empty()).unwrap()).await;
-        for line in super::set_cookies(&answer) {
-            let (name, rest) = line.split_once('=').unwrap();
-            let value = rest.split(';').next().unwrap();
-            match line.contains("Max-Age=0") {
-                true => self.cookies.remove(name),
-                false => self.cookies.insert(name.to_owned(), value.to_owned()),
-            };
-        }
+        keep_cookies(&mut self.cookies, &answer);
         answer
     }
 

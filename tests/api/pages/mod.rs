@@ -35,19 +35,37 @@ async fn server_with(guards: &str) -> TestServer {
     TestServer::open_with(|settings| settings.with_public_url(PUBLIC).with_toml(guards)).await
 }
 
+/// The cookies that a browser keeps for one host.
+type Cookies = BTreeMap<String, String>;
+
+fn keep_cookies(cookies: &mut Cookies, answer: &Answer) {
+    for line in answer.set_cookies() {
+        let (pair, attributes) = line.split_once(';').unwrap();
+        let (name, value) = pair.split_once('=').unwrap();
+        match attributes.contains("Max-Age=0") {
+            true => cookies.remove(name),
+            false => cookies.insert(name.to_owned(), value.to_owned()),
+        };
+    }
+}
+
+fn cookie_header(cookies: &Cookies) -> String {
+    cookies.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ")
+}
+
 /// A browser: it keeps cookies and sends what browsers send.
 struct Browser<'s> {
     server: &'s TestServer,
     host: &'static str,
     language: &'static str,
     user_agent: &'static str,
-    cookies: BTreeMap<String, String>,
+    cookies: Cookies,
 }
 
 impl<'s> Browser<'s> {
     fn new(server: &'s TestServer) -> Self {
         let user_agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
-        Self { server, host: HOST, language: "en", user_agent, cookies: BTreeMap::new() }
+        Self { server, host: HOST, language: "en", user_agent, cookies: Cookies::new() }
     }
 
     /// A browser in which somebody has signed up.
@@ -59,7 +77,6 @@ impl<'s> Browser<'s> {
     }
 
     fn request(&self, method: &str, path: &str) -> request::Builder {
-        let cookies: Vec<_> = self.cookies.iter().map(|(n, v)| format!("{n}={v}")).collect();
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -69,22 +86,15 @@ impl<'s> Browser<'s> {
             .header(header::USER_AGENT, self.user_agent)
             .header("sec-fetch-mode", "navigate")
             .header("sec-fetch-dest", "document");
-        match cookies.is_empty() {
+        match self.cookies.is_empty() {
             true => request,
-            false => request.header(header::COOKIE, cookies.join("; ")),
+            false => request.header(header::COOKIE, cookie_header(&self.cookies)),
         }
     }
 
     async fn send(&mut self, request: Request<Body>) -> Answer {
         let answer = self.server.send(request).await;
-        for line in answer.headers.get_all(header::SET_COOKIE) {
-            let (pair, attributes) = line.to_str().unwrap().split_once(';').unwrap();
-            let (name, value) = pair.split_once('=').unwrap();
-            match attributes.contains("Max-Age=0") {
-                true => self.cookies.remove(name),
-                false => self.cookies.insert(name.to_owned(), value.to_owned()),
-            };
-        }
+        keep_cookies(&mut self.cookies, &answer);
         answer
     }
 
@@ -145,8 +155,4 @@ fn assert_shows(answer: &Answer, status: u16, texts: &[&str]) {
     for text in texts {
         assert!(answer.body.contains(text), "{text:?} is missing: {}", answer.body);
     }
-}
-
-fn set_cookies(answer: &Answer) -> Vec<&str> {
-    answer.headers.get_all(header::SET_COOKIE).iter().map(|line| line.to_str().unwrap()).collect()
 }

@@ -8,7 +8,7 @@ use doorward::{
     internals::control::{Command, UserRef},
 };
 
-use super::{Browser, COOKIE, PASSWORD, PUBLIC, assert_goes_to, assert_shows, server, set_cookies};
+use super::{Browser, COOKIE, PASSWORD, PUBLIC, assert_goes_to, assert_shows, server};
 use crate::support::TestServer;
 
 const MISMATCH: &str = "E-mail address and password do not match.";
@@ -22,7 +22,7 @@ async fn a_person_signs_in_and_out() {
     assert_shows(&browser.get("/sign-in").await, 200, &["<h1", "Sign in", "current-password"]);
     let answer = browser.sign_in("ADA@example.com").await;
     assert_goes_to(&answer, "/account");
-    let [cookie] = set_cookies(&answer)[..] else { panic!("one cookie") };
+    let [cookie] = answer.set_cookies()[..] else { panic!("one cookie") };
     assert!(cookie.starts_with("__Host-doorward="), "{cookie}");
     assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure"), "{cookie}");
     assert_goes_to(&browser.get("/").await, "/account");
@@ -59,7 +59,7 @@ async fn every_refusal_is_the_same_but_for_the_typed_address() {
         let answer = browser.post("/sign-in", &fields).await;
         assert_shows(&answer, 400, &[MISMATCH, email, "checked"]);
         assert!(!answer.body.contains("battery"), "the password is not repeated");
-        assert_eq!(set_cookies(&answer), [""; 0]);
+        assert_eq!(answer.set_cookies(), [""; 0]);
         bodies.push(answer.body.replace(email, "…"));
     }
     assert!(bodies.iter().all(|body| *body == bodies[0]));
@@ -105,8 +105,8 @@ async fn staying_signed_in_outlives_the_browser_and_idle_times() {
     let (mut staying, mut other) = (Browser::new(&server), Browser::new(&server));
     let fields = [("email", "ada@example.com"), ("password", PASSWORD), ("stay", "1")];
     let answer = staying.post("/sign-in", &fields).await;
-    assert!(set_cookies(&answer)[0].ends_with("; Max-Age=2592000"), "{:?}", set_cookies(&answer));
-    assert!(!set_cookies(&other.sign_in("ada@example.com").await)[0].contains("Max-Age"));
+    assert!(answer.set_cookies()[0].ends_with("; Max-Age=2592000"), "{:?}", answer.set_cookies());
+    assert!(!other.sign_in("ada@example.com").await.set_cookies()[0].contains("Max-Age"));
     // A browser that is used stays signed in.
     for _ in 0..3 {
         server.let_pass(Duration::from_secs(11 * 60 * 60));
@@ -165,7 +165,7 @@ async fn a_cookie_whose_session_has_ended_is_explained_and_removed() {
     let answer = browser.get("/sign-in").await;
     assert_shows(&answer, 200, &["Your session has ended. Sign in again."]);
     let removed = "__Host-doorward=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0";
-    assert_eq!(set_cookies(&answer), [removed]);
+    assert_eq!(answer.set_cookies(), [removed]);
     let answer = browser.get("/sign-in").await;
     assert!(!answer.body.contains("has ended"));
     for forged in ["nonsense", "", "AAAA.BBBB", &ada] {
@@ -227,7 +227,7 @@ async fn plain_http_works_on_loopback_hosts_only() {
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
         let answer = browser.send(request.body(Body::from(form)).unwrap()).await;
         assert_goes_to(&answer, "/account");
-        let [cookie] = set_cookies(&answer)[..] else { panic!("one cookie") };
+        let [cookie] = answer.set_cookies()[..] else { panic!("one cookie") };
         assert!(cookie.starts_with("doorward="), "{cookie}");
         assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax"), "{cookie}");
         assert!(browser.is_signed_in().await, "{host}");

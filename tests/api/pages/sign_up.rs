@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::header;
 use doorward::Settings;
 
-use super::{Browser, PUBLIC, assert_goes_to, assert_shows, server, set_cookies};
+use super::{Browser, PUBLIC, assert_goes_to, assert_shows, server};
 use crate::support::TestServer;
 
 #[tokio::test]
@@ -16,7 +16,7 @@ async fn a_person_signs_up_and_is_signed_in() {
     let fields = [("name", " Ada "), ("email", "ada@example.com"), ("password", "correct horse")];
     let answer = browser.post("/sign-up", &fields).await;
     assert_goes_to(&answer, "/account");
-    assert!(!set_cookies(&answer)[0].contains("Max-Age"));
+    assert!(!answer.set_cookies()[0].contains("Max-Age"));
     assert_shows(&browser.get("/account").await, 200, &["Ada", "ada@example.com"]);
     assert_eq!(server.login("ada@example.com", "correct horse").await.status, 200);
     // The form that was sent twice, by a double click.
@@ -48,7 +48,7 @@ async fn all_faults_are_shown_at_once_and_only_the_password_is_forgotten() {
     ];
     assert_shows(&answer, 400, &faults);
     assert!(!answer.body.contains("value=\"short\""));
-    assert!(set_cookies(&answer).is_empty());
+    assert!(answer.set_cookies().is_empty());
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn staying_signed_in_is_possible_from_the_start() {
         ("stay", "1"),
     ];
     let answer = browser.post("/sign-up", &fields).await;
-    assert!(set_cookies(&answer)[0].ends_with("; Max-Age=2592000"));
+    assert!(answer.set_cookies()[0].ends_with("; Max-Age=2592000"));
     server.let_pass(Duration::from_secs(20 * 24 * 60 * 60));
     assert!(browser.is_signed_in().await);
 }
