@@ -1,5 +1,5 @@
-//! The data folder as a key store: one file per key, and one for the secret of cookies. The file name of a retired key contains the time until which it
-//! verifies.
+//! The data folder as a key store: one file per key, and one for the secret of cookies. The file name of a retired key
+//! contains the time until which it verifies.
 
 use std::{
     fs, io,
@@ -120,6 +120,16 @@ impl KeyStore for DataFolder {
         Ok(())
     }
 
+    async fn replace_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
+        let path = self.path.join(COOKIE_SECRET);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(io_error(&path, error).into())
+            }
+            _ => self.add_cookie_secret(secret).await,
+        }
+    }
+
     /// Only this process uses the folder.
     fn propagation_time(&self) -> Duration {
         Duration::ZERO
@@ -236,7 +246,9 @@ mod tests {
     use std::{fs::Permissions, os::unix::fs::PermissionsExt, sync::Arc};
 
     use super::*;
-    use crate::token::{Algorithm, TokenTerms, signing_keys::SigningKeys};
+    use crate::token::{
+        Algorithm, TokenTerms, key_store::cookie_secret, signing_keys::SigningKeys,
+    };
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -281,6 +293,25 @@ mod tests {
         let path = folder.signing_key_path().display().to_string();
         let message = error.to_string();
         assert!(message.starts_with(&path) && message.contains("backup"), "{message}");
+    }
+
+    #[tokio::test]
+    async fn the_secret_of_cookies_is_private_and_stays_the_same() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(parent.path()).unwrap();
+        assert!(folder.stored_cookie_secret().await.unwrap().is_none());
+        let secret = cookie_secret(&folder).await.unwrap();
+        let path = parent.path().join(COOKIE_SECRET);
+        assert_eq!((mode(&path), is_key_file(COOKIE_SECRET)), (0o600, true));
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        folder.add_cookie_secret(&CookieSecret::random()).await.unwrap();
+        assert!(cookie_secret(&folder).await.unwrap() == secret, "a secret was replaced");
+        assert_eq!(mode(&path), 0o600);
+        fs::write(&path, "too short").unwrap();
+        let Err(error) = cookie_secret(&folder).await else { panic!("was accepted") };
+        let message = error.to_string();
+        assert!(message.starts_with(&path.display().to_string()), "{message}");
+        assert!(message.contains("not a secret of 32 bytes"), "{message}");
     }
 
     #[tokio::test]

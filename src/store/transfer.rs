@@ -117,7 +117,8 @@ pub async fn migrate(
     }
     import_other_keys(&new.key_store, &keys, signs_at).await?;
     if let Some(secret) = old.key_store.stored_cookie_secret().await? {
-        new.key_store.add_cookie_secret(&secret).await?;
+        // A server without users created any other secret, so it has made no cookie.
+        new.key_store.replace_cookie_secret(&secret).await?;
     }
     copy(old, new, report).await?;
     let old_inventory = inventory(old, "checking the old database", report).await?;

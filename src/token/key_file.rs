@@ -153,6 +153,10 @@ impl KeyStore for KeyFile {
         self.fallback.add_cookie_secret(secret).await
     }
 
+    async fn replace_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
+        self.fallback.replace_cookie_secret(secret).await
+    }
+
     fn propagation_time(&self) -> Duration {
         self.fallback.propagation_time()
     }

@@ -1,4 +1,5 @@
-//! Where signing keys and the secret of cookies are stored: in the data folder of one process, or in the database that several instances share.
+//! Where signing keys and the secret of cookies are stored: in the data folder of one process, or in the database that
+//! several instances share.
 
 use std::{error, time::Duration};
 
@@ -54,6 +55,9 @@ pub trait KeyStore: Send + Sync {
 
     /// Stores the secret of cookies, unless there is one.
     async fn add_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError>;
+
+    /// Stores the secret of cookies in the place of any other. A crash may leave none: the caller has to repeat it.
+    async fn replace_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError>;
 
     /// The longest time until every instance uses a change.
     fn propagation_time(&self) -> Duration;

@@ -1,6 +1,6 @@
 //! Several instances on one PostgreSQL: a change on one takes effect on the others.
 
-use std::{process::Command, thread, time::Duration};
+use std::{fs, process::Command, thread, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -178,6 +178,8 @@ fn migrating_to_postgres_and_back_keeps_every_session() {
         assert_eq!(server.client.guard(&member.token), 200);
     }
     assert_eq!(server.client.guard(&gone.token), 401);
+    let cookie_secret = |home: &Home| fs::read(home.database().with_file_name("cookie-secret"));
+    assert_eq!(cookie_secret(&back).unwrap(), cookie_secret(&home).unwrap());
     assert!(
         stdout_of(&back, &["user", "show", "user1@example.com"]).contains("roles       staff\n")
     );

@@ -12,7 +12,7 @@ use doorward::{
             SessionStore, SqliteStore, UserStore,
             transfer::{Error, Installation, Progress, migrate},
         },
-        token::{Algorithm, SigningKey},
+        token::{Algorithm, SigningKey, key_store::cookie_secret},
         user::{Email, Name, User},
     },
 };
@@ -43,10 +43,13 @@ async fn an_interrupted_migration_resumes_and_is_not_served_before() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (old, store) = place(here.path());
     old.key_store.add_first_key(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
+    let secret = cookie_secret(&*old.key_store).await.unwrap();
     add_users(&store, 1200).await;
 
     let cut = {
         let (new, _) = place(there.path());
+        let own = cookie_secret(&*new.key_store).await.unwrap();
+        assert_ne!(own, secret, "a server was started with the new database before");
         let old = Installation {
             archive: Arc::clone(&old.archive),
             key_store: Arc::clone(&old.key_store),
@@ -67,6 +70,7 @@ async fn an_interrupted_migration_resumes_and_is_not_served_before() {
     let inventory = migrate(&old, &new, NOW, &mut |_| {}).await.unwrap();
     assert_eq!((inventory.size.users, inventory.size.sessions), (1200, 1200));
     assert_eq!(moved.users(None, 2000).await.unwrap(), store.users(None, 2000).await.unwrap());
+    assert_eq!(cookie_secret(&*new.key_store).await.unwrap(), secret);
     let again = migrate(&old, &new, NOW, &mut |_| {}).await;
     assert!(matches!(again, Err(Error::NotEmpty)), "it may be in use");
     drop((new, moved));

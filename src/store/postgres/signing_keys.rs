@@ -117,9 +117,11 @@ impl KeyStore for PostgresStore {
     }
 
     async fn add_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
-        let secret = secret.as_bytes().to_vec();
-        let add = move || Write::statement(sql::ADD_COOKIE_SECRET, [secret.clone().into()], ());
-        Ok(self.engine.maintain(add).await?)
+        self.write_cookie_secret(sql::ADD_COOKIE_SECRET, secret).await
+    }
+
+    async fn replace_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
+        self.write_cookie_secret(sql::REPLACE_COOKIE_SECRET, secret).await
     }
 
     fn propagation_time(&self) -> Duration {
@@ -148,6 +150,16 @@ fn retired_slot(id: &KeyId) -> String {
 }
 
 impl PostgresStore {
+    async fn write_cookie_secret(
+        &self,
+        statement: &'static str,
+        secret: &CookieSecret,
+    ) -> Result<(), KeyStoreError> {
+        let secret = secret.as_bytes().to_vec();
+        let write = move || Write::statement(statement, [secret.clone().into()], ());
+        Ok(self.engine.maintain(write).await?)
+    }
+
     async fn add_key(
         &self,
         slot: &str,

@@ -201,6 +201,9 @@ statements! {
     COOKIE_SECRET = "SELECT secret FROM cookie_secrets WHERE id = 1";
     ADD_COOKIE_SECRET =
         "INSERT INTO cookie_secrets (id, secret) VALUES (1, $1) ON CONFLICT (id) DO NOTHING";
+    REPLACE_COOKIE_SECRET =
+        "INSERT INTO cookie_secrets (id, secret) VALUES (1, $1) \
+         ON CONFLICT (id) DO UPDATE SET secret = excluded.secret";
     KEYS = "SELECT slot, kid, pem, until FROM signing_keys ORDER BY until";
     LOCK_KEYS = "SELECT kid FROM signing_keys FOR UPDATE";
     ADD_KEY =
