@@ -7,7 +7,10 @@ use axum::{
     response::Response,
 };
 
-use super::text::{FieldFault, FormError};
+use super::{
+    text::{FieldFault, FormError},
+    visit::Visit,
+};
 use crate::{
     fault::Fault,
     http::{Challenge, Error, error::whole_seconds},
@@ -15,7 +18,7 @@ use crate::{
 
 /// A refused form.
 pub(super) struct FormRefusal {
-    pub(super) status: StatusCode,
+    status: StatusCode,
     /// Why the form as a whole was refused.
     pub(super) error: Option<FormError>,
     faults: Vec<(Cow<'static, str>, FieldFault)>,
@@ -64,10 +67,19 @@ impl FormRefusal {
     pub(super) fn fault(&self, field: &str) -> Option<FieldFault> {
         self.faults.iter().find(|(other, _)| other == field).map(|(_, fault)| *fault)
     }
+}
 
-    /// Adds the headers of the error to the page with the form.
-    pub(super) fn with_headers(&self, mut response: Response) -> Response {
-        if let Some(wait) = self.retry_after {
+impl Visit {
+    /// A page with a form that may lead to the origin of an app, with the status and headers of its refusal.
+    pub(super) fn form(
+        &self,
+        html: String,
+        refusal: Option<&FormRefusal>,
+        app_origin: Option<&str>,
+    ) -> Response {
+        let status = refusal.map_or(StatusCode::OK, |refusal| refusal.status);
+        let mut response = self.page_for_app(status, html, app_origin);
+        if let Some(wait) = refusal.and_then(|refusal| refusal.retry_after) {
             response.headers_mut().insert(header::RETRY_AFTER, whole_seconds(wait));
         }
         response

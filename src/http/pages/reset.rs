@@ -1,6 +1,6 @@
 //! `/reset`: sets a new password with the reset code that the operator has created.
 
-use axum::{http::StatusCode, response::Response};
+use axum::response::Response;
 
 use super::{form_refusal::FormRefusal, view, visit::Visit};
 use crate::{
@@ -30,7 +30,7 @@ pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result
         Ok(_) => Ok(visit.redirect("/sign-in?done=reset")),
         Err(error) => {
             let refusal = FormRefusal::of(error, "password")?;
-            Ok(refusal.with_headers(page(&visit, &typed, Some(&refusal))))
+            Ok(page(&visit, &typed, Some(&refusal)))
         }
     }
 }
@@ -44,6 +44,5 @@ fn page(visit: &Visit, code: &str, refusal: Option<&FormRefusal>) -> Response {
         code_fault: fault("code"),
         password_fault: fault("password"),
     };
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.status);
-    visit.page(status, page.render(&visit.context()))
+    visit.form(page.render(&visit.context()), refusal, None)
 }

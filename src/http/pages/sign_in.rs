@@ -1,6 +1,6 @@
 //! `/sign-in`: one form for the e-mail address and the password. Every failed sign-in gets the same answer.
 
-use axum::{http::StatusCode, response::Response};
+use axum::response::Response;
 
 use super::{
     form_refusal::FormRefusal,
@@ -89,13 +89,6 @@ fn page(
         error: refusal.and_then(|refusal| refusal.error),
         email_fault: fault("email"),
         password_fault: fault("password"),
-        is_sign_up_open: true,
     };
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.status);
-    let html = page.render(&visit.context());
-    let response = visit.page_for_app(status, html, app.map(|app| &*app.origin));
-    match refusal {
-        Some(refusal) => refusal.with_headers(response),
-        None => response,
-    }
+    visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))
 }

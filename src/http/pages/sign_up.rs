@@ -1,6 +1,6 @@
 //! `/sign-up`: creates an account and signs the person in. The rules are those of registration.
 
-use axum::{http::StatusCode, response::Response};
+use axum::response::Response;
 
 use super::{
     form_refusal::FormRefusal, return_target::AppTarget, session_cookie::persistence, view,
@@ -101,11 +101,5 @@ fn page(
         email_fault: fault("email"),
         password_fault: fault("password"),
     };
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.status);
-    let html = page.render(&visit.context());
-    let response = visit.page_for_app(status, html, app.map(|app| &*app.origin));
-    match refusal {
-        Some(refusal) => refusal.with_headers(response),
-        None => response,
-    }
+    visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))
 }

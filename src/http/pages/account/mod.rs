@@ -93,12 +93,7 @@ async fn page(visit: &Visit, caller: &Caller, outcome: Outcome<'_>) -> Result<Re
         more_sessions: sessions.len().saturating_sub(MAX_SESSIONS),
         apps: apps(&guards, caller, visit.source.origin.address, doorward.now()),
     };
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.status);
-    let response = visit.page(status, page.render(&visit.context()));
-    Ok(match refusal {
-        Some(refusal) => refusal.with_headers(response),
-        None => response,
-    })
+    Ok(visit.form(page.render(&visit.context()), refusal, None))
 }
 
 /// The most sessions on the page, which has to stay small. Those used last come first.

@@ -28,8 +28,6 @@ pub struct SignIn<'a> {
     pub email_fault: Option<FieldFault>,
     /// What is wrong with the password, such as that it is missing.
     pub password_fault: Option<FieldFault>,
-    /// Whether everybody may create an account.
-    pub is_sign_up_open: bool,
 }
 
 #[derive(Template)]

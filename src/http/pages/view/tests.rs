@@ -67,13 +67,13 @@ fn account(sessions: usize) -> Account<'static> {
 }
 
 fn sign_ins() -> Vec<(&'static str, SignIn<'static>)> {
-    let plain = SignIn { is_sign_up_open: true, ..SignIn::default() };
+    let plain = SignIn::default();
     let app = SignIn { app: Some("Reports"), target: Some("abc-_123"), ..plain.clone() };
     let typed = SignIn { email: "ada@example.com", stay: true, ..app.clone() };
     let with_error = |error| SignIn { error: Some(error), ..typed.clone() };
     vec![
         ("sign-in", app.clone()),
-        ("sign-in-plain", SignIn { is_sign_up_open: false, ..plain.clone() }),
+        ("sign-in-plain", plain.clone()),
         ("sign-in-signed-out", SignIn { notice: Some(Notice::SignedOut), ..plain.clone() }),
         ("sign-in-reset", SignIn { notice: Some(Notice::PasswordReset), ..plain.clone() }),
         ("sign-in-expired", SignIn { notice: Some(Notice::SessionExpired), ..app.clone() }),
@@ -352,7 +352,7 @@ fn links_start_with_the_base_path() {
 fn a_return_target_is_passed_on() {
     let branding = plain_branding();
     let page = PageContext { language: Language::English, branding: &branding, base: "" };
-    let view = SignIn { target: Some("a&b=\"c"), is_sign_up_open: true, ..SignIn::default() };
+    let view = SignIn { target: Some("a&b=\"c"), ..SignIn::default() };
     let html = view.render(&page);
     assert!(html.contains("name=\"for\" value=\"a&#38;b=&#34;c\""), "{html}");
     assert!(html.contains("href=\"/sign-up?for=a%26b%3D%22c\""), "{html}");
