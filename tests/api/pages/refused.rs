@@ -112,7 +112,11 @@ async fn a_sign_in_that_cannot_end_says_why() {
     assert_shows(&page, 403, &["Your browser kept no cookie", start]);
     let attempt = [("cookie", "__Host-doorward-try-abc=def")];
     let page = visit(&server, code, &attempt).await;
-    assert_shows(&page, 403, &["This sign-in link was already used", start, "Reports &#38; more"]);
+    assert_shows(
+        &page,
+        403,
+        &["This sign-in link is no longer valid", start, "Reports &#38; more"],
+    );
 }
 
 #[tokio::test]
