@@ -6,7 +6,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 from https_settings import APP, PUBLIC_URL, SETTINGS, WIKI
-from visitor import NAVIGATION, Visitor, return_target, split
+from visitor import NAVIGATION, OWN_FORM, Visitor, return_target, split
 
 EVIL = "evil.test"
 
@@ -336,11 +336,14 @@ def test_a_referrer_of_another_site_is_not_returned_to(https_service, ada):
             continue
         visitor = Visitor(https_service, PUBLIC_URL)
         visitor.cookies[visitor.host] = dict(ada.cookies[ada.host])
-        headers = [*NAVIGATION, ("Referer", referrer)]
-        asked = visitor.visit("app", APP, "/save", headers, method="POST")
+        asked = visitor.visit("app", APP, "/save", [*OWN_FORM, ("Referer", referrer)], method="POST")
         assert asked.status == 303, (referrer, asked)
         entered = visitor.visit("app", *split(visitor.exchange(return_target(asked))))
         assert entered.header("Location") == returns, referrer
+        # The same form, sent by another site.
+        headers = [*NAVIGATION, ("Sec-Fetch-Site", "cross-site"), ("Referer", referrer)]
+        foreign = Visitor(https_service, PUBLIC_URL).visit("app", APP, "/save", headers, method="POST")
+        assert (foreign.status, foreign.header("Location"), foreign.all("Set-Cookie")) == (303, returns, [])
 
 
 def test_what_follows_a_code_does_not_change_where_it_leads(https_service, ada):
