@@ -5,6 +5,8 @@
 
 -- HAProxy tries up to four times, 2 s in total.
 local TIMEOUT_MS = 500
+-- The request that ends a sign-in works once, so a slow answer must not be asked for again.
+local SIGN_IN_TIMEOUT_MS = 15000
 
 local FORWARDED_HEADERS = {
     "authorization",
@@ -89,7 +91,9 @@ core.register_action("doorward", { "http-req" }, function(txn, url)
         end
     end
 
-    local answer = core.httpclient():get({ url = url, headers = headers, timeout = TIMEOUT_MS })
+    local is_sign_in = txn.sf:path() == "/.doorward/in"
+    local timeout = is_sign_in and SIGN_IN_TIMEOUT_MS or TIMEOUT_MS
+    local answer = core.httpclient():get({ url = url, headers = headers, timeout = timeout })
 
     if answer.status == 200 then
         for _, name in ipairs(IDENTITY) do
