@@ -150,28 +150,35 @@ async fn a_code_is_used_once_in_its_browser_on_its_origin_within_a_minute() {
     let mut browser = Browser::of(&server, "Ada", "ada@example.com").await;
     let mut app = App::new(&server);
     let path = page_path(&app.get("/").await).to_owned();
-    let code = browser.get(&path).await;
+    const USED: &str = "https://app.example.com/.doorward/in?used";
 
-    let mut without_cookie = App::new(&server);
-    assert_eq!(without_cookie.follow(&code).await.status, 403);
+    let code = browser.get(&path).await;
+    let refused = App::new(&server).follow(&code).await;
+    assert_eq!(location(&refused), "https://app.example.com/.doorward/in?no-cookie");
+    assert_eq!(location(&app.follow(&code).await), USED, "another browser has presented it");
+
+    let code = browser.get(&path).await;
     let mut other_browser = App::new(&server);
     other_browser.get("/").await;
-    assert_eq!(other_browser.follow(&code).await.status, 403);
+    assert_eq!(location(&other_browser.follow(&code).await), USED);
+
+    let code = browser.get(&path).await;
     let mut other_origin =
         App { host: "app.example.org:8443", cookies: app.cookies.clone(), ..App::new(&server) };
     let elsewhere = location(&code).strip_prefix(APP).unwrap();
-    assert_eq!(other_origin.get(elsewhere).await.status, 403);
+    let refused = other_origin.get(elsewhere).await;
+    assert_eq!(location(&refused), "https://app.example.org:8443/.doorward/in?used");
 
     let mut copy = App { cookies: app.cookies.clone(), ..App::new(&server) };
     assert_eq!(location(&app.follow(&code).await), "https://app.example.com/");
-    assert_eq!(copy.follow(&code).await.status, 403, "used");
+    assert_eq!(location(&copy.follow(&code).await), USED);
 
     let late = browser.get(&path).await;
     server.let_pass(Duration::from_secs(61));
-    assert_eq!(copy.follow(&late).await.status, 403, "expired");
+    assert_eq!(location(&copy.follow(&late).await), USED, "expired");
     let in_time = browser.get(&path).await;
     server.let_pass(Duration::from_secs(59));
-    assert_eq!(copy.follow(&in_time).await.status, 303);
+    assert_eq!(location(&copy.follow(&in_time).await), "https://app.example.com/");
 }
 
 #[tokio::test]

@@ -1,6 +1,9 @@
 //! The page about a refusal.
 
-use axum::{body::Body, http::Request};
+use axum::{
+    body::Body,
+    http::{Request, header},
+};
 use doorward::internals::control::{Command, UserRef};
 
 use super::{Browser, assert_shows, server_with};
@@ -106,12 +109,14 @@ async fn the_page_in_place_has_absolute_links_and_no_reason() {
 #[tokio::test]
 async fn a_sign_in_that_cannot_end_says_why() {
     let server = server_with(GUARDS).await;
-    let code = "/.doorward/in?code=nonsense";
-    let page = visit(&server, code, &[]).await;
+    let refused = visit(&server, "/.doorward/in?code=nonsense", &[]).await;
+    assert_eq!(refused.status, 303);
+    let reason = "https://app.example.com/.doorward/in?used";
+    assert_eq!(refused.header(header::LOCATION), Some(reason), "without the code");
     let start = "href=\"https://app.example.com/\"";
+    let page = visit(&server, "/.doorward/in?no-cookie", &[]).await;
     assert_shows(&page, 403, &["Your browser kept no cookie", start]);
-    let attempt = [("cookie", "__Host-doorward-try-abc=def")];
-    let page = visit(&server, code, &attempt).await;
+    let page = visit(&server, "/.doorward/in?used", &[]).await;
     assert_shows(
         &page,
         403,
