@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
+use memchr::memchr;
 
 use crate::token::cookie::is_attempt;
 
@@ -109,15 +110,31 @@ fn is_doorwards(cookie: &[u8]) -> bool {
 /// The names and values of all cookies of a request. A text without `=` is no cookie of ours.
 fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&[u8], &[u8])> {
     all(headers).filter_map(|cookie| {
-        let name_end = cookie.iter().position(|b| *b == b'=')?;
+        let name_end = memchr(b'=', cookie)?;
         Some((&cookie[..name_end], &cookie[name_end + 1..]))
     })
 }
 
 /// The cookies of a request, each a name and a value. Bytes, because a cookie of another application need not be ASCII.
 fn all(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
-    let lines = headers.get_all(header::COOKIE).iter();
-    lines.flat_map(|line| line.as_bytes().split(|b| *b == b';')).map(<[u8]>::trim_ascii)
+    headers.get_all(header::COOKIE).iter().flat_map(|line| Cookies(line.as_bytes()))
+}
+
+/// The cookies in the rest of a line.
+struct Cookies<'h>(&'h [u8]);
+
+impl<'h> Iterator for Cookies<'h> {
+    type Item = &'h [u8];
+
+    fn next(&mut self) -> Option<&'h [u8]> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let end = memchr(b';', self.0).unwrap_or(self.0.len());
+        let (cookie, rest) = self.0.split_at(end);
+        self.0 = rest.get(1..).unwrap_or_default();
+        Some(cookie.trim_ascii())
+    }
 }
 
 #[cfg(test)]

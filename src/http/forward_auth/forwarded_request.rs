@@ -68,8 +68,7 @@ impl<'a> ForwardedRequest<'a> {
                 == Some(Method::OPTIONS.as_str())
     }
 
-    /// The request as a browser sent it to the proxy; `None` unless a trusted proxy describes it completely, and if it has
-    /// `Authorization`.
+    /// The request as a browser sent it to the proxy; `None` unless a trusted proxy describes it completely.
     pub(super) fn browser_request(
         &self,
         style: ProxyStyle,
@@ -80,14 +79,11 @@ impl<'a> ForwardedRequest<'a> {
         }
         let FactSources { method, host, target, scheme } = FactSources::of(style);
         let sources = [method, host, target, scheme];
-        // One pass over all headers takes half the time of looking each of them up.
+        // One pass over all headers takes half the time of looking each of them up, and the first letter excludes most.
         let (mut values, mut is_websocket) = ([const { None }; 4], false);
         for (name, value) in &self.parts.headers {
-            match *name {
-                header::AUTHORIZATION => return None,
-                // Some proxies do not pass `Upgrade` on.
-                header::UPGRADE | header::SEC_WEBSOCKET_VERSION => is_websocket = true,
-                _ => {
+            match name.as_str().as_bytes()[0] {
+                b'x' | b'h' => {
                     let is_named = |source: &FactSource| matches!(source, FactSource::Header(own) if *own == name);
                     if let Some(at) = sources.iter().position(is_named)
                         && values[at].replace(value).is_some()
@@ -96,6 +92,11 @@ impl<'a> ForwardedRequest<'a> {
                         return None;
                     }
                 }
+                // Some proxies do not pass `Upgrade` on.
+                b's' | b'u' => {
+                    is_websocket |= [header::UPGRADE, header::SEC_WEBSOCKET_VERSION].contains(name);
+                }
+                _ => {}
             }
         }
         let mut facts = [""; 4];

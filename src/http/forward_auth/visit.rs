@@ -57,6 +57,9 @@ const MAX_URL_BYTES: usize = 2048;
 impl<'a> Visit<'a> {
     /// `None` if the request has `Authorization`, or is not to an origin of the guard.
     pub(super) fn new(guard: &'a Arc<Guard>, parts: &'a Parts, trusted: &[IpNet]) -> Option<Self> {
+        if parts.headers.contains_key(header::AUTHORIZATION) {
+            return None;
+        }
         let style = guard.proxy?;
         let request = ForwardedRequest { parts };
         let sent = request.browser_request(style, trusted)?;

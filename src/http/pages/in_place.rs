@@ -33,6 +33,7 @@ impl Pages {
         let decision_link = format!("{}/refused/{id}", self.site().url);
         let page = Refused {
             app: &guard.title,
+            is_own: true,
             signed_in_as: Some((caller.user.name.as_str(), caller.user.email.as_str())),
             somebody_else: Some(somebody_else),
             decision: &id,

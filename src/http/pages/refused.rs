@@ -42,8 +42,10 @@ pub(super) async fn show(
     let guard = guards.by_name(&refusal.guard);
     let somebody_else = format!("{}/sign-in?other=1", visit.context().base);
     let user = visit.caller().map(|caller| &caller.user);
+    let user_id = user.map(|user| user.id.to_string());
     let page = Refused {
         app: guard.map_or(&refusal.guard, |guard| &guard.title),
+        is_own: user_id.is_some() && user_id == refusal.user,
         signed_in_as: user.map(|user| (user.name.as_str(), user.email.as_str())),
         somebody_else: user.is_some().then_some(&*somebody_else),
         decision: &refusal.id,

@@ -40,7 +40,8 @@ async fn everybody_sees_the_app_and_the_id_and_only_operators_the_reason() {
     }
     let mut ada = Browser::of(&server, "Ada", "ada@example.com").await;
     let page = ada.get(&path).await;
-    assert_shows(&page, 200, &["ada@example.com", "/sign-in?other=1", &id]);
+    let heading = "Reports &#38; more refused a request";
+    assert_shows(&page, 200, &["ada@example.com", "/sign-in?other=1", &id, heading]);
     for secret in secrets {
         assert!(!page.body.contains(secret), "{secret}: {}", page.body);
     }

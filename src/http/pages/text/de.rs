@@ -90,6 +90,7 @@ pub(super) static TEXTS: Texts = Texts {
     delete_confirm: "Mein Konto endgültig löschen",
 
     refused_heading: |app| format!("Sie haben keinen Zugang zu {app}"),
+    refused_other_heading: |app| format!("{app} hat eine Anfrage abgelehnt"),
     refused_explanation: "Sie sind angemeldet, aber dieses Konto hat keinen Zugang zu dieser Seite.",
     signed_in_as: "Angemeldet als",
     somebody_else: "Mit einem anderen Konto anmelden",

@@ -86,6 +86,7 @@ pub(super) static TEXTS: Texts = Texts {
     delete_confirm: "Delete my account for good",
 
     refused_heading: |app| format!("You have no access to {app}"),
+    refused_other_heading: |app| format!("{app} refused a request"),
     refused_explanation: "You are signed in, but this account has no access to this page.",
     signed_in_as: "Signed in as",
     somebody_else: "Sign in as somebody else",

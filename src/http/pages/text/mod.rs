@@ -100,6 +100,8 @@ pub struct Texts {
 
     // Refused.
     pub refused_heading: fn(&str) -> String,
+    /// For somebody else than the person who was refused.
+    pub refused_other_heading: fn(&str) -> String,
     pub refused_explanation: &'static str,
     pub signed_in_as: &'static str,
     pub somebody_else: &'static str,

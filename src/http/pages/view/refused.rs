@@ -1,16 +1,18 @@
-//! The page for a signed-in person whom a guard does not admit.
+//! The page about a request that a guard refused.
 
 use askama::Template;
 
 use super::{super::text::Texts, PageContext, html};
 
-/// The page for a signed-in person whom a guard does not admit. It is also served on the host of the app, so all its links
-/// are absolute there.
+/// The page about a request that a guard refused, for the person who was refused and for operators. It is also served on
+/// the host of the app, so all its links are absolute there.
 #[derive(Clone)]
 pub struct Refused<'a> {
     /// The title of the app.
     pub app: &'a str,
-    /// The name and the e-mail address of the person.
+    /// Whether the person who sees the page was refused.
+    pub is_own: bool,
+    /// The name and the e-mail address of the person who sees the page.
     pub signed_in_as: Option<(&'a str, &'a str)>,
     /// The address of the sign-in page for another account. Without one, the person is not signed in.
     pub somebody_else: Option<&'a str>,
@@ -67,5 +69,10 @@ impl Refused<'_> {
     /// The HTML of the page.
     pub fn render(&self, page: &PageContext<'_>) -> String {
         html(&Html { page, t: page.texts(), view: self })
+    }
+
+    fn heading(&self, t: &Texts) -> String {
+        let heading = if self.is_own { t.refused_heading } else { t.refused_other_heading };
+        heading(self.app)
     }
 }

@@ -192,6 +192,7 @@ fn accounts() -> Vec<(&'static str, Account<'static>)> {
 fn refusals() -> Vec<(&'static str, Refused<'static>)> {
     let refused = Refused {
         app: "Reports",
+        is_own: true,
         signed_in_as: Some(("Ada Lovelace", "ada@example.com")),
         somebody_else: Some("https://id.example.com/sign-in?for=abc&other=1"),
         decision: "7f3c1d2e4b5a49788c6d0e1f2a3b4c5d",
@@ -220,7 +221,10 @@ fn refusals() -> Vec<(&'static str, Refused<'static>)> {
         ],
     };
     vec![
-        ("refused-why", Refused { decision_link: None, why: Some(why), ..refused.clone() }),
+        (
+            "refused-why",
+            Refused { is_own: false, decision_link: None, why: Some(why), ..refused.clone() },
+        ),
         (
             "refused-long",
             Refused { signed_in_as: Some((LONG_NAME, "ada@example.com")), ..refused.clone() },
