@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from loopback_site import LoopbackSite
-from people import Person, assert_account, fill, press, sign_in, sign_up, submit
+from people import NUMBERS, Person, assert_account, fill, press, sign_in, sign_up, submit
 from support import send
 
 STATES = {}
@@ -209,7 +209,7 @@ def account_with_sessions(tour):
 
 @state()
 def account_with_long_values(tour):
-    tour.signed_up(name=LONG_NAME.strip(), email=f"{'a' * 60}@{'b' * 60}.{'c' * 60}.{id(tour)}.example.com")
+    tour.signed_up(name=LONG_NAME.strip(), email=f"{'a' * 60}@{'b' * 60}.{'c' * 60}.{next(NUMBERS)}.example.com")
 
 
 @state()
@@ -321,7 +321,12 @@ def refused_unknown(tour):
 
 @state(status=403)
 def no_cookie(tour):
-    tour.open_app("reports", "/.doorward/in?code=unknown")
+    person = tour.signed_up()
+    submit(tour.page, "/sign-out")
+    tour.open_app("reports")
+    # As if the browser refused cookies of the app's host.
+    tour.context.clear_cookies()
+    sign_in(tour.page, person)
 
 
 @state(status=403)

@@ -2,11 +2,15 @@
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
+import https_settings
 import pytest
 from page_states import Tour
 from people import Person, assert_account, fill, is_sign_in, press, sign_in, sign_up, submit
 from playwright.sync_api import expect
+from visitor import Visitor
 
 
 @pytest.fixture
@@ -193,6 +197,33 @@ def test_a_double_click_signs_in(tour):
     fill(tour.page, "/sign-in", email=person.email, password=person.password)
     double_click(tour.page, "/sign-in")
     expect(tour.page).to_have_url(url)
+
+
+def at_the_same_time(*calls):
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result() for future in [pool.submit(call) for call in calls]]
+
+
+def test_a_form_that_is_sent_twice_has_one_effect(https_service):
+    """Some browsers send a form again at the second click, and show the answer to that one."""
+    person = Person()
+    browsers = [Visitor(https_service, https_settings.PUBLIC_URL) for _ in range(2)]
+    form = {"name": person.name, "email": person.email, "password": person.password}
+    answers = at_the_same_time(*(partial(browser.post, "/sign-up", **form) for browser in browsers))
+    assert [(answer.status, answer.header("Location")) for answer in answers] == [(303, "/account")] * 2
+    assert all(browser.is_signed_in() for browser in browsers)
+
+    answers = at_the_same_time(*(partial(browser.sign_in, person) for browser in browsers))
+    assert [answer.status for answer in answers] == [303] * 2
+    assert all(browser.is_signed_in() for browser in browsers)
+
+    browser = browsers[0]
+    answers = at_the_same_time(*[partial(browser.post, "/account/name", name="Ada King")] * 2)
+    assert [answer.status for answer in answers] == [303] * 2
+    answers = at_the_same_time(*[partial(browser.post, "/account/delete", password=person.password)] * 2)
+    assert 303 in [answer.status for answer in answers]
+    assert all(answer.status in (303, 409) for answer in answers), answers
+    assert not browser.is_signed_in()
 
 
 def test_a_double_click_changes_a_password_once(tour):
