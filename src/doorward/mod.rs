@@ -84,6 +84,11 @@ impl Doorward {
         self.inner.callers.by_app_cookie(cookie, origin, self.now()).await
     }
 
+    /// As [`Self::caller_by_app_cookie`], if that needs no query.
+    pub(crate) fn cached_caller_by_app_cookie(&self, cookie: &str, origin: &str) -> Option<Caller> {
+        self.inner.callers.cached_by_app_cookie(cookie, origin, self.now())
+    }
+
     /// The settings that it was opened with.
     pub fn settings(&self) -> &Settings {
         &self.inner.settings

@@ -280,19 +280,32 @@ impl Callers {
         self.by_cookie(cookie, origin, now).await
     }
 
+    /// As [`Self::by_app_cookie`], if that needs no query.
+    pub fn cached_by_app_cookie(
+        &self,
+        cookie: &str,
+        origin: &str,
+        now: Timestamp,
+    ) -> Option<Caller> {
+        self.cached_by_cookie(cookie, origin, now)
+    }
+
+    fn cached_by_cookie(&self, cookie: &str, audience: &str, now: Timestamp) -> Option<Caller> {
+        let cached = self.cache.get(cookie).filter(|cached| cached.is_cookie_for(audience))?;
+        let is_usable = !cached.session_has_expired(now) && self.is_fresh(&cached, now);
+        is_usable.then(|| self.use_cached(&cached, now))
+    }
+
     async fn by_cookie(
         &self,
         cookie: &str,
         audience: &str,
         now: Timestamp,
     ) -> Result<Caller, AuthError> {
-        let cached = self.cache.get(cookie).filter(|cached| cached.is_cookie_for(audience));
-        if let Some(cached) = &cached
-            && !cached.session_has_expired(now)
-            && self.is_fresh(cached, now)
-        {
-            return Ok(self.use_cached(cached, now));
+        if let Some(caller) = self.cached_by_cookie(cookie, audience, now) {
+            return Ok(caller);
         }
+        let cached = self.cache.get(cookie).filter(|cached| cached.is_cookie_for(audience));
         let names = match &cached {
             Some(cached) => {
                 let session = &cached.caller.session;

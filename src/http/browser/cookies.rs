@@ -80,12 +80,18 @@ impl CookieNames {
 /// The value of a cookie. One that occurs twice counts as absent, because another application on the host may have set
 /// one of them.
 pub(in crate::http) fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    let mut found = pairs(headers).filter(|(other, _)| *other == name.as_bytes());
-    let (_, value) = found.next()?;
-    if found.next().is_some() {
-        return None;
+    let mut found = None;
+    // Loops, because every guarded request of a browser comes here, and `pairs` costs twice as much.
+    for line in headers.get_all(header::COOKIE) {
+        for cookie in Cookies(line.as_bytes()) {
+            let value =
+                cookie.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+            if value.is_some() && std::mem::replace(&mut found, value).is_some() {
+                return None;
+            }
+        }
     }
-    str::from_utf8(value).ok()
+    str::from_utf8(found?).ok()
 }
 
 /// The cookies of a request without Doorward's, in their order. None if nothing is left.

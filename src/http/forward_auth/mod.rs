@@ -210,6 +210,12 @@ impl GuardRoutes {
         if !guard.origins.is_empty()
             && let Some(visit) = Visit::new(guard, parts, trusted)
         {
+            if visit.is_to_app()
+                && let Some(caller) = visit.cached_caller(doorward)
+                && refusal(doorward, guard, &caller, &request).is_none()
+            {
+                return Ok(declared_admission(doorward, guard, Some(&caller)));
+            }
             // Boxed, because the future of every guarded request would otherwise reserve space for a visit.
             return Box::pin(self.visited(guard, visit)).await;
         }

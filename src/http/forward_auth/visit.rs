@@ -96,20 +96,33 @@ impl<'a> Visit<'a> {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
     }
 
+    /// Whether the request is forwarded to the app if it is admitted.
+    pub(super) fn is_to_app(&self) -> bool {
+        self.use_of_answer != UseOfAnswer::Refusal && !self.is_sign_in()
+    }
+
     /// The person whose browser sent the request. A request that changes something counts only if the app itself caused it.
     pub(super) async fn caller(&self, doorward: &Doorward) -> Result<Caller, AuthError> {
-        let cookie = cookies::value(self.headers, self.cookie_names().app);
-        let cookie = cookie.ok_or(Unauthenticated::NoToken)?;
+        let cookie = self.cookie().ok_or(Unauthenticated::NoToken)?;
         let caller = doorward.caller_by_app_cookie(cookie, self.origin.as_str()).await?;
-        let changes_nothing = is_safe(self.method) && !self.is_websocket;
-        if changes_nothing
+        if self.counts() { Ok(caller) } else { Err(Unauthenticated::CrossSite.into()) }
+    }
+
+    /// As [`Self::caller`], if that needs no query. Most requests do not.
+    pub(super) fn cached_caller(&self, doorward: &Doorward) -> Option<Caller> {
+        let origin = self.origin.as_str();
+        doorward.cached_caller_by_app_cookie(self.cookie()?, origin).filter(|_| self.counts())
+    }
+
+    fn cookie(&self) -> Option<&'a str> {
+        cookies::value(self.headers, self.cookie_names().app)
+    }
+
+    /// Whether a cookie counts: the request changes nothing, or the app itself caused it.
+    fn counts(&self) -> bool {
+        (is_safe(self.method) && !self.is_websocket)
             || self.guard.cross_site
             || is_own_request(self.headers, self.origin.as_str())
-        {
-            Ok(caller)
-        } else {
-            Err(Unauthenticated::CrossSite.into())
-        }
     }
 
     /// Where the browser goes after a form of another site, which comes without our cookies. The request that follows has
