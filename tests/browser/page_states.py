@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from loopback_site import LoopbackSite
 from people import NUMBERS, Person, assert_account, fill, press, sign_in, sign_up, submit
 from support import send
+from visitor import Visitor
 
 STATES = {}
 WRONG = "wrong password"
+CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"
 LONG_NAME = "Wolfeschlegelsteinhausenbergerdorff " * 3
 
 
@@ -36,24 +38,23 @@ class Tour:
     def open_app(self, name, path="/"):
         self.page.goto(self.site.app_urls[name] + path)
 
+    def visitor(self, user_agent):
+        return Visitor(self.site.doorward, self.site.url, user_agent=user_agent)
+
     def signed_up(self, **record):
-        """Signs a new person up."""
-        person = Person(**record)
-        self.open("/sign-up")
-        sign_up(self.page, person)
+        """Signs a new person up, and opens their account."""
+        visitor = self.visitor(CHROME)
+        person = visitor.sign_up(Person(**record))
+        [(name, value)] = visitor.cookies[visitor.host].items()
+        cookie = {"name": name, "value": value, "url": self.site.url, "httpOnly": True, "sameSite": "Lax"}
+        self.context.add_cookies([cookie])
+        self.open("/account")
         assert_account(self.page)
         return person
 
     def sign_in_elsewhere(self, person, user_agent):
         """Signs a person in with another device."""
-        other = self.context.browser.new_context(java_script_enabled=False, user_agent=user_agent)
-        try:
-            page = other.new_page()
-            page.goto(f"{self.site.url}/sign-in")
-            sign_in(page, person)
-            assert_account(page)
-        finally:
-            other.close()
+        assert self.visitor(user_agent).sign_in(person).status == 303
 
     def open_details(self, form):
         """Opens the part of the account page that holds this form."""

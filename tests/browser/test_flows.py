@@ -1,10 +1,12 @@
 """People reach their apps through every proxy: sign up, come back to the very link, and leave. JavaScript is off."""
 
+import json
 import re
 
 import pytest
 from guarded_site import BARRED, TITLE
 from people import Person, assert_account, is_sign_in, press, sign_in, sign_out, sign_up, submit
+from support import send
 
 # What browsers send for these links is the same to the byte.
 LINKS = (
@@ -18,14 +20,12 @@ UNICODE = "/grüße/✓?q=Ünï çödé&r=ß", "/gr%C3%BC%C3%9Fe/%E2%9C%93?q=%C3
 
 
 @pytest.fixture
-def ada(site, new_context):
+def ada(site):
     """A person with an account who has signed in nowhere."""
     ada = Person()
-    page = new_context().new_page()
-    page.goto(f"{site.auth_url}/sign-up")
-    sign_up(page, ada)
-    assert_account(page)
-    sign_out(page, site.auth_url)
+    body = json.dumps({"name": ada.name, "email": ada.email, "password": ada.password}).encode()
+    answer = send(site.doorward.port, "POST", "/api/user", [("Content-Type", "application/json")], body)
+    assert answer.status == 201, answer
     return ada
 
 

@@ -11,17 +11,18 @@ OWN_FORM = (*NAVIGATION, ("Sec-Fetch-Site", "same-origin"))
 
 
 class Visitor:
-    """A person at a Doorward with an https `public_url`. Cookies are kept by host, as browsers do."""
+    """A person at a Doorward. Cookies are kept by host, as browsers do."""
 
-    def __init__(self, service, public_url, source="127.0.0.1"):
+    def __init__(self, service, public_url, source="127.0.0.1", user_agent="visitor"):
         self.service, self.public_url, self.source = service, public_url, source
+        self.user_agent = user_agent
         self.host = urlsplit(public_url).netloc
         self.cookies = {}
 
     def send(self, host, method, target, headers=(), form=None) -> Answer:
         """Sends a request to Doorward as it arrives behind a proxy for this host."""
         body = None if form is None else urlencode(form).encode()
-        sent = list(headers)
+        sent = [("User-Agent", self.user_agent), *headers]
         if cookie := "; ".join(f"{name}={value}" for name, value in self.cookies.get(host, {}).items()):
             sent.append(("Cookie", cookie))
         if form is not None:
@@ -54,10 +55,10 @@ class Visitor:
         ]
         return self.send(host, method, f"/api/auth/{guard}", [*forwarded, *headers])
 
-    def sign_up(self, **fields):
+    def sign_up(self, person=None):
         """Creates an account, which signs the person in."""
-        person = Person()
-        answer = self.post("/sign-up", name=person.name, email=person.email, password=person.password, **fields)
+        person = person or Person()
+        answer = self.post("/sign-up", name=person.name, email=person.email, password=person.password)
         assert answer.status == 303, answer
         return person
 
