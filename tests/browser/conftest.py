@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
@@ -25,7 +25,8 @@ from loopback_site import LoopbackSite  # noqa: E402
 from sites import PROXIES, Certificate  # noqa: E402
 
 # The longest wait for a page or an element. The machine may be busy with other work.
-PATIENCE_MS = 10_000
+PATIENCE_MS = 60_000
+expect.set_options(timeout=PATIENCE_MS)
 
 
 def pytest_addoption(parser):
@@ -64,6 +65,8 @@ def certificate(folder):
 def chromium_arguments(certificate):
     arguments = [
         "--host-resolver-rules=MAP *.test 127.0.0.1",
+        # A proxy of the environment knows no host of the tests.
+        "--no-proxy-server",
         # Caddy offers HTTP/3, which Chromium does not speak with a certificate of unknown authorities.
         "--disable-quic",
         f"--ignore-certificate-errors-spki-list={public_key_hash(certificate)}",

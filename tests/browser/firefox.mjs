@@ -19,6 +19,7 @@ const browser = await puppeteer.launch({
     extraPrefsFirefox: {
         "network.dns.localDomains": hosts.join(","),
         "network.http.http3.enable": false,
+        "network.proxy.type": 0,
         "javascript.enabled": false,
     },
 });

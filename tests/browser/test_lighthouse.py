@@ -11,6 +11,7 @@ from page_states import Tour
 
 CATEGORIES = ("accessibility", "best-practices")
 LEAST = 95
+TRIES = 3
 
 
 def scores(url, folder, arguments, headers=None):
@@ -24,9 +25,15 @@ def scores(url, folder, arguments, headers=None):
     if headers:
         command.append(f"--extra-headers={json.dumps(headers)}")
     environment = os.environ | {"CHROME_PATH": program("chromium"), "HOME": str(folder)}
-    subprocess.run(command, check=True, env=environment, cwd=folder, timeout=300, capture_output=True)
-    result = json.loads(report.read_text())
-    assert "runtimeError" not in result, result["runtimeError"]
+    for _ in range(TRIES):
+        done = subprocess.run(command, env=environment, cwd=folder, timeout=300, capture_output=True, text=True)
+        result = json.loads(report.read_text()) if report.exists() else {}
+        # On a busy machine, Lighthouse may lose a message of the browser and has no result. A bad result is final.
+        if result and "runtimeError" not in result:
+            break
+        report.unlink(missing_ok=True)
+    else:
+        raise AssertionError(f"Lighthouse has no result: {done.stderr}")
     failed = [audit["id"] for audit in result["audits"].values() if audit["score"] is not None and audit["score"] < 1]
     return {name: result["categories"][name]["score"] * 100 for name in CATEGORIES}, failed
 
@@ -35,7 +42,7 @@ def test_the_main_pages_have_high_scores(loopback, context, page, tmp_path):
     Tour(loopback, context, page).signed_up()
     [cookie] = context.cookies()
     pages = {"sign-in": None, "sign-up": None, "account": {"Cookie": f"{cookie['name']}={cookie['value']}"}}
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    arguments = ["--no-proxy-server", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
 
     def measured(name):
         folder = tmp_path / name

@@ -153,16 +153,23 @@ def bearer(token):
 # --- processes -------------------------------------------------------------------------------------------------------
 
 
+TAKEN_PORTS = set()
+
+
 def free_port():
-    """A port below the ephemeral ones, so that no connection takes it while its server restarts."""
+    """A port below the ephemeral ones, so that no connection takes it while its server restarts. No port is returned twice,
+    because a server may start long after its port is chosen."""
     while True:
         port = random.randrange(20_000, 32_000)
+        if port in TAKEN_PORTS:
+            continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
-                return port
             except OSError:
                 continue
+        TAKEN_PORTS.add(port)
+        return port
 
 
 class Process:
