@@ -92,7 +92,7 @@ fn send_forms(server: &Server) -> String {
         ("/account/name", "name=x".to_owned(), 400),
         ("/account/password", format!("current={WRONG}&new={PASSWORD}"), 400),
         ("/reset", format!("code={GARBAGE}&password={PASSWORD}"), 400),
-        ("/sign-up", format!("name=Canaryname+Eab1&{email}&password={PASSWORD}"), 409),
+        ("/sign-up", format!("name=Canaryname+Eab1&{email}&password={PASSWORD}2"), 409),
         ("/sign-in", format!("{email}&password=%ff{PASSWORD}"), 400),
     ] {
         assert_eq!(send("POST", path, &cookie, &form).status, status, "{path}");

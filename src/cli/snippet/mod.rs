@@ -64,31 +64,31 @@ impl Kind {
     fn files(self, form: Form) -> &'static [(&'static str, &'static str)] {
         macro_rules! deployed {
             ($($name:literal in $folder:literal),+) => {
-                &[$(($name, include_str!(concat!("../../../", $folder, "/", $name)))),+]
+                &[$(($name, include_str!(concat!("../../../deploy/", $folder, $name)))),+]
             };
         }
         match (self, form) {
-            (Self::Nginx, Form::Plain) => deployed!("nginx.conf" in "deploy"),
-            (Self::Nginx, Form::Tls) => deployed!("nginx.conf" in "deploy/tls"),
-            (Self::Caddy, Form::Plain) => deployed!("Caddyfile" in "deploy"),
-            (Self::Caddy, Form::Tls) => deployed!("Caddyfile" in "deploy/tls"),
+            (Self::Nginx, Form::Plain) => deployed!("nginx.conf" in ""),
+            (Self::Nginx, Form::Tls) => deployed!("nginx.conf" in "tls/"),
+            (Self::Caddy, Form::Plain) => deployed!("Caddyfile" in ""),
+            (Self::Caddy, Form::Tls) => deployed!("Caddyfile" in "tls/"),
             (Self::Traefik, Form::Plain) => {
-                deployed!("traefik-static.yaml" in "deploy", "traefik.yaml" in "deploy")
+                deployed!("traefik-static.yaml" in "", "traefik.yaml" in "")
             }
             (Self::Traefik, Form::Tls) => {
-                deployed!("traefik-static.yaml" in "deploy/tls", "traefik.yaml" in "deploy/tls")
+                deployed!("traefik-static.yaml" in "tls/", "traefik.yaml" in "tls/")
             }
             (Self::Haproxy, Form::Plain) => {
-                deployed!("haproxy.cfg" in "deploy", "doorward.lua" in "deploy")
+                deployed!("haproxy.cfg" in "", "doorward.lua" in "")
             }
             (Self::Haproxy, Form::Tls) => {
-                deployed!("haproxy.cfg" in "deploy/tls", "doorward.lua" in "deploy")
+                deployed!("haproxy.cfg" in "tls/", "doorward.lua" in "")
             }
-            (Self::Envoy, Form::Plain) => deployed!("envoy.yaml" in "deploy"),
-            (Self::Envoy, Form::Tls) => deployed!("envoy.yaml" in "deploy/tls"),
-            (Self::Express, _) => deployed!("express.mjs" in "deploy"),
-            (Self::Fastapi, _) => deployed!("fastapi_app.py" in "deploy"),
-            (Self::Axum, _) => deployed!("axum.rs" in "deploy"),
+            (Self::Envoy, Form::Plain) => deployed!("envoy.yaml" in ""),
+            (Self::Envoy, Form::Tls) => deployed!("envoy.yaml" in "tls/"),
+            (Self::Express, _) => deployed!("express.mjs" in ""),
+            (Self::Fastapi, _) => deployed!("fastapi_app.py" in ""),
+            (Self::Axum, _) => deployed!("axum.rs" in ""),
         }
     }
 
