@@ -190,7 +190,8 @@ def test_a_violation_of_the_policy_would_be_seen(page):
     policy = {"Content-Security-Policy": "default-src 'none'"}
     body = "<!doctype html><style>p { color: red }</style><p>A page"
     page.route("**/*", lambda route: route.fulfill(headers=policy, content_type="text/html", body=body))
-    page.goto("http://page.test/")
+    with page.expect_console_message():
+        page.goto("http://page.test/")
     assert len(record.violations) == 1
 
 
