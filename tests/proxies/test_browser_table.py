@@ -388,3 +388,13 @@ def test_the_app_gets_its_own_cookies_in_their_order(sites, states, others):
     [arrival] = [arrival for arrival in sites.app.journal.arrivals() if mark in arrival.target]
     own = [other for other in others if not re.match(r"\{|__Host-doorward|doorward(-app|-try-\w+)?=", other)]
     assert arrival.all("Cookie") == (["; ".join(own)] if own else [])
+
+
+def test_many_cookies_of_an_app_pass_unchanged(sites, states):
+    """A pattern that backtracks would reach its limit here, and nginx would log the cookies."""
+    own, mark = "; ".join(f"k{n}=v" for n in range(200)), f"/{uuid.uuid4().hex}"
+    token = [header for header in states["bearer token"] if header[0] == "Authorization"]
+    assert sites.send(APP, "GET", mark, [*token, ("Cookie", own)]).status == 200
+    [arrival] = [arrival for arrival in sites.app.journal.arrivals() if mark in arrival.target]
+    assert arrival.all("Cookie") == [own]
+    assert "pcre" not in (sites.proxy.folder / "log").read_text(errors="replace")
