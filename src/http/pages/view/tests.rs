@@ -1,6 +1,6 @@
-//! Every page and state: what all of them have in common, their sizes, and files to look at.
+//! Every page and state: what all of them have in common, and their sizes.
 
-use std::{fs, path::Path, time::Duration};
+use std::time::Duration;
 
 use super::{
     super::text::{FieldFault, FormError, LinkTo, Message, Notice},
@@ -360,17 +360,6 @@ fn a_return_target_is_passed_on() {
     let html = view.render(&page);
     assert!(html.contains("name=\"for\" value=\"a&#38;b=&#34;c\""), "{html}");
     assert!(html.contains("href=\"/sign-up?for=a%26b%3D%22c\""), "{html}");
-}
-
-/// `cargo test --lib pages_to_look_at -- --ignored` writes every page and state into `target/pages`.
-#[test]
-#[ignore = "writes files for a look at them"]
-fn pages_to_look_at() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/pages");
-    fs::create_dir_all(&folder).unwrap();
-    for (state, html) in every_page() {
-        fs::write(folder.join(format!("{state}.html")), html).unwrap();
-    }
 }
 
 #[test]
