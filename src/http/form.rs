@@ -12,7 +12,9 @@ use serde_json::{Map, Value};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::error::Error;
-use crate::{Doorward, fault::Fault, spelling::is_misspelling};
+use crate::{
+    Doorward, credential::password::Password, fault::Fault, spelling::is_misspelling, user::User,
+};
 
 /// The fields of a JSON object or of the form of a page, and the faults of those checked so far.
 pub(super) struct Form {
@@ -73,6 +75,19 @@ impl Form {
         if self.faults.len() == known { Ok(()) } else { Err(FaultRecorded) }
     }
 
+    /// The field with the user's current password. A user without a password may omit it.
+    pub(super) fn current_password(
+        &mut self,
+        field: &'static str,
+        user: &User,
+    ) -> Result<Option<Password>, FaultRecorded> {
+        let parse = |sent| Ok(Password::unchecked(sent));
+        match user.password_hash {
+            Some(_) => self.required(field, parse).map(Some),
+            None => self.optional(field, parse),
+        }
+    }
+
     /// A field as it was typed, to show it again. Not for passwords.
     pub(super) fn typed(&self, field: &str) -> String {
         self.fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -107,10 +122,8 @@ where
     type Rejection = Error;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
-        let limit = Doorward::from_ref(state).settings().body_limit;
-        let (head, body) = request.into_parts();
-        let bytes = read(body, &head.headers, limit).await?;
-        let fields = parse(&bytes, &head.headers)?;
+        let (headers, bytes) = read_request(request, state).await?;
+        let fields = parse(&bytes, &headers)?;
         Ok(Self { fields, missing: Vec::new(), faults: Vec::new() })
     }
 }
@@ -125,10 +138,8 @@ where
     type Rejection = Error;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
-        let limit = Doorward::from_ref(state).settings().body_limit;
-        let (head, body) = request.into_parts();
-        let bytes = read(body, &head.headers, limit).await?;
-        if !bytes.is_empty() && !is_type(&head.headers, "application/x-www-form-urlencoded") {
+        let (headers, bytes) = read_request(request, state).await?;
+        if !bytes.is_empty() && !is_type(&headers, "application/x-www-form-urlencoded") {
             return Err(Error::NotAForm);
         }
         parse_page_form(&bytes).map(Self).ok_or(Error::Malformed)
@@ -163,6 +174,20 @@ fn decode(encoded: &[u8]) -> Option<String> {
     }
     str::from_utf8(&decoded).ok()?;
     String::from_utf8(mem::take(&mut *decoded)).ok()
+}
+
+/// The headers and the whole body of a request.
+async fn read_request<S>(
+    request: Request,
+    state: &S,
+) -> Result<(HeaderMap, Zeroizing<Vec<u8>>), Error>
+where
+    Doorward: FromRef<S>,
+{
+    let limit = Doorward::from_ref(state).settings().body_limit;
+    let (head, body) = request.into_parts();
+    let bytes = read(body, &head.headers, limit).await?;
+    Ok((head.headers, bytes))
 }
 
 /// Time for a whole body to arrive.

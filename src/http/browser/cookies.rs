@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderValue, header};
 use memchr::memchr;
 
-use crate::token::cookie::is_attempt;
+use crate::{clock::Timestamp, session::Session, token::cookie::is_attempt};
 
 /// The names of cookies on an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,13 +58,24 @@ impl CookieNames {
         self.set(&name, value, Some(ATTEMPT_LIFETIME))
     }
 
-    /// Sets a cookie. Without `max_age` it ends with the browser.
-    pub(in crate::http) fn set(
+    /// Sets a cookie that names a session. It lasts as long as the session of a person who stays signed in, and else ends
+    /// with the browser.
+    pub(in crate::http) fn set_for(
         &self,
+        session: &Session,
         name: &str,
         value: &str,
-        max_age: Option<Duration>,
+        now: Timestamp,
     ) -> HeaderValue {
+        let max_age = match session.idle_timeout {
+            Some(_) => None,
+            None => Some(session.expires_at.duration_since(now)),
+        };
+        self.set(name, value, max_age)
+    }
+
+    /// Sets a cookie. Without `max_age` it ends with the browser.
+    fn set(&self, name: &str, value: &str, max_age: Option<Duration>) -> HeaderValue {
         let max_age =
             max_age.map_or_else(String::new, |age| format!("; Max-Age={}", age.as_secs()));
         let cookie = format!("{name}={value}{}{max_age}", self.attributes);

@@ -200,12 +200,9 @@ impl<'a> Visit<'a> {
         match app_sign_in::use_code(doorward, code, origin, &attempts).await {
             Ok(used) => {
                 let cookie = doorward.cookies().app_cookie(&used.session, origin);
-                let max_age = match used.session.idle_timeout {
-                    Some(_) => None,
-                    None => Some(used.session.expires_at.duration_since(doorward.now())),
-                };
+                let set = names.set_for(&used.session, names.app, &cookie, doorward.now());
                 // The try cookie stays: other tabs may have begun with it.
-                let cookies = vec![names.set(names.app, &cookie, max_age)];
+                let cookies = vec![set];
                 Ok(Redirection { location: self.own_or_start(used.url), cookies })
             }
             // Going back in the history, or a second click: the browser is signed in already.

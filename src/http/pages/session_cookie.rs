@@ -33,15 +33,12 @@ impl Visit {
         let session = &opened.session;
         let names = self.pages.site().cookie_names();
         let value = self.doorward().cookies().session_cookie(session);
-        let max_age = match session.idle_timeout {
-            Some(_) => None,
-            None => Some(self.doorward().settings().session_lifetime),
-        };
         let mut response = match app {
             Some(app) => app.redirect(self, session),
             None => self.redirect("/account"),
         };
-        append_cookie(&mut response, names.set(names.session, &value, max_age));
+        let cookie = names.set_for(session, names.session, &value, self.doorward().now());
+        append_cookie(&mut response, cookie);
         response
     }
 }

@@ -2,7 +2,7 @@
 
 use axum::{extract::State, http::StatusCode};
 
-use super::{Me, current_password};
+use super::Me;
 use crate::{
     Doorward,
     access::policy::SignedIn,
@@ -21,7 +21,7 @@ pub(crate) async fn change(
     let email = form.optional("email", Email::parse);
     let password = match email {
         Ok(None) => Ok(None),
-        _ => current_password(&mut form, "password", &caller.user),
+        _ => form.current_password("password", &caller.user),
     };
     let (Ok(name), Ok(email), Ok(password), Ok(())) =
         (name, email, password, form.reject_misspelled())

@@ -2,7 +2,6 @@
 
 use axum::extract::State;
 
-use super::current_password;
 use crate::{
     Doorward,
     access::policy::SignedIn,
@@ -16,7 +15,7 @@ pub(crate) async fn delete(
     RequestOrigin { requester, .. }: RequestOrigin,
     mut form: Form,
 ) -> Result<NoContent, Error> {
-    let password = current_password(&mut form, "password", &caller.user);
+    let password = form.current_password("password", &caller.user);
     let (Ok(password), Ok(())) = (password, form.reject_misspelled()) else {
         return Err(form.into_error());
     };

@@ -16,12 +16,7 @@ pub(crate) use self::{
 };
 use crate::{
     access::policy::SignedIn,
-    credential::password::Password,
-    http::{
-        answer::NoStore,
-        form::{FaultRecorded, Form},
-        only::Only,
-    },
+    http::{answer::NoStore, only::Only},
     user::User,
 };
 
@@ -55,17 +50,4 @@ impl From<&User> for Me {
 /// `GET /api/me`
 pub(crate) async fn show(caller: Only<SignedIn>) -> NoStore<Me> {
     NoStore(StatusCode::OK, Me::from(&*caller.user))
-}
-
-/// The field with the user's current password. A user without a password may omit it.
-fn current_password(
-    form: &mut Form,
-    field: &'static str,
-    user: &User,
-) -> Result<Option<Password>, FaultRecorded> {
-    let parse = |sent| Ok(Password::unchecked(sent));
-    match user.password_hash {
-        Some(_) => form.required(field, parse).map(Some),
-        None => form.optional(field, parse),
-    }
 }

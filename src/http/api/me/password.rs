@@ -2,7 +2,6 @@
 
 use axum::extract::State;
 
-use super::current_password;
 use crate::{
     Doorward,
     access::policy::SignedIn,
@@ -16,7 +15,7 @@ pub(crate) async fn change(
     RequestOrigin { requester, .. }: RequestOrigin,
     mut form: Form,
 ) -> Result<NoContent, Error> {
-    let current = current_password(&mut form, "current", &caller.user);
+    let current = form.current_password("current", &caller.user);
     let new = form.required("new", |sent| password::parse(&doorward, &caller.user, sent));
     let (Ok(current), Ok(new), Ok(())) = (current, new, form.reject_misspelled()) else {
         return Err(form.into_error());

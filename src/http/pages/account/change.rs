@@ -8,12 +8,11 @@ use super::{
 };
 use crate::{
     account::{change::change, password},
-    credential::password::Password,
     http::{
         Error,
-        form::{FaultRecorded, Form, PageForm},
+        form::{FaultRecorded, PageForm},
     },
-    user::{Email, Name, User},
+    user::{Email, Name},
 };
 
 pub(in super::super) async fn change_name(
@@ -51,7 +50,7 @@ pub(in super::super) async fn change_email(
     };
     let typed = form.typed("email");
     let email = form.required("email", Email::parse);
-    let password = current_password(&mut form, "password", &caller.user);
+    let password = form.current_password("password", &caller.user);
     let changed = match (email, password) {
         (Ok(email), Ok(password)) => {
             let (email, requester) = (Some(email), visit.source.requester);
@@ -82,7 +81,7 @@ pub(in super::super) async fn change_password(
     let Some(caller) = visit.caller() else {
         return Ok(visit.redirect("/sign-in"));
     };
-    let current = current_password(&mut form, "current", &caller.user);
+    let current = form.current_password("current", &caller.user);
     let new = form.required("new", |sent| password::parse(visit.doorward(), &caller.user, sent));
     let changed = match (current, new) {
         (Ok(current), Ok(new)) => {
@@ -102,18 +101,5 @@ pub(in super::super) async fn change_password(
             };
             page(&visit, caller, Outcome::Refused(&refusal, failed)).await
         }
-    }
-}
-
-/// The field with the person's current password. A person without a password may omit it.
-pub(super) fn current_password(
-    form: &mut Form,
-    field: &'static str,
-    user: &User,
-) -> Result<Option<Password>, FaultRecorded> {
-    let parse = |sent| Ok(Password::unchecked(sent));
-    match user.password_hash {
-        Some(_) => form.required(field, parse).map(Some),
-        None => form.optional(field, parse),
     }
 }

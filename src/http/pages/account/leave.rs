@@ -4,9 +4,7 @@ use axum::response::Response;
 
 use super::{
     super::{form_refusal::FormRefusal, view::FailedForm, visit::Visit},
-    DELETED, Outcome,
-    change::current_password,
-    page,
+    DELETED, Outcome, page,
 };
 use crate::{
     account::leave::leave,
@@ -23,7 +21,7 @@ pub(in super::super) async fn delete(
     let Some(caller) = visit.caller() else {
         return Ok(visit.redirect("/sign-in"));
     };
-    let deleted = match current_password(&mut form, "password", &caller.user) {
+    let deleted = match form.current_password("password", &caller.user) {
         Ok(password) => {
             let requester = visit.source.requester;
             let deleted = leave(visit.doorward(), &caller.user, password, requester).await;
