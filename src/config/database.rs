@@ -80,6 +80,11 @@ impl DatabaseUrl {
         found.map_err(|error| InaccessibleDatabase { file: absolute(file), error })
     }
 
+    /// Whether it is a SQLite file that nobody has created yet.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::Sqlite(file) if matches!(file.try_exists(), Ok(false)))
+    }
+
     /// `None` if the text is the URL of neither database.
     pub fn parse(text: &str) -> Option<Self> {
         let Some(file) = text.strip_prefix("sqlite://") else {

@@ -1,14 +1,27 @@
 //! What a guard lacks to sign people in with a browser.
 
-use super::BrowserCheck;
+use super::{BrowserCheck, Reply};
 use crate::{
     Settings,
-    access::guard::{AppOrigin, Guard, Mode, is_loopback_host},
+    access::guard::{AppOrigin, Guard, GuardSet, Mode, is_loopback_host},
 };
+
+/// The reply about the guard with this name.
+pub(super) fn reply(
+    guards: &GuardSet,
+    name: &str,
+    settings: &Settings,
+    public_base: &str,
+) -> Reply {
+    match guards.by_name(name) {
+        Some(guard) => Reply::Browsers(check(guard, settings, public_base)),
+        None => Reply::NoSuchGuard,
+    }
+}
 
 /// Checks the settings that the way to the sign-in page and back depends on. `public_base` is the URL that browsers are sent
 /// to.
-pub(super) fn check(guard: &Guard, settings: &Settings, public_base: &str) -> BrowserCheck {
+fn check(guard: &Guard, settings: &Settings, public_base: &str) -> BrowserCheck {
     let origins = guard.origins.iter().map(AppOrigin::to_string).collect();
     let findings = if guard.origins.is_empty() {
         vec![without_origins(guard)]

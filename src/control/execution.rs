@@ -110,13 +110,10 @@ async fn try_execute(
                 None => Reply::NoSuchGuard,
             }
         }
-        Command::CheckBrowsers { guard } => match doorward.guards().by_name(guard) {
-            Some(guard) => {
-                let settings = doorward.settings();
-                Reply::Browsers(browser_check::check(guard, settings, &doorward.public_base()))
-            }
-            None => Reply::NoSuchGuard,
-        },
+        Command::CheckBrowsers { guard } => {
+            let (settings, base) = (doorward.settings(), doorward.public_base());
+            browser_check::reply(&doorward.guards(), guard, settings, &base)
+        }
         Command::ShowRefusal(id) => match doorward.refusal(id) {
             Some(refusal) => Reply::Refusal(Box::new(refusal)),
             None => Reply::NoSuchRefusal,

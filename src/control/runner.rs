@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Command, Reply, execute, socket};
+use super::{Command, Reply, browser_check, execute, socket};
 use crate::{Doorward, OpenError, Settings, config, data_folder};
 
 /// Why a command could not be run.
@@ -58,6 +58,13 @@ pub enum Error {
 pub async fn run(settings: Settings, command: &Command) -> Result<Reply, Error> {
     if settings.folder().is_none() && command.server_only().is_some() {
         return Err(Error::NoFolder);
+    }
+    // Only the settings decide, so they can be checked before the first start creates the database.
+    if let Command::CheckBrowsers { guard } = command
+        && settings.database.is_missing()
+    {
+        let base = settings.base_url(settings.listen);
+        return Ok(browser_check::reply(&settings.guards, guard, &settings, &base));
     }
     CommandRunner::open(settings).await?.run(command).await
 }

@@ -172,9 +172,12 @@ fn a_guard_for_browsers_is_checked_listed_and_printed_with_its_hosts() {
     let home = Home::new();
     let app = "[guards.app]\nallow = 'true'\nproxy = \"caddy\"\norigins = [\"https://app.example.org\"]\n";
     write_settings(&home, &format!("{STAFF}{app}"));
-    home.start().stop();
     let check = |guard: &str| stdout_of(&home, &["guard", "check", guard]);
+    let before_the_first_start = check("app");
+    assert!(error_of(&home, &["guard", "check", "ap"]).contains("no such guard"));
+    home.start().stop();
     let missing = check("app");
+    assert_eq!(missing, before_the_first_start);
     assert!(
         missing.contains("\nand return to https://app.example.org\nmissing: public_url is not set"),
         "{missing}"
