@@ -76,7 +76,7 @@ pub enum Challenge {
 impl From<Unauthenticated> for Challenge {
     fn from(reason: Unauthenticated) -> Self {
         match reason {
-            Unauthenticated::NoToken => Self::NoCredentials,
+            Unauthenticated::NoToken | Unauthenticated::OtherOrigin => Self::NoCredentials,
             _ => Self::InvalidToken,
         }
     }

@@ -347,7 +347,11 @@ async fn the_first_request_of_nginx_changes_nothing_and_the_second_never_admits(
 async fn only_a_trusted_proxy_and_a_declared_origin_begin_a_sign_in() {
     let server = server().await;
     let untrusted = Visit { peer: [192, 0, 2, 1], ..Visit::navigation("caddy", "/") };
-    assert_eq!(untrusted.send(&server).await.status, 401);
+    let answer = untrusted.send(&server).await;
+    assert_eq!(answer.status_and_body(), (401, UNAUTHORIZED));
+    assert_eq!(answer.header(header::WWW_AUTHENTICATE), Some("Bearer realm=\"doorward\""));
+    let reason = server.doorward.refusal(answer.header("x-decision-id").unwrap()).unwrap().token;
+    assert!(reason.contains("one of the guard's origins"), "{reason}");
     for origin in [
         "http://app.example.com",
         "https://app.example.com.evil.com",

@@ -85,6 +85,11 @@ pub enum Unauthenticated {
     /// The request carries no token.
     #[error("no token was sent")]
     NoToken,
+    /// The request carries no token, and no cookie counts, because it is not known to be to an origin of the guard.
+    #[error(
+        "no token was sent, and cookies count only if a trusted proxy forwards a request to one of the guard's origins"
+    )]
+    OtherOrigin,
     /// The token is forged, damaged or issued by another service.
     #[error("not a token of this service: forged, damaged or signed with another key")]
     NotOurs,

@@ -224,7 +224,11 @@ impl GuardRoutes {
                 None => return Ok(declared_admission(doorward, guard, Some(&caller))),
                 Some(refused) => (Challenge::InsufficientScope, refused, Some(caller)),
             },
-            Err(AuthError::Unauthenticated(reason)) => {
+            Err(AuthError::Unauthenticated(mut reason)) => {
+                let has_authorization = parts.headers.contains_key(header::AUTHORIZATION);
+                if !guard.origins.is_empty() && !has_authorization {
+                    reason = Unauthenticated::OtherOrigin;
+                }
                 let by = RefusedBy::Guard(Arc::clone(guard));
                 (reason.into(), Refused::unauthenticated(by, reason, doorward.now()), None)
             }
