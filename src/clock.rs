@@ -33,6 +33,12 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
+    /// The time for people, such as `2027-01-15 08:00 UTC`.
+    pub fn to_text(self) -> String {
+        let time = DateTime::from_timestamp_millis(self.0).unwrap_or(DateTime::UNIX_EPOCH);
+        time.format("%Y-%m-%d %H:%M UTC").to_string()
+    }
+
     /// The time from `earlier` to this; zero if that is later.
     pub(crate) fn duration_since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
@@ -94,6 +100,12 @@ fn system_now() -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_timestamp_for_people_has_minutes() {
+        let time = Timestamp::from_millis(1_800_000_059_999);
+        assert_eq!(time.to_text(), "2027-01-15 08:00 UTC");
+    }
 
     #[test]
     fn a_timestamp_is_shown_in_rfc_3339_with_milliseconds() {

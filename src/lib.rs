@@ -54,8 +54,8 @@
 //! # Accounts
 //!
 //! The methods of [`Doorward`] do what the JSON API and the command line do, with the same rules, limits and log lines:
-//! [`register`](Doorward::register), [`sign_in`](Doorward::sign_in), [`grant_role`](Doorward::grant_role),
-//! [`disable_user`](Doorward::disable_user) and others.
+//! [`register`](Doorward::register), [`invite`](Doorward::invite), [`sign_in`](Doorward::sign_in),
+//! [`grant_role`](Doorward::grant_role), [`disable_user`](Doorward::disable_user) and others.
 //!
 //! # Upkeep
 //!
@@ -87,6 +87,7 @@ mod account;
 #[cfg(feature = "cli")]
 mod cli;
 mod clock;
+mod colour;
 mod config;
 mod control;
 mod credential;
@@ -95,7 +96,9 @@ mod doorward;
 mod fault;
 mod http;
 mod id;
+mod language;
 mod log;
+mod mail;
 mod network;
 mod private_file;
 mod routes;
@@ -117,8 +120,8 @@ pub use self::{
         policy::{Authenticated, Designated, Policy, SignedIn},
     },
     account::{
-        Failure, InvalidInput, NewSession, NewUser, RegisterError, RoleError, SetPasswordError,
-        SignInError, UserError, VerifyError,
+        Failure, InvalidInput, InvitationTicket, InviteError, Invited, NewInvitation, NewSession,
+        NewUser, RegisterError, RoleError, SetPasswordError, SignInError, UserError, VerifyError,
     },
     clock::Timestamp,
     config::{Settings, SettingsError},
@@ -128,7 +131,7 @@ pub use self::{
     session::{Origin, Session, SessionId, TokenId},
     store::Error as StoreError,
     token::Token,
-    user::{Email, Name, Role, Roles, User, UserId},
+    user::{Email, Invitation, InvitationId, Name, Role, Roles, User, UserId},
 };
 
 /// The rooms of the crate, for Doorward's own tests and benchmarks. Nothing in here is stable.
@@ -159,8 +162,14 @@ pub mod internals {
     pub mod id {
         pub use crate::id::*;
     }
+    pub mod language {
+        pub use crate::language::*;
+    }
     pub mod log {
         pub use crate::log::*;
+    }
+    pub mod mail {
+        pub use crate::mail::*;
     }
     pub mod network {
         pub use crate::network::*;

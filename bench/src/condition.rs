@@ -47,6 +47,8 @@ const MOST_EXPENSIVE: &[&str] = &[
     r#"request.path.split("/", 8).distinct().size() == 1"#,
     "user.roles.slice(0, 32).reverse().size() == 1",
     r#""%s %s".format([user.name, request.host]) == "x""#,
+    r#"request.address.inNetwork("10.0.0.0/8") || session.address.inNetwork("2001:db8::/32")"#,
+    r#"request.path.inNetwork("10.0.0.0/8") || user.name.inNetwork("10.0.0.0/8")"#,
     r#"has(request.path) && has(user.email) && "name" in user"#,
     r#"request.time - user.createdAt > duration("1h") && request.time.getHours("Europe/Berlin") == 3"#,
     r#"timestamp("2027-01-01T00:00:00Z") < request.time && double(request.address) > 1.0"#,

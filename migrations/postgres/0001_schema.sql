@@ -90,6 +90,68 @@ CREATE TABLE IF NOT EXISTS cookie_secrets (
     secret BYTEA  NOT NULL
 );
 
+-- One-time secrets in mails. `email` is the address that the secret was sent to. The secret is void when the user has
+-- another address than `user_email` or another `password_version`. Only its digest is stored.
+CREATE TABLE IF NOT EXISTS one_times (
+    id               UUID             NOT NULL PRIMARY KEY,
+    purpose          TEXT             NOT NULL,
+    user_id          UUID             NOT NULL,
+    email            TEXT             NOT NULL,
+    email_key        TEXT COLLATE "C" NOT NULL,
+    user_email       TEXT             NOT NULL,
+    password_version BIGINT           NOT NULL,
+    digest           BYTEA            NOT NULL,
+    expires_at       BIGINT           NOT NULL
+);
+
+CREATE INDEX IF NOT EXISTS one_times_by_digest ON one_times (digest);
+
+CREATE INDEX IF NOT EXISTS one_times_by_email_key ON one_times (email_key);
+
+CREATE INDEX IF NOT EXISTS one_times_by_user ON one_times (user_id);
+
+CREATE INDEX IF NOT EXISTS one_times_by_expiry ON one_times (expires_at);
+
+-- Mail that waits to be sent, or was given up. `message` is JSON and contains no secret. Nobody else sends a mail before
+-- `claimed_until`.
+CREATE TABLE IF NOT EXISTS outbox (
+    id            UUID   NOT NULL PRIMARY KEY,
+    user_id       UUID,
+    recipient     TEXT   NOT NULL,
+    language      TEXT   NOT NULL,
+    message       TEXT   NOT NULL,
+    created_at    BIGINT NOT NULL,
+    expires_at    BIGINT NOT NULL,
+    due_at        BIGINT NOT NULL,
+    attempts      BIGINT NOT NULL,
+    claimed_until BIGINT NOT NULL,
+    failure       TEXT,
+    given_up_at   BIGINT
+);
+
+CREATE INDEX IF NOT EXISTS outbox_by_due_time ON outbox (given_up_at, due_at, id);
+
+CREATE INDEX IF NOT EXISTS outbox_by_user ON outbox (user_id);
+
+-- Invitations, at most one to an address. Without `invited_by`, the operator has made it.
+CREATE TABLE IF NOT EXISTS invitations (
+    email_key  TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    id         UUID             NOT NULL CONSTRAINT invitations_by_id UNIQUE,
+    email      TEXT             NOT NULL,
+    roles      TEXT             NOT NULL,
+    digest     BYTEA            NOT NULL,
+    invited_by UUID,
+    is_mailed  BOOLEAN          NOT NULL,
+    created_at BIGINT           NOT NULL,
+    expires_at BIGINT           NOT NULL
+);
+
+CREATE INDEX IF NOT EXISTS invitations_by_digest ON invitations (digest);
+
+CREATE INDEX IF NOT EXISTS invitations_by_inviter ON invitations (invited_by);
+
+CREATE INDEX IF NOT EXISTS invitations_by_expiry ON invitations (expires_at);
+
 -- Failed logins. `account` is a keyed hash of the address. The account's budget is full again at `recovered_at`.
 CREATE TABLE IF NOT EXISTS login_failures (
     account      BYTEA       NOT NULL PRIMARY KEY,

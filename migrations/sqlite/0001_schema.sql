@@ -62,6 +62,63 @@ CREATE TABLE used_codes (
 
 CREATE INDEX used_codes_by_expiry ON used_codes (expires_at);
 
+-- One-time secrets in mails. `email` is the address that the secret was sent to. The secret is void when the user has
+-- another address than `user_email` or another `password_version`. Only its digest is stored.
+CREATE TABLE one_times (
+    id               BLOB    NOT NULL PRIMARY KEY,
+    purpose          TEXT    NOT NULL,
+    user_id          BLOB    NOT NULL,
+    email            TEXT    NOT NULL,
+    email_key        TEXT    NOT NULL,
+    user_email       TEXT    NOT NULL,
+    password_version INTEGER NOT NULL,
+    digest           BLOB    NOT NULL,
+    expires_at       INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX one_times_by_digest ON one_times (digest);
+CREATE INDEX one_times_by_email_key ON one_times (email_key);
+CREATE INDEX one_times_by_user ON one_times (user_id);
+CREATE INDEX one_times_by_expiry ON one_times (expires_at);
+
+-- Mail that waits to be sent, or was given up. `message` is JSON and contains no secret. Nobody else sends a mail before
+-- `claimed_until`.
+CREATE TABLE outbox (
+    id            BLOB    NOT NULL PRIMARY KEY,
+    user_id       BLOB,
+    recipient     TEXT    NOT NULL,
+    language      TEXT    NOT NULL,
+    message       TEXT    NOT NULL,
+    created_at    INTEGER NOT NULL,
+    expires_at    INTEGER NOT NULL,
+    due_at        INTEGER NOT NULL,
+    attempts      INTEGER NOT NULL,
+    claimed_until INTEGER NOT NULL,
+    failure       TEXT,
+    given_up_at   INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX outbox_by_due_time ON outbox (given_up_at, due_at, id);
+CREATE INDEX outbox_by_user ON outbox (user_id);
+
+-- Invitations, at most one to an address. Without `invited_by`, the operator has made it.
+CREATE TABLE invitations (
+    email_key  TEXT    NOT NULL PRIMARY KEY,
+    id         BLOB    NOT NULL,
+    email      TEXT    NOT NULL,
+    roles      TEXT    NOT NULL,
+    digest     BLOB    NOT NULL,
+    invited_by BLOB,
+    is_mailed  INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX invitations_by_id ON invitations (id);
+CREATE INDEX invitations_by_digest ON invitations (digest);
+CREATE INDEX invitations_by_inviter ON invitations (invited_by);
+CREATE INDEX invitations_by_expiry ON invitations (expires_at);
+
 -- Failed logins. `account` is a keyed hash of the address. The account's budget is full again at `recovered_at`.
 CREATE TABLE login_failures (
     account      BLOB    NOT NULL PRIMARY KEY,

@@ -30,6 +30,10 @@ pub enum LoginRefusal {
     NoPassword,
     /// The password is wrong.
     WrongPassword,
+    /// The mailed code is wrong, has expired or was used.
+    WrongCode,
+    /// The address is not verified, which sign-in needs where sign-up does not tell whether an address is taken.
+    Unverified,
     /// Too many logins to the account have failed.
     AccountThrottled,
     /// Too many requests from the network have failed.
@@ -45,6 +49,8 @@ impl fmt::Display for LoginRefusal {
             Self::Disabled => "disabled",
             Self::NoPassword => "no password",
             Self::WrongPassword => "wrong password",
+            Self::WrongCode => "wrong code",
+            Self::Unverified => "the address is not verified",
             Self::AccountThrottled => "throttled: too many failed logins on the account",
             Self::NetworkThrottled => "throttled: too many failures from the network",
             Self::Gone => "changed or deleted during the login",

@@ -5,3 +5,4 @@ pub mod failed_logins;
 pub mod guard;
 pub mod policy;
 pub mod refusals;
+pub mod registration;

@@ -4,13 +4,17 @@ use std::time::Instant;
 
 use super::{
     Failure, has_failure,
+    mailing::{mail, with_secret},
     sign_in::{ConfirmError, confirm},
+    silence::on_tick,
 };
 use crate::{
     Doorward,
     credential::password::Password,
+    mail::Message,
     network::Requester,
     store,
+    token::one_time::Purpose,
     user::{Email, Name, User},
 };
 
@@ -29,7 +33,15 @@ pub(crate) enum ChangeError {
 
 has_failure!(ChangeError);
 
-/// Changes the name, the address or both. A new address needs the password. Returns the user after the change.
+/// A user after a change.
+pub(crate) struct Changed {
+    pub(crate) user: User,
+    /// The new address, if it is still to be verified.
+    pub(crate) pending_email: Option<Email>,
+}
+
+/// Changes the name, the address or both. A new address needs the password. If mail is sent, the address changes when the new
+/// one is verified.
 pub(crate) async fn change(
     doorward: &Doorward,
     user: &User,
@@ -37,28 +49,79 @@ pub(crate) async fn change(
     email: Option<Email>,
     password: Option<Password>,
     requester: Requester,
-) -> Result<User, ChangeError> {
+) -> Result<Changed, ChangeError> {
+    let mut confirmed = None;
     if email.is_some() {
         // Like a registration, this reveals whether an address is taken, so both share one budget.
         doorward.throttle().charge_sign_up(requester, Instant::now())?;
-        confirm(doorward, user, password, requester).await.map_err(|error| match error {
+        let user = confirm(doorward, user, password, requester).await;
+        confirmed = Some(user.map_err(|error| match error {
             ConfirmError::WrongPassword => ChangeError::WrongPassword,
             ConfirmError::Failed(failure) => ChangeError::Failed(failure),
-        })?;
+        })?);
     }
     let name = name.filter(|name| *name != user.name);
-    let email = email.filter(|email| *email != user.email);
+    let mut email = email.filter(|email| *email != user.email);
+    let mut pending_email = None;
+    if let (Some(new), Some(confirmed), true) = (&email, &confirmed, doorward.sends_mail()) {
+        let request = request_email(doorward, confirmed, new, requester);
+        // Where nothing tells whether the address is taken, the time does not either.
+        if doorward.signs_up_silently() {
+            on_tick(request).await?
+        } else {
+            request.await?
+        }
+        pending_email = email.take();
+    }
     if name.is_none() && email.is_none() {
-        return Ok(user.clone());
+        return Ok(Changed { user: user.clone(), pending_email });
     }
     let now = doorward.now();
     match doorward.store().change_user(user.id, name.as_ref(), email.as_ref(), now).await {
-        Ok(Some(changed)) => {
+        Ok(Some(user)) => {
             tracing::info!(user = %user.id, name = name.is_some(), email = email.is_some(), "user changed");
-            Ok(changed)
+            Ok(Changed { user, pending_email })
         }
         Ok(None) => Err(ChangeError::NoSuchUser),
         Err(store::Error::EmailTaken) => Err(ChangeError::EmailTaken),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Mails a link to the new address, which becomes the user's when the link is used.
+async fn request_email(
+    doorward: &Doorward,
+    user: &User,
+    new: &Email,
+    requester: Requester,
+) -> Result<(), ChangeError> {
+    let (now, language) = (Instant::now(), requester.language);
+    doorward.throttle().charge_mail_request(requester, now)?;
+    doorward.throttle().charge_requested_mail(&new.key(), now)?;
+    let owner = doorward.store().user_by_email(&new.key()).await?;
+    let mut mailing = with_secret(doorward, user, Purpose::ChangeEmail, new, language);
+    if let Some(owner) = owner.filter(|owner| owner.id != user.id) {
+        if !doorward.signs_up_silently() {
+            return Err(ChangeError::EmailTaken);
+        }
+        // The address is pending as a free one would be, but nobody gets the secret.
+        let (id, message) = (Some(owner.id), Message::AlreadyRegistered);
+        mailing.mails = vec![mail(doorward, id, &owner.email, language, message)];
+    }
+    doorward.store().queue_mail(&mailing).await?;
+    doorward.announce(&mailing);
+    tracing::info!(user = %user.id, "change of the e-mail address requested");
+    Ok(())
+}
+
+/// The new address of a user that is still to be verified.
+pub(crate) async fn pending_email(
+    doorward: &Doorward,
+    user: &User,
+) -> Result<Option<Email>, store::Error> {
+    if !doorward.sends_mail() {
+        return Ok(None);
+    }
+    let pending = doorward.store().pending_email(user, doorward.now()).await?;
+    Ok(pending.map(|one_time| one_time.email))
 }

@@ -5,16 +5,23 @@ pub(crate) mod app_sign_in;
 pub(crate) mod change;
 pub(crate) mod disable;
 pub(crate) mod export;
+pub(crate) mod forgot;
+pub(crate) mod invite;
 pub(crate) mod leave;
 pub(crate) mod look_up;
+pub(crate) mod mail_code;
+mod mailing;
+pub(crate) mod one_time;
 pub(crate) mod password;
 pub(crate) mod refresh;
 pub(crate) mod register;
 pub(crate) mod reset;
+pub(crate) mod restore;
 pub(crate) mod roles;
 pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod sign_in;
+mod silence;
 #[cfg(test)]
 mod tests;
 pub(crate) mod verify;
@@ -22,6 +29,7 @@ pub(crate) mod verify;
 use std::time::Duration;
 
 pub use self::{
+    invite::{InvitationTicket, InviteError, Invited, NewInvitation},
     password::SetPasswordError,
     register::{NewUser, RegisterError},
     roles::RoleError,
@@ -32,6 +40,7 @@ use crate::{
     Doorward,
     credential::password::Busy,
     fault::Fault,
+    language::Language,
     network::{Network, Requester},
     session::{Origin, Session},
     store,
@@ -144,5 +153,9 @@ use has_failure;
 /// The requester for an app that provides only an address. It is never exempt from the limits of its network, because a
 /// proxy may have forwarded the request.
 fn requester(origin: &Origin) -> Requester {
-    Requester { network: Network::at(origin.address), exempt_from_network_limits: false }
+    Requester {
+        network: Network::at(origin.address),
+        exempt_from_network_limits: false,
+        language: Language::default(),
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     Failure, InvalidInput, has_failure,
+    mailing::password_changed,
     sign_in::{ConfirmError, confirm},
 };
 use crate::{
@@ -48,10 +49,16 @@ pub(crate) async fn change(
     let hash = doorward.hasher().hash(new, requester.network).await?;
     let (condition, kept) =
         (PasswordCondition::Unchanged(user.password_version), Some(caller.session.id));
+    let mailing = password_changed(doorward, &user, requester.language);
     // After a concurrent change, the confirmed password is no longer the current one.
-    if !doorward.store().set_password(user.id, condition, &hash, kept, doorward.now()).await? {
+    if !doorward
+        .store()
+        .set_password(user.id, condition, &hash, kept, doorward.now(), &mailing)
+        .await?
+    {
         return Err(ConfirmError::WrongPassword);
     }
+    doorward.announce(&mailing);
     tracing::info!(user = %user.id, "password changed");
     Ok(())
 }
@@ -66,12 +73,15 @@ pub(crate) async fn set(
     let password = password.map_err(SetPasswordError::Invalid)?;
     let hash = doorward.hasher().hash(password, Network::LOOPBACK).await?;
     let (condition, now) = (PasswordCondition::Unconditional, doorward.now());
-    let is_set = doorward.store().set_password(user.id, condition, &hash, None, now).await?;
+    let mailing = password_changed(doorward, user, doorward.settings().mail.language);
+    let is_set =
+        doorward.store().set_password(user.id, condition, &hash, None, now, &mailing).await?;
     // Failed logins of others must not keep the user from logging in with the new password.
     doorward.clear_failures(&user.email.key()).await?;
     if !is_set {
         return Err(SetPasswordError::NoSuchUser);
     }
+    doorward.announce(&mailing);
     tracing::info!(user = %user.id, "password set by the operator");
     Ok(())
 }

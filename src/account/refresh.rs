@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Failure, has_failure};
+use super::{Failure, has_failure, mailing::sessions_ended};
 use crate::{
     Caller, Doorward,
+    mail::{EndedBy, Mailing},
     session::{Session, TokenId},
     store::{self, ReusedToken},
     token::Token,
@@ -48,7 +49,13 @@ pub(crate) async fn end_reused_session(
     let claims = replaced.claims;
     let (user_id, session_id, token_id) = (claims.user_id, claims.session_id, claims.token_id);
     let reused = ReusedToken { user_id, session_id, token_id };
-    if doorward.store().end_reused_session(&reused, now - REUSE_TOLERANCE, now).await? {
+    let mailing = match doorward.store().user_by_id(user_id).await? {
+        Some(user) => sessions_ended(doorward, &user, EndedBy::Reuse),
+        None => Mailing::NONE,
+    };
+    let replaced_by = now - REUSE_TOLERANCE;
+    if doorward.store().end_reused_session(&reused, replaced_by, now, &mailing).await? {
+        doorward.announce(&mailing);
         tracing::warn!(
             user = %user_id, session = %session_id,
             "refresh token reuse: a replaced token was used again, so the session has been ended"

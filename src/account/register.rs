@@ -1,17 +1,24 @@
 //! Registration: by the user, who is signed in at once, and by the operator.
 
-use std::time::Instant;
+use std::{net::IpAddr, time::Instant};
 
 use zeroize::Zeroizing;
 
-use super::{Failure, InvalidInput, NewSession, OpenedSession, has_failure, requester};
+use super::{
+    Failure, InvalidInput, NewSession, OpenedSession, has_failure, invite,
+    mailing::{may_be_asked_to_mail, verify_email, with_secret, without_secret},
+    requester,
+    silence::on_tick,
+};
 use crate::{
     Doorward,
     credential::password::{Busy, Password},
+    mail::{Mailing, Message},
     network::{Network, Requester},
     session::{Origin, Persistence, Session},
     store,
-    user::{Email, Name, User},
+    token::one_time::Purpose,
+    user::{Email, Invitation, InvitationId, Name, User},
 };
 
 /// A valid registration. The password is checked against the name and the address later.
@@ -20,6 +27,16 @@ pub(crate) struct Registration {
     pub(crate) email: Email,
     /// Without one, the user cannot log in before one is set.
     pub(crate) password: Option<Password>,
+    /// The secret or code of an invitation.
+    pub(crate) invitation: Option<Zeroizing<String>>,
+}
+
+/// What has come of a registration.
+pub(crate) enum Registered {
+    /// The user is signed in.
+    SignedIn(Box<OpenedSession>),
+    /// The owner of the address gets a mail, whether it was free or not.
+    Mailed,
 }
 
 /// Why a registration failed.
@@ -29,9 +46,15 @@ pub enum RegisterError {
     /// A field breaks a rule.
     #[error(transparent)]
     Invalid(InvalidInput),
+    /// Registration is not open for this person.
+    #[error("registration is not open for this person")]
+    NotAllowed,
     /// Another user has this e-mail address.
     #[error("the e-mail address is taken")]
     EmailTaken,
+    /// Registration does not tell whether the address is free (`registration_conflict = "silent"`). Its owner gets a mail.
+    #[error("the owner of the e-mail address gets a mail")]
+    Mailed,
     /// Throttling, hashing or the database.
     #[error(transparent)]
     Failed(Failure),
@@ -42,13 +65,13 @@ has_failure!(RegisterError);
 impl Registration {
     /// Rejects a password that is the name or the address, if the settings refuse common passwords.
     fn check_password(self, doorward: &Doorward) -> Result<Self, RegisterError> {
-        let Self { name, email, password } = self;
+        let Self { name, email, password, invitation } = self;
         let rules = doorward.settings().password_rules;
         let password = password
             .map(|password| password.reject_identity(name.as_str(), email.as_str(), rules))
             .transpose();
         let password = password.map_err(InvalidInput::new("password"));
-        Ok(Self { password: password.map_err(RegisterError::Invalid)?, name, email })
+        Ok(Self { password: password.map_err(RegisterError::Invalid)?, name, email, invitation })
     }
 
     async fn into_user(self, doorward: &Doorward, network: Network) -> Result<User, Busy> {
@@ -60,23 +83,110 @@ impl Registration {
     }
 }
 
-/// Registers a user and signs them in.
+/// Registers a user and signs them in. Where sign-up does not tell whether an address is taken, the owner of the address gets a
+/// mail instead.
 pub(crate) async fn register(
     doorward: &Doorward,
     registration: Registration,
     origin: Origin,
     requester: Requester,
     persistence: Persistence,
-) -> Result<OpenedSession, RegisterError> {
+) -> Result<Registered, RegisterError> {
     let registration = registration.check_password(doorward)?;
     doorward.throttle().charge_sign_up(requester, Instant::now())?;
+    let invitation = admit(doorward, &registration, origin.address, requester).await?;
     // Hashed before the insert, so that the response time does not reveal whether the address is taken.
-    let user = registration.into_user(doorward, requester.network).await?;
+    let mut user = registration.into_user(doorward, requester.network).await?;
+    if let Some(invitation) = &invitation {
+        user.roles = invitation.roles.clone();
+        // Another spelling may be another mailbox.
+        user.email_verified = invitation.is_mailed && invitation.email == user.email;
+    }
+    // An invitation is addressed to the person, so there is nothing to hide from them.
+    if doorward.signs_up_silently() && invitation.is_none() {
+        return on_tick(register_silently(doorward, &user, requester)).await;
+    }
     let session = doorward.new_session(user.id, origin, persistence);
-    add(doorward, &user, Some(&session)).await?;
+    let mailing = verify_email(doorward, &user, requester.language);
+    let invitation = invitation.map(|invitation| invitation.id);
+    add(doorward, &user, Some(&session), invitation, &mailing).await?;
     doorward.throttle().clear_account(&user.email.key(), Instant::now());
     tracing::info!(user = %user.id, session = %session.id, "registered");
-    Ok(OpenedSession { user, session })
+    Ok(Registered::SignedIn(Box::new(OpenedSession { user, session })))
+}
+
+/// Checks that the person may register, and returns the invitation that they present.
+async fn admit(
+    doorward: &Doorward,
+    registration: &Registration,
+    address: IpAddr,
+    requester: Requester,
+) -> Result<Option<Invitation>, RegisterError> {
+    let Registration { name, email, invitation, .. } = registration;
+    let invitation = match invitation {
+        Some(presented) => {
+            let found = invite::find(doorward, presented, email, requester).await?;
+            Some(found.ok_or(RegisterError::NotAllowed)?)
+        }
+        None => None,
+    };
+    let (policy, is_invited) = (&doorward.settings().registration, invitation.is_some());
+    policy.allows(name, email, address, doorward.now(), is_invited).map_err(|reason| {
+        tracing::info!(network = %requester.network, %reason, "registration refused");
+        RegisterError::NotAllowed
+    })?;
+    Ok(invitation)
+}
+
+/// Registers a user who has to verify the address before they sign in, or tells the user who has the address. Both write as
+/// many rows.
+async fn register_silently(
+    doorward: &Doorward,
+    user: &User,
+    requester: Requester,
+) -> Result<Registered, RegisterError> {
+    let (email, language) = (&user.email, requester.language);
+    // An address that gets too much mail cannot be registered: its owner would not learn of it.
+    if !may_be_asked_to_mail(doorward, email) {
+        return Ok(Registered::Mailed);
+    }
+    let owner = doorward.store().user_by_email(&email.key()).await?;
+    let owner = match owner {
+        Some(owner) => Some(owner),
+        None => {
+            let mailing = with_secret(doorward, user, Purpose::VerifyEmail, email, language);
+            match add(doorward, user, None, None, &mailing).await {
+                Ok(()) => {
+                    tracing::info!(user = %user.id, "registered, to be verified");
+                    return Ok(Registered::Mailed);
+                }
+                // Somebody else has registered it in the meantime.
+                Err(RegisterError::EmailTaken) => {
+                    doorward.store().user_by_email(&email.key()).await?
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    if let Some(owner) = owner {
+        let (id, email) = (Some(owner.id), &owner.email);
+        let mailing = if owner.email_verified || owner.disabled {
+            let (purpose, message) = (Purpose::VerifyEmail, Message::AlreadyRegistered);
+            without_secret(doorward, id, purpose, email, language, message)
+        } else {
+            // Somebody else may have registered the address first. A new password takes the account away from them, and an
+            // earlier link would confirm their account.
+            let (store, purpose) = (doorward.store(), Purpose::VerifyEmail);
+            let now = doorward.now();
+            for (earlier, _) in store.one_times_by_email(purpose, &email.key(), now).await? {
+                store.delete_one_time(earlier.id).await?;
+            }
+            with_secret(doorward, &owner, Purpose::ResetPassword, email, language)
+        };
+        doorward.store().queue_mail(&mailing).await?;
+        doorward.announce(&mailing);
+    }
+    Ok(Registered::Mailed)
 }
 
 /// Adds a user for the operator. It is not throttled, and no session is opened.
@@ -86,7 +196,7 @@ pub(crate) async fn create(
 ) -> Result<User, RegisterError> {
     let registration = registration.check_password(doorward)?;
     let user = registration.into_user(doorward, Network::LOOPBACK).await?;
-    add(doorward, &user, None).await?;
+    add(doorward, &user, None, None, &Mailing::NONE).await?;
     tracing::info!(user = %user.id, "added by the operator");
     Ok(user)
 }
@@ -95,10 +205,16 @@ async fn add(
     doorward: &Doorward,
     user: &User,
     session: Option<&Session>,
+    invitation: Option<InvitationId>,
+    mailing: &Mailing,
 ) -> Result<(), RegisterError> {
-    match doorward.store().add_user(user, session).await {
-        Ok(()) => Ok(()),
+    match doorward.store().add_user(user, session, invitation, mailing).await {
+        Ok(()) => {
+            doorward.announce(mailing);
+            Ok(())
+        }
         Err(store::Error::EmailTaken) => Err(RegisterError::EmailTaken),
+        Err(store::Error::InvitationGone) => Err(RegisterError::NotAllowed),
         Err(error) => Err(error.into()),
     }
 }
@@ -108,12 +224,13 @@ pub struct NewUser {
     name: String,
     email: String,
     password: Option<Zeroizing<String>>,
+    invitation: Option<Zeroizing<String>>,
 }
 
 impl NewUser {
     /// A user without a password, who cannot log in before one is set.
     pub fn new(name: impl Into<String>, email: impl Into<String>) -> Self {
-        Self { name: name.into(), email: email.into(), password: None }
+        Self { name: name.into(), email: email.into(), password: None, invitation: None }
     }
 
     /// Adds a password.
@@ -123,8 +240,15 @@ impl NewUser {
         self
     }
 
+    /// Adds the secret or the code of an invitation, which [`Doorward::register`] needs where registration is not open.
+    #[must_use]
+    pub fn invitation(mut self, presented: impl Into<String>) -> Self {
+        self.invitation = Some(Zeroizing::new(presented.into()));
+        self
+    }
+
     fn validate(self, doorward: &Doorward) -> Result<Registration, RegisterError> {
-        let Self { name, email, password } = self;
+        let Self { name, email, password, invitation } = self;
         let validate = || -> Result<Registration, InvalidInput> {
             let rules = doorward.settings().password_rules;
             let parse =
@@ -133,6 +257,7 @@ impl NewUser {
                 name: Name::parse(name).map_err(InvalidInput::new("name"))?,
                 email: Email::parse(email).map_err(InvalidInput::new("email"))?,
                 password: password.map(parse).transpose().map_err(InvalidInput::new("password"))?,
+                invitation,
             })
         };
         validate().map_err(RegisterError::Invalid)
@@ -144,7 +269,7 @@ impl Doorward {
     /// and the session records it.
     ///
     /// # Errors
-    /// If a value is invalid, the address is taken or the network has signed up too many users.
+    /// If a value is invalid, the person may not register, the address is taken or the network has signed up too many users.
     pub async fn register(
         &self,
         user: NewUser,
@@ -152,8 +277,10 @@ impl Doorward {
     ) -> Result<NewSession, RegisterError> {
         let requester = requester(&origin);
         let (registration, persistence) = (user.validate(self)?, Persistence::Lifetime);
-        let opened = register(self, registration, origin, requester, persistence).await?;
-        Ok(opened.with_token(self))
+        match register(self, registration, origin, requester, persistence).await? {
+            Registered::SignedIn(opened) => Ok(opened.with_token(self)),
+            Registered::Mailed => Err(RegisterError::Mailed),
+        }
     }
 
     /// Adds a user who is not signed in, as `doorward user add` does. It is not throttled.

@@ -1,8 +1,14 @@
-//! Reset codes: the operator creates one, and the user sets a new password with it.
+//! Setting a new password without the old one: with a reset code that the operator has created, or with a mailed link or
+//! code.
 
 use std::time::Instant;
 
-use super::{Failure, InvalidInput, UserError, has_failure, require_found};
+use zeroize::Zeroizing;
+
+use super::{
+    Failure, InvalidInput, UserError, has_failure, mailing::password_changed, one_time,
+    require_found,
+};
 use crate::{
     Doorward,
     credential::{
@@ -10,8 +16,9 @@ use crate::{
         reset_code::{ResetCode, ResetDigest},
     },
     network::Requester,
-    store::PasswordCondition,
-    user::{User, UserId},
+    store::{OneTimeEffect, PasswordCondition},
+    token::one_time::{OneTime, Presented, Purpose},
+    user::{EmailKey, User, UserId},
 };
 
 /// Why the password was not reset.
@@ -28,29 +35,72 @@ pub(crate) enum ResetError {
 
 has_failure!(ResetError);
 
-/// Sets the password of the user of a reset code, and ends all their sessions.
+/// What a person proves their right to a new password with.
+enum Proof {
+    /// A reset code of the operator.
+    ResetCode(ResetDigest),
+    /// A mailed link or code.
+    OneTime(Box<OneTime>),
+}
+
+/// Sets the password of the user of a reset code or of a mailed link or code, and ends all their sessions. A mailed code needs
+/// the address that it was sent to.
 pub(crate) async fn reset(
     doorward: &Doorward,
-    code: ResetDigest,
+    code: Zeroizing<String>,
+    email: Option<EmailKey>,
     password: Password,
     requester: Requester,
 ) -> Result<User, ResetError> {
-    doorward.throttle().charge_reset(requester, Instant::now())?;
-    let Some(user) = doorward.store().user_by_reset_code(&code, doorward.now()).await? else {
-        tracing::info!(network = %requester.network, "failed reset");
-        return Err(ResetError::WrongCode);
+    let (proof, user) = match find(doorward, code, email, requester).await? {
+        Some(found) => found,
+        None => {
+            tracing::info!(network = %requester.network, "failed reset");
+            return Err(ResetError::WrongCode);
+        }
     };
     let rules = doorward.settings().password_rules;
     let password = password.reject_identity(user.name.as_str(), user.email.as_str(), rules);
     let password = password.map_err(InvalidInput::new("password")).map_err(ResetError::Invalid)?;
     let hash = doorward.hasher().hash(password, requester.network).await?;
-    let (condition, now) = (PasswordCondition::ResetCode(code), doorward.now());
-    if !doorward.store().set_password(user.id, condition, &hash, None, now).await? {
+    let mailing = password_changed(doorward, &user, requester.language);
+    let (store, now) = (doorward.store(), doorward.now());
+    let is_set = match proof {
+        Proof::ResetCode(code) => {
+            let condition = PasswordCondition::ResetCode(code);
+            store.set_password(user.id, condition, &hash, None, now, &mailing).await?
+        }
+        Proof::OneTime(one_time) => {
+            let effect = OneTimeEffect::ResetPassword(hash);
+            store.use_one_time(&one_time, effect, &mailing, now).await?.is_some()
+        }
+    };
+    if !is_set {
         return Err(ResetError::WrongCode);
     }
+    doorward.announce(&mailing);
     doorward.throttle().clear_account(&user.email.key(), Instant::now());
     tracing::info!(user = %user.id, "password reset");
     Ok(user)
+}
+
+/// The proof that was presented, and its user.
+async fn find(
+    doorward: &Doorward,
+    code: Zeroizing<String>,
+    email: Option<EmailKey>,
+    requester: Requester,
+) -> Result<Option<(Proof, User)>, Failure> {
+    let reset_code = ResetCode::unchecked(code.to_string()).digest();
+    let presented = Presented::parse(&code, email);
+    let purposes = [Purpose::ResetPassword];
+    if let Some((one_time, user)) =
+        one_time::find(doorward, &purposes, &presented, requester).await?
+    {
+        return Ok(Some((Proof::OneTime(Box::new(one_time)), user)));
+    }
+    let user = doorward.store().user_by_reset_code(&reset_code, doorward.now()).await?;
+    Ok(user.map(|user| (Proof::ResetCode(reset_code), user)))
 }
 
 impl Doorward {

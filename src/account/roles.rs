@@ -48,7 +48,7 @@ pub(crate) async fn revoke(
     Ok(changed)
 }
 
-fn parse(role: &str) -> Result<Role, RoleError> {
+pub(super) fn parse(role: &str) -> Result<Role, RoleError> {
     Role::parse(role).ok_or_else(|| RoleError::Invalid(role.to_owned()))
 }
 

@@ -1,7 +1,9 @@
 //! The sessions of a user: listing and ending them.
 
+use super::mailing::sessions_ended;
 use crate::{
     Caller, Doorward,
+    mail::{EndedBy, Mailing},
     session::{Session, SessionId},
     store,
     user::UserId,
@@ -31,7 +33,7 @@ pub(crate) async fn log_out_everywhere(
     doorward: &Doorward,
     user: UserId,
 ) -> Result<(), store::Error> {
-    let ended = doorward.store().end_sessions(user, doorward.now()).await?;
+    let ended = doorward.store().end_sessions(user, doorward.now(), &Mailing::NONE).await?;
     tracing::info!(%user, ended, "logged out everywhere");
     Ok(())
 }
@@ -56,7 +58,12 @@ impl Doorward {
     /// # Errors
     /// If the database cannot be written.
     pub async fn end_sessions(&self, user: UserId) -> Result<usize, store::Error> {
-        let ended = self.store().end_sessions(user, self.now()).await?;
+        let mailing = match self.store().user_by_id(user).await? {
+            Some(user) => sessions_ended(self, &user, EndedBy::Operator),
+            None => Mailing::NONE,
+        };
+        let ended = self.store().end_sessions(user, self.now(), &mailing).await?;
+        self.announce(&mailing);
         tracing::info!(%user, ended, "sessions ended by the operator");
         Ok(ended)
     }

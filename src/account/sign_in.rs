@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use super::{Failure, NewSession, OpenedSession, has_failure, requester};
+use super::{Failure, NewSession, OpenedSession, has_failure, mailing::new_sign_in, requester};
 use crate::{
     Doorward,
     access::failed_logins::LoginRefusal,
@@ -52,11 +52,13 @@ pub(crate) async fn sign_in(
     let user = user_by_password(doorward, email, password, requester).await?;
     let user = user.ok_or(SignInError::WrongCredentials)?;
     let session = doorward.new_session(user.id, origin, persistence);
-    if !doorward.store().add_session(&user, &session).await? {
+    let notice = new_sign_in(doorward, &user, &session, requester.language).await?;
+    if !doorward.store().add_session(&user, &session, &notice).await? {
         let (reason, network) = (LoginRefusal::Gone, requester.network);
         doorward.record_failed_login(reason, Some(user.id), email, network);
         return Err(SignInError::WrongCredentials);
     }
+    doorward.announce(&notice);
     tracing::info!(user = %user.id, session = %session.id, "logged in");
     Ok(OpenedSession { user, session })
 }
@@ -104,7 +106,7 @@ async fn user_by_password(
 
 /// Charges the throttle for an attempt. When the budget of the account is spent, networks that its owner has used have a
 /// separate budget. The work does not depend on whether the account exists.
-async fn begin_attempt<'a>(
+pub(super) async fn begin_attempt<'a>(
     doorward: &'a Doorward,
     email: &EmailKey,
     requester: Requester,
@@ -148,6 +150,10 @@ async fn check(
         None => LoginRefusal::UnknownAddress,
         Some(user) if user.disabled => LoginRefusal::Disabled,
         Some(user) if user.password_hash.is_none() => LoginRefusal::NoPassword,
+        // Else a login would tell whether a registration has created the account.
+        Some(user) if doorward.signs_up_silently() && !user.email_verified => {
+            LoginRefusal::Unverified
+        }
         Some(_) => LoginRefusal::WrongPassword,
     };
     match (verification, found) {

@@ -1,7 +1,17 @@
-//! Marking the e-mail address of a user as verified or not.
+//! Verifying e-mail addresses: by a mailed link or code, or by the operator.
 
+use std::time::Instant;
+
+use super::{
+    mailing::{email_changed, with_secret},
+    one_time::{MailError, OneTimeError, find},
+};
 use crate::{
-    Doorward, store,
+    Doorward,
+    mail::Mailing,
+    network::Requester,
+    store::{self, OneTimeEffect},
+    token::one_time::{Presented, Purpose},
     user::{EmailKey, User, UserId},
 };
 
@@ -18,6 +28,56 @@ pub enum VerifyError {
     /// The database could not be used.
     #[error(transparent)]
     Store(#[from] store::Error),
+}
+
+/// Mails a user a new link that verifies their address, unless it is verified.
+pub(crate) async fn send(
+    doorward: &Doorward,
+    user: &User,
+    requester: Requester,
+) -> Result<(), MailError> {
+    if !doorward.sends_mail() {
+        return Err(MailError::NeedsMail);
+    }
+    if user.email_verified {
+        return Ok(());
+    }
+    let now = Instant::now();
+    doorward.throttle().charge_mail_request(requester, now)?;
+    doorward.throttle().charge_mail(&user.email.key(), now)?;
+    let purpose = Purpose::VerifyEmail;
+    let mailing = with_secret(doorward, user, purpose, &user.email, requester.language);
+    doorward.store().queue_mail(&mailing).await?;
+    doorward.announce(&mailing);
+    tracing::info!(user = %user.id, "verification mail requested");
+    Ok(())
+}
+
+/// Verifies the address of a user, or replaces it with the new address that the link or code was sent to. The old address is
+/// told.
+pub(crate) async fn verify(
+    doorward: &Doorward,
+    presented: Presented,
+    requester: Requester,
+) -> Result<User, OneTimeError> {
+    let purposes = [Purpose::VerifyEmail, Purpose::ChangeEmail];
+    let found = find(doorward, &purposes, &presented, requester).await?;
+    let (one_time, user) = found.ok_or(OneTimeError::WrongCode)?;
+    let (effect, mailing) = match one_time.purpose {
+        Purpose::ChangeEmail => {
+            (OneTimeEffect::ChangeEmail, email_changed(doorward, &user, requester.language))
+        }
+        _ => (OneTimeEffect::VerifyEmail, Mailing::NONE),
+    };
+    let now = doorward.now();
+    let used = match doorward.store().use_one_time(&one_time, effect, &mailing, now).await {
+        Err(store::Error::EmailTaken) => return Err(OneTimeError::EmailTaken),
+        used => used?,
+    };
+    let user = used.ok_or(OneTimeError::WrongCode)?;
+    doorward.announce(&mailing);
+    tracing::info!(user = %user.id, purpose = one_time.purpose.as_str(), "e-mail address verified");
+    Ok(user)
 }
 
 /// Marks the user's current address as verified or not. False if it is marked so already.

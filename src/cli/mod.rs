@@ -8,7 +8,9 @@ macro_rules! print_line {
 mod client;
 mod config;
 mod guard;
+mod invitation;
 mod keys;
+mod mail;
 mod migrate;
 mod password;
 mod reload;
@@ -61,6 +63,9 @@ enum Command {
     /// List, rotate and revoke the keys that sign tokens
     #[command(subcommand)]
     Keys(keys::Keys),
+    /// Test the way of mail, and show what waits
+    #[command(subcommand)]
+    Mail(mail::Mail),
     /// Register programs that may introspect and revoke tokens
     #[command(subcommand)]
     Client(client::Client),
@@ -88,6 +93,7 @@ pub fn main() -> ExitCode {
             Command::User(user) => user.run(settings),
             Command::Guard(guard) => guard.run(settings),
             Command::Keys(keys) => keys.run(settings),
+            Command::Mail(mail) => mail.run(settings),
             Command::Client(client) => client.run(&settings),
             Command::Why(why) => why.run(settings),
             Command::Reload(reload) => reload.run(settings),
@@ -198,6 +204,9 @@ fn reject_failure(reply: Reply) -> anyhow::Result<Reply> {
     match reply {
         Reply::NoSuchUser => {
             bail!("there is no such user: `doorward user list` shows all users")
+        }
+        Reply::NoSuchInvitation => {
+            bail!("there is no such invitation: `doorward user invitations` shows all invitations")
         }
         Reply::NoSuchGuard => {
             bail!("there is no such guard: `doorward guard list` shows all guards")

@@ -92,7 +92,7 @@ impl Serve {
             () = doorward.run_upkeep() => {}
             () = reload_at_hangup(hangup, &doorward, &*read) => {}
         }
-        save_failures(&doorward).await;
+        tokio::join!(save_failures(&doorward), doorward.finish_mail());
         tracing::info!("stopped");
         Ok(())
     }

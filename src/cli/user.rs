@@ -8,7 +8,9 @@ use std::{
 use serde::ser::{SerializeSeq, Serializer};
 
 use super::{
-    Output, block_on, counted, password, print_json, reject_failure, run, unexpected_reply,
+    Output, block_on, counted,
+    invitation::{self, InviteArguments},
+    password, print_json, reject_failure, run, unexpected_reply,
 };
 use crate::{
     Settings,
@@ -38,6 +40,18 @@ pub(super) enum User {
         password_stdin: bool,
         #[command(flatten)]
         output: Output,
+    },
+    /// Invite somebody to register, by mail if the service sends any
+    Invite(InviteArguments),
+    /// List invitations in the order of their e-mail addresses
+    Invitations {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Revoke an invitation
+    Uninvite {
+        /// E-mail address or id of the invitation
+        invitation: String,
     },
     /// Set a user's password and end all their sessions. Asks for it on a terminal, or reads it from standard input
     SetPassword {
@@ -141,6 +155,11 @@ impl User {
                         Reply::User(user) => print(&[user], &output),
                         _ => Err(unexpected_reply()),
                     }
+                }
+                Self::Invite(arguments) => arguments.run(settings).await,
+                Self::Invitations { output } => invitation::list(settings, &output).await,
+                Self::Uninvite { invitation } => {
+                    change(settings, Command::RevokeInvitation(invitation), "revoked", None).await
                 }
                 Self::SetPassword { user } => {
                     let command = Command::SetPassword(UserRef(user), password::required()?);

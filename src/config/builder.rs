@@ -228,6 +228,58 @@ impl Settings {
         self.with("branding.privacy", url)
     }
 
+    /// Who may register: `open`, `invited`, `closed`, or a condition in CEL about the person who registers, such as
+    /// `user.domain == 'example.com'`.
+    #[must_use]
+    pub fn with_registration(self, policy: &str) -> Self {
+        self.with("registration", policy)
+    }
+
+    /// What somebody is told who registers with a taken address: `tell`, or `silent`, which needs mail.
+    #[must_use]
+    pub fn with_registration_conflict(self, conflict: &str) -> Self {
+        self.with("registration_conflict", conflict)
+    }
+
+    /// Which users with a verified address may invite others: a condition in CEL, such as `'staff' in user.roles`.
+    #[must_use]
+    pub fn with_invitations_allowed(self, condition: &str) -> Self {
+        self.with("invitations.allow", condition)
+    }
+
+    /// Where mail is handed over: `smtps://HOST`, `smtp://HOST`, or `file:FOLDER` for development. Needs
+    /// [`Self::with_mail_from`].
+    #[must_use]
+    pub fn with_mail_url(self, url: &str) -> Self {
+        self.with("mail.url", url)
+    }
+
+    /// Whom mail is from: an address, or a name and an address, such as `Example <mail@example.com>`.
+    #[must_use]
+    pub fn with_mail_from(self, sender: &str) -> Self {
+        self.with("mail.from", sender)
+    }
+
+    /// Where answers to mail go, if not to the sender.
+    #[must_use]
+    pub fn with_mail_reply_to(self, mailbox: &str) -> Self {
+        self.with("mail.reply_to", mailbox)
+    }
+
+    /// The user at the mail server, and the file with their password.
+    #[must_use]
+    pub fn with_mail_user(mut self, user: &str, password_file: impl AsRef<Path>) -> Self {
+        self.mail.password_file = Some(password_file.as_ref().to_owned());
+        self.with("mail.user", user)
+    }
+
+    /// A file with certificates (PEM) that are trusted for the mail server besides those of the system.
+    #[must_use]
+    pub fn with_mail_ca_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.mail.ca_file = Some(path.as_ref().to_owned());
+        self
+    }
+
     /// Declares a guard at `/api/auth/<name>` with a condition in CEL, such as `'analyst' in user.roles`. A guard of the
     /// same name is replaced. [`Self::with_toml`] declares guards with further options.
     #[must_use]

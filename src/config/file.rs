@@ -68,6 +68,8 @@ pub(super) struct FileValue {
     /// Its dotted name.
     pub(super) name: String,
     pub(super) offset: usize,
+    /// Where the value itself is.
+    pub(super) span: Range<usize>,
     pub(super) text: String,
     /// The items of an array, each with its offset.
     pub(super) items: Option<Vec<(usize, String)>>,
@@ -88,7 +90,7 @@ pub(super) fn flatten(prefix: &str, table: &DeTable<'_>, values: &mut Vec<FileVa
             _ => None,
         };
         let (offset, text) = (key.span().start, text_of(value.get_ref()));
-        values.push(FileValue { name, offset, text, items });
+        values.push(FileValue { name, offset, span: value.span(), text, items });
     }
 }
 

@@ -55,6 +55,11 @@ impl Key {
         self.value.is_list()
     }
 
+    /// What is wrong inside a text that [`Self::set`] refuses, and the byte where.
+    pub(super) fn fault_in(&self, text: &str) -> Option<(usize, String)> {
+        self.value.fault_in(text)
+    }
+
     pub(super) fn is_secret(&self) -> bool {
         self.value.is_secret()
     }
@@ -67,6 +72,15 @@ impl Key {
         place: &str,
     ) -> Result<(), SettingsError> {
         self.value.set(settings, text).ok_or_else(|| {
+            if let Some((at, message)) = self.value.fault_in(text) {
+                let character = text[..at].chars().count() + 1;
+                return SettingsError::new(format!(
+                    "{place}: {message} (at character {character})"
+                ));
+            }
+            if let Some(refusal) = self.value.refusal(text) {
+                return SettingsError::new(format!("{place}: {refusal}"));
+            }
             // A mistyped database URL may contain a password.
             let shown =
                 if self.value.is_secret() { "the value".into() } else { format!("\"{text}\"") };

@@ -10,8 +10,10 @@ mod guards;
 mod key;
 mod limits;
 mod log;
+mod mail;
 mod password;
 mod proxies;
+mod registration;
 mod sections;
 mod server;
 mod session;
@@ -36,6 +38,9 @@ use ipnet::IpNet;
 pub(crate) use self::{
     branding::BrandingSettings,
     database::{absolute, folder_of},
+    mail::Notices,
+    registration::RegistrationConflict,
+    value::parse_duration,
 };
 pub use self::{
     database::{DatabaseUrl, InaccessibleDatabase},
@@ -46,12 +51,16 @@ pub use self::{
     sources::{CONFIG_VARIABLE, Sources},
 };
 use crate::{
-    access::guard::GuardSet,
+    access::{
+        guard::GuardSet,
+        registration::{InvitationPolicy, RegistrationPolicy},
+    },
     credential::{
         oauth_client::OAuthClients,
         password::{Cost, PasswordRules},
     },
     log::{LogFilter, LogFormat},
+    mail::MailSettings,
     store::PostgresOptions,
     throttle::ThrottleSettings,
     token::{Algorithm, TokenTerms},
@@ -125,6 +134,18 @@ pub struct Settings {
     pub(crate) pages: bool,
     /// Whose pages they are.
     pub(crate) branding: BrandingSettings,
+    /// Who may register.
+    pub(crate) registration: RegistrationPolicy,
+    /// What somebody is told who registers with a taken address.
+    pub(crate) registration_conflict: RegistrationConflict,
+    /// Which users may invite others.
+    pub(crate) invitations: InvitationPolicy,
+    /// Where mail is handed over, and whom it is from.
+    pub(crate) mail: MailSettings,
+    /// Of what users are told by mail.
+    pub(crate) notices: Notices,
+    /// Whether users without a password sign in with a mailed code.
+    pub(crate) mail_code_sign_in: bool,
     /// What is logged.
     pub(crate) log: LogFilter,
     /// How it is logged.
@@ -165,6 +186,12 @@ impl Default for Settings {
             guards: Arc::default(),
             pages: true,
             branding: BrandingSettings::default(),
+            registration: RegistrationPolicy::default(),
+            registration_conflict: RegistrationConflict::default(),
+            invitations: InvitationPolicy::default(),
+            mail: MailSettings::default(),
+            notices: Notices::default(),
+            mail_code_sign_in: false,
             log: LogFilter::default(),
             log_format: LogFormat::Auto,
             refused: None,
@@ -213,6 +240,13 @@ impl Settings {
                 guard.name
             )));
         }
+        if self.registration_conflict == RegistrationConflict::Silent && self.mail.url.is_none() {
+            return Err(SettingsError(
+                "registration_conflict: \"silent\" needs mail, which tells the owner of the address: set mail.url"
+                    .into(),
+            ));
+        }
+        mail::check(self)?;
         let segment = &self.designated_segment;
         if self.guards.by_name(segment).is_some() {
             return Err(SettingsError(format!(

@@ -3,12 +3,12 @@
 use super::{
     SettingsError, branding, clients, database, designated,
     key::{Key, did_you_mean},
-    limits, log, password, proxies, server, session, throttle, token,
+    limits, log, mail, password, proxies, registration, server, session, throttle, token,
 };
 use crate::spelling;
 
 /// All settings by section, in the order of the help text.
-static SECTIONS: [&[Key]; 12] = [
+static SECTIONS: [&[Key]; 14] = [
     server::KEYS,
     database::KEYS,
     token::KEYS,
@@ -20,6 +20,8 @@ static SECTIONS: [&[Key]; 12] = [
     clients::KEYS,
     proxies::KEYS,
     branding::KEYS,
+    registration::KEYS,
+    mail::KEYS,
     log::KEYS,
 ];
 

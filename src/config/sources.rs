@@ -72,7 +72,7 @@ impl Settings {
         }
         let mut values = Vec::new();
         file::flatten("", &table, &mut values);
-        for FileValue { name, offset, text, items } in values {
+        for FileValue { name, offset, span, text, items } in values {
             let key =
                 key_by_name(&name).map_err(|unknown| file.error(offset, &unknown.to_string()))?;
             let place = |offset| format!("{}: {name}", file.place(offset));
@@ -87,7 +87,12 @@ impl Settings {
                 }
                 _ => text,
             };
-            key.set(self, &text, &place(offset))?;
+            key.set(self, &text, &place(offset)).map_err(|error| match key.fault_in(&text) {
+                Some((at, message)) => {
+                    file.error(file.within(span, &text, at), &format!("{name}: {message}"))
+                }
+                None => error,
+            })?;
         }
         Ok(())
     }

@@ -27,6 +27,17 @@ pub(super) trait Value: Sync {
         None
     }
 
+    /// What is wrong with a text that [`Self::set`] refuses, and the byte where. `None` if the whole text is.
+    fn fault_in(&self, _text: &str) -> Option<(usize, String)> {
+        None
+    }
+
+    /// What is wrong with a text that is not allowed, if that can be said more exactly than by what is allowed. Does not
+    /// repeat a secret.
+    fn refusal(&self, _typed: &str) -> Option<String> {
+        None
+    }
+
     /// Whether it is an array in `doorward.toml`.
     fn is_list(&self) -> bool {
         false
@@ -335,7 +346,8 @@ pub(super) const fn days(count: u64) -> Duration {
 const SECONDS_PER_UNIT: [(char, u64); 4] =
     [('d', 24 * 60 * 60), ('h', 60 * 60), ('m', 60), ('s', 1)];
 
-fn parse_duration(text: &str) -> Option<Duration> {
+/// A number with a unit, such as `90m` or `7d`.
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let (unit, seconds) = SECONDS_PER_UNIT.into_iter().find(|(unit, _)| text.ends_with(*unit))?;
     let count: u64 = text.strip_suffix(unit)?.parse().ok()?;
     count.checked_mul(seconds).map(Duration::from_secs)

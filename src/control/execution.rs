@@ -4,14 +4,14 @@ use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use super::{
     Command, GuardInfo, KeyInfo, Reply, SampleRequest, Secret, SessionInfo, UserInfo, UserRef,
-    browser_check, refusals,
+    browser_check, invitations, outbox, refusals,
 };
 use crate::{
     Caller, Doorward, Settings,
     access::guard::{ExampleRequest, Guard},
     account::{
-        NewUser, RegisterError, RoleError, SetPasswordError, UserError, VerifyError, look_up,
-        password, roles,
+        InviteError, NewUser, RegisterError, RoleError, SetPasswordError, UserError, VerifyError,
+        look_up, password, roles,
         search::{self, UserFilter, UserPage},
         sessions, verify,
     },
@@ -98,6 +98,20 @@ async fn try_execute(
             let user = find(doorward, user).await?;
             done_or_unchanged(roles::revoke(doorward, user.id, role).await?)
         }
+        Command::Invite(invite) => {
+            let (invitation, ticket) = invitations::invite(doorward, invite).await?;
+            Reply::Invited(invitation, ticket)
+        }
+        Command::ListInvitations { after, limit } => {
+            let (invitations, next) = invitations::list(doorward, after.as_deref(), *limit).await?;
+            Reply::Invitations { invitations, next }
+        }
+        Command::RevokeInvitation(id_or_email) => {
+            match doorward.revoke_invitation(id_or_email).await? {
+                true => Reply::Done,
+                false => Reply::NoSuchInvitation,
+            }
+        }
         Command::ReloadGuards => {
             reload_guards(doorward, read)?;
             guards(doorward)
@@ -128,6 +142,8 @@ async fn try_execute(
             let found = doorward.keys().revoke(kid, doorward.now()).await?;
             if found { keys(doorward).await } else { Reply::NoSuchKey }
         }
+        Command::ListMail { after } => outbox::page(doorward, after.as_deref()).await?,
+        Command::RetryMail => outbox::retry(doorward).await?,
     })
 }
 
@@ -234,6 +250,7 @@ reply_with_text!(
     config::SettingsError,
     store::Error,
     signing_keys::Error,
+    InviteError,
     RegisterError,
     RoleError,
     VerifyError

@@ -4,6 +4,8 @@
 mod browser_check;
 mod embedded;
 mod execution;
+mod invitations;
+mod outbox;
 mod protocol;
 mod refusals;
 mod runner;
@@ -14,9 +16,10 @@ mod socket;
 pub use self::runner::Error;
 pub use self::{
     execution::{ReadSettings, execute, reload_guards},
+    invitations::{InvitationInfo, Invite, TicketInfo},
     protocol::{
-        BrowserCheck, Command, GuardInfo, KeyInfo, RecentRefusal, RecentRefusals, RefusedAction,
-        Reply, SampleRequest, SessionInfo, UserInfo, UserRef,
+        BrowserCheck, Command, GuardInfo, KeyInfo, MailInfo, RecentRefusal, RecentRefusals,
+        RefusedAction, Reply, SampleRequest, SessionInfo, UserInfo, UserRef,
     },
     runner::{CommandRunner, run},
     secret::Secret,

@@ -4,7 +4,10 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Secret;
+use super::{
+    Secret,
+    invitations::{InvitationInfo, Invite, TicketInfo},
+};
 use crate::{
     access::{
         guard::{Explanation, Guard, Mode},
@@ -61,6 +64,17 @@ pub enum Command {
     GrantRole(UserRef, String),
     /// Revokes a role of a user.
     RevokeRole(UserRef, String),
+    /// Invites the holder of an address.
+    Invite(Invite),
+    /// Lists invitations in the order of their addresses.
+    ListInvitations {
+        /// The address to start after; none for the beginning.
+        after: Option<String>,
+        /// The most invitations to list.
+        limit: usize,
+    },
+    /// Revokes the invitation with this id or to this address.
+    RevokeInvitation(String),
     /// Reads the guards from the settings file again.
     ReloadGuards,
     /// Lists the guards in force.
@@ -89,6 +103,13 @@ pub enum Command {
     RotateKeys,
     /// Refuses all tokens of a key.
     RevokeKey(String),
+    /// Lists mail that waits or was given up, the oldest first.
+    ListMail {
+        /// The id of the mail to start after; none for the beginning.
+        after: Option<String>,
+    },
+    /// Makes all mail due that waits or was given up.
+    RetryMail,
 }
 
 /// A user by id or e-mail address, as typed.
@@ -122,6 +143,17 @@ pub enum Reply {
     },
     /// One user.
     User(UserInfo),
+    /// A new invitation, and what its holder registers with unless it is mailed.
+    Invited(InvitationInfo, Option<TicketInfo>),
+    /// A page of invitations.
+    Invitations {
+        /// The invitations.
+        invitations: Vec<InvitationInfo>,
+        /// The address after which the next page starts, if there may be one.
+        next: Option<String>,
+    },
+    /// There is no such invitation.
+    NoSuchInvitation,
     /// The number of sessions that were ended.
     SessionsEnded(usize),
     /// A new reset code. It cannot be read again.
@@ -151,6 +183,15 @@ pub enum Reply {
     Refusals(RecentRefusals),
     /// The keys after the command.
     Keys(Vec<KeyInfo>),
+    /// A page of mail that waits or was given up.
+    Mails {
+        /// The mails.
+        mails: Vec<MailInfo>,
+        /// The id after which the next page starts, if there may be one.
+        next: Option<String>,
+    },
+    /// The number of mails that are due now.
+    MailsRetried(usize),
     /// There is no such key.
     NoSuchKey,
     /// There is no such guard.
@@ -303,6 +344,34 @@ impl From<signing_keys::KeyInfo> for KeyInfo {
         let until = until.map(|until| until.to_string());
         Self { kid: id.to_string(), algorithm: algorithm.name().into(), stage: status, until }
     }
+}
+
+/// A mail as an operator sees it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MailInfo {
+    /// The id, which is part of its `Message-ID`.
+    pub id: String,
+    /// Where it is sent to.
+    pub address: String,
+    /// What it says.
+    pub message: String,
+    /// The user whom it concerns.
+    pub user: Option<String>,
+    /// When it was queued.
+    pub created_at: String,
+    /// How long ago that was.
+    pub age_seconds: u64,
+    /// When it is given up.
+    pub expires_at: String,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it is tried next, unless it was given up.
+    pub next_attempt_at: Option<String>,
+    /// When it was given up.
+    pub given_up_at: Option<String>,
+    /// Why the last attempt failed.
+    pub failure: Option<String>,
 }
 
 /// What was refused to a user recently.

@@ -66,7 +66,7 @@ pub async fn run(settings: Settings, command: &Command) -> Result<Reply, Error> 
         let base = settings.base_url(settings.listen);
         return Ok(browser_check::reply(&settings.guards, guard, &settings, &base));
     }
-    CommandRunner::open(settings).await?.run(command).await
+    CommandRunner::open_with(settings, command.makes_secrets()).await?.run(command).await
 }
 
 /// Runs commands: on the running server, or on a database that it opens once and keeps open.
@@ -86,20 +86,25 @@ impl CommandRunner {
     /// # Errors
     /// If there is no database, or it cannot be opened.
     pub async fn open(settings: Settings) -> Result<Self, Error> {
+        Self::open_with(settings, false).await
+    }
+
+    async fn open_with(settings: Settings, makes_secrets: bool) -> Result<Self, Error> {
         settings.database.ensure_exists()?;
         let folder = settings.folder().map(Path::to_owned);
-        let target = match (Doorward::open_for_command(settings.clone()).await, folder) {
-            (Ok(doorward), _) => Target::Database(Box::new((doorward, settings))),
-            (Err(OpenError::Data(data_folder::Error::InUse { .. })), Some(folder)) => {
-                Target::Server(folder)
-            }
-            (Err(OpenError::Data(data_folder::Error::Io { path, error })), _)
-                if error.kind() == io::ErrorKind::PermissionDenied =>
-            {
-                return Err(Error::NotAllowed { path, error });
-            }
-            (Err(error), _) => return Err(error.into()),
-        };
+        let target =
+            match (Doorward::open_for_command(settings.clone(), makes_secrets).await, folder) {
+                (Ok(doorward), _) => Target::Database(Box::new((doorward, settings))),
+                (Err(OpenError::Data(data_folder::Error::InUse { .. })), Some(folder)) => {
+                    Target::Server(folder)
+                }
+                (Err(OpenError::Data(data_folder::Error::Io { path, error })), _)
+                    if error.kind() == io::ErrorKind::PermissionDenied =>
+                {
+                    return Err(Error::NotAllowed { path, error });
+                }
+                (Err(error), _) => return Err(error.into()),
+            };
         Ok(Self { target })
     }
 
@@ -123,6 +128,11 @@ impl CommandRunner {
 }
 
 impl Command {
+    /// Whether it derives one-time secrets, which the server has to recognise later.
+    fn makes_secrets(&self) -> bool {
+        matches!(self, Self::Invite(_))
+    }
+
     /// The error without a running server, for a command that only a server can execute.
     fn server_only(&self) -> Option<Error> {
         match self {
@@ -140,12 +150,17 @@ impl Command {
             | Self::SetEmailVerified(..)
             | Self::GrantRole(..)
             | Self::RevokeRole(..)
+            | Self::Invite(_)
+            | Self::ListInvitations { .. }
+            | Self::RevokeInvitation(_)
             | Self::ListGuards
             | Self::CheckGuard { .. }
             | Self::CheckBrowsers { .. }
             | Self::ListKeys
             | Self::RotateKeys
-            | Self::RevokeKey(_) => None,
+            | Self::RevokeKey(_)
+            | Self::ListMail { .. }
+            | Self::RetryMail => None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The handle of one service: its state, and access to it for the other modules.
 
+mod delivery;
 mod open;
 mod upkeep;
 
@@ -9,7 +10,9 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, Guard as Borrowed};
+use tokio::sync::Notify;
 
+use self::delivery::Delivery;
 pub(crate) use self::open::open_database;
 pub use self::open::{MissingKey, OpenError};
 use crate::{
@@ -21,14 +24,16 @@ use crate::{
         refusals::{DecisionId, Refusal, Refusals, Refused},
     },
     clock::{Clock, Timestamp},
-    config::Settings,
+    config::{RegistrationConflict, Settings},
     credential::password::Hasher,
     data_folder::DataFolder,
     network::{Network, ProxyWarnings},
     session::{Origin, Persistence, Session},
     store::Store,
     throttle::Throttle,
-    token::{TokenMint, cookie::CookieMint, feed::Feed, signing_keys::SigningKeys},
+    token::{
+        TokenMint, cookie::CookieMint, feed::Feed, one_time::OneTimeMint, signing_keys::SigningKeys,
+    },
     user::{EmailKey, UserId},
 };
 
@@ -43,6 +48,10 @@ struct Inner {
     store: Arc<dyn Store>,
     keys: SigningKeys,
     cookies: Arc<CookieMint>,
+    one_times: OneTimeMint,
+    /// Wakes the task that sends mail.
+    mail_queued: Notify,
+    delivery: Delivery,
     callers: Callers,
     feed: Feed,
     hasher: Hasher,
@@ -207,6 +216,32 @@ impl Doorward {
     #[doc(hidden)]
     pub fn cookies(&self) -> &CookieMint {
         &self.inner.cookies
+    }
+
+    /// What derives one-time secrets.
+    #[doc(hidden)]
+    pub fn one_times(&self) -> &OneTimeMint {
+        &self.inner.one_times
+    }
+
+    /// Whether mail is sent.
+    pub(crate) fn sends_mail(&self) -> bool {
+        self.settings().mail.url.is_some()
+    }
+
+    /// Whether people sign in with mailed codes.
+    pub(crate) fn signs_in_by_mail(&self) -> bool {
+        self.sends_mail() && self.settings().mail_code_sign_in
+    }
+
+    /// Whether registration does not tell if an address is taken.
+    pub(crate) fn signs_up_silently(&self) -> bool {
+        self.settings().registration_conflict == RegistrationConflict::Silent
+    }
+
+    /// Wakes the task that sends mail.
+    pub(crate) fn mail_queued(&self) -> &Notify {
+        &self.inner.mail_queued
     }
 
     pub(crate) fn throttle(&self) -> &Throttle {

@@ -3,8 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
+use tokio::sync::Notify;
 
-use super::{Doorward, Inner};
+use super::{Doorward, Inner, delivery::Delivery};
 use crate::{
     access::{
         caller::Callers, failed_logins::FailedLogins, policy::Designated, refusals::Refusals,
@@ -13,6 +14,7 @@ use crate::{
     config::{DatabaseUrl, Settings, SettingsError, folder_of},
     credential::password::{Hasher, HasherError},
     data_folder::{self, DataFolder},
+    mail::TransportError,
     network::ProxyWarnings,
     store::{self, Connectivity, SqliteStore, Store, transfer::Installation},
     throttle::{AccountSecret, Throttle},
@@ -21,6 +23,7 @@ use crate::{
         feed::Feed,
         key_file::KeyFile,
         key_store::cookie_secret,
+        one_time::OneTimeMint,
         signing_keys::{self, SigningKeys},
     },
 };
@@ -70,13 +73,22 @@ pub enum MissingKey {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Serve,
-    Command,
+    Command {
+        /// Whether it derives one-time secrets, which a server has to recognise later.
+        makes_secrets: bool,
+    },
 }
 
 /// Secrets that all instances share, besides the signing keys.
 struct Secrets {
     cookie: CookieSecret,
     account: AccountSecret,
+}
+
+/// Parts that a command does not need: it shows no pages and sends no mail.
+struct ServerParts {
+    logo: Option<String>,
+    delivery: Delivery,
 }
 
 impl Doorward {
@@ -101,9 +113,14 @@ impl Doorward {
         Self::open_for(Purpose::Serve, settings, missing_key, clock).await
     }
 
-    /// Opens the database for a command, without the steps that only a server takes at its start.
-    pub(crate) async fn open_for_command(settings: Settings) -> Result<Self, OpenError> {
-        Self::open_for(Purpose::Command, settings, MissingKey::Refuse, Clock::system()).await
+    /// Opens the database for a command, without the steps that only a server takes at its start. For a command that makes
+    /// one-time secrets, the secret that they are derived from is stored.
+    pub(crate) async fn open_for_command(
+        settings: Settings,
+        makes_secrets: bool,
+    ) -> Result<Self, OpenError> {
+        let purpose = Purpose::Command { makes_secrets };
+        Self::open_for(purpose, settings, MissingKey::Refuse, Clock::system()).await
     }
 
     async fn open_for(
@@ -113,10 +130,13 @@ impl Doorward {
         clock: Clock,
     ) -> Result<Self, OpenError> {
         settings.check()?;
-        // A command shows no pages.
-        let logo = match purpose {
-            Purpose::Serve => settings.branding.read_logo()?,
-            Purpose::Command => None,
+        let serving = match purpose {
+            Purpose::Serve => {
+                let unusable = |error: TransportError| SettingsError::new(error.to_string());
+                let delivery = Delivery::new(&settings.mail).map_err(unusable)?;
+                ServerParts { logo: settings.branding.read_logo()?, delivery }
+            }
+            Purpose::Command { .. } => ServerParts { logo: None, delivery: Delivery::none() },
         };
         let OpenedDatabase { folder, store, installation } = open_database(&settings).await?;
         let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
@@ -136,13 +156,17 @@ impl Doorward {
             }
             None => installation.key_store,
         };
-        // A command reads no cookies, and must not write.
         let cookie_secret = match purpose {
-            Purpose::Serve => {
-                cookie_secret(&*key_store).await.map_err(signing_keys::Error::from)?
+            Purpose::Serve | Purpose::Command { makes_secrets: true } => {
+                cookie_secret(&*key_store).await
             }
-            Purpose::Command => CookieSecret::random(),
+            // Such a command writes nothing. Without a stored secret there is nothing that it could recognise by one.
+            Purpose::Command { makes_secrets: false } => {
+                let stored = key_store.stored_cookie_secret().await;
+                stored.map(|stored| stored.unwrap_or_else(CookieSecret::random))
+            }
         };
+        let cookie_secret = cookie_secret.map_err(signing_keys::Error::from)?;
         let keys = SigningKeys::open(key_store, tokens_exist, terms, now).await?;
         if purpose == Purpose::Serve {
             settings.guards.log_warnings();
@@ -150,10 +174,10 @@ impl Doorward {
         // A command is not throttled, so a random secret suffices.
         let secret = match purpose {
             Purpose::Serve => store.account_secret().await.map_err(in_store)?,
-            Purpose::Command => AccountSecret::random(),
+            Purpose::Command { .. } => AccountSecret::random(),
         };
         let secrets = Secrets { cookie: cookie_secret, account: secret };
-        let doorward = Self::assemble(settings, folder, store, keys, &secrets, logo, clock)?;
+        let doorward = Self::assemble(settings, folder, store, keys, &secrets, serving, clock)?;
         if purpose == Purpose::Serve {
             let loaded = doorward.load_failures().await;
             loaded.map_err(|error| OpenError::Store {
@@ -171,7 +195,7 @@ impl Doorward {
         store: Arc<dyn Store>,
         keys: SigningKeys,
         secrets: &Secrets,
-        logo: Option<String>,
+        serving: ServerParts,
         clock: Clock,
     ) -> Result<Self, OpenError> {
         let hasher = Hasher::new(settings.password_cost, settings.password_threads);
@@ -195,6 +219,9 @@ impl Doorward {
                 Arc::clone(&store),
             ),
             cookies,
+            one_times: OneTimeMint::new(&secrets.cookie),
+            mail_queued: Notify::new(),
+            delivery: serving.delivery,
             feed,
             hasher: hasher?,
             throttle: Throttle::new(&settings.throttle, &secrets.account),
@@ -203,7 +230,7 @@ impl Doorward {
             guards: ArcSwap::new(Arc::clone(&settings.guards)),
             refusals: Refusals::default(),
             failed_logins: FailedLogins::default(),
-            logo,
+            logo: serving.logo,
             settings,
             store,
             keys,

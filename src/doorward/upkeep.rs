@@ -9,9 +9,14 @@ use crate::{
 
 impl Doorward {
     /// Runs the background tasks for as long as the future is polled: removes what has expired, rotates keys, saves
-    /// failed logins and refills the disk reserve. Spawn it once per process.
+    /// failed logins, sends mail and refills the disk reserve. Spawn it once per process.
     pub async fn run_upkeep(&self) {
-        tokio::join!(self.clean_up_regularly(), self.maintain_keys(), self.share_failures());
+        tokio::join!(
+            self.clean_up_regularly(),
+            self.maintain_keys(),
+            self.share_failures(),
+            self.deliver_mail()
+        );
     }
 
     /// Saves failed logins and counts those of other instances.

@@ -65,3 +65,16 @@ impl IntoResponse for NoContent {
         (StatusCode::NO_CONTENT, [(header::CACHE_CONTROL, NO_STORE)]).into_response()
     }
 }
+
+/// A request for mail was accepted. The answer does not depend on whether mail is sent.
+pub(super) struct Accepted;
+
+impl IntoResponse for Accepted {
+    fn into_response(self) -> Response {
+        const BODY: &str =
+            r#"{"message":"If the address can receive this mail, it is on its way."}"#;
+        let mut response = json(StatusCode::ACCEPTED, BODY);
+        response.headers_mut().insert(header::CACHE_CONTROL, NO_STORE);
+        response
+    }
+}

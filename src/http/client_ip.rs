@@ -8,12 +8,17 @@ use std::{
 
 use axum::{
     extract::{ConnectInfo, FromRequestParts},
-    http::{Extensions, HeaderMap, header::USER_AGENT, request::Parts},
+    http::{
+        Extensions, HeaderMap,
+        header::{ACCEPT_LANGUAGE, USER_AGENT},
+        request::Parts,
+    },
 };
 use ipnet::IpNet;
 
 use crate::{
     Doorward,
+    language::Language,
     network::{Network, RequestSource, Requester},
     session::Origin,
 };
@@ -32,7 +37,14 @@ pub(super) fn requester(parts: &Parts, doorward: &Doorward) -> (IpAddr, Requeste
     let address = client_address(headers, peer, trusted).unwrap_or(peer);
     let network = Network::at(address);
     let exempt_from_network_limits = network.is_loopback() && !is_public && !is_forwarded(headers);
-    (address, Requester { network, exempt_from_network_limits })
+    let language = accept_language(headers);
+    (address, Requester { network, exempt_from_network_limits, language })
+}
+
+/// The language that a request prefers.
+pub(super) fn accept_language(headers: &HeaderMap) -> Language {
+    let value = headers.get(ACCEPT_LANGUAGE);
+    Language::negotiate(value.and_then(|value| value.to_str().ok()))
 }
 
 /// Whether a proxy has forwarded the request.

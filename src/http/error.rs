@@ -43,6 +43,14 @@ pub enum Error {
     TooSlow,
     /// The e-mail address is registered already.
     EmailTaken,
+    /// Registration is not open for this person.
+    MayNotRegister,
+    /// The user may not invite others.
+    MayNotInvite,
+    /// Somebody else has invited the e-mail address.
+    AlreadyInvited,
+    /// The service sends no mail, which the request needs.
+    NeedsMail,
     /// The body has more bytes than allowed.
     TooLarge,
     /// The body has another content type than JSON.
@@ -100,15 +108,18 @@ impl Error {
         match self {
             Self::Invalid(_) | Self::NoTokenField | Self::Malformed => StatusCode::BAD_REQUEST,
             Self::Unauthorized(..) | Self::InvalidClient => StatusCode::UNAUTHORIZED,
-            Self::Refused(_) | Self::CrossSite(_) => StatusCode::FORBIDDEN,
+            Self::Refused(_) | Self::CrossSite(_) | Self::MayNotRegister | Self::MayNotInvite => {
+                StatusCode::FORBIDDEN
+            }
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::EmailTaken => StatusCode::CONFLICT,
+            Self::EmailTaken | Self::AlreadyInvited => StatusCode::CONFLICT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson | Self::NotAForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NeedsHttps => StatusCode::MISDIRECTED_REQUEST,
             Self::Throttled(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::NeedsMail => StatusCode::NOT_IMPLEMENTED,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -116,6 +127,9 @@ impl Error {
 
     fn message(&self) -> &'static str {
         match self {
+            Self::MayNotRegister => "Registration is not open for this address.",
+            Self::MayNotInvite => "You may not invite others.",
+            Self::AlreadyInvited => "The address is invited already.",
             Self::NotAForm => "The request body must be sent as application/x-www-form-urlencoded.",
             _ => message(self.status()),
         }
@@ -198,6 +212,9 @@ pub(crate) fn message(status: StatusCode) -> &'static str {
         421 => "The requested resource needs HTTPS.",
         429 => "Too many attempts. Please try again later.",
         431 => "The request header fields are too large.",
+        501 => {
+            "The service sends no mail, which the requested action needs. Please ask its operator."
+        }
         503 => "The service is temporarily unavailable. Please try again.",
         _ => "Something went wrong. Please try again.",
     }
@@ -263,6 +280,7 @@ impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         match error {
             store::Error::EmailTaken => Self::EmailTaken,
+            store::Error::InvitationGone => Self::MayNotRegister,
             store::Error::Unavailable(_) => Self::Unavailable(error.to_string()),
             store::Error::Failed(_) => Self::Internal(error.to_string()),
         }

@@ -13,7 +13,12 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::error::Error;
 use crate::{
-    Doorward, credential::password::Password, fault::Fault, spelling::is_misspelling, user::User,
+    Doorward,
+    credential::password::Password,
+    fault::Fault,
+    spelling::is_misspelling,
+    token::one_time::Presented,
+    user::{EmailKey, User},
 };
 
 /// The fields of a JSON object or of the form of a page, and the faults of those checked so far.
@@ -86,6 +91,13 @@ impl Form {
             Some(_) => self.required(field, parse).map(Some),
             None => self.optional(field, parse),
         }
+    }
+
+    /// The fields `code` and `email`: the secret of a mailed link, or a mailed code and the address that it was sent to.
+    pub(super) fn presented(&mut self) -> Result<Presented, FaultRecorded> {
+        let code = self.required("code", |sent| Ok(Zeroizing::new(sent)));
+        let email = self.optional("email", |typed| Ok(EmailKey::of(&typed)));
+        Ok(Presented::parse(&code?, email?))
     }
 
     /// A field as it was typed, to show it again. Not for passwords.

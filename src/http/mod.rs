@@ -26,7 +26,10 @@ use axum::{
 
 pub(crate) use self::forward_auth::identity::names as identity_names;
 use self::{
-    api::{health, login, logout, look_up, me, openapi, refresh, register, reset, sessions},
+    api::{
+        health, invitations, login, logout, look_up, mail_code, me, openapi, refresh, register,
+        reset, sessions, verify,
+    },
     forward_auth::GuardRoutes,
     oauth::{introspect, revocations, revoke, well_known},
     pages::Pages,
@@ -133,7 +136,16 @@ fn handler(method: Method, endpoint: Endpoint, doorward: &Doorward) -> MethodRou
         Endpoint::Logout => on(method, logout::logout),
         Endpoint::LogoutEverywhere => on(method, logout::logout_everywhere),
         Endpoint::Refresh => on(method, refresh::refresh),
+        Endpoint::ForgotPassword => on(method, reset::forgot),
         Endpoint::ResetPassword => on(method, reset::reset),
+        Endpoint::VerifyEmail => on(method, verify::verify),
+        Endpoint::RestoreEmail => on(method, verify::restore),
+        Endpoint::SendVerification => on(method, verify::send),
+        Endpoint::SendCode => on(method, mail_code::send),
+        Endpoint::LoginByCode => on(method, mail_code::login),
+        Endpoint::Invite => on(method, invitations::invite),
+        Endpoint::ListInvitations => on(method, invitations::list),
+        Endpoint::RevokeInvitation => on(method, invitations::revoke),
         Endpoint::ListSessions => on(method, sessions::list),
         Endpoint::EndSession => on(method, sessions::end),
         Endpoint::ShowMe => on(method, me::show),

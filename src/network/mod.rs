@@ -8,6 +8,7 @@ use std::{
 };
 
 pub use self::proxy_warnings::{ProxyWarnings, RequestSource};
+use crate::language::Language;
 
 /// The smallest unit that limits apply to: an IPv4 address, or an IPv6 /64, from which one host can choose any address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,7 +62,7 @@ pub struct Prefix {
     length: u32,
 }
 
-/// The network against which limits count a request.
+/// Who sends a request: the network against which limits count it, and the language that they read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requester {
     /// The network from which the request comes.
@@ -69,6 +70,8 @@ pub struct Requester {
     /// Whether limits per network do not apply. This is so for requests from this machine that no proxy has forwarded to a
     /// service without a public URL: that is development, where tests and tools run at full speed.
     pub exempt_from_network_limits: bool,
+    /// The language of mail that the request causes.
+    pub language: Language,
 }
 
 impl Requester {

@@ -1,5 +1,6 @@
 //! Sessions. Each is one sign-in of a user.
 
+pub mod device;
 pub mod last_seen;
 
 use std::{net::IpAddr, time::Duration};

@@ -2,13 +2,15 @@
 
 use async_trait::async_trait;
 
-use super::Error;
+use super::{Error, QueuedMail};
 use crate::{
     clock::Timestamp,
     credential::reset_code::ResetDigest,
+    mail::MailId,
     session::{Session, SessionId, TokenId},
     throttle::KnownNetworks,
-    user::{EmailKey, User},
+    token::one_time::{OneTime, OneTimeId, SecretDigest},
+    user::{EmailKey, Invitation, User},
 };
 
 /// A user with their reset code and known networks.
@@ -40,6 +42,25 @@ pub struct Page {
     pub sessions: Vec<Session>,
     /// Ended tokens, each with the time at which it ended.
     pub endings: Vec<(TokenId, Timestamp)>,
+    /// One-time secrets.
+    pub one_times: Vec<OneTime>,
+    /// Mail that waits to be sent or was given up. Claims are not moved.
+    pub mails: Vec<QueuedMail>,
+    /// Invitations, each with the digest of its secret.
+    pub invitations: Vec<(Invitation, SecretDigest)>,
+}
+
+impl Page {
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        let Self { users, sessions, endings, one_times, mails, invitations } = self;
+        users.is_empty()
+            && sessions.is_empty()
+            && endings.is_empty()
+            && one_times.is_empty()
+            && mails.is_empty()
+            && invitations.is_empty()
+    }
 }
 
 /// Exports and imports a whole database.
@@ -68,6 +89,27 @@ pub trait Archive: Send + Sync {
         after: Option<TokenId>,
         limit: usize,
     ) -> Result<Vec<(TokenId, Timestamp)>, Error>;
+
+    /// One-time secrets in the order of their ids, from the first one after `after`.
+    async fn one_time_records(
+        &self,
+        after: Option<OneTimeId>,
+        limit: usize,
+    ) -> Result<Vec<OneTime>, Error>;
+
+    /// Mail in the order of the ids, from the first one after `after`.
+    async fn mail_records(
+        &self,
+        after: Option<MailId>,
+        limit: usize,
+    ) -> Result<Vec<QueuedMail>, Error>;
+
+    /// Invitations in the order of their addresses, from the first one after `after`.
+    async fn invitation_records(
+        &self,
+        after: Option<&EmailKey>,
+        limit: usize,
+    ) -> Result<Vec<(Invitation, SecretDigest)>, Error>;
 
     /// Whether a move into this database has started and not finished.
     async fn is_move_unfinished(&self) -> Result<bool, Error>;

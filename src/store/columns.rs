@@ -1,4 +1,4 @@
-//! The columns of a user and of a session, in the order in which both databases read and insert them.
+//! The columns of each kind of record, in the order in which both databases read and insert them.
 
 /// Joins the names with commas, each with the prefix.
 macro_rules! column_list {
@@ -46,7 +46,64 @@ macro_rules! session_columns {
     };
 }
 
+/// The columns of a one-time secret, each with a prefix. `email_key` is not among them, as in [`user_columns`].
+macro_rules! one_time_columns {
+    ($prefix:literal) => {
+        $crate::store::columns::column_list!(
+            $prefix,
+            "id",
+            "purpose",
+            "user_id",
+            "email",
+            "user_email",
+            "password_version",
+            "digest",
+            "expires_at"
+        )
+    };
+}
+
+/// The columns of a mail in the outbox. `claimed_until` is not among them.
+macro_rules! mail_columns {
+    () => {
+        $crate::store::columns::column_list!(
+            "",
+            "id",
+            "user_id",
+            "recipient",
+            "language",
+            "message",
+            "created_at",
+            "expires_at",
+            "due_at",
+            "attempts",
+            "failure",
+            "given_up_at"
+        )
+    };
+}
+
+/// The columns of an invitation and the digest of its secret. `email_key` is not among them, as in [`user_columns`].
+macro_rules! invitation_columns {
+    () => {
+        $crate::store::columns::column_list!(
+            "",
+            "id",
+            "email",
+            "roles",
+            "invited_by",
+            "is_mailed",
+            "created_at",
+            "expires_at",
+            "digest"
+        )
+    };
+}
+
 pub(super) use column_list;
+pub(super) use invitation_columns;
+pub(super) use mail_columns;
+pub(super) use one_time_columns;
 pub(super) use session_columns;
 pub(super) use user_columns;
 
@@ -54,6 +111,8 @@ pub(super) use user_columns;
 pub(super) const USER_COLUMN_COUNT: usize = 11;
 /// The number of columns in [`session_columns`].
 pub(super) const SESSION_COLUMN_COUNT: usize = 9;
+/// The number of columns in [`one_time_columns`].
+pub(super) const ONE_TIME_COLUMN_COUNT: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -63,6 +122,7 @@ mod tests {
     fn the_column_counts_match_the_lists() {
         assert_eq!(user_columns!("u.").split(", u.").count(), USER_COLUMN_COUNT);
         assert_eq!(session_columns!("").split(", ").count(), SESSION_COLUMN_COUNT);
+        assert_eq!(one_time_columns!("o.").split(", o.").count(), ONE_TIME_COLUMN_COUNT);
         assert!(user_columns!("u.").starts_with("u.id, u.name, "));
     }
 }

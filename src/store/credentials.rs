@@ -6,6 +6,7 @@ use super::Error;
 use crate::{
     clock::Timestamp,
     credential::{password::PasswordHash, reset_code::ResetDigest},
+    mail::Mailing,
     session::SessionId,
     token::cookie::CodeId,
     user::{PasswordVersion, User, UserId},
@@ -23,7 +24,7 @@ pub trait CredentialStore: Send + Sync {
     ) -> Result<(), Error>;
 
     /// Sets a new password, ends all sessions but `keep` and deletes the user's reset code. Returns false if there is no
-    /// such user or the condition does not hold.
+    /// such user or the condition does not hold; else queues the mail.
     async fn set_password(
         &self,
         id: UserId,
@@ -31,6 +32,7 @@ pub trait CredentialStore: Send + Sync {
         new: &PasswordHash,
         keep: Option<SessionId>,
         now: Timestamp,
+        mailing: &Mailing,
     ) -> Result<bool, Error>;
 
     /// Sets the reset code of a user, which replaces an earlier one. Returns false if there is no such user.

@@ -6,8 +6,11 @@ mod changes;
 mod columns;
 mod credentials;
 mod ended_tokens;
+mod invitations;
 mod known_networks;
 mod login_failures;
+mod one_times;
+mod outbox;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(not(feature = "postgres"))]
@@ -28,8 +31,11 @@ pub use self::{
     changes::{Changes, Connectivity, Stamp},
     credentials::{CredentialStore, PasswordCondition},
     ended_tokens::EndedTokenStore,
+    invitations::InvitationStore,
     known_networks::KnownNetworkStore,
     login_failures::{LoginFailureStore, MAX_ACCOUNTS},
+    one_times::{MAX_CODES, OneTimeEffect, OneTimeStore},
+    outbox::{ClaimedMail, KEEP_GIVEN_UP, OutboxStore, QueuedMail},
     postgres::PostgresUrl,
     postgres_options::PostgresOptions,
     sessions::{MAX_SESSIONS, ReusedToken, SessionStore},
@@ -44,10 +50,18 @@ use crate::{clock::Timestamp, token::endings::Endings};
 /// [`Self::changes`].
 #[async_trait]
 pub trait Store:
-    UserStore + CredentialStore + SessionStore + EndedTokenStore + LoginFailureStore + KnownNetworkStore
+    UserStore
+    + CredentialStore
+    + SessionStore
+    + EndedTokenStore
+    + LoginFailureStore
+    + KnownNetworkStore
+    + OneTimeStore
+    + OutboxStore
+    + InvitationStore
 {
-    /// Deletes up to `limit` expired rows of each kind: sessions, reset codes and the store's internal records. Returns
-    /// the largest of these counts.
+    /// Deletes up to `limit` expired rows of each kind: sessions, reset codes, one-time secrets, invitations, mail that was given up
+    /// long ago and the store's internal records. Returns the largest of these counts.
     async fn delete_expired(&self, now: Timestamp, limit: usize) -> Result<usize, Error>;
 
     /// Counts changes, so that a cached user can be validated without a query.
@@ -91,6 +105,9 @@ pub enum Error {
     /// Another user has this address.
     #[error("the e-mail address is taken")]
     EmailTaken,
+    /// The invitation has expired, was revoked or used.
+    #[error("the invitation is not valid any more")]
+    InvitationGone,
     /// A temporary failure: a retry may succeed.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),

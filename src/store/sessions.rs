@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use super::Error;
 use crate::{
     clock::Timestamp,
+    mail::Mailing,
     session::{Session, SessionId, TokenId},
     user::{User, UserId},
 };
@@ -29,8 +30,13 @@ pub const MAX_SESSIONS: usize = 100;
 pub trait SessionStore: Send + Sync {
     /// Adds a session for a user whose password was verified, and sets the time of their last login. Returns false if the
     /// user has been deleted or disabled, or the password has changed since. Beyond [`MAX_SESSIONS`] the oldest sessions end.
-    /// The session's network becomes a known one.
-    async fn add_session(&self, user: &User, session: &Session) -> Result<bool, Error>;
+    /// The session's network becomes a known one. Queues the mail if the session was added.
+    async fn add_session(
+        &self,
+        user: &User,
+        session: &Session,
+        mailing: &Mailing,
+    ) -> Result<bool, Error>;
 
     /// The session with this id, and its user.
     async fn session_with_user(&self, id: SessionId) -> Result<Option<(Session, User)>, Error>;
@@ -47,20 +53,26 @@ pub trait SessionStore: Send + Sync {
     ) -> Result<bool, Error>;
 
     /// Ends a session because a token was used again that the session replaced at or before `replaced_by`. Returns false if
-    /// the session has ended, the token is still valid, or the token was replaced later.
+    /// the session has ended, the token is still valid, or the token was replaced later; else queues the mail.
     async fn end_reused_session(
         &self,
         reused: &ReusedToken,
         replaced_by: Timestamp,
         now: Timestamp,
+        mailing: &Mailing,
     ) -> Result<bool, Error>;
 
     /// Ends one session of a user. Returns false if they have no such session.
     async fn end_session(&self, user: UserId, id: SessionId, now: Timestamp)
     -> Result<bool, Error>;
 
-    /// Ends all sessions of a user and returns their number.
-    async fn end_sessions(&self, user: UserId, now: Timestamp) -> Result<usize, Error>;
+    /// Ends all sessions of a user and returns their number. Queues the mail unless it is 0.
+    async fn end_sessions(
+        &self,
+        user: UserId,
+        now: Timestamp,
+        mailing: &Mailing,
+    ) -> Result<usize, Error>;
 
     /// Sets when sessions were last used. This is not counted in [`super::Store::changes`], because no decision depends on
     /// it.

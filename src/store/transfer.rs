@@ -1,5 +1,6 @@
-//! Moves an installation from one database to another: users, hashes, sessions, roles and keys. Sessions stay valid. An
-//! interrupted move can be resumed. No server starts on the new database before the move has finished.
+//! Moves an installation from one database to another: users, hashes, sessions, roles, keys, mail that waits to be sent,
+//! one-time secrets and invitations. Sessions and links in mails stay valid. An interrupted move can be resumed. No server
+//! starts on the new database before the move has finished.
 
 use std::{fmt, sync::Arc};
 
@@ -10,13 +11,15 @@ use super::archive::{Archive, Page, Size, UserRecord};
 use crate::{
     clock::Timestamp,
     credential::password::PasswordHash,
+    mail::{Mail, MailId},
     session::{Origin, Session, SessionId, TokenId},
-    store,
+    store::{self, QueuedMail},
     token::{
         SigningKey,
         key_store::{KeyStore, KeyStoreError, StoredKeys},
+        one_time::{OneTime, OneTimeId, SecretDigest},
     },
-    user::{EmailKey, User},
+    user::{EmailKey, Invitation, User},
 };
 
 /// One of the two databases of a move.
@@ -43,7 +46,7 @@ pub struct Progress {
 pub struct Inventory {
     /// The number of rows.
     pub size: Size,
-    /// SHA-256 of every user, session, ended token and key.
+    /// SHA-256 of every row and key.
     pub checksum: String,
 }
 
@@ -194,11 +197,17 @@ async fn inventory(
     let mut progress = Progress { step, total: total.users + total.sessions, done: 0 };
     let (mut size, mut checksum) = (Size::default(), Context::new(&SHA256));
     let mut pages = Pages::new(&*installation.archive);
-    while let Some(Page { users, sessions, endings }) = pages.next().await? {
+    while let Some(page) = pages.next().await? {
+        let Page { users, sessions, endings, one_times, mails, invitations } = page;
         users.iter().for_each(|record| checksum.update(user_line(record).as_bytes()));
         sessions.iter().for_each(|session| checksum.update(session_line(session).as_bytes()));
         for (token, at) in endings {
             checksum.update(format!("{token} {}\n", at.millis()).as_bytes());
+        }
+        one_times.iter().for_each(|one_time| checksum.update(one_time_line(one_time).as_bytes()));
+        mails.iter().for_each(|mail| checksum.update(mail_line(mail).as_bytes()));
+        for (invitation, digest) in &invitations {
+            checksum.update(invitation_line(invitation, digest).as_bytes());
         }
         size.users += users.len() as u64;
         size.sessions += sessions.len() as u64;
@@ -219,7 +228,7 @@ async fn inventory(
     Ok(Inventory { size, checksum })
 }
 
-/// The pages of an archive: users, then sessions, then ended tokens.
+/// The pages of an archive, one kind of rows after the other.
 struct Pages<'a> {
     archive: &'a dyn Archive,
     position: Position,
@@ -230,6 +239,9 @@ enum Position {
     Users(Option<EmailKey>),
     Sessions(Option<SessionId>),
     Endings(Option<TokenId>),
+    OneTimes(Option<OneTimeId>),
+    Mails(Option<MailId>),
+    Invitations(Option<EmailKey>),
     End,
 }
 
@@ -258,11 +270,31 @@ impl<'a> Pages<'a> {
                     page.endings = self.archive.ending_records(*after, PAGE_ROWS).await?;
                     let last = page.endings.last().map(|(token, _)| *token);
                     self.position =
-                        last.map_or(Position::End, |last| Position::Endings(Some(last)));
+                        last.map_or(Position::OneTimes(None), |last| Position::Endings(Some(last)));
+                }
+                Position::OneTimes(after) => {
+                    page.one_times = self.archive.one_time_records(*after, PAGE_ROWS).await?;
+                    let last = page.one_times.last().map(|one_time| one_time.id);
+                    self.position =
+                        last.map_or(Position::Mails(None), |last| Position::OneTimes(Some(last)));
+                }
+                Position::Mails(after) => {
+                    page.mails = self.archive.mail_records(*after, PAGE_ROWS).await?;
+                    let last = page.mails.last().map(|queued| queued.mail.id);
+                    self.position = last
+                        .map_or(Position::Invitations(None), |last| Position::Mails(Some(last)));
+                }
+                Position::Invitations(after) => {
+                    let after = after.as_ref();
+                    page.invitations = self.archive.invitation_records(after, PAGE_ROWS).await?;
+                    let last =
+                        page.invitations.last().map(|(invitation, _)| invitation.email.key());
+                    self.position =
+                        last.map_or(Position::End, |last| Position::Invitations(Some(last)));
                 }
                 Position::End => return Ok(None),
             }
-            if !page.users.is_empty() || !page.sessions.is_empty() || !page.endings.is_empty() {
+            if !page.is_empty() {
                 return Ok(Some(page));
             }
         }
@@ -327,6 +359,59 @@ fn session_line(session: &Session) -> String {
         idle_timeout.map(|timeout| timeout.as_secs()),
         address.to_string(),
         user_agent,
+    ])
+    .to_string()
+}
+
+/// One line per one-time secret. Destructures it completely for the same reason.
+fn one_time_line(one_time: &OneTime) -> String {
+    let OneTime { id, purpose, user_id, email, user_email, password_version, digest, expires_at } =
+        one_time;
+    json!([
+        id.to_string(),
+        purpose.as_str(),
+        user_id.to_string(),
+        email.as_str(),
+        user_email.as_str(),
+        password_version.number(),
+        digest.as_bytes(),
+        expires_at.millis(),
+    ])
+    .to_string()
+}
+
+/// One line per mail. Destructures it completely for the same reason.
+fn mail_line(queued: &QueuedMail) -> String {
+    let QueuedMail { mail, attempts, due_at, failure, given_up_at } = queued;
+    let Mail { id, user_id, recipient, language, message, created_at, expires_at } = mail;
+    json!([
+        id.to_string(),
+        user_id.map(|id| id.to_string()),
+        recipient.as_str(),
+        language.tag(),
+        message,
+        created_at.millis(),
+        expires_at.millis(),
+        attempts,
+        due_at.millis(),
+        failure,
+        given_up_at.map(Timestamp::millis),
+    ])
+    .to_string()
+}
+
+/// One line per invitation. Destructures it completely for the same reason.
+fn invitation_line(invitation: &Invitation, digest: &SecretDigest) -> String {
+    let Invitation { id, email, roles, invited_by, is_mailed, created_at, expires_at } = invitation;
+    json!([
+        id.to_string(),
+        email.as_str(),
+        roles.to_text(),
+        invited_by.map(|id| id.to_string()),
+        is_mailed,
+        created_at.millis(),
+        expires_at.millis(),
+        digest.as_bytes(),
     ])
     .to_string()
 }

@@ -5,15 +5,27 @@ use async_trait::async_trait;
 use super::Error;
 use crate::{
     clock::Timestamp,
+    mail::Mailing,
     session::Session,
-    user::{Email, EmailKey, Name, Role, User, UserId},
+    user::{Email, EmailKey, InvitationId, Name, Role, User, UserId},
 };
 
 /// Stores users.
 #[async_trait]
 pub trait UserStore: Send + Sync {
-    /// Adds a user and, if given, their first session: both or neither. The session's network becomes a known one.
-    async fn add_user(&self, user: &User, session: Option<&Session>) -> Result<(), Error>;
+    /// Adds a user and, if given, their first session, uses the invitation and queues the mail: all or nothing. The session's
+    /// network becomes a known one.
+    ///
+    /// # Errors
+    /// [`Error::EmailTaken`] if another user has the address. [`Error::InvitationGone`] if the invitation does not exist, has
+    /// expired or is to another address.
+    async fn add_user(
+        &self,
+        user: &User,
+        session: Option<&Session>,
+        invitation: Option<InvitationId>,
+        mailing: &Mailing,
+    ) -> Result<(), Error>;
 
     /// The user with this id.
     async fn user_by_id(&self, id: UserId) -> Result<Option<User>, Error>;
@@ -59,6 +71,7 @@ pub trait UserStore: Send + Sync {
     /// Enables a user. Returns false if there is no such user.
     async fn enable_user(&self, id: UserId) -> Result<bool, Error>;
 
-    /// Deletes a user with all their sessions and reset codes. Returns false if there is no such user.
+    /// Deletes a user with all their sessions, reset codes, one-time secrets, mail in the outbox, the invitations that they have
+    /// made and the one to their address. Returns false if there is no such user.
     async fn delete_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error>;
 }

@@ -58,8 +58,14 @@ pub enum Budget {
     Network,
     /// Sign-ups from one network.
     SignUps,
+    /// Requests for mail from one network.
+    MailRequests,
+    /// Mail to one address.
+    Mails,
     /// Refreshed tokens of one user.
     Refreshes,
+    /// Invitations by one user.
+    Invitations,
 }
 
 /// The name in log lines.
@@ -71,7 +77,10 @@ impl fmt::Display for Budget {
             Self::AccountFromKnownNetwork => "account from known network",
             Self::Network => "network",
             Self::SignUps => "sign-ups",
+            Self::MailRequests => "requests for mail from the network",
+            Self::Mails => "mail to the address",
             Self::Refreshes => "refreshes",
+            Self::Invitations => "invitations",
         })
     }
 }
@@ -106,6 +115,9 @@ impl Default for ThrottleSettings {
     }
 }
 
+/// The invitations that a user may make in a day.
+const INVITATIONS: u32 = 20;
+
 /// All budgets of a running service.
 pub struct Throttle {
     accounts: Accounts,
@@ -114,7 +126,11 @@ pub struct Throttle {
     failures: NetworkBudgets<()>,
     known_network_checks: NetworkBudgets<()>,
     sign_ups: NetworkBudgets<()>,
+    mail_requests: NetworkBudgets<()>,
+    mails: Budgets<AccountKey>,
+    requested_mails: Budgets<AccountKey>,
     refreshes: Budgets<u64>,
+    invitations: Budgets<u64>,
     hasher: RandomState,
 }
 
@@ -129,7 +145,8 @@ impl Throttle {
             network_failures,
             network_sign_ups,
         } = *settings;
-        let (second, hour) = (Duration::from_secs(1), Duration::from_secs(60 * 60));
+        let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
+        let hour = 60 * minute;
         Self {
             accounts: Accounts::new(account_failures, account_recovery, secret),
             from_network: NetworkBudgets::new(account_failures_per_network, network_recovery),
@@ -137,7 +154,11 @@ impl Throttle {
             failures: NetworkBudgets::new(network_failures, second),
             known_network_checks: NetworkBudgets::new(60, second),
             sign_ups: NetworkBudgets::new(network_sign_ups, hour / network_sign_ups),
+            mail_requests: NetworkBudgets::new(60, minute),
+            mails: Budgets::new(5, 15 * minute),
+            requested_mails: Budgets::new(5, 15 * minute),
             refreshes: Budgets::new(120, Duration::from_secs(30)),
+            invitations: Budgets::new(INVITATIONS, 24 * hour / INVITATIONS),
             hasher: RandomState::new(),
         }
     }
@@ -232,6 +253,35 @@ impl Throttle {
         self.sign_ups.charge((), network, now).map_err(exhausted)
     }
 
+    /// Charges a request for mail to any address.
+    ///
+    /// # Errors
+    /// If the budget of the network is exhausted.
+    pub fn charge_mail_request(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
+        let Some(network) = requester.limited_network() else { return Ok(()) };
+        let exhausted = |retry_after| Throttled { retry_after, budget: Budget::MailRequests };
+        self.mail_requests.charge((), network, now).map_err(exhausted)
+    }
+
+    /// Charges mail to an address about what its user does, so that nobody is flooded. Nobody is exempt.
+    ///
+    /// # Errors
+    /// If the budget of the address is exhausted.
+    pub fn charge_mail(&self, email: &EmailKey, now: Instant) -> Result<(), Throttled> {
+        let exhausted = |retry_after| Throttled { retry_after, budget: Budget::Mails };
+        self.mails.charge(self.accounts.key_of(email), now).map_err(exhausted)
+    }
+
+    /// Charges mail to an address that anybody can ask for. This budget is a separate one, so that it does not tell whether
+    /// the address has a user who gets mail.
+    ///
+    /// # Errors
+    /// If the budget of the address is exhausted.
+    pub fn charge_requested_mail(&self, email: &EmailKey, now: Instant) -> Result<(), Throttled> {
+        let exhausted = |retry_after| Throttled { retry_after, budget: Budget::Mails };
+        self.requested_mails.charge(self.accounts.key_of(email), now).map_err(exhausted)
+    }
+
     /// Charges a refreshed token of a user. Verifiers must store every replaced token, so their number is limited.
     ///
     /// # Errors
@@ -239,6 +289,15 @@ impl Throttle {
     pub fn charge_refresh(&self, user: UserId, now: Instant) -> Result<(), Throttled> {
         let exhausted = |retry_after| Throttled { retry_after, budget: Budget::Refreshes };
         self.refreshes.charge(self.hasher.hash_one(user), now).map_err(exhausted)
+    }
+
+    /// Charges an invitation by a user. Each may be a mail to a stranger, so their number is limited.
+    ///
+    /// # Errors
+    /// If the budget of the user is exhausted.
+    pub fn charge_invitation(&self, user: UserId, now: Instant) -> Result<(), Throttled> {
+        let exhausted = |retry_after| Throttled { retry_after, budget: Budget::Invitations };
+        self.invitations.charge(self.hasher.hash_one(user), now).map_err(exhausted)
     }
 
     /// Takes the changes to accounts since the last call, to save them.

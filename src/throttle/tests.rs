@@ -3,10 +3,14 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::network::Network;
+use crate::{language::Language, network::Network};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-const LOCAL: Requester = Requester { network: Network::LOOPBACK, exempt_from_network_limits: true };
+const LOCAL: Requester = Requester {
+    network: Network::LOOPBACK,
+    exempt_from_network_limits: true,
+    language: Language::English,
+};
 
 fn throttle() -> (Throttle, Instant) {
     let settings = ThrottleSettings::default();
@@ -15,7 +19,7 @@ fn throttle() -> (Throttle, Instant) {
 
 fn from(address: &str) -> Requester {
     let network = Network::at(address.parse().unwrap());
-    Requester { network, exempt_from_network_limits: false }
+    Requester { network, exempt_from_network_limits: false, language: Language::English }
 }
 
 fn network(last: u8) -> Requester {

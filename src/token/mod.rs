@@ -9,6 +9,7 @@ pub mod key_file;
 pub mod key_store;
 mod mac;
 mod mint;
+pub mod one_time;
 pub mod signing_keys;
 
 use std::{fmt, time::Duration};

@@ -1,11 +1,13 @@
 //! Users: their record, and the validation of each field.
 
 mod email;
+mod invitation;
 mod name;
 mod role;
 
 pub use self::{
     email::{Email, EmailKey},
+    invitation::{Invitation, InvitationId},
     name::Name,
     role::{Role, Roles},
 };

@@ -5,7 +5,7 @@ use axum::{
     extract::ConnectInfo,
     http::{Method, Request, StatusCode, header},
 };
-use doorward::Settings;
+use doorward::{Settings, internals::mail::Mailing};
 
 use crate::support::{Answer, NOW, TestServer, UNAUTHORIZED};
 
@@ -182,7 +182,12 @@ async fn every_refusal_leads_to_its_reason() {
     let gone = server.register("Bob", "bob@example.com").await;
     server.doorward.store().delete_user(gone.id.parse().unwrap(), NOW).await.unwrap();
     let ended = server.register("Eve", "eve@example.com").await;
-    server.doorward.store().end_sessions(ended.id.parse().unwrap(), NOW).await.unwrap();
+    server
+        .doorward
+        .store()
+        .end_sessions(ended.id.parse().unwrap(), NOW, &Mailing::NONE)
+        .await
+        .unwrap();
     let why = async |guard: &str, token: Option<&str>| {
         let bearer = token.map(|token| format!("Bearer {token}"));
         let authorization: Vec<_> = bearer.iter().map(String::as_str).collect();

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode, header};
+use doorward::internals::mail::Mailing;
 use serde_json::json;
 
 use crate::support::{Member, NOW, TestServer, UNAUTHORIZED};
@@ -21,7 +22,12 @@ async fn every_guard_answers_every_kind_of_caller_as_its_policy_says() {
     let deleted = server.register("Miles Davis", "gone@example.com").await;
     server.doorward.store().delete_user(deleted.id.parse().unwrap(), NOW).await.unwrap();
     let ended = server.register("Miles Davis", "ended@example.com").await;
-    server.doorward.store().end_sessions(ended.id.parse().unwrap(), NOW).await.unwrap();
+    server
+        .doorward
+        .store()
+        .end_sessions(ended.id.parse().unwrap(), NOW, &Mailing::NONE)
+        .await
+        .unwrap();
     let other_server =
         TestServer::open().await.register("Miles Davis", "miles@example.com").await.token;
 

@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use doorward::internals::mail::Mailing;
 use serde_json::json;
 
 use crate::support::{NOW, REFUSED, TestServer};
@@ -26,8 +27,12 @@ async fn ending_a_session_takes_effect_at_the_next_request() {
     let server = TestServer::open().await;
     let member = server.register("Ada", "ada@example.com").await;
     assert_eq!(server.guard("guard", &member.token).await.status, StatusCode::OK);
-    let ended =
-        server.doorward.store().end_sessions(member.id.parse().unwrap(), NOW).await.unwrap();
+    let ended = server
+        .doorward
+        .store()
+        .end_sessions(member.id.parse().unwrap(), NOW, &Mailing::NONE)
+        .await
+        .unwrap();
     assert_eq!(ended, 1);
     assert_eq!(server.guard("guard", &member.token).await.status, StatusCode::UNAUTHORIZED);
     assert_eq!(server.doorward.work_done().signature_checks, 1, "the signature had not changed");
@@ -60,7 +65,12 @@ async fn a_change_to_one_user_leaves_the_others_cached() {
         server.guard("guard", &member.token).await;
     }
     let before = server.doorward.work_done();
-    server.doorward.store().end_sessions(tokens[0].id.parse().unwrap(), NOW).await.unwrap();
+    server
+        .doorward
+        .store()
+        .end_sessions(tokens[0].id.parse().unwrap(), NOW, &Mailing::NONE)
+        .await
+        .unwrap();
     for member in &tokens[1..] {
         assert_eq!(server.guard("guard", &member.token).await.status, StatusCode::OK);
     }

@@ -7,7 +7,7 @@ use axum::{
 use doorward::internals::routes::{ROUTES, SEGMENT, Target};
 use serde_json::{Value, json};
 
-use crate::support::TestServer;
+use crate::support::{TestServer, with_mail};
 
 /// The operations of the document: path, method and description.
 async fn operations(server: &TestServer) -> Vec<(String, String, Value)> {
@@ -63,9 +63,12 @@ async fn every_operation_answers_every_caller_as_documented() {
 
 #[tokio::test]
 async fn the_answers_of_success_have_the_documented_members() {
-    let server = TestServer::open().await;
+    let server = TestServer::open_with(with_mail).await;
     let document = server.get("/openapi.json").await.json();
     let ada = server.register("Ada", "ada@example.com").await;
+    let pending = json!({"email": "ada@new.example", "password": "correct horse"});
+    let changed = server.request_as(&ada.token, "PATCH", "/api/me", pending).await;
+    assert_eq!(changed.status, StatusCode::OK);
     let as_ada =
         async |path: &str| server.request_as(&ada.token, "GET", path, Value::Null).await.json();
     let export = as_ada("/api/me/export").await;

@@ -12,6 +12,7 @@ use doorward::{
     Settings,
     internals::{
         control::{Command, Reply},
+        language::Language,
         network::{Network, Requester},
     },
 };
@@ -361,7 +362,11 @@ async fn a_network_with_too_many_unread_answers_gets_no_more() {
 async fn equal_answers_share_one_buffer() {
     let server = TestServer::open().await;
     let news = async || {
-        let requester = Requester { network: Network::LOOPBACK, exempt_from_network_limits: true };
+        let requester = Requester {
+            network: Network::LOOPBACK,
+            exempt_from_network_limits: true,
+            language: Language::English,
+        };
         server.doorward.feed().page_since(None, requester).await.unwrap()
     };
     let (one, other) = (news().await, news().await);

@@ -36,6 +36,11 @@ pub const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
 pub const REFUSED: (u16, &str) = (401, UNAUTHORIZED);
 
+/// Settings with mail. Nothing is sent, because no upkeep runs.
+pub fn with_mail(settings: Settings) -> Settings {
+    settings.with_mail_url("file:mail").with_mail_from("Doorward <doorward@example.com>")
+}
+
 /// The body of a refused form: `error` is the object with a message per field.
 pub fn malformed(error: &str) -> String {
     format!(r#"{{"message":"{MALFORMED}","error":[{error}]}}"#)

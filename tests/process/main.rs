@@ -8,6 +8,7 @@ mod disk;
 mod feed;
 mod guards;
 mod instances;
+mod invitations;
 mod keys;
 mod ledger;
 mod logs;

@@ -15,6 +15,8 @@ use doorward::{
         access::caller::AuthError,
         clock::Timestamp,
         config::{DatabaseUrl, Settings},
+        language::Language,
+        mail::Mailing,
         network::{Network, Requester},
         session::{Origin, Session},
         store::{
@@ -148,7 +150,7 @@ async fn a_commit_whose_answer_is_lost_counts_once() {
         for number in 0..5 {
             let user = user(number);
             proxy.left.store(1, Ordering::SeqCst);
-            store.add_user(&user, Some(&session(&user))).await.unwrap();
+            store.add_user(&user, Some(&session(&user)), None, &Mailing::NONE).await.unwrap();
             assert_eq!(proxy.left.load(Ordering::SeqCst), 0, "the proxy affected no commit");
             assert_eq!(store.user_by_id(user.id).await.unwrap().as_ref(), Some(&user));
 
@@ -157,7 +159,7 @@ async fn a_commit_whose_answer_is_lost_counts_once() {
             proxy.left.store(1, Ordering::SeqCst);
             assert!(store.grant_role(user.id, &role, NOW).await.unwrap());
             proxy.left.store(1, Ordering::SeqCst);
-            assert_eq!(store.end_sessions(user.id, NOW).await.unwrap(), 1);
+            assert_eq!(store.end_sessions(user.id, NOW, &Mailing::NONE).await.unwrap(), 1);
             proxy.left.store(1, Ordering::SeqCst);
             assert!(store.delete_user(user.id, NOW).await.unwrap());
         }
@@ -171,7 +173,7 @@ async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
     let proxy = Proxy::to(&url, Fault::Lost).await;
     let store = open(&proxy.url).await;
     let ada = user(0);
-    store.add_user(&ada, None).await.unwrap();
+    store.add_user(&ada, None, None, &Mailing::NONE).await.unwrap();
     let before = store.changes().stamp(ada.id);
     until("the store is connected", || store.changes().connectivity() == Connectivity::Connected)
         .await;
@@ -188,7 +190,10 @@ async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
     }
     cut.must_show_less_than(NOTICED_WITHIN, "reads fail");
     let cut = Stopwatch::start(&[std::process::id()]);
-    assert!(matches!(store.add_user(&user(1), None).await, Err(Error::Unavailable(_))));
+    assert!(matches!(
+        store.add_user(&user(1), None, None, &Mailing::NONE).await,
+        Err(Error::Unavailable(_))
+    ));
     cut.must_show_less_than(NOTICED_WITHIN, "writes fail");
     until("the database is unreachable", || {
         store.changes().connectivity() == Connectivity::Unreachable
@@ -208,7 +213,7 @@ async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
     for read in join_all((0..40).map(|_| store.user_by_id(ada.id))).await {
         assert_eq!(read.unwrap().unwrap().roles.to_text(), "staff");
     }
-    store.add_user(&user(1), None).await.unwrap();
+    store.add_user(&user(1), None, None, &Mailing::NONE).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -238,7 +243,11 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
     let kid = elsewhere.keys().list().await[0].id.to_string();
     assert!(elsewhere.keys().revoke(&kid, NOW).await.unwrap());
     assert!(here.caller(token).await.is_ok(), "cached callers pass during an outage");
-    let requester = Requester { network: Network::LOOPBACK, exempt_from_network_limits: true };
+    let requester = Requester {
+        network: Network::LOOPBACK,
+        exempt_from_network_limits: true,
+        language: Language::English,
+    };
     assert!(here.feed().page_since(None, requester).await.is_err(), "revocations are unknown");
     proxy.cut.send_replace(false);
     let began = Instant::now();
@@ -277,7 +286,8 @@ async fn a_commit_without_its_standby_is_not_acknowledged() {
         assert!(Instant::now() < deadline, "no commit waits for a standby");
         let ada = user(numbers.next().unwrap());
         let (writing, added) = (Arc::clone(&store), ada.clone());
-        let adding = tokio::spawn(async move { writing.add_user(&added, None).await });
+        let adding =
+            tokio::spawn(async move { writing.add_user(&added, None, None, &Mailing::NONE).await });
         while !adding.is_finished() {
             tokio::time::sleep(Duration::from_millis(50)).await;
             if operator.query_one(cancel, &[]).await.unwrap().get::<_, i64>(0) > 0 {
@@ -295,7 +305,10 @@ async fn a_commit_without_its_standby_is_not_acknowledged() {
     // The write was not acknowledged, but it was stored: the address is taken.
     let mut again = ada.clone();
     again.id = doorward::UserId::random();
-    assert!(matches!(store.add_user(&again, None).await, Err(Error::EmailTaken)));
+    assert!(matches!(
+        store.add_user(&again, None, None, &Mailing::NONE).await,
+        Err(Error::EmailTaken)
+    ));
     assert_eq!(store.user_by_id(ada.id).await.unwrap(), Some(ada));
 }
 

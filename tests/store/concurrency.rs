@@ -3,6 +3,7 @@
 use std::{iter, sync::Arc, time::Duration};
 
 use doorward::internals::{
+    mail::Mailing,
     session::{SessionId, TokenId},
     store::{Error, PostgresStore, SqliteStore, Stamp, Store, UserStore},
     user::{Role, User, UserId},
@@ -27,7 +28,7 @@ async fn reuse_ends_a_session_once_under_contention() {
 
 async fn reuse_at_once(store: Arc<dyn Store>) {
     let ada = user("Ada", "ada@example.com");
-    store.add_user(&ada, None).await.unwrap();
+    store.add_user(&ada, None, None, &Mailing::NONE).await.unwrap();
     for round in 0..20 {
         let (first, second) = renewed_session(&*store, &ada).await;
         let mut third = second.clone();
@@ -35,7 +36,9 @@ async fn reuse_at_once(store: Arc<dyn Store>) {
         let reusing: Vec<_> = (0..3)
             .map(|_| {
                 let (store, reused) = (Arc::clone(&store), reused(&first));
-                tokio::spawn(async move { store.end_reused_session(&reused, NOW, NOW).await })
+                tokio::spawn(async move {
+                    store.end_reused_session(&reused, NOW, NOW, &Mailing::NONE).await
+                })
             })
             .collect();
         let (beside, token_id) = (Arc::clone(&store), third.token_id);
@@ -79,7 +82,7 @@ async fn serialization_failures_are_retried() {
 
     let store = Arc::new(open_postgres(&url).await);
     let busy = user("Busy", "busy@example.com");
-    store.add_user(&busy, None).await.unwrap();
+    store.add_user(&busy, None, None, &Mailing::NONE).await.unwrap();
     assert!(conflicts(&url).await, "conflicting transactions do not fail");
     let granting: Vec<_> = (0..24)
         .map(|number| {
@@ -128,7 +131,9 @@ async fn register_at_once(store: Arc<dyn Store>) {
             .map(|_| {
                 let store = Arc::clone(&store);
                 let user = user("Somebody", &format!("round{round}@example.com"));
-                tokio::spawn(async move { store.add_user(&user, Some(&session(&user, 60))).await })
+                tokio::spawn(async move {
+                    store.add_user(&user, Some(&session(&user, 60)), None, &Mailing::NONE).await
+                })
             })
             .collect();
         let mut added = 0;
@@ -157,7 +162,7 @@ async fn read_at_once(store: &dyn Store) {
         (0..40).map(|number| user("Ada", &format!("user{number}@example.com"))).collect();
     let sessions: Vec<_> = users.iter().map(|user| session(user, 60)).collect();
     for (user, session) in users.iter().zip(&sessions) {
-        store.add_user(user, Some(session)).await.unwrap();
+        store.add_user(user, Some(session), None, &Mailing::NONE).await.unwrap();
     }
     let (unknown_user, none) = (UserId::random(), SessionId::random());
     // Every user three times, with unknown ids in between.
@@ -182,9 +187,9 @@ async fn own_changes_are_not_reported_back() {
     let stamp = |user: &User| here.changes().stamp(user.id);
     let mut bobs = iter::repeat_with(|| user("Bob", "bob@example.com"));
     let bob = bobs.find(|bob| stamp(bob) != stamp(&ada)).unwrap();
-    here.add_user(&ada, None).await.unwrap();
+    here.add_user(&ada, None, None, &Mailing::NONE).await.unwrap();
     let of_bob = stamp(&bob);
-    elsewhere.add_user(&bob, None).await.unwrap();
+    elsewhere.add_user(&bob, None, None, &Mailing::NONE).await.unwrap();
     until_it_has_changed(&here, of_bob).await;
     for number in 0..5 {
         let before = stamp(&ada);

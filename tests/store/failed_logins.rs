@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use doorward::internals::{
     clock::Timestamp,
+    mail::Mailing,
     session::Origin,
     store::{LoginFailureStore, SqliteStore, Store},
     throttle::{AccountChange, AccountKey},
@@ -53,19 +54,19 @@ async fn failed_logins_and_networks(store: &dyn Store) {
         let known = store.known_networks(&EmailKey::of(email)).await.unwrap();
         known.iter().map(|(network, at)| (network.to_string(), at)).collect::<Vec<_>>()
     };
-    store.add_user(&ada, Some(&session(&ada, 60))).await.unwrap();
+    store.add_user(&ada, Some(&session(&ada, 60)), None, &Mailing::NONE).await.unwrap();
     assert_eq!(known("Failing@example.com").await, [("192.0.2.7".to_owned(), NOW)]);
     assert_eq!(known("nobody@example.com").await, []);
     assert_eq!(known("nobody\0@example.com").await, []);
     let mut elsewhere = session(&ada, 60);
     elsewhere.origin = Origin::new("2001:db8::7".parse().unwrap(), "");
-    assert!(store.add_session(&ada, &elsewhere).await.unwrap());
-    assert!(store.add_session(&ada, &session(&ada, 60)).await.unwrap());
+    assert!(store.add_session(&ada, &elsewhere, &Mailing::NONE).await.unwrap());
+    assert!(store.add_session(&ada, &session(&ada, 60), &Mailing::NONE).await.unwrap());
     let both = [("2001:db8::".to_owned(), NOW), ("192.0.2.7".to_owned(), NOW)];
     assert_eq!(known("failing@example.com").await, both);
     let mut later = session(&ada, 60);
     later.created_at = NOW + DAY;
-    assert!(store.add_session(&ada, &later).await.unwrap());
+    assert!(store.add_session(&ada, &later, &Mailing::NONE).await.unwrap());
     assert_eq!(known("failing@example.com").await[0], ("192.0.2.7".to_owned(), NOW + DAY));
     assert!(store.delete_user(ada.id, NOW).await.unwrap());
     assert_eq!(known("failing@example.com").await, []);

@@ -4,9 +4,12 @@
 mod commit;
 mod concurrency;
 mod failed_logins;
+mod invitations;
 mod migrate;
 mod model;
+mod one_times;
 mod operations;
+mod outbox;
 #[path = "../postgres/mod.rs"]
 mod postgres;
 mod schema;
@@ -19,9 +22,11 @@ use std::time::Duration;
 use doorward::internals::{
     clock::Timestamp,
     credential::password::PasswordHash,
+    language::Language,
+    mail::{Mail, MailId, Message},
     session::{Origin, Session},
     store::{PostgresOptions, PostgresStore, PostgresUrl},
-    user::{Email, Name, User},
+    user::{Email, Name, User, UserId},
 };
 
 const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_123);
@@ -35,6 +40,18 @@ fn user(name: &str, email: &str) -> User {
 fn session(user: &User, lifetime: u64) -> Session {
     let origin = Origin::new([192, 0, 2, 7].into(), "curl/8 \u{7f}(λ)");
     Session::new(user.id, origin, NOW, Duration::from_secs(lifetime))
+}
+
+fn mail(user_id: Option<UserId>, message: Message) -> Mail {
+    Mail {
+        id: MailId::random(),
+        user_id,
+        recipient: Email::parse("Recipient@example.com".into()).unwrap(),
+        language: Language::English,
+        message,
+        created_at: NOW,
+        expires_at: NOW + Duration::from_secs(24 * 60 * 60),
+    }
 }
 
 /// A store on an empty database, unless there is no PostgreSQL here.

@@ -7,17 +7,23 @@ use doorward::{
     internals::{
         clock::Timestamp,
         data_folder::DataFolder,
+        mail::{Mailing, Message},
         session::{Origin, Session},
         store::{
-            SessionStore, SqliteStore, UserStore,
+            InvitationStore, OutboxStore, SessionStore, SqliteStore, Store, UserStore,
+            archive::Archive,
             transfer::{Error, Installation, Progress, migrate},
         },
-        token::{Algorithm, SigningKey, key_store::cookie_secret},
+        token::{Algorithm, SigningKey, key_store::cookie_secret, one_time::Purpose},
         user::{Email, Name, User},
     },
 };
 
+use crate::{invitations::invitation, mail, one_times::one_time, postgres_store};
+
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+/// When all mail of these tests is due.
+const MAIL_DUE: Timestamp = Timestamp::from_seconds(1_800_000_001);
 
 fn place(folder: &Path) -> (Installation, Arc<SqliteStore>) {
     let key_store = Arc::new(DataFolder::open(folder).unwrap());
@@ -31,11 +37,30 @@ async fn add_users(store: &SqliteStore, count: usize) {
         let user = User::new(Name::parse("Ada".into()).unwrap(), email, None, NOW);
         let origin = Origin::new([127, 0, 0, 1].into(), "");
         let session = Session::new(user.id, origin, NOW, Duration::from_secs(60));
-        store.add_user(&user, Some(&session)).await.unwrap();
+        let mailing = Mailing {
+            mails: vec![mail(Some(user.id), Message::HasPassword)],
+            one_times: vec![one_time(&user, Purpose::VerifyEmail)],
+        };
+        store.add_user(&user, Some(&session), None, &mailing).await.unwrap();
         if number % 2 == 0 {
             store.set_email_verified(user.id, &user.email, true, NOW).await.unwrap();
+            let (invitation, digest) =
+                invitation(&format!("friend{number}@example.com"), Some(user.id));
+            store.add_invitation(&invitation, &digest, &Mailing::NONE).await.unwrap();
         }
     }
+}
+
+/// Asserts that both have the same one-time secrets, mail and invitations.
+async fn compare_mailings(old: &dyn Archive, new: &dyn Archive, count: usize) {
+    let one_times = old.one_time_records(None, 2000).await.unwrap();
+    let mails = old.mail_records(None, 2000).await.unwrap();
+    let invitations = old.invitation_records(None, 2000).await.unwrap();
+    let counts = (one_times.len(), mails.len(), invitations.len());
+    assert_eq!(counts, (count, count, count.div_ceil(2)));
+    assert_eq!(new.one_time_records(None, 2000).await.unwrap(), one_times);
+    assert_eq!(new.mail_records(None, 2000).await.unwrap(), mails);
+    assert_eq!(new.invitation_records(None, 2000).await.unwrap(), invitations);
 }
 
 #[tokio::test]
@@ -70,6 +95,7 @@ async fn an_interrupted_migration_resumes_and_is_not_served_before() {
     let inventory = migrate(&old, &new, NOW, &mut |_| {}).await.unwrap();
     assert_eq!((inventory.size.users, inventory.size.sessions), (1200, 1200));
     assert_eq!(moved.users(None, 2000).await.unwrap(), store.users(None, 2000).await.unwrap());
+    compare_mailings(&*store, &*moved, 1200).await;
     assert_eq!(cookie_secret(&*new.key_store).await.unwrap(), secret);
     let again = migrate(&old, &new, NOW, &mut |_| {}).await;
     assert!(matches!(again, Err(Error::NotEmpty)), "it may be in use");
@@ -88,7 +114,8 @@ async fn changes_during_a_migration_are_detected() {
     let mut meddle = |progress: Progress| {
         if progress.step.contains("old") {
             let moved = Arc::clone(&moved);
-            let meddling = async move { moved.end_sessions(id, NOW).await.unwrap() };
+            let meddling =
+                async move { moved.end_sessions(id, NOW, &Mailing::NONE).await.unwrap() };
             tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(meddling));
         }
     };
@@ -117,4 +144,51 @@ async fn a_difference_in_verified_addresses_is_detected() {
     };
     let outcome = migrate(&old, &new, NOW, &mut meddle).await;
     assert!(matches!(outcome, Err(Error::Differs { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_difference_in_mail_is_detected() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (old, store) = place(here.path());
+    old.key_store.add_first_key(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
+    add_users(&store, 3).await;
+    let (new, moved) = place(there.path());
+    let id = store.mail_queue(None, 1).await.unwrap()[0].mail.id;
+    let mut meddle = |progress: Progress| {
+        if progress.step.contains("old") {
+            let moved = Arc::clone(&moved);
+            let meddling = async move { moved.give_up_mail(id, "no", NOW).await.unwrap() };
+            tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(meddling));
+        }
+    };
+    let outcome = migrate(&old, &new, NOW, &mut meddle).await;
+    assert!(matches!(outcome, Err(Error::Differs { .. })));
+}
+
+#[tokio::test]
+async fn mail_moves_to_postgres_and_back() {
+    let Some(postgres) = postgres_store().await else { return };
+    let postgres = Arc::new(postgres);
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (old, store) = place(here.path());
+    old.key_store.add_first_key(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
+    add_users(&store, 3).await;
+    let queue = store.mail_queue(None, 10).await.unwrap();
+    store.postpone_mail(queue[0].mail.id, NOW, Some("later")).await.unwrap();
+    store.give_up_mail(queue[1].mail.id, "no", NOW).await.unwrap();
+    // A claim by the old installation does not hold in the new one.
+    assert_eq!(store.claim_mail(MAIL_DUE, Duration::from_secs(300), 10).await.unwrap().len(), 2);
+    let between =
+        Installation { archive: Arc::clone(&postgres) as _, key_store: Arc::clone(&postgres) as _ };
+    migrate(&old, &between, NOW, &mut |_| {}).await.unwrap();
+    compare_mailings(&*store, &*postgres, 3).await;
+    let (new, moved) = place(there.path());
+    migrate(&between, &new, NOW, &mut |_| {}).await.unwrap();
+    compare_mailings(&*store, &*moved, 3).await;
+    let stores: [&dyn Store; 2] = [&*postgres, &*moved];
+    for store in stores {
+        let claimed = store.claim_mail(MAIL_DUE, Duration::from_secs(300), 10).await.unwrap();
+        assert_eq!(claimed.iter().map(|claimed| claimed.attempts).sum::<u32>(), 1);
+        assert_eq!(claimed.len(), 2);
+    }
 }

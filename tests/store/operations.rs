@@ -5,6 +5,7 @@ use std::{collections::HashSet, time::Duration};
 use doorward::internals::{
     clock::Timestamp,
     credential::{password::PasswordHash, reset_code::ResetCode},
+    mail::Mailing,
     session::{Session, SessionId, TokenId},
     store::{Error, MAX_SESSIONS, PasswordCondition, ReusedToken, SqliteStore, Store, UserStore},
     token::cookie::CodeId,
@@ -19,7 +20,7 @@ pub async fn run_all(store: &dyn Store) {
     // A user is found by id and by any letter case of the address, unchanged.
     let ada = user("Ada \"λ\" '; DROP TABLE users --", "Ada@Example.com");
     let first = session(&ada, 60);
-    store.add_user(&ada, Some(&first)).await.unwrap();
+    store.add_user(&ada, Some(&first), None, &Mailing::NONE).await.unwrap();
     assert!(store.has_users().await.unwrap());
     assert_eq!(store.user_by_id(ada.id).await.unwrap().as_ref(), Some(&ada));
     let key = EmailKey::of("aDA@eXAMPLE.COM");
@@ -37,14 +38,17 @@ pub async fn run_all(store: &dyn Store) {
     // An address is unique. A refused registration stores neither user nor session.
     let eve = user("Eve", "ADA@example.com");
     let refused = session(&eve, 60);
-    assert!(matches!(store.add_user(&eve, Some(&refused)).await, Err(Error::EmailTaken)));
+    assert!(matches!(
+        store.add_user(&eve, Some(&refused), None, &Mailing::NONE).await,
+        Err(Error::EmailTaken)
+    ));
     assert_eq!(store.user_by_id(eve.id).await.unwrap(), None);
     assert_eq!(store.session_with_user(refused.id).await.unwrap(), None);
 
     // Users are listed by address, page by page.
     let bob = user("Bob", "bob@example.com");
     let bob = User::new(bob.name, bob.email, None, NOW);
-    store.add_user(&bob, Some(&session(&bob, 60))).await.unwrap();
+    store.add_user(&bob, Some(&session(&bob, 60)), None, &Mailing::NONE).await.unwrap();
     assert_eq!(store.users(None, 10).await.unwrap(), [ada.clone(), bob.clone()]);
     assert_eq!(store.users(None, 1).await.unwrap(), std::slice::from_ref(&ada));
     assert_eq!(store.users(Some(&ada.email.key()), 10).await.unwrap(), std::slice::from_ref(&bob));
@@ -76,7 +80,7 @@ pub async fn run_all(store: &dyn Store) {
 
     // Sessions can end together, expired ones are deleted, and every end counts as a change.
     let second = session(&ada, 3600);
-    assert!(store.add_session(&ada, &second).await.unwrap());
+    assert!(store.add_session(&ada, &second, &Mailing::NONE).await.unwrap());
     let (_, owner) = store.session_with_user(second.id).await.unwrap().unwrap();
     assert_eq!(owner.last_login_at, Some(second.created_at));
     assert_eq!(store.delete_expired(NOW + Duration::from_secs(59), 10).await.unwrap(), 0);
@@ -85,7 +89,7 @@ pub async fn run_all(store: &dyn Store) {
     assert_eq!(store.session_with_user(first.id).await.unwrap(), None);
     let before = store.changes().stamp(ada.id);
     assert!(store.changes().is_current(before));
-    assert_eq!(store.end_sessions(ada.id, NOW).await.unwrap(), 1);
+    assert_eq!(store.end_sessions(ada.id, NOW, &Mailing::NONE).await.unwrap(), 1);
     wait_until_listed(store, [&second]).await;
     assert!(!store.changes().is_current(before));
     assert_eq!(store.session_with_user(second.id).await.unwrap(), None);
@@ -98,11 +102,11 @@ pub async fn run_all(store: &dyn Store) {
         session
     };
     let oldest = at(0);
-    store.add_user(&many, Some(&oldest)).await.unwrap();
+    store.add_user(&many, Some(&oldest), None, &Mailing::NONE).await.unwrap();
     let mut latest = Vec::new();
     for second in 1..=MAX_SESSIONS as u64 + 5 {
         latest.push(at(second));
-        assert!(store.add_session(&many, latest.last().unwrap()).await.unwrap());
+        assert!(store.add_session(&many, latest.last().unwrap(), &Mailing::NONE).await.unwrap());
     }
     assert_eq!(store.sessions_by_user(many.id, NOW).await.unwrap(), latest[5..]);
     wait_until_listed(store, latest[..5].iter().chain([&oldest])).await;
@@ -111,7 +115,7 @@ pub async fn run_all(store: &dyn Store) {
 
     // A session is renewed once per token, and only before it expires.
     let third = session(&ada, 60);
-    assert!(store.add_session(&ada, &third).await.unwrap());
+    assert!(store.add_session(&ada, &third, &Mailing::NONE).await.unwrap());
     let mut renewed = third.clone();
     renewed.token_id = TokenId::random();
     let before = store.changes().stamp(ada.id);
@@ -134,7 +138,7 @@ pub async fn run_all(store: &dyn Store) {
     // The idle timeout is stored with the session.
     let mut idle = session(&ada, 60);
     idle.idle_timeout = Some(Duration::from_secs(15 * 60));
-    assert!(store.add_session(&ada, &idle).await.unwrap());
+    assert!(store.add_session(&ada, &idle, &Mailing::NONE).await.unwrap());
     assert_eq!(store.session_with_user(idle.id).await.unwrap().unwrap().0, idle);
     assert!(store.end_session(ada.id, idle.id, NOW).await.unwrap());
     wait_until_listed(store, [&idle]).await;
@@ -166,19 +170,19 @@ pub async fn run_all(store: &dyn Store) {
 
     // Deleting a user deletes their sessions, and none can be added afterwards.
     let last = session(&ada, 60);
-    assert!(store.add_session(&ada, &last).await.unwrap());
+    assert!(store.add_session(&ada, &last, &Mailing::NONE).await.unwrap());
     let before = store.changes().stamp(ada.id);
     assert!(store.delete_user(ada.id, NOW).await.unwrap());
     assert!(!store.changes().is_current(before));
     assert!(!store.delete_user(ada.id, NOW).await.unwrap());
     assert_eq!(store.session_with_user(last.id).await.unwrap(), None);
     wait_until_listed(store, [&last]).await;
-    assert!(!store.add_session(&ada, &session(&ada, 60)).await.unwrap());
+    assert!(!store.add_session(&ada, &session(&ada, 60), &Mailing::NONE).await.unwrap());
     assert_eq!(store.users(None, 10).await.unwrap(), [bob]);
 
     // The address can be registered again.
     let again = user("Ada again", "ada@example.com");
-    store.add_user(&again, None).await.unwrap();
+    store.add_user(&again, None, None, &Mailing::NONE).await.unwrap();
 
     // Old ended tokens are deleted in batches.
     assert!(
@@ -190,10 +194,10 @@ pub async fn run_all(store: &dyn Store) {
     assert_eq!(ended_tokens(store), kept);
     let waiting = store.endings().count();
     let late_one = session(&again, 60);
-    assert!(store.add_session(&again, &late_one).await.unwrap());
+    assert!(store.add_session(&again, &late_one, &Mailing::NONE).await.unwrap());
     assert!(!waiting.has_changed().unwrap());
     let late = NOW + Duration::from_secs(3600);
-    assert_eq!(store.end_sessions(again.id, late).await.unwrap(), 1);
+    assert_eq!(store.end_sessions(again.id, late, &Mailing::NONE).await.unwrap(), 1);
     wait_until_listed(store, [&late_one]).await;
     assert!(waiting.has_changed().unwrap());
     while store.delete_endings(late, 10).await.unwrap() > 0 {}
@@ -270,7 +274,7 @@ pub fn reused(session: &Session) -> ReusedToken {
 /// A session that has been renewed at `NOW`, and as it was before.
 pub async fn renewed_session(store: &dyn Store, ada: &User) -> (Session, Session) {
     let first = session(ada, 60);
-    assert!(store.add_session(ada, &first).await.unwrap());
+    assert!(store.add_session(ada, &first, &Mailing::NONE).await.unwrap());
     let mut second = first.clone();
     second.token_id = TokenId::random();
     assert!(store.renew_session(&first, second.token_id, NOW).await.unwrap());
@@ -281,7 +285,7 @@ async fn end_reused_sessions(store: &dyn Store, ada: &User, bob: &User) {
     let (first, second) = renewed_session(store, ada).await;
     let before = Timestamp::from_millis(NOW.millis() - 1);
     let end = async |reused: ReusedToken, replaced_by, now| {
-        store.end_reused_session(&reused, replaced_by, now).await.unwrap()
+        store.end_reused_session(&reused, replaced_by, now, &Mailing::NONE).await.unwrap()
     };
     // The current token, an unknown one, one replaced just now, or another user's does not end it.
     assert!(!end(reused(&second), NOW, NOW).await);
@@ -324,7 +328,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     let later = NOW + Duration::from_secs(7);
     let (kept, other) = (session(ada, 60), session(ada, 60));
     for session in [&kept, &other] {
-        assert!(store.add_session(ada, session).await.unwrap());
+        assert!(store.add_session(ada, session, &Mailing::NONE).await.unwrap());
     }
     let code = ResetCode::random().digest();
     let end = later + ResetCode::LIFETIME;
@@ -333,7 +337,10 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
 
     // A new password ends the other sessions and voids the code.
     let set = async |old, new: &str| {
-        store.set_password(ada.id, old, &hash(new), Some(kept.id), later).await.unwrap()
+        store
+            .set_password(ada.id, old, &hash(new), Some(kept.id), later, &Mailing::NONE)
+            .await
+            .unwrap()
     };
     let before = store.changes().stamp(ada.id);
     assert!(set(PasswordCondition::Unchanged(ada.password_version()), "newer").await);
@@ -347,7 +354,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     // The previous password neither changes it nor signs in.
     assert!(!set(PasswordCondition::Unchanged(ada.password_version()), "stolen").await);
     assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap(), changed);
-    assert!(!store.add_session(ada, &session(ada, 60)).await.unwrap());
+    assert!(!store.add_session(ada, &session(ada, 60), &Mailing::NONE).await.unwrap());
 
     // A code is valid once, until it expires or another replaces it.
     let [replaced, code] = [ResetCode::random().digest(), ResetCode::random().digest()];
@@ -359,7 +366,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     assert_eq!(store.user_by_reset_code(&code, end).await.unwrap(), None);
     let reset = async |now| {
         let old = PasswordCondition::ResetCode(code.clone());
-        store.set_password(ada.id, old, &hash("reset"), None, now).await.unwrap()
+        store.set_password(ada.id, old, &hash("reset"), None, now, &Mailing::NONE).await.unwrap()
     };
     assert!(!reset(end).await);
     assert!(reset(later).await);
@@ -369,7 +376,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     // The operator needs neither password nor code.
     let overrule = async |id| {
         let old = PasswordCondition::Unconditional;
-        store.set_password(id, old, &hash("overruled"), None, later).await.unwrap()
+        store.set_password(id, old, &hash("overruled"), None, later, &Mailing::NONE).await.unwrap()
     };
     assert!(overrule(ada.id).await);
     assert!(!overrule(UserId::random()).await);
@@ -377,7 +384,7 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
 
 async fn disable_and_enable(store: &dyn Store, ada: &User) {
     let disabled = session(ada, 60);
-    assert!(store.add_session(ada, &disabled).await.unwrap());
+    assert!(store.add_session(ada, &disabled, &Mailing::NONE).await.unwrap());
     let code = ResetCode::random().digest();
     assert!(store.add_reset_code(ada.id, &code, NOW + ResetCode::LIFETIME).await.unwrap());
     let before = store.changes().stamp(ada.id);
@@ -385,10 +392,10 @@ async fn disable_and_enable(store: &dyn Store, ada: &User) {
     wait_until_listed(store, [&disabled]).await;
     assert!(!store.changes().is_current(before));
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
-    assert!(!store.add_session(ada, &session(ada, 60)).await.unwrap());
+    assert!(!store.add_session(ada, &session(ada, 60), &Mailing::NONE).await.unwrap());
     assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);
     assert!(store.enable_user(ada.id).await.unwrap());
-    assert!(store.add_session(ada, &session(ada, 60)).await.unwrap());
+    assert!(store.add_session(ada, &session(ada, 60), &Mailing::NONE).await.unwrap());
     assert!(store.user_by_reset_code(&code, NOW).await.unwrap().is_some());
     store.delete_expired(NOW + ResetCode::LIFETIME, 10).await.unwrap();
     assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);

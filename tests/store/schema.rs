@@ -1,7 +1,8 @@
 //! The schema: which unique index means that an address is taken, and which versions a start accepts.
 
-use doorward::internals::store::{
-    Error, PostgresOptions, PostgresStore, PostgresUrl, SqliteStore, Store, UserStore,
+use doorward::internals::{
+    mail::Mailing,
+    store::{Error, PostgresOptions, PostgresStore, PostgresUrl, SqliteStore, Store, UserStore},
 };
 
 use super::{NOW, open_postgres, postgres, session, user};
@@ -10,14 +11,15 @@ use super::{NOW, open_postgres, postgres, session, user};
 async fn add_duplicates(store: &dyn Store) {
     let ada = user("Ada", "ada@example.com");
     let first = session(&ada, 60);
-    store.add_user(&ada, Some(&first)).await.unwrap();
-    let same_address = store.add_user(&user("Eve", "ADA@example.com"), None).await;
+    store.add_user(&ada, Some(&first), None, &Mailing::NONE).await.unwrap();
+    let same_address =
+        store.add_user(&user("Eve", "ADA@example.com"), None, None, &Mailing::NONE).await;
     assert!(matches!(same_address, Err(Error::EmailTaken)), "{same_address:?}");
     let mut duplicate = user("Eve", "eve@example.com");
     duplicate.id = ada.id;
-    let same_id = store.add_user(&duplicate, None).await;
+    let same_id = store.add_user(&duplicate, None, None, &Mailing::NONE).await;
     assert!(matches!(same_id, Err(Error::Failed(_))), "{same_id:?}");
-    let same_session = store.add_session(&ada, &first).await;
+    let same_session = store.add_session(&ada, &first, &Mailing::NONE).await;
     assert!(matches!(same_session, Err(Error::Failed(_))), "{same_session:?}");
     assert_eq!(store.user_by_id(ada.id).await.unwrap().as_ref(), Some(&ada));
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), [first]);
@@ -37,7 +39,8 @@ async fn only_a_taken_address_is_reported_as_one_on_postgres() {
     // An index whose name is close to that of the right one.
     run(&url, "CREATE UNIQUE INDEX users_by_email ON users (email)").await;
     run(&url, "UPDATE users SET email_key = 'other'").await;
-    let violated = store.add_user(&user("Ada", "ada@example.com"), None).await;
+    let violated =
+        store.add_user(&user("Ada", "ada@example.com"), None, None, &Mailing::NONE).await;
     assert!(matches!(violated, Err(Error::Failed(_))), "{violated:?}");
 }
 
@@ -45,7 +48,7 @@ async fn only_a_taken_address_is_reported_as_one_on_postgres() {
 async fn an_interrupted_migration_is_finished_by_the_next_start() {
     let Some(url) = postgres::fresh_database() else { return };
     let ada = user("Ada", "ada@example.com");
-    open_postgres(&url).await.add_user(&ada, None).await.unwrap();
+    open_postgres(&url).await.add_user(&ada, None, None, &Mailing::NONE).await.unwrap();
     // As if the version had not been written.
     run(&url, "DELETE FROM schema_versions").await;
     run(&url, "DROP INDEX sessions_by_expiry").await;

@@ -20,7 +20,7 @@ pub use self::{
     app_origin::{AppOrigin, is_loopback_host},
     condition::{
         CallerFacts, Condition, ConditionError, Explanation, MAX_ROLES, RequestFacts, Step,
-        Unsatisfied, host_of, path_of,
+        Subject, Unsatisfied, host_of, path_of,
     },
     expectation::{ExampleRequest, ExampleUser, Expectation, Expected, FailedExpectation},
 };

@@ -2,8 +2,12 @@
 
 use crate::{
     account::{
-        Failure, InvalidInput, RegisterError, SignInError, change::ChangeError,
-        refresh::RefreshError, reset::ResetError, sign_in::ConfirmError,
+        Failure, InvalidInput, InviteError, RegisterError, SignInError,
+        change::ChangeError,
+        one_time::{MailError, OneTimeError},
+        refresh::RefreshError,
+        reset::ResetError,
+        sign_in::ConfirmError,
     },
     http::{Challenge, Error},
 };
@@ -28,8 +32,26 @@ impl From<RegisterError> for Error {
     fn from(error: RegisterError) -> Self {
         match error {
             RegisterError::Invalid(invalid) => invalid.into(),
+            RegisterError::NotAllowed => Self::MayNotRegister,
             RegisterError::EmailTaken => Self::EmailTaken,
+            RegisterError::Mailed => Self::Internal(error.to_string()),
             RegisterError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<InviteError> for Error {
+    fn from(error: InviteError) -> Self {
+        match error {
+            InviteError::Invalid(invalid) => invalid.into(),
+            // Only the operator chooses roles and lifetimes.
+            InviteError::NotAllowed
+            | InviteError::Closed
+            | InviteError::Role(_)
+            | InviteError::Lifetime => Self::MayNotInvite,
+            InviteError::EmailTaken => Self::EmailTaken,
+            InviteError::AlreadyInvited => Self::AlreadyInvited,
+            InviteError::Failed(failure) => failure.into(),
         }
     }
 }
@@ -72,6 +94,26 @@ impl From<ResetError> for Error {
             ResetError::WrongCode => Self::Unauthorized(Challenge::NoCredentials, None),
             ResetError::Invalid(invalid) => invalid.into(),
             ResetError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<OneTimeError> for Error {
+    fn from(error: OneTimeError) -> Self {
+        match error {
+            OneTimeError::WrongCode => ResetError::WrongCode.into(),
+            OneTimeError::EmailTaken => Self::EmailTaken,
+            OneTimeError::Invalid(invalid) => invalid.into(),
+            OneTimeError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<MailError> for Error {
+    fn from(error: MailError) -> Self {
+        match error {
+            MailError::NeedsMail => Self::NeedsMail,
+            MailError::Failed(failure) => failure.into(),
         }
     }
 }

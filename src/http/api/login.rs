@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     Doorward,
-    account::sign_in::sign_in,
+    account::{OpenedSession, sign_in::sign_in},
     credential::password::Password,
     http::{Error, answer::NoStore, client_ip::RequestOrigin, form::Form},
     session::Persistence,
@@ -16,6 +16,12 @@ use crate::{
 #[derive(Serialize)]
 pub(crate) struct LoggedIn {
     token: Token,
+}
+
+impl LoggedIn {
+    pub(crate) fn new(opened: OpenedSession, doorward: &Doorward) -> Self {
+        Self { token: opened.with_token(doorward).token }
+    }
 }
 
 pub(crate) async fn login(
@@ -30,5 +36,5 @@ pub(crate) async fn login(
     };
     let persistence = Persistence::Lifetime;
     let opened = sign_in(&doorward, &email, password, origin, requester, persistence).await?;
-    Ok(NoStore(StatusCode::OK, LoggedIn { token: opened.with_token(&doorward).token }))
+    Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward)))
 }

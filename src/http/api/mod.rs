@@ -2,12 +2,15 @@
 
 mod errors;
 pub(super) mod health;
+pub(super) mod invitations;
 pub(super) mod login;
 pub(super) mod logout;
 pub(super) mod look_up;
+pub(super) mod mail_code;
 pub(super) mod me;
 pub(super) mod openapi;
 pub(super) mod refresh;
 pub(super) mod register;
 pub(super) mod reset;
 pub(super) mod sessions;
+pub(super) mod verify;

@@ -1,20 +1,30 @@
 //! `POST /api/user`: creates a user and signs them in.
 
-use axum::{extract::State, http::StatusCode};
+use axum::{
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
 use serde::Serialize;
+use zeroize::Zeroizing;
 
 use crate::{
     Doorward,
-    account::register::{self, Registration},
+    account::register::{self, Registered, Registration},
     credential::password::Password,
-    http::{Error, answer::NoStore, client_ip::RequestOrigin, form::Form},
+    http::{
+        Error,
+        answer::{Accepted, NoStore},
+        client_ip::RequestOrigin,
+        form::Form,
+    },
     session::Persistence,
     token::Token,
     user::{Email, Name},
 };
 
 #[derive(Serialize)]
-pub(crate) struct Registered {
+struct NewUser {
     id: String,
     token: Token,
 }
@@ -23,21 +33,25 @@ pub(crate) async fn register(
     State(doorward): State<Doorward>,
     RequestOrigin { origin, requester }: RequestOrigin,
     mut form: Form,
-) -> Result<NoStore<Registered>, Error> {
+) -> Result<Response, Error> {
     let rules = doorward.settings().password_rules;
     let name = form.required("name", Name::parse);
     let email = form.required("email", Email::parse);
     let password = form.optional("password", |sent| Password::parse(sent, rules));
-    let (Ok(name), Ok(email), Ok(password), Ok(())) =
-        (name, email, password, form.reject_misspelled())
+    let invitation = form.optional("invitation", |sent| Ok(Zeroizing::new(sent)));
+    let (Ok(name), Ok(email), Ok(password), Ok(invitation), Ok(())) =
+        (name, email, password, invitation, form.reject_misspelled())
     else {
         return Err(form.into_error());
     };
-    let registration = Registration { name, email, password };
+    let registration = Registration { name, email, password, invitation };
     let persistence = Persistence::Lifetime;
-    let registered =
-        register::register(&doorward, registration, origin, requester, persistence).await?;
-    let registered = registered.with_token(&doorward);
-    let (id, token) = (registered.user.id.to_string(), registered.token);
-    Ok(NoStore(StatusCode::CREATED, Registered { id, token }))
+    match register::register(&doorward, registration, origin, requester, persistence).await? {
+        Registered::SignedIn(opened) => {
+            let signed_in = opened.with_token(&doorward);
+            let (id, token) = (signed_in.user.id.to_string(), signed_in.token);
+            Ok(NoStore(StatusCode::CREATED, NewUser { id, token }).into_response())
+        }
+        Registered::Mailed => Ok(Accepted.into_response()),
+    }
 }

@@ -5,17 +5,16 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::Response,
 };
+use form_urlencoded::parse;
 
-use super::{
-    language::Language,
-    view::{Branding, PageContext, Style},
-};
+use super::view::{Branding, PageContext, Style};
 use crate::{
     Doorward,
     http::{
         answer::{NO_STORE, NOSNIFF},
         browser::site::Site,
     },
+    language::Language,
 };
 
 /// What all pages share.
@@ -39,6 +38,7 @@ pub(in crate::http) const CROSS_ORIGIN_OPENER_POLICY: HeaderName =
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
 const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
+const STRICT_ORIGIN: HeaderValue = HeaderValue::from_static("strict-origin");
 /// A year.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
@@ -160,8 +160,13 @@ fn content_security_policy(branding: &Branding, app_origin: Option<&str>) -> Hea
     HeaderValue::try_from(policy).expect("a hash and an origin are ASCII")
 }
 
-/// The language that a request prefers.
-pub(super) fn accept_language(headers: &HeaderMap) -> Language {
-    let value = headers.get(header::ACCEPT_LANGUAGE);
-    Language::negotiate(value.and_then(|value| value.to_str().ok()))
+/// Whether the query of a URL contains the secret of a mailed link.
+pub(super) fn has_secret(query: &str) -> bool {
+    parse(query.as_bytes()).any(|(name, _)| name == "code" || name == "invitation")
+}
+
+/// Keeps the URL of a page out of the `Referer` header of every request that the page causes, even of those to this site.
+/// The origin stays, because browsers send `Origin: null` with the forms of a page without a referrer.
+pub(super) fn hide_url(page: &mut Response) {
+    page.headers_mut().insert(header::REFERRER_POLICY, STRICT_ORIGIN);
 }

@@ -10,12 +10,14 @@ use axum::{
 };
 
 use super::{
-    answer::{Pages, accept_language},
-    language::Language,
+    answer::{Pages, has_secret, hide_url},
     text::{LinkTo, Message},
     view::MessagePage,
 };
-use crate::http::{answer::JSON, browser::navigation::is_navigation};
+use crate::{
+    http::{answer::JSON, browser::navigation::is_navigation, client_ip::accept_language},
+    language::Language,
+};
 
 /// The middleware of pages.
 pub(in crate::http) async fn for_pages(
@@ -39,10 +41,17 @@ pub(in crate::http) async fn for_other_paths(
 
 async fn answer(pages: &Pages, is_navigation: bool, request: Request, next: Next) -> Response {
     let language = accept_language(request.headers());
+    let has_secret = has_secret(request.uri().query().unwrap_or_default());
     let response = next.run(request).await;
     let is_json = response.headers().get(header::CONTENT_TYPE) == Some(&JSON);
     match is_navigation && is_json && !response.status().is_success() {
-        true => as_page(pages, language, response),
+        true => {
+            let mut page = as_page(pages, language, response);
+            if has_secret {
+                hide_url(&mut page);
+            }
+            page
+        }
         false => response,
     }
 }
@@ -79,6 +88,7 @@ fn message(status: StatusCode, headers: &HeaderMap) -> Message {
         415 => Message::NotAForm,
         421 => Message::HttpsNeeded,
         429 => Message::Throttled(retry_after(headers)),
+        501 => Message::NeedsMail,
         503 => Message::Unavailable,
         500.. => Message::Internal,
         _ => Message::BadRequest,
@@ -110,6 +120,7 @@ mod tests {
             (Error::NotAForm, Message::NotAForm),
             (Error::NeedsHttps, Message::HttpsNeeded),
             (Error::Throttled(wait), Message::Throttled(wait)),
+            (Error::NeedsMail, Message::NeedsMail),
             (Error::Internal("cause".into()), Message::Internal),
             (Error::Unavailable("cause".into()), Message::Unavailable),
         ] {

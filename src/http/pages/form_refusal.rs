@@ -51,6 +51,8 @@ impl FormRefusal {
                 status = StatusCode::BAD_REQUEST;
                 whole = Some(FormError::WrongCredentials);
             }
+            Error::AlreadyInvited => faults.push(("email".into(), FieldFault::AlreadyInvited)),
+            Error::MayNotRegister => whole = Some(FormError::MayNotRegister),
             Error::Throttled(wait) => {
                 (whole, retry_after) = (Some(FormError::Throttled(wait)), Some(wait));
             }

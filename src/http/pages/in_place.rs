@@ -6,14 +6,14 @@ use axum::{
 };
 
 use super::{
-    answer::{Pages, accept_language},
+    answer::Pages,
     refused::is_operator,
     text::{LinkTo, Message},
     view::{MessagePage, Refused},
 };
 use crate::{
     access::{caller::Caller, guard::Guard, refusals::DecisionId},
-    http::error::add_decision,
+    http::{client_ip::accept_language, error::add_decision},
 };
 
 impl Pages {

@@ -3,11 +3,14 @@
 mod account;
 mod answer;
 mod error_page;
+mod forgot;
 mod form_refusal;
 mod in_place;
-pub(super) mod language;
+mod mail_code;
+mod one_time;
 mod refused;
 mod reset;
+mod restore_email;
 mod return_target;
 mod session_cookie;
 mod sign_in;
@@ -15,6 +18,7 @@ mod sign_out;
 mod sign_up;
 mod start;
 pub(super) mod text;
+mod verify;
 pub(super) mod view;
 mod visit;
 
@@ -45,8 +49,8 @@ impl FromRef<Arc<Pages>> for Doorward {
 
 impl Doorward {
     /// The pages on which people sign in and manage their account, to be merged into an axum app beside
-    /// [`routes`](Self::routes): `/sign-in`, `/sign-up`, `/sign-out`, `/reset`, `/account`, `/refused/…` and
-    /// `/.well-known/change-password`. The start page is the app's own.
+    /// [`routes`](Self::routes): `/sign-in`, `/sign-up`, `/sign-out`, `/forgot`, `/reset`, `/verify`, `/restore-email`,
+    /// `/account`, `/refused/…` and `/.well-known/change-password`. The start page is the app's own.
     ///
     /// The pages need the setting `public_url` with `https://`, except on loopback hosts.
     pub fn pages(&self) -> Router {
@@ -98,12 +102,26 @@ fn handler(method: Method, page: Page) -> MethodRouter<Arc<Pages>> {
         Page::SignOut => on(method, sign_out::submit),
         Page::ShowReset => on(method, reset::show),
         Page::Reset => on(method, reset::submit),
+        Page::ShowForgot => on(method, forgot::show),
+        Page::Forgot => on(method, forgot::submit),
+        Page::ShowVerify => on(method, verify::show),
+        Page::Verify => on(method, verify::submit),
+        Page::ShowRestoreEmail => on(method, restore_email::show),
+        Page::RestoreEmail => on(method, restore_email::submit),
+        Page::ShowMailCode => on(method, mail_code::show),
+        Page::MailCode => on(method, mail_code::submit),
+        Page::ShowUseMailCode => on(method, mail_code::show_use),
+        Page::UseMailCode => on(method, mail_code::submit_use),
         Page::ShowAccount => on(method, account::show),
         Page::ChangeName => on(method, account::change_name),
         Page::ChangeEmail => on(method, account::change_email),
         Page::ChangePassword => on(method, account::change_password),
+        Page::SendVerification => on(method, account::send_verification),
         Page::EndSession => on(method, account::end_session),
         Page::SignOutEverywhere => on(method, account::sign_out_everywhere),
+        Page::ShowInvitations => on(method, account::show_invitations),
+        Page::Invite => on(method, account::invite),
+        Page::RevokeInvitation => on(method, account::revoke_invitation),
         Page::DeleteAccount => on(method, account::delete),
         Page::ExportAccount => on(method, account::export),
         Page::Refused => on(method, refused::show),

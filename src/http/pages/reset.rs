@@ -1,27 +1,37 @@
-//! `/reset`: sets a new password with the reset code that the operator has created.
+//! `/reset`: sets a new password with the link or the code in a mail, or with the reset code that the operator has created.
 
 use axum::response::Response;
+use zeroize::Zeroizing;
 
-use super::{form_refusal::FormRefusal, view, visit::Visit};
+use super::{
+    one_time::{Sent, form_page, link_page, refused},
+    view::{CodeEntry, OneTimeForm, OneTimeKind},
+    visit::Visit,
+};
 use crate::{
     account::reset::reset,
-    credential::{password::Password, reset_code::ResetCode},
+    credential::password::Password,
     http::{Error, form::PageForm},
+    user::EmailKey,
 };
 
-pub(super) async fn show(visit: Visit) -> Response {
-    page(&visit, "", None)
+pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
+    if let Some(secret) = visit.parameter("code") {
+        return Ok(link_page(&visit, &secret, OneTimeKind::Reset, None).await?);
+    }
+    Ok(form_page(&visit, OneTimeForm::default(), None, None))
 }
 
 pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result<Response, Error> {
-    let typed = form.typed("code");
+    let sent = Sent::of(&form);
     let rules = visit.doorward().settings().password_rules;
-    let code =
-        form.required("code", |sent| Ok(ResetCode::unchecked(sent.trim().to_owned()).digest()));
+    let code = form.required("code", |sent| Ok(Zeroizing::new(sent.trim().to_owned())));
+    let email = form.optional("email", |typed| Ok(EmailKey::of(&typed)));
     let password = form.required("password", |sent| Password::parse(sent, rules));
-    let done = match (code, password) {
-        (Ok(code), Ok(password)) => {
-            let outcome = reset(visit.doorward(), code, password, visit.source.requester).await;
+    let done = match (code, email, password) {
+        (Ok(code), Ok(email), Ok(password)) => {
+            let requester = visit.source.requester;
+            let outcome = reset(visit.doorward(), code, email, password, requester).await;
             outcome.map_err(Error::from)
         }
         _ => Err(form.into_error()),
@@ -29,20 +39,11 @@ pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result
     match done {
         Ok(_) => Ok(visit.redirect("/sign-in?done=reset")),
         Err(error) => {
-            let refusal = FormRefusal::of(error, "password")?;
-            Ok(page(&visit, &typed, Some(&refusal)))
+            let typed = match sent.email.is_empty() {
+                true => CodeEntry::Operator,
+                false => CodeEntry::Mailed(&sent.email),
+            };
+            refused(&visit, error, OneTimeKind::Reset, &sent, typed, None)
         }
     }
-}
-
-fn page(visit: &Visit, code: &str, refusal: Option<&FormRefusal>) -> Response {
-    let fault = |field| refusal.and_then(|refusal| refusal.fault(field));
-    let page = view::Reset {
-        code,
-        min_password_length: visit.doorward().settings().password_rules.min_length,
-        error: refusal.and_then(|refusal| refusal.error),
-        code_fault: fault("code"),
-        password_fault: fault("password"),
-    };
-    visit.form(page.render(&visit.context()), refusal, None)
 }

@@ -11,6 +11,7 @@ use super::{
     visit::{Visit, Visitor},
 };
 use crate::{
+    access::registration::RegistrationPolicy,
     account::sign_in::sign_in,
     credential::password::Password,
     http::{Error, form::PageForm},
@@ -37,6 +38,8 @@ fn notice(visit: &Visit) -> Option<Notice> {
         (Some("everywhere"), _) => Some(Notice::SignedOutEverywhere),
         (Some(_), _) => Some(Notice::SignedOut),
         (None, Some("reset")) => Some(Notice::PasswordReset),
+        (None, Some("verified")) => Some(Notice::EmailVerified),
+        (None, Some("restored")) => Some(Notice::EmailRestored),
         _ => matches!(visit.visitor, Visitor::SignedOut).then_some(Notice::SessionExpired),
     }
 }
@@ -85,6 +88,9 @@ fn page(
         email: &typed.email,
         stay: typed.stay,
         target: app.map(|app| &*app.sealed),
+        sends_mail: visit.doorward().sends_mail(),
+        has_mail_code: visit.doorward().signs_in_by_mail(),
+        has_sign_up: visit.doorward().settings().registration != RegistrationPolicy::Closed,
         notice,
         error: refusal.and_then(|refusal| refusal.error),
         email_fault: fault("email"),

@@ -1,15 +1,22 @@
-//! `/sign-up`: creates an account and signs the person in. The rules are those of registration.
+//! `/sign-up`: creates an account and signs the person in. The rules are those of registration. Whoever may not register gets
+//! an explanation.
 
-use axum::response::Response;
+use axum::{http::StatusCode, response::Response};
+use zeroize::Zeroizing;
 
 use super::{
-    form_refusal::FormRefusal, return_target::AppTarget, session_cookie::persistence, view,
+    form_refusal::FormRefusal,
+    return_target::AppTarget,
+    session_cookie::persistence,
+    text::{FieldFault, FormError, LinkTo, Message},
+    view::{self, InvitationEntry, PageContext},
     visit::Visit,
 };
 use crate::{
+    access::registration::RegistrationPolicy,
     account::{
-        OpenedSession, RegisterError,
-        register::{Registration, register},
+        RegisterError, invite,
+        register::{Registered, Registration, register},
         sign_in::sign_in,
     },
     credential::password::Password,
@@ -18,34 +25,80 @@ use crate::{
 };
 
 /// Shows the form even to a signed-in person, who may want a second account.
-pub(super) async fn show(visit: Visit) -> Response {
+pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
     let app = visit.parameter("for").and_then(|sealed| AppTarget::open(visit.doorward(), sealed));
-    page(&visit, app.as_ref(), &Typed::default(), None)
+    let policy = &visit.doorward().settings().registration;
+    if visit.parameter("done").as_deref() == Some("mailed") {
+        return Ok(explanation(&visit, StatusCode::OK, Message::SignUpMailed));
+    }
+    if *policy == RegistrationPolicy::Closed {
+        return Ok(explanation(&visit, StatusCode::OK, Message::SignUpClosed));
+    }
+    let mut typed = Typed::default();
+    match visit.parameter("invitation") {
+        Some(secret) if secret.is_empty() => typed.types_invitation = true,
+        Some(secret) => match invite::peek(visit.doorward(), &secret).await? {
+            Some(invitation) => {
+                typed.email = invitation.email.as_str().to_owned();
+                (typed.invitation, typed.has_link) = (secret, true);
+            }
+            None => return Ok(explanation(&visit, StatusCode::GONE, Message::InvitationDead)),
+        },
+        None if *policy == RegistrationPolicy::Invited => {
+            let path = match &app {
+                Some(app) => {
+                    format!("/sign-up{}&invitation=", PageContext::query(Some(&app.sealed)))
+                }
+                None => "/sign-up?invitation=".to_owned(),
+            };
+            let (message, to) = (Message::SignUpInvited, LinkTo::InvitationCode);
+            return Ok(visit.message(StatusCode::OK, message, to, &path));
+        }
+        None => {}
+    }
+    Ok(page(&visit, app.as_ref(), &typed, None))
+}
+
+/// A page in the place of the form.
+fn explanation(visit: &Visit, status: StatusCode, message: Message) -> Response {
+    visit.message(status, message, LinkTo::SignIn, "/sign-in")
 }
 
 pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result<Response, Error> {
     let typed = Typed {
         name: form.typed("name"),
         email: form.typed("email"),
+        invitation: form.typed("invitation"),
+        has_link: !form.typed("link").is_empty(),
+        types_invitation: !form.typed("typed").is_empty(),
         stay: !form.typed("stay").is_empty(),
     };
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let rules = visit.doorward().settings().password_rules;
+    let parse_invitation = |sent| Ok(Zeroizing::new(sent));
+    let invitation = match typed.types_invitation {
+        true => form.required("invitation", parse_invitation).map(Some),
+        false => form.optional("invitation", parse_invitation),
+    };
     let name = form.required("name", Name::parse);
     let email = form.required("email", Email::parse);
     let password = form.required("password", |sent| {
         let again = Password::unchecked(sent.clone());
         Password::parse(sent, rules).map(|password| (password, again))
     });
-    let opened = match (name, email, password) {
-        (Ok(name), Ok(email), Ok((password, again))) => {
-            let registration = Registration { name, email, password: Some(password) };
-            sign_up(&visit, registration, again, typed.stay).await
+    let registered = match (invitation, name, email, password) {
+        (Ok(invitation), Ok(name), Ok(email), Ok((password, again))) => {
+            let registration = Registration { name, email, password: Some(password), invitation };
+            sign_up(&visit, registration, again, &typed).await
         }
         _ => Err(form.into_error()),
     };
-    match opened {
-        Ok(opened) => Ok(visit.begin_session(&opened, app).await),
+    match registered {
+        Ok(Registered::SignedIn(opened)) => Ok(visit.begin_session(&opened, app).await),
+        Ok(Registered::Mailed) => Ok(visit.redirect("/sign-up?done=mailed")),
+        Err(Error::MayNotRegister) if typed.has_link => {
+            Ok(explanation(&visit, StatusCode::GONE, Message::InvitationDead))
+        }
         Err(error) => {
             let refusal = FormRefusal::of(error, "password")?;
             Ok(page(&visit, app.as_ref(), &typed, Some(&refusal)))
@@ -53,22 +106,25 @@ pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result
     }
 }
 
-/// Creates an account. A form that was sent twice signs in to the account that the first one created.
+/// Creates an account. A form that was sent twice signs in to the account that the first one created, with which the
+/// invitation was used.
 async fn sign_up(
     visit: &Visit,
     registration: Registration,
     again: Password,
-    stay: bool,
-) -> Result<OpenedSession, Error> {
+    typed: &Typed,
+) -> Result<Registered, Error> {
     let (doorward, email) = (visit.doorward(), registration.email.key());
     let (origin, requester) = (&visit.source.origin, visit.source.requester);
-    let persistence = persistence(stay);
+    let persistence = persistence(typed.stay);
     let registered = register(doorward, registration, origin.clone(), requester, persistence).await;
     match registered {
-        Err(RegisterError::EmailTaken) => {
+        Err(error @ (RegisterError::EmailTaken | RegisterError::NotAllowed))
+            if typed.has_link || matches!(error, RegisterError::EmailTaken) =>
+        {
             let origin = origin.clone();
             let opened = sign_in(doorward, &email, again, origin, requester, persistence).await;
-            opened.map_err(|_| RegisterError::EmailTaken.into())
+            opened.map(|opened| Registered::SignedIn(Box::new(opened))).map_err(|_| error.into())
         }
         registered => registered.map_err(Error::from),
     }
@@ -79,7 +135,23 @@ async fn sign_up(
 struct Typed {
     name: String,
     email: String,
+    /// The secret or the code of an invitation.
+    invitation: String,
+    /// Whether the secret came with a link.
+    has_link: bool,
+    /// Whether the form has a field for the code.
+    types_invitation: bool,
     stay: bool,
+}
+
+impl Typed {
+    fn invitation(&self) -> Option<InvitationEntry<'_>> {
+        match (self.has_link, self.types_invitation) {
+            (true, _) => Some(InvitationEntry::Link(&self.invitation)),
+            (false, true) => Some(InvitationEntry::Typed(&self.invitation)),
+            (false, false) => None,
+        }
+    }
 }
 
 fn page(
@@ -89,17 +161,24 @@ fn page(
     refusal: Option<&FormRefusal>,
 ) -> Response {
     let fault = |field| refusal.and_then(|refusal| refusal.fault(field));
+    let mut error = refusal.and_then(|refusal| refusal.error);
+    let mut invitation_fault = fault("invitation");
+    if typed.types_invitation && error == Some(FormError::MayNotRegister) {
+        (error, invitation_fault) = (None, Some(FieldFault::WrongCode));
+    }
     let page = view::SignUp {
         app: app.map(|app| &*app.title),
         name: &typed.name,
         email: &typed.email,
+        invitation: typed.invitation(),
         stay: typed.stay,
         target: app.map(|app| &*app.sealed),
         min_password_length: visit.doorward().settings().password_rules.min_length,
-        error: refusal.and_then(|refusal| refusal.error),
+        error,
         name_fault: fault("name"),
         email_fault: fault("email"),
         password_fault: fault("password"),
+        invitation_fault,
     };
     visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))
 }

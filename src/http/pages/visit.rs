@@ -10,9 +10,9 @@ use axum::{
 use form_urlencoded::parse;
 
 use super::{
-    answer::{Pages, accept_language},
-    language::Language,
-    view::PageContext,
+    answer::{Pages, has_secret, hide_url},
+    text::{LinkTo, Message},
+    view::{MessagePage, PageContext},
 };
 use crate::{
     Doorward,
@@ -24,8 +24,9 @@ use crate::{
             cross_site::{is_own_request, is_safe},
             site::NeedsHttps,
         },
-        client_ip::RequestOrigin,
+        client_ip::{RequestOrigin, accept_language},
     },
+    language::Language,
 };
 
 /// A request for a page of this site. One that another site has caused is refused before it is read.
@@ -104,6 +105,19 @@ impl Visit {
         self.page_for_app(status, html, None)
     }
 
+    /// A page that is one message, with a link to the page at this path.
+    pub(super) fn message(
+        &self,
+        status: StatusCode,
+        message: Message,
+        to: LinkTo<'_>,
+        path: &str,
+    ) -> Response {
+        let address = format!("{}{path}", self.context().base);
+        let page = MessagePage { message, link: Some((to, &address)) };
+        self.page(status, page.render(&self.context()))
+    }
+
     /// A page of this site whose forms may lead to the origin of an app. It removes a cookie whose session has ended.
     pub(super) fn page_for_app(
         &self,
@@ -114,6 +128,9 @@ impl Visit {
         let mut response = self.pages.html(status, self.language, html, app_origin);
         if let Visitor::SignedOut = self.visitor {
             self.remove_cookie(&mut response);
+        }
+        if has_secret(&self.query) {
+            hide_url(&mut response);
         }
         response
     }

@@ -6,7 +6,12 @@ use uuid::Uuid;
 use super::{
     PostgresStore,
     engine::{StatementBatch, Write},
-    row::{column, ending_from_row, session_from_row, user_record_from_row},
+    invitations::invitation_values,
+    mailing::{mail_values, one_time_values},
+    row::{
+        column, ending_from_row, invitation_from_row, mail_from_row, one_time_from_row,
+        session_from_row, user_record_from_row,
+    },
     sessions::session_values,
     statements as sql,
     users::user_values,
@@ -14,12 +19,14 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    mail::MailId,
     session::{Session, SessionId, TokenId},
     store::{
-        Error,
+        Error, QueuedMail,
         archive::{Archive, Page, Size, UserRecord},
     },
-    user::EmailKey,
+    token::one_time::{OneTime, OneTimeId, SecretDigest},
+    user::{EmailKey, Invitation},
 };
 
 #[async_trait]
@@ -64,6 +71,37 @@ impl Archive for PostgresStore {
         rows.iter().map(|row| ending_from_row(row, 0)).collect()
     }
 
+    async fn one_time_records(
+        &self,
+        after: Option<OneTimeId>,
+        limit: usize,
+    ) -> Result<Vec<OneTime>, Error> {
+        let values = [after.map_or(Uuid::nil(), OneTimeId::uuid).into(), sql_limit(limit)];
+        let rows = self.engine.read(sql::ONE_TIME_RECORDS, values).await?;
+        rows.iter().map(one_time_from_row).collect()
+    }
+
+    async fn mail_records(
+        &self,
+        after: Option<MailId>,
+        limit: usize,
+    ) -> Result<Vec<QueuedMail>, Error> {
+        let values = [after.map_or(Uuid::nil(), MailId::uuid).into(), sql_limit(limit)];
+        let rows = self.engine.read(sql::MAIL_RECORDS, values).await?;
+        rows.iter().map(mail_from_row).collect()
+    }
+
+    async fn invitation_records(
+        &self,
+        after: Option<&EmailKey>,
+        limit: usize,
+    ) -> Result<Vec<(Invitation, SecretDigest)>, Error> {
+        let after = after.map_or("", EmailKey::as_str);
+        let values = [after.into(), sql_limit(limit)];
+        let rows = self.engine.read(sql::INVITATION_RECORDS, values).await?;
+        rows.iter().map(invitation_from_row).collect()
+    }
+
     async fn is_move_unfinished(&self) -> Result<bool, Error> {
         Ok(!self.engine.read(sql::UNFINISHED_MOVES, []).await?.is_empty())
     }
@@ -76,7 +114,7 @@ impl Archive for PostgresStore {
     async fn import(&self, page: Page) -> Result<(), Error> {
         self.engine
             .maintain(move || {
-                let Page { users, sessions, endings } = &page;
+                let Page { users, sessions, endings, one_times, mails, invitations } = &page;
                 let mut batch = StatementBatch::default();
                 for record in users {
                     batch.add(sql::IMPORT_USER, user_record_values(record));
@@ -87,6 +125,15 @@ impl Archive for PostgresStore {
                 for (token, at) in endings {
                     let values = [(*token).into(), Uuid::nil().into(), (*at).into()];
                     batch.add(sql::IMPORT_ENDED_TOKEN, values);
+                }
+                for one_time in one_times {
+                    batch.add(sql::ADD_ONE_TIME, one_time_values(one_time));
+                }
+                for mail in mails {
+                    batch.add(sql::ADD_MAIL, mail_values(mail));
+                }
+                for (invitation, digest) in invitations {
+                    batch.add(sql::IMPORT_INVITATION, invitation_values(invitation, digest));
                 }
                 batch.returning(())
             })

@@ -5,12 +5,14 @@ use async_trait::async_trait;
 use super::{
     PostgresStore,
     engine::{StatementBatch, Write},
+    mailing::add_mailing,
     sessions::end_sessions,
     statements as sql,
 };
 use crate::{
     clock::Timestamp,
     credential::{password::PasswordHash, reset_code::ResetDigest},
+    mail::Mailing,
     session::SessionId,
     store::{CredentialStore, Error, PasswordCondition, archive::UserRecord},
     token::cookie::CodeId,
@@ -41,13 +43,15 @@ impl CredentialStore for PostgresStore {
         new: &PasswordHash,
         keep: Option<SessionId>,
         now: Timestamp,
+        mailing: &Mailing,
     ) -> Result<bool, Error> {
-        let new = new.as_phc().to_owned();
+        let (new, mailing) = (new.as_phc().to_owned(), mailing.clone());
         self.write_user(id, false, move |change_id, record| {
             holds(record, &condition, now).then(|| {
                 let values = [id.into(), new.as_str().into(), now.into()];
                 let mut batch = StatementBatch::default().with(sql::SET_PASSWORD, values);
                 end_sessions(&mut batch, id, keep, change_id, now);
+                add_mailing(&mut batch, &mailing);
                 batch.returning(true)
             })
         })

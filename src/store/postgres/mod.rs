@@ -7,9 +7,13 @@ mod credentials;
 mod ended_tokens;
 mod engine;
 mod error_class;
+mod invitations;
 mod known_networks;
 mod login_failures;
+mod mailing;
 mod migrations;
+mod one_times;
+mod outbox;
 mod query_batch;
 mod row;
 mod sessions;
@@ -40,8 +44,8 @@ use self::{
     value::{Value, sql_limit},
 };
 use super::{
-    Changes, Error, NotReady, PostgresOptions, Store, UserStore, archive::UserRecord,
-    transfer::Installation,
+    Changes, Error, KEEP_GIVEN_UP, NotReady, PostgresOptions, Store, UserStore,
+    archive::UserRecord, transfer::Installation,
 };
 use crate::{
     clock::Timestamp,
@@ -151,10 +155,14 @@ impl Store for PostgresStore {
                 let sessions = batch.add(sql::DELETE_EXPIRED_SESSIONS, values());
                 let codes = batch.add(sql::DELETE_EXPIRED_RESET_CODES, values());
                 let used = batch.add(sql::DELETE_EXPIRED_USED_CODES, values());
+                let one_times = batch.add(sql::DELETE_EXPIRED_ONE_TIMES, values());
+                let invitations = batch.add(sql::DELETE_EXPIRED_INVITATIONS, values());
+                let given_up = [(now - KEEP_GIVEN_UP).into(), sql_limit(limit)];
+                let mails = batch.add(sql::DELETE_GIVEN_UP_MAIL, given_up);
                 let changes = batch.add(sql::DELETE_EXPIRED_CHANGES, [sql_limit(limit)]);
                 batch.counting(move |rows| {
-                    let counts = [sessions, codes, used, changes].map(|count| rows.of(count));
-                    counts.into_iter().max().unwrap_or(0)
+                    let counts = [sessions, codes, used, one_times, invitations, mails, changes];
+                    counts.map(|count| rows.of(count)).into_iter().max().unwrap_or(0)
                 })
             })
             .await

@@ -3,19 +3,24 @@
 use std::str::FromStr;
 
 use tokio_postgres::{Row, types::FromSql};
+use uuid::Uuid;
 
 use crate::{
     clock::Timestamp,
     credential::{password::PasswordHash, reset_code::ResetDigest},
+    language::Language,
+    mail::{Mail, MailId},
     session::{Origin, Session, SessionId, TokenId},
     store::{
-        Error,
+        Error, QueuedMail,
         archive::UserRecord,
-        columns::{SESSION_COLUMN_COUNT, USER_COLUMN_COUNT},
+        columns::{ONE_TIME_COLUMN_COUNT, SESSION_COLUMN_COUNT, USER_COLUMN_COUNT},
+        outbox::attempts_from_store,
         sessions::idle_timeout_from_ms,
     },
     throttle::KnownNetworks,
-    user::{Email, Name, PasswordVersion, Roles, User, UserId},
+    token::one_time::{OneTime, OneTimeId, Purpose, SecretDigest},
+    user::{Email, Invitation, InvitationId, Name, PasswordVersion, Roles, User, UserId},
 };
 
 pub(super) fn column<'a, T: FromSql<'a>>(row: &'a Row, index: usize) -> Result<T, Error> {
@@ -85,4 +90,59 @@ pub(super) fn session_with_user_from_row(row: &Row) -> Result<(Session, User), E
 /// Reads the columns of an ended token, which start at `first`.
 pub(super) fn ending_from_row(row: &Row, first: usize) -> Result<(TokenId, Timestamp), Error> {
     Ok((TokenId::from_uuid(column(row, first)?), timestamp(row, first + 1)?))
+}
+
+/// Reads the columns of a one-time secret, which come first.
+pub(super) fn one_time_from_row(row: &Row) -> Result<OneTime, Error> {
+    let purpose = Purpose::from_store(column(row, 1)?);
+    Ok(OneTime {
+        id: OneTimeId::from_uuid(column(row, 0)?),
+        purpose: purpose
+            .ok_or_else(|| Error::Failed("an unknown purpose of a one-time secret".into()))?,
+        user_id: UserId::from_uuid(column(row, 2)?),
+        email: Email::from_store(column(row, 3)?),
+        user_email: Email::from_store(column(row, 4)?),
+        password_version: PasswordVersion::from_store(column(row, 5)?),
+        digest: SecretDigest::from_store(column(row, 6)?),
+        expires_at: timestamp(row, 7)?,
+    })
+}
+
+/// Reads the columns of a one-time secret and then those of its user.
+pub(super) fn one_time_with_user_from_row(row: &Row) -> Result<(OneTime, User), Error> {
+    Ok((one_time_from_row(row)?, user_from_row(row, ONE_TIME_COLUMN_COUNT)?))
+}
+
+pub(super) fn mail_from_row(row: &Row) -> Result<QueuedMail, Error> {
+    let mail = Mail {
+        id: MailId::from_uuid(column(row, 0)?),
+        user_id: column::<Option<Uuid>>(row, 1)?.map(UserId::from_uuid),
+        recipient: Email::from_store(column(row, 2)?),
+        language: Language::negotiate(Some(column(row, 3)?)),
+        message: serde_json::from_str(column(row, 4)?)
+            .map_err(|error| Error::Failed(error.into()))?,
+        created_at: timestamp(row, 5)?,
+        expires_at: timestamp(row, 6)?,
+    };
+    Ok(QueuedMail {
+        mail,
+        due_at: timestamp(row, 7)?,
+        attempts: attempts_from_store(column(row, 8)?),
+        failure: column(row, 9)?,
+        given_up_at: optional_timestamp(row, 10)?,
+    })
+}
+
+/// Reads an invitation and the digest of its secret.
+pub(super) fn invitation_from_row(row: &Row) -> Result<(Invitation, SecretDigest), Error> {
+    let invitation = Invitation {
+        id: InvitationId::from_uuid(column(row, 0)?),
+        email: Email::from_store(column(row, 1)?),
+        roles: Roles::from_store(column(row, 2)?),
+        invited_by: column::<Option<Uuid>>(row, 3)?.map(UserId::from_uuid),
+        is_mailed: column(row, 4)?,
+        created_at: timestamp(row, 5)?,
+        expires_at: timestamp(row, 6)?,
+    };
+    Ok((invitation, SecretDigest::from_store(column(row, 7)?)))
 }

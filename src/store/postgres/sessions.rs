@@ -5,14 +5,16 @@ use uuid::Uuid;
 
 use super::{
     PostgresStore,
-    engine::{RowCount, StatementBatch},
+    engine::{RowCount, StatementBatch, Verdict},
     known_networks::add_known_network,
+    mailing::add_mailing,
     row::session_from_row,
     statements as sql,
     value::{Value, sql_limit},
 };
 use crate::{
     clock::Timestamp,
+    mail::Mailing,
     session::{Origin, Session, SessionId, TokenId},
     store::{
         Error, MAX_SESSIONS, ReusedToken, SessionStore, archive::UserRecord, sessions::idle_ms,
@@ -22,21 +24,21 @@ use crate::{
 
 #[async_trait]
 impl SessionStore for PostgresStore {
-    async fn add_session(&self, user: &User, session: &Session) -> Result<bool, Error> {
-        let (id, version, created_at) = (user.id, user.password_version, session.created_at);
-        let session = session.clone();
+    async fn add_session(
+        &self,
+        user: &User,
+        session: &Session,
+        mailing: &Mailing,
+    ) -> Result<bool, Error> {
+        let (id, version) = (user.id, user.password_version);
+        let (session, mailing) = (session.clone(), mailing.clone());
         self.write_user(id, false, move |change_id, record| {
-            let UserRecord { user, known_networks, .. } = record;
+            let user = &record.user;
             let may_sign_in = !user.disabled && user.password_version == version;
             may_sign_in.then(|| {
-                let kept = || sql_limit(MAX_SESSIONS - 1);
-                let values = [id.into(), kept(), change_id.into(), created_at.into()];
-                let mut batch = StatementBatch::default()
-                    .with(sql::END_TOKENS_OF_OLDEST, values)
-                    .with(sql::END_OLDEST_SESSIONS, [id.into(), kept()])
-                    .with(sql::ADD_SESSION, session_values(&session))
-                    .with(sql::SET_LAST_LOGIN, [id.into(), created_at.into()]);
-                add_known_network(&mut batch, known_networks, &session);
+                let mut batch = StatementBatch::default();
+                open_session(&mut batch, record, &session, change_id);
+                add_mailing(&mut batch, &mailing);
                 batch.returning(true)
             })
         })
@@ -74,8 +76,10 @@ impl SessionStore for PostgresStore {
         reused: &ReusedToken,
         replaced_by: Timestamp,
         now: Timestamp,
+        mailing: &Mailing,
     ) -> Result<bool, Error> {
         let ReusedToken { user_id, session_id, token_id } = *reused;
+        let mailing = mailing.clone();
         self.write_user(user_id, false, move |change_id, _| {
             let values = || {
                 let ids = [session_id.into(), user_id.into(), token_id.into()];
@@ -86,7 +90,10 @@ impl SessionStore for PostgresStore {
             token_values.push(change_id.into());
             batch.add(sql::END_TOKEN_OF_REUSED, token_values);
             let ended = batch.add(sql::END_REUSED_SESSION, values());
-            Some(batch.counting(move |rows| rows.of(ended) > 0))
+            add_mailing(&mut batch, &mailing);
+            Some(batch.deciding(move |rows| {
+                if rows.of(ended) > 0 { Verdict::Commit(true) } else { Verdict::RollBack(false) }
+            }))
         })
         .await
     }
@@ -106,11 +113,21 @@ impl SessionStore for PostgresStore {
         .await
     }
 
-    async fn end_sessions(&self, user: UserId, now: Timestamp) -> Result<usize, Error> {
+    async fn end_sessions(
+        &self,
+        user: UserId,
+        now: Timestamp,
+        mailing: &Mailing,
+    ) -> Result<usize, Error> {
+        let mailing = mailing.clone();
         self.write_user(user, 0, move |change_id, _| {
             let mut batch = StatementBatch::default();
             let ended = end_sessions(&mut batch, user, None, change_id, now);
-            Some(batch.counting(move |rows| rows.of(ended)))
+            add_mailing(&mut batch, &mailing);
+            Some(batch.deciding(move |rows| match rows.of(ended) {
+                0 => Verdict::RollBack(0),
+                count => Verdict::Commit(count),
+            }))
         })
         .await
     }
@@ -129,6 +146,23 @@ impl SessionStore for PostgresStore {
             })
             .await
     }
+}
+
+/// Adds a session for a user who signs in.
+pub(super) fn open_session(
+    batch: &mut StatementBatch,
+    record: &UserRecord,
+    session: &Session,
+    change_id: Uuid,
+) {
+    let (id, created_at) = (record.user.id, session.created_at);
+    let kept = || sql_limit(MAX_SESSIONS - 1);
+    let ended = [id.into(), kept(), change_id.into(), created_at.into()];
+    batch.add(sql::END_TOKENS_OF_OLDEST, ended);
+    batch.add(sql::END_OLDEST_SESSIONS, [id.into(), kept()]);
+    batch.add(sql::ADD_SESSION, session_values(session));
+    batch.add(sql::SET_LAST_LOGIN, [id.into(), created_at.into()]);
+    add_known_network(batch, &record.known_networks, session);
 }
 
 /// Ends all sessions of a user but `keep`. Returns the count of ended sessions.

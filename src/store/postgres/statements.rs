@@ -1,6 +1,8 @@
 //! All statements, in SQL that PostgreSQL and compatible distributed databases have in common.
 
-use crate::store::columns::{session_columns, user_columns};
+use crate::store::columns::{
+    invitation_columns, mail_columns, one_time_columns, session_columns, user_columns,
+};
 
 /// Declares the statements, and a list of all of them for the tests.
 macro_rules! statements {
@@ -25,6 +27,23 @@ macro_rules! insert_session {
             session_columns!(""),
             ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
         )
+    };
+}
+
+macro_rules! insert_invitation {
+    () => {
+        concat!(
+            "INSERT INTO invitations (",
+            invitation_columns!(),
+            ", email_key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+        )
+    };
+}
+
+/// Mail that is due at $1 and that nobody has claimed.
+macro_rules! is_due {
+    () => {
+        "given_up_at IS NULL AND due_at <= $1 AND claimed_until <= $1"
     };
 }
 
@@ -157,6 +176,92 @@ statements! {
     DELETE_EXPIRED_USED_CODES =
         "DELETE FROM used_codes WHERE id IN (SELECT id FROM used_codes WHERE expires_at <= $1 LIMIT $2)";
 
+    /// It may run twice, because the outcome of a commit may be lost.
+    ADD_ONE_TIME = concat!(
+        "INSERT INTO one_times (", one_time_columns!(""), ", email_key) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING"
+    );
+    ONE_TIME_BY_DIGEST = concat!(
+        "SELECT ", one_time_columns!("o."), ", ", user_columns!("u."), " FROM one_times o JOIN users u ON u.id = o.user_id \
+         WHERE o.digest = $1 AND o.purpose = $2"
+    );
+    ONE_TIMES_BY_EMAIL = concat!(
+        "SELECT ", one_time_columns!("o."), ", ", user_columns!("u."), " FROM one_times o JOIN users u ON u.id = o.user_id \
+         WHERE o.email_key = $1 AND o.purpose = $2 AND o.expires_at > $3 ORDER BY o.expires_at DESC, o.id DESC LIMIT $4"
+    );
+    ONE_TIME_BY_USER = concat!(
+        "SELECT ", one_time_columns!("o."), " FROM one_times o WHERE o.user_id = $1 AND o.purpose = $2 \
+         AND o.expires_at > $3 AND o.user_email = $4 AND o.password_version = $5 \
+         ORDER BY o.expires_at DESC, o.id DESC LIMIT 1"
+    );
+    LOCK_ONE_TIME = "SELECT id FROM one_times WHERE id = $1 AND user_id = $2 FOR UPDATE";
+    SET_EMAIL =
+        "UPDATE users SET email = $2, email_key = $3, email_verified = TRUE, updated_at = $4 WHERE id = $1";
+    DELETE_ONE_TIME = "DELETE FROM one_times WHERE id = $1";
+    DELETE_ONE_TIMES = "DELETE FROM one_times WHERE user_id = $1";
+    /// All but those of the purpose $2 that expire before $3.
+    DELETE_OTHER_ONE_TIMES =
+        "DELETE FROM one_times WHERE user_id = $1 AND NOT (purpose = $2 AND expires_at < $3)";
+    DELETE_ONE_TIMES_OF_PURPOSE = "DELETE FROM one_times WHERE user_id = $1 AND purpose = $2";
+    DELETE_EXPIRED_ONE_TIMES =
+        "DELETE FROM one_times WHERE id IN (SELECT id FROM one_times WHERE expires_at <= $1 LIMIT $2)";
+
+    /// It may run twice, as [`ADD_ONE_TIME`].
+    ADD_MAIL = concat!(
+        "INSERT INTO outbox (", mail_columns!(), ", claimed_until) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0) ON CONFLICT (id) DO NOTHING"
+    );
+    /// The order names `given_up_at`, which is null in every row, because the index starts with it.
+    DUE_MAIL = concat!(
+        "SELECT ", mail_columns!(), " FROM outbox WHERE ", is_due!(), " ORDER BY given_up_at, due_at, id LIMIT $2"
+    );
+    /// Of two instances that have read the same mail, one changes a row.
+    CLAIM_MAIL = concat!("UPDATE outbox SET claimed_until = $3 WHERE id = $2 AND ", is_due!());
+    POSTPONE_MAIL = "UPDATE outbox SET claimed_until = 0, due_at = $2 WHERE id = $1";
+    POSTPONE_FAILED_MAIL =
+        "UPDATE outbox SET claimed_until = 0, due_at = $2, attempts = attempts + 1, failure = $3 WHERE id = $1";
+    GIVE_UP_MAIL =
+        "UPDATE outbox SET claimed_until = 0, given_up_at = $2, failure = $3, \
+         attempts = attempts + CASE WHEN expires_at > $2 THEN 1 ELSE 0 END WHERE id = $1";
+    DELETE_MAIL = "DELETE FROM outbox WHERE id = $1";
+    DELETE_MAIL_OF_USER = "DELETE FROM outbox WHERE user_id = $1";
+    MAIL_QUEUE = concat!(
+        "SELECT ", mail_columns!(), " FROM outbox WHERE (created_at, id) > \
+         (COALESCE((SELECT a.created_at FROM outbox a WHERE a.id = $1), $2), $1) ORDER BY created_at, id LIMIT $3"
+    );
+    RETRY_MAIL = "UPDATE outbox SET due_at = $1, given_up_at = NULL WHERE expires_at > $1";
+    DELETE_GIVEN_UP_MAIL =
+        "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE given_up_at <= $1 LIMIT $2)";
+
+    /// Replaces an earlier invitation to the same address.
+    ADD_INVITATION = concat!(
+        insert_invitation!(), " ON CONFLICT (email_key) DO UPDATE SET id = excluded.id, email = excluded.email, \
+         roles = excluded.roles, invited_by = excluded.invited_by, is_mailed = excluded.is_mailed, \
+         created_at = excluded.created_at, expires_at = excluded.expires_at, digest = excluded.digest"
+    );
+    INVITATION_BY_DIGEST = concat!(
+        "SELECT ", invitation_columns!(), " FROM invitations WHERE digest = $1 AND expires_at > $2"
+    );
+    INVITATION_BY_EMAIL = concat!(
+        "SELECT ", invitation_columns!(), " FROM invitations WHERE email_key = $1 AND expires_at > $2"
+    );
+    INVITATIONS = concat!(
+        "SELECT ", invitation_columns!(), " FROM invitations WHERE email_key > $1 AND expires_at > $2 \
+         ORDER BY email_key LIMIT $3"
+    );
+    INVITATIONS_BY_INVITER = concat!(
+        "SELECT ", invitation_columns!(), " FROM invitations WHERE email_key > $1 AND expires_at > $2 \
+         AND invited_by = $4 ORDER BY email_key LIMIT $3"
+    );
+    /// For a new user with the address $2 at the time $3.
+    USE_INVITATION = "DELETE FROM invitations WHERE id = $1 AND email_key = $2 AND expires_at > $3";
+    DELETE_INVITATION = "DELETE FROM invitations WHERE id = $1";
+    /// The invitations that a user has made, and the one to an address.
+    DELETE_INVITATIONS_OF_USER = "DELETE FROM invitations WHERE invited_by = $1 OR email_key = $2";
+    DELETE_EXPIRED_INVITATIONS =
+        "DELETE FROM invitations WHERE email_key IN \
+         (SELECT email_key FROM invitations WHERE expires_at <= $1 LIMIT $2)";
+
     ACCOUNT_SECRET = "SELECT secret FROM account_secrets WHERE id = 1";
     ADD_ACCOUNT_SECRET =
         "INSERT INTO account_secrets (id, secret) VALUES (1, $1) ON CONFLICT (id) DO NOTHING";
@@ -189,6 +294,12 @@ statements! {
     SESSION_RECORDS = concat!("SELECT ", session_columns!("s."), " FROM sessions s WHERE s.id > $1 ORDER BY s.id LIMIT $2");
     ENDED_TOKEN_RECORDS =
         "SELECT token_id, ended_at FROM ended_tokens WHERE token_id > $1 ORDER BY token_id LIMIT $2";
+    ONE_TIME_RECORDS = concat!("SELECT ", one_time_columns!("o."), " FROM one_times o WHERE o.id > $1 ORDER BY o.id LIMIT $2");
+    MAIL_RECORDS = concat!("SELECT ", mail_columns!(), " FROM outbox WHERE id > $1 ORDER BY id LIMIT $2");
+    INVITATION_RECORDS = concat!(
+        "SELECT ", invitation_columns!(), " FROM invitations WHERE email_key > $1 ORDER BY email_key LIMIT $2"
+    );
+    IMPORT_INVITATION = concat!(insert_invitation!(), " ON CONFLICT (email_key) DO NOTHING");
     IMPORT_USER = concat!(
         "INSERT INTO users (", user_columns!(""), ", email_key, reset_digest, reset_expires_at, known_networks) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (id) DO NOTHING"
@@ -240,7 +351,8 @@ mod tests {
         ("NOTIFY", "not in CockroachDB"),
         ("SET SESSION", "needs a session"),
         ("SET LOCAL", "needs a session"),
-        ("TEMP", "needs a session"),
+        ("TEMPORARY", "needs a session"),
+        ("TEMP TABLE", "needs a session"),
         ("PREPARE", "needs a session"),
         ("SERIAL", "a sequence: a hot spot, and not in Spanner"),
         ("SEQUENCE", "a hot spot"),
@@ -311,7 +423,8 @@ mod tests {
         ("notify changes, 'x'", &["NOTIFY"]),
         ("set session statement_timeout = 10", &["SET SESSION"]),
         ("set local statement_timeout = 10", &["SET LOCAL"]),
-        ("create temporary table t (id uuid)", &["TEMP"]),
+        ("create temporary table t (id uuid)", &["TEMPORARY"]),
+        ("create temp table t (id uuid)", &["TEMP TABLE"]),
         ("prepare by_id as select 1", &["PREPARE"]),
         ("create table t (id bigserial, u uuid references users)", &["SERIAL", "REFERENCES"]),
         ("create sequence numbers", &["SEQUENCE"]),

@@ -4,8 +4,9 @@ use async_trait::async_trait;
 
 use super::{
     PostgresStore,
-    engine::{StatementBatch, Write, WriteScope},
+    engine::{StatementBatch, Verdict, Write, WriteScope},
     known_networks::add_known_network,
+    mailing::add_mailing,
     row::user_from_row,
     sessions::{end_sessions, session_values},
     statements as sql,
@@ -13,17 +14,24 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    mail::Mailing,
     session::Session,
     store::{Error, UserStore, archive::UserRecord},
     throttle::KnownNetworks,
-    user::{Email, EmailKey, Name, Role, Roles, User, UserId},
+    user::{Email, EmailKey, InvitationId, Name, Role, Roles, User, UserId},
 };
 
 #[async_trait]
 impl UserStore for PostgresStore {
-    async fn add_user(&self, user: &User, session: Option<&Session>) -> Result<(), Error> {
-        let id = user.id;
-        let (values, session) = (user_values(user), session.cloned());
+    async fn add_user(
+        &self,
+        user: &User,
+        session: Option<&Session>,
+        invitation: Option<InvitationId>,
+        mailing: &Mailing,
+    ) -> Result<(), Error> {
+        let (id, created_at, key) = (user.id, user.created_at, user.email.key());
+        let (values, session, mailing) = (user_values(user), session.cloned(), mailing.clone());
         self.engine
             .write(WriteScope::NewUser(id), move |_, _| {
                 let mut batch = StatementBatch::default().with(sql::ADD_USER, values.clone());
@@ -31,7 +39,14 @@ impl UserStore for PostgresStore {
                     batch.add(sql::ADD_SESSION, session_values(session));
                     add_known_network(&mut batch, &KnownNetworks::default(), session);
                 }
-                batch.returning(())
+                add_mailing(&mut batch, &mailing);
+                let Some(invitation) = invitation else { return batch.returning(()) };
+                let values = [invitation.into(), key.as_str().into(), created_at.into()];
+                let used = batch.add(sql::USE_INVITATION, values);
+                batch.deciding(move |rows| match rows.of(used) {
+                    0 => Verdict::Fail(Error::InvitationGone),
+                    _ => Verdict::Commit(()),
+                })
             })
             .await
     }
@@ -127,10 +142,20 @@ impl UserStore for PostgresStore {
     }
 
     async fn delete_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error> {
-        self.write_user(id, false, move |change_id, _| {
+        self.write_user(id, false, move |change_id, record| {
             let mut batch = StatementBatch::default();
             end_sessions(&mut batch, id, None, change_id, now);
-            Some(batch.with(sql::DELETE_USER, [id.into()]).returning(true))
+            // The invitation to an address that is not verified may be somebody else's. No address has the empty key.
+            let key = match record.user.email_verified {
+                true => record.user.email.key(),
+                false => EmailKey::of(""),
+            };
+            let batch = batch
+                .with(sql::DELETE_ONE_TIMES, [id.into()])
+                .with(sql::DELETE_MAIL_OF_USER, [id.into()])
+                .with(sql::DELETE_INVITATIONS_OF_USER, [id.into(), key.as_str().into()])
+                .with(sql::DELETE_USER, [id.into()]);
+            Some(batch.returning(true))
         })
         .await
     }

@@ -7,9 +7,10 @@ use uuid::Uuid;
 
 use crate::{
     clock::Timestamp,
+    mail::MailId,
     session::{SessionId, TokenId},
-    token::cookie::CodeId,
-    user::{EmailKey, UserId},
+    token::{cookie::CodeId, one_time::OneTimeId},
+    user::{EmailKey, InvitationId, UserId},
 };
 
 /// A value of a statement. It may be a secret, so it does not implement `Debug`.
@@ -65,6 +66,10 @@ values! {
     SessionId => |id| Self::Id(Some(id.uuid()));
     TokenId => |id| Self::Id(Some(id.uuid()));
     CodeId => |id| Self::Id(Some(id.uuid()));
+    OneTimeId => |id| Self::Id(Some(id.uuid()));
+    MailId => |id| Self::Id(Some(id.uuid()));
+    InvitationId => |id| Self::Id(Some(id.uuid()));
+    Option<UserId> => |id| Self::Id(id.map(UserId::uuid));
     &str => |text| Self::Text(Some(text.to_owned()));
     String => |text| Self::Text(Some(text));
     Option<String> => |text| Self::Text(text);

@@ -8,8 +8,13 @@ use super::{
     SqliteStore,
     credentials::import_reset_code,
     ended_tokens::add_ended_token,
+    invitations::import_invitation,
     known_networks::set_known_networks,
-    row::{session_from_row, timestamp, user_from_row},
+    mailing::{insert_mail, insert_one_time},
+    row::{
+        invitation_from_row, mail_from_row, one_time_from_row, session_from_row, timestamp,
+        user_from_row,
+    },
     sessions::import_session,
     sql_limit,
     users::import_user,
@@ -17,14 +22,19 @@ use super::{
 use crate::{
     clock::Timestamp,
     credential::reset_code::ResetDigest,
+    mail::MailId,
     session::{Session, SessionId, TokenId},
     store::{
-        Error,
+        Error, QueuedMail,
         archive::{Archive, Page, Size, UserRecord},
-        columns::{USER_COLUMN_COUNT, session_columns, user_columns},
+        columns::{
+            USER_COLUMN_COUNT, invitation_columns, mail_columns, one_time_columns, session_columns,
+            user_columns,
+        },
     },
     throttle::KnownNetworks,
-    user::EmailKey,
+    token::one_time::{OneTime, OneTimeId, SecretDigest},
+    user::{EmailKey, Invitation},
 };
 
 #[async_trait]
@@ -105,6 +115,63 @@ impl Archive for SqliteStore {
             .await
     }
 
+    async fn one_time_records(
+        &self,
+        after: Option<OneTimeId>,
+        limit: usize,
+    ) -> Result<Vec<OneTime>, Error> {
+        let after = after.unwrap_or(OneTimeId::from_uuid(Uuid::nil()));
+        self.engine
+            .read(move |db| {
+                db.prepare_cached(concat!(
+                    "SELECT ",
+                    one_time_columns!("o."),
+                    " FROM one_times o WHERE o.id > ?1 ORDER BY o.id LIMIT ?2"
+                ))?
+                .query_map(params![after, sql_limit(limit)], one_time_from_row)?
+                .collect()
+            })
+            .await
+    }
+
+    async fn mail_records(
+        &self,
+        after: Option<MailId>,
+        limit: usize,
+    ) -> Result<Vec<QueuedMail>, Error> {
+        let after = after.unwrap_or(MailId::from_uuid(Uuid::nil()));
+        self.engine
+            .read(move |db| {
+                db.prepare_cached(concat!(
+                    "SELECT ",
+                    mail_columns!(),
+                    " FROM outbox WHERE id > ?1 ORDER BY id LIMIT ?2"
+                ))?
+                .query_map(params![after, sql_limit(limit)], mail_from_row)?
+                .collect()
+            })
+            .await
+    }
+
+    async fn invitation_records(
+        &self,
+        after: Option<&EmailKey>,
+        limit: usize,
+    ) -> Result<Vec<(Invitation, SecretDigest)>, Error> {
+        let after = after.map_or(String::new(), |key| key.as_str().to_owned());
+        self.engine
+            .read(move |db| {
+                db.prepare_cached(concat!(
+                    "SELECT ",
+                    invitation_columns!(),
+                    " FROM invitations WHERE email_key > ?1 ORDER BY email_key LIMIT ?2"
+                ))?
+                .query_map(params![after, sql_limit(limit)], invitation_from_row)?
+                .collect()
+            })
+            .await
+    }
+
     async fn is_move_unfinished(&self) -> Result<bool, Error> {
         self.engine
             .read(|db| db.prepare_cached("SELECT id FROM unfinished_moves")?.exists([]))
@@ -123,10 +190,15 @@ impl Archive for SqliteStore {
     async fn import(&self, page: Page) -> Result<(), Error> {
         self.engine
             .write(None, move |db| {
-                let Page { users, sessions, endings } = &page;
+                let Page { users, sessions, endings, one_times, mails, invitations } = &page;
                 users.iter().try_for_each(|record| import_user_record(db, record))?;
                 sessions.iter().try_for_each(|session| import_session(db, session))?;
-                endings.iter().try_for_each(|(token, at)| add_ended_token(db, *token, *at))
+                endings.iter().try_for_each(|(token, at)| add_ended_token(db, *token, *at))?;
+                one_times.iter().try_for_each(|one_time| insert_one_time(db, one_time))?;
+                mails.iter().try_for_each(|mail| insert_mail(db, mail))?;
+                invitations
+                    .iter()
+                    .try_for_each(|(invitation, digest)| import_invitation(db, invitation, digest))
             })
             .await
     }

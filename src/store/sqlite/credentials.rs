@@ -3,10 +3,13 @@
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{SqliteStore, row::user_from_row, sessions::end_sessions, sql_limit};
+use super::{
+    SqliteStore, mailing::insert_mailing, row::user_from_row, sessions::end_sessions, sql_limit,
+};
 use crate::{
     clock::Timestamp,
     credential::{password::PasswordHash, reset_code::ResetDigest},
+    mail::Mailing,
     session::SessionId,
     store::{CredentialStore, Error, PasswordCondition, columns::user_columns},
     token::cookie::CodeId,
@@ -40,23 +43,21 @@ impl CredentialStore for SqliteStore {
         new: &PasswordHash,
         keep: Option<SessionId>,
         now: Timestamp,
+        mailing: &Mailing,
     ) -> Result<bool, Error> {
-        let new = new.clone();
+        let (new, mailing) = (new.clone(), mailing.clone());
         self.engine
             .write_revocation(id, move |db| {
                 if !holds(db, id, &condition, now)? {
                     return Ok(false);
                 }
-                let changed = db
-                    .prepare_cached(
-                        "UPDATE users SET password_hash = ?2, updated_at = ?3,
-                             password_version = password_version + 1
-                         WHERE id = ?1",
-                    )?
-                    .execute(params![id, new.as_phc(), now.millis()])?;
+                let changed = write_password(db, id, &new, now)?;
                 delete_reset_code(db, id)?;
                 end_sessions(db, id, keep, now)?;
-                Ok(changed > 0)
+                if changed {
+                    insert_mailing(db, &mailing)?;
+                }
+                Ok(changed)
             })
             .await
     }
@@ -136,6 +137,23 @@ fn holds(
             .exists(params![user, code.as_bytes(), now.millis()]),
         PasswordCondition::Unconditional => Ok(true),
     }
+}
+
+/// Sets a new password. Returns false if there is no such user.
+pub(super) fn write_password(
+    db: &Connection,
+    user: UserId,
+    new: &PasswordHash,
+    now: Timestamp,
+) -> rusqlite::Result<bool> {
+    let changed = db
+        .prepare_cached(
+            "UPDATE users SET password_hash = ?2, updated_at = ?3,
+                 password_version = password_version + 1
+             WHERE id = ?1",
+        )?
+        .execute(params![user, new.as_phc(), now.millis()])?;
+    Ok(changed > 0)
 }
 
 pub(super) fn delete_reset_code(db: &Connection, user: UserId) -> rusqlite::Result<usize> {

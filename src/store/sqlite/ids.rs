@@ -7,9 +7,10 @@ use rusqlite::{
 use uuid::Uuid;
 
 use crate::{
+    mail::MailId,
     session::{SessionId, TokenId},
-    token::cookie::CodeId,
-    user::UserId,
+    token::{cookie::CodeId, one_time::OneTimeId},
+    user::{InvitationId, UserId},
 };
 
 macro_rules! id_as_blob {
@@ -28,4 +29,4 @@ macro_rules! id_as_blob {
     )*};
 }
 
-id_as_blob!(UserId, SessionId, TokenId, CodeId);
+id_as_blob!(UserId, SessionId, TokenId, CodeId, OneTimeId, MailId, InvitationId);

@@ -8,9 +8,13 @@ mod engine;
 mod error_class;
 mod health;
 mod ids;
+mod invitations;
 mod known_networks;
 mod login_failures;
+mod mailing;
 mod migrations;
+mod one_times;
+mod outbox;
 mod row;
 mod sessions;
 mod users;
@@ -48,7 +52,11 @@ impl Store for SqliteStore {
                 let codes = credentials::delete_expired(db, now, limit)?;
                 let sessions = sessions::delete_expired(db, now, limit)?;
                 let used = credentials::delete_expired_used_codes(db, now, limit)?;
-                Ok(codes.max(sessions).max(used))
+                let one_times = one_times::delete_expired(db, now, limit)?;
+                let invitations = invitations::delete_expired(db, now, limit)?;
+                let mails = outbox::delete_given_up(db, now, limit)?;
+                let counts = [codes, sessions, used, one_times, invitations, mails];
+                Ok(counts.into_iter().max().unwrap_or(0))
             })
             .await
     }

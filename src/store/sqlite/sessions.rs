@@ -8,11 +8,13 @@ use super::{
     SqliteStore,
     ended_tokens::{add_ended_token, delete_and_end, end_reused},
     known_networks::add_known_network,
+    mailing::insert_mailing,
     row::{session_from_row, user_from_row},
     sql_limit,
 };
 use crate::{
     clock::Timestamp,
+    mail::Mailing,
     session::{Origin, Session, SessionId, TokenId},
     store::{
         Error, MAX_SESSIONS, ReusedToken, SessionStore,
@@ -24,16 +26,18 @@ use crate::{
 
 #[async_trait]
 impl SessionStore for SqliteStore {
-    async fn add_session(&self, user: &User, session: &Session) -> Result<bool, Error> {
-        let (user, session) = (user.clone(), session.clone());
+    async fn add_session(
+        &self,
+        user: &User,
+        session: &Session,
+        mailing: &Mailing,
+    ) -> Result<bool, Error> {
+        let (user, session, mailing) = (user.clone(), session.clone(), mailing.clone());
         self.engine
             .write(Some(user.id), move |db| {
-                let added = insert_session(db, &user, &session)?;
+                let added = open_session(db, &user, &session)?;
                 if added {
-                    end_oldest_sessions(db, &session)?;
-                    add_known_network(db, &session)?;
-                    db.prepare_cached("UPDATE users SET last_login_at = ?2 WHERE id = ?1")?
-                        .execute(params![user.id, session.created_at.millis()])?;
+                    insert_mailing(db, &mailing)?;
                 }
                 Ok(added)
             })
@@ -100,10 +104,17 @@ impl SessionStore for SqliteStore {
         reused: &ReusedToken,
         replaced_by: Timestamp,
         now: Timestamp,
+        mailing: &Mailing,
     ) -> Result<bool, Error> {
-        let reused = *reused;
+        let (reused, mailing) = (*reused, mailing.clone());
         self.engine
-            .write_revocation(reused.user_id, move |db| end_reused(db, &reused, replaced_by, now))
+            .write_revocation(reused.user_id, move |db| {
+                let ended = end_reused(db, &reused, replaced_by, now)?;
+                if ended {
+                    insert_mailing(db, &mailing)?;
+                }
+                Ok(ended)
+            })
             .await
     }
 
@@ -126,8 +137,22 @@ impl SessionStore for SqliteStore {
             .await
     }
 
-    async fn end_sessions(&self, user: UserId, now: Timestamp) -> Result<usize, Error> {
-        self.engine.write_revocation(user, move |db| end_sessions(db, user, None, now)).await
+    async fn end_sessions(
+        &self,
+        user: UserId,
+        now: Timestamp,
+        mailing: &Mailing,
+    ) -> Result<usize, Error> {
+        let mailing = mailing.clone();
+        self.engine
+            .write_revocation(user, move |db| {
+                let ended = end_sessions(db, user, None, now)?;
+                if ended > 0 {
+                    insert_mailing(db, &mailing)?;
+                }
+                Ok(ended)
+            })
+            .await
     }
 
     async fn set_last_seen(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error> {
@@ -212,6 +237,22 @@ pub(super) fn import_session(db: &Connection, session: &Session) -> rusqlite::Re
         user_agent,
     ])
     .map(drop)
+}
+
+/// Adds a session for a user who signs in. Returns false if the user may not.
+pub(super) fn open_session(
+    db: &Connection,
+    user: &User,
+    session: &Session,
+) -> rusqlite::Result<bool> {
+    let added = insert_session(db, user, session)?;
+    if added {
+        end_oldest_sessions(db, session)?;
+        add_known_network(db, session)?;
+        db.prepare_cached("UPDATE users SET last_login_at = ?2 WHERE id = ?1")?
+            .execute(params![user.id, session.created_at.millis()])?;
+    }
+    Ok(added)
 }
 
 /// Limits the sessions of a user, so that repeated logins do not fill the database.

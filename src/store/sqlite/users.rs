@@ -4,31 +4,55 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    SqliteStore, credentials::delete_reset_code, known_networks::add_known_network,
-    row::user_from_row, sessions, sql_limit,
+    SqliteStore,
+    credentials::delete_reset_code,
+    invitations::{delete_invitations, use_invitation},
+    known_networks::add_known_network,
+    mailing::{delete_mailings, insert_mailing},
+    row::user_from_row,
+    sessions, sql_limit,
 };
 use crate::{
     clock::Timestamp,
     credential::password::PasswordHash,
+    mail::Mailing,
     session::Session,
     store::{Error, UserStore, columns::user_columns},
-    user::{Email, EmailKey, Name, Role, Roles, User, UserId},
+    user::{Email, EmailKey, InvitationId, Name, Role, Roles, User, UserId},
 };
 
 #[async_trait]
 impl UserStore for SqliteStore {
-    async fn add_user(&self, user: &User, session: Option<&Session>) -> Result<(), Error> {
-        let (user, session) = (user.clone(), session.cloned());
+    async fn add_user(
+        &self,
+        user: &User,
+        session: Option<&Session>,
+        invitation: Option<InvitationId>,
+        mailing: &Mailing,
+    ) -> Result<(), Error> {
+        let (user, session, mailing) = (user.clone(), session.cloned(), mailing.clone());
         self.engine
             .write(None, move |db| {
+                if let Some(id) = invitation
+                    && !use_invitation(db, id, &user)?
+                {
+                    // As on PostgreSQL, a taken address is reported first.
+                    let is_taken = is_registered(db, &user.email.key())?;
+                    return Ok(Err(if is_taken {
+                        Error::EmailTaken
+                    } else {
+                        Error::InvitationGone
+                    }));
+                }
                 insert_user(db, &user)?;
                 if let Some(session) = session {
                     sessions::insert_session(db, &user, &session)?;
                     add_known_network(db, &session)?;
                 }
-                Ok(())
+                insert_mailing(db, &mailing)?;
+                Ok(Ok(()))
             })
-            .await
+            .await?
     }
 
     async fn user_by_id(&self, id: UserId) -> Result<Option<User>, Error> {
@@ -150,11 +174,13 @@ impl UserStore for SqliteStore {
     async fn delete_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error> {
         self.engine
             .write_revocation(id, move |db| {
+                let Some(user) = select_user(db, id)? else { return Ok(false) };
                 sessions::end_sessions(db, id, None, now)?;
                 delete_reset_code(db, id)?;
-                let deleted =
-                    db.prepare_cached("DELETE FROM users WHERE id = ?1")?.execute([id])?;
-                Ok(deleted > 0)
+                delete_mailings(db, id)?;
+                delete_invitations(db, &user)?;
+                db.prepare_cached("DELETE FROM users WHERE id = ?1")?.execute([id])?;
+                Ok(true)
             })
             .await
     }
@@ -211,10 +237,14 @@ fn execute_insert(db: &Connection, sql: &str, user: &User) -> rusqlite::Result<(
         .map(drop)
 }
 
-fn select_user(db: &Connection, id: UserId) -> rusqlite::Result<Option<User>> {
+pub(super) fn select_user(db: &Connection, id: UserId) -> rusqlite::Result<Option<User>> {
     db.prepare_cached(concat!("SELECT ", user_columns!("u."), " FROM users u WHERE u.id = ?1"))?
         .query_row([id], |row| user_from_row(row, 0))
         .optional()
+}
+
+fn is_registered(db: &Connection, email: &EmailKey) -> rusqlite::Result<bool> {
+    db.prepare_cached("SELECT 1 FROM users WHERE email_key = ?1")?.exists([email.as_str()])
 }
 
 /// Reads, changes and writes the roles of a user in the caller's transaction.

@@ -74,10 +74,15 @@ impl Drop for Permit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::language::Language;
 
     fn requester(address: &str) -> Requester {
         let network = Network::at(address.parse().unwrap());
-        Requester { network, exempt_from_network_limits: network.is_loopback() }
+        Requester {
+            network,
+            exempt_from_network_limits: network.is_loopback(),
+            language: Language::English,
+        }
     }
 
     #[test]

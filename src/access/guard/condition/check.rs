@@ -9,9 +9,10 @@ use super::{
     ConditionError,
     cost::cost,
     evaluate::Evaluation,
-    facts::{REQUEST, REQUEST_FIELDS, VARIABLES, Variables},
+    facts::{REQUEST, Variables},
     prepare::Prepared,
     sample,
+    subject::Subject,
 };
 use crate::spelling::suggest;
 
@@ -25,9 +26,14 @@ pub(super) struct Checked {
 }
 
 /// Checks a condition and prepares it.
-pub(super) fn check(program: &Program, text: &str) -> Result<Checked, ConditionError> {
+pub(super) fn check(
+    subject: Subject,
+    program: &Program,
+    text: &str,
+) -> Result<Checked, ConditionError> {
     check_depth(program, text)?;
-    let mut names = NameChecker { program, text, bound: Vec::new(), request_fields: Vec::new() };
+    let mut names =
+        NameChecker { subject, program, text, bound: Vec::new(), request_fields: Vec::new() };
     names.check(program.expression())?;
     let mut request_fields = names.request_fields;
     request_fields.sort_unstable();
@@ -37,7 +43,7 @@ pub(super) fn check(program: &Program, text: &str) -> Result<Checked, ConditionE
     let prepared =
         Prepared::new(program.expression()).map_err(|failed| error(failed.at, failed.message))?;
     let cost = cost(&prepared).map_err(|(at, message)| error(at, message))?;
-    check_types(&prepared, program, text)?;
+    check_types(subject, &prepared, program, text)?;
     Ok(Checked { prepared, request_fields, cost })
 }
 
@@ -108,6 +114,7 @@ const FUNCTIONS: &[&str] = &[
     "getMinutes",
     "getMonth",
     "getSeconds",
+    "inNetwork",
     "indexOf",
     "int",
     "join",
@@ -133,6 +140,7 @@ const FUNCTIONS: &[&str] = &[
 
 /// Checks the names in a condition.
 struct NameChecker<'p> {
+    subject: Subject,
     program: &'p Program,
     text: &'p str,
     /// The variables of the enclosing macros.
@@ -147,7 +155,7 @@ impl<'p> NameChecker<'p> {
             Expr::Ident(name) => self.variable(expression, name).map(|()| {
                 // A whole variable gives access to every field.
                 if name == REQUEST {
-                    self.request_fields.extend(REQUEST_FIELDS);
+                    self.request_fields.extend(self.subject.fields(REQUEST).unwrap_or_default());
                 }
             }),
             Expr::Select(select) => self.field(expression, &select.operand, &select.field),
@@ -190,13 +198,21 @@ impl<'p> NameChecker<'p> {
     }
 
     fn variable(&self, expression: &IdedExpr, name: &str) -> Result<(), ConditionError> {
-        let known = self.bound.contains(&name) || VARIABLES.iter().any(|(known, _)| *known == name);
-        if known {
+        if self.bound.contains(&name) || self.subject.fields(name).is_some() {
             return Ok(());
         }
-        let message = match suggest(name, VARIABLES.iter().map(|(known, _)| *known)) {
-            Some(meant) => format!("{name}: did you mean {meant}?"),
-            None => format!("{name}: unknown variable (there are user, session and request)"),
+        let variables: Vec<_> = self.subject.variables().iter().map(|(known, _)| *known).collect();
+        let all = match variables.split_last() {
+            Some((last, others)) => format!("{} and {last}", others.join(", ")),
+            None => String::new(),
+        };
+        let message = if Subject::Caller.fields(name).is_some() {
+            format!("{name}: cannot be read {} (there are {all})", self.subject.moment())
+        } else {
+            match suggest(name, variables.into_iter()) {
+                Some(meant) => format!("{name}: did you mean {meant}?"),
+                None => format!("{name}: unknown variable (there are {all})"),
+            }
         };
         Err(self.error(expression, message))
     }
@@ -209,24 +225,30 @@ impl<'p> NameChecker<'p> {
     ) -> Result<(), ConditionError> {
         let Expr::Ident(variable) = &of.expr else { return self.check(of) };
         self.variable(of, variable)?;
-        let fields = VARIABLES.iter().find(|(known, _)| known == variable);
-        let Some((_, fields)) = fields.filter(|_| !self.bound.contains(&variable.as_str())) else {
+        let fields = self.subject.fields(variable);
+        let Some(fields) = fields.filter(|_| !self.bound.contains(&variable.as_str())) else {
             return Ok(());
         };
         let Some(known) = fields.iter().find(|known| **known == field) else {
-            let message = match suggest(field, fields.iter().copied()) {
-                Some(meant) => format!("{variable}.{field}: did you mean {meant}?"),
-                None => {
-                    let all = fields.join(", ");
-                    format!("{variable}.{field}: unknown field ({variable} has {all})")
-                }
-            };
-            return Err(self.error(expression, message));
+            return Err(self.error(expression, self.unreadable_field(variable, field, fields)));
         };
         if variable == REQUEST {
             self.request_fields.push(known);
         }
         Ok(())
+    }
+
+    fn unreadable_field(&self, variable: &str, field: &str, fields: &[&'static str]) -> String {
+        let all = fields.join(", ");
+        let elsewhere = Subject::Caller.fields(variable).unwrap_or_default();
+        if elsewhere.contains(&field) {
+            let moment = self.subject.moment();
+            return format!("{variable}.{field}: cannot be read {moment} ({variable} has {all})");
+        }
+        match suggest(field, fields.iter().copied()) {
+            Some(meant) => format!("{variable}.{field}: did you mean {meant}?"),
+            None => format!("{variable}.{field}: unknown field ({variable} has {all})"),
+        }
     }
 
     fn function(&self, expression: &IdedExpr, name: &str) -> Result<(), ConditionError> {
@@ -246,16 +268,20 @@ impl<'p> NameChecker<'p> {
     }
 }
 
-/// Evaluates every part of the condition for a sample caller. This also finds type errors in parts that are rarely
+/// Evaluates every part of the condition for a sample of its subject. This also finds type errors in parts that are rarely
 /// evaluated.
-fn check_types(prepared: &Prepared, program: &Program, text: &str) -> Result<(), ConditionError> {
-    let (caller, request) = (sample::caller_facts(), sample::request());
+fn check_types(
+    subject: Subject,
+    prepared: &Prepared,
+    program: &Program,
+    text: &str,
+) -> Result<(), ConditionError> {
+    let (caller, request) = (subject.sample_facts(), sample::request());
     let evaluation = Evaluation::new(prepared, Variables::new(&caller, &request));
     let whole = &prepared.expression;
     let mut parts = vec![whole];
     while let Some(part) = parts.pop() {
-        // A pattern has no value.
-        if matches!(&part.expr, Expr::Ident(name) if prepared.is_pattern(name)) {
+        if matches!(&part.expr, Expr::Ident(name) if prepared.is_compiled(name)) {
             continue;
         }
         let outcome = evaluation.resolve(part);
@@ -308,12 +334,12 @@ fn position(program: &Program, text: &str, expression: &IdedExpr) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::prepare::COMPILED, *};
 
     #[test]
     fn every_listed_function_exists_in_the_language() {
         let (caller, request) = (sample::caller_facts(), sample::request());
-        for name in FUNCTIONS.iter().filter(|name| **name != "matches") {
+        for name in FUNCTIONS.iter().filter(|name| !COMPILED.contains(name)) {
             let known = [format!("{name}(user)"), format!("user.{name}()")].iter().any(|call| {
                 let program = super::super::LANGUAGE.compile(call).unwrap();
                 let Ok(prepared) = Prepared::new(program.expression()) else { return false };

@@ -54,6 +54,7 @@ impl VariableResolver for Scope<'_> {
         if let Some(part) = self.evaluation().prepared.part(name) {
             return match part {
                 Part::Pattern(pattern) => Some(CowVal::Borrowed(pattern)),
+                Part::Network(network) => Some(CowVal::Borrowed(network)),
                 Part::List(list, _) => Some(CowVal::Borrowed(list)),
                 Part::Loop(a_loop) => self.run(a_loop).map_err(|error| self.fail(error)).ok(),
             };

@@ -126,6 +126,7 @@ impl Writer<'_> {
         match &expression.expr {
             Expr::Ident(name) => match self.0.part(name) {
                 Some(Part::Pattern(pattern)) => format!("{:?}", pattern.text()),
+                Some(Part::Network(network)) => format!("{:?}", network.text()),
                 Some(Part::List(_, elements)) => format!("[{}]", self.write_all(elements)),
                 Some(Part::Loop(a_loop)) => self.write_loop(a_loop),
                 None => name.clone(),
@@ -252,6 +253,7 @@ mod tests {
             r#"(user.disabled ? user.name : user.email) == "x""#,
             r#"request.method in ["GET", "HEAD"]"#,
             r#"has(user.email)"#,
+            r#"request.address.inNetwork("192.0.2.0/24")"#,
             r#"request.path.substring(1, 3) != "ab""#,
         ] {
             let source = text.replace('…', "r == \"x\"");

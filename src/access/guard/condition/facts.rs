@@ -16,9 +16,17 @@ use crate::{
     user::{Email, Name, User},
 };
 
-/// The fields of each variable.
-pub(super) const VARIABLES: [(&str, &[&str]); 3] =
+/// A variable and its fields.
+type Fields = (&'static str, &'static [&'static str]);
+
+/// What is known about a caller: all variables.
+pub(super) const CALLER: [Fields; 3] =
     [("user", &USER), ("session", &SESSION), (REQUEST, &REQUEST_FIELDS)];
+/// What is known about somebody who registers.
+pub(super) const REGISTRANT: [Fields; 2] =
+    [("user", &["name", "email", "domain"]), (REQUEST, &["address", "time"])];
+/// What is known about a user who invites somebody.
+pub(super) const INVITER: [Fields; 2] = [("user", &USER), (REQUEST, &["time"])];
 
 const USER: [&str; 10] = [
     "id",
@@ -34,8 +42,7 @@ const USER: [&str; 10] = [
 ];
 const SESSION: [&str; 2] = ["createdAt", "address"];
 pub(super) const REQUEST: &str = "request";
-pub(super) const REQUEST_FIELDS: [&str; 6] =
-    ["method", "host", "path", "scheme", "address", "time"];
+const REQUEST_FIELDS: [&str; 6] = ["method", "host", "path", "scheme", "address", "time"];
 
 /// A user with more roles has no `roles` field.
 pub const MAX_ROLES: usize = 64;
@@ -67,7 +74,7 @@ pub(super) fn size_of(variable: &str, field: Option<&str>) -> Size {
     match field {
         Some(field) => size(field),
         None => {
-            let fields = VARIABLES.iter().find(|(known, _)| *known == variable);
+            let fields = CALLER.iter().find(|(known, _)| *known == variable);
             let fields = fields.map_or(&[][..], |(_, fields)| fields);
             Size::variable(fields.iter().map(|field| size(field)))
         }
@@ -111,6 +118,21 @@ impl CallerFacts {
             session: Variable::new(session_fields(session)),
         }
     }
+
+    /// The facts about a user without a session.
+    pub fn of_user(user: &User) -> Self {
+        Self { user: Variable::new(user_fields(user)), session: Variable::new(Vec::new()) }
+    }
+
+    /// The facts about somebody who registers with this name and address.
+    pub fn of_registrant(name: &Name, email: &Email) -> Self {
+        let user = vec![
+            ("name", owned_text(name.as_str())),
+            ("email", owned_text(email.as_str())),
+            ("domain", owned_text(&domain_of(email))),
+        ];
+        Self { user: Variable::new(user), session: Variable::new(Vec::new()) }
+    }
 }
 
 /// The facts about a request. A fact that is not certain is absent, and a condition that reads it fails.
@@ -131,6 +153,11 @@ pub struct RequestFacts<'a> {
 }
 
 impl RequestFacts<'_> {
+    /// A request of which only the time is known.
+    pub fn at(time: Timestamp) -> Self {
+        Self { method: None, host: None, path: None, scheme: None, address: None, time }
+    }
+
     fn field(&self, name: &str) -> Option<Box<dyn Val + '_>> {
         match name {
             "method" => text(self.method.as_deref()?, MAX_WORD_BYTES),
@@ -233,15 +260,13 @@ impl<'a> Variables<'a> {
 }
 
 fn user_fields(user: &User) -> Vec<Field> {
-    let email = user.email.as_str();
-    let domain = email.rsplit_once('@').map_or("", |(_, domain)| domain).to_ascii_lowercase();
     let roles: Vec<Box<dyn Val>> = user.roles.iter().map(owned_text).collect();
     let mut fields: Vec<Field> = vec![
         ("id", owned_text(&user.id.to_string())),
         ("name", owned_text(user.name.as_str())),
-        ("email", owned_text(email)),
+        ("email", owned_text(user.email.as_str())),
         ("emailVerified", Box::new(CelBool::from(user.email_verified))),
-        ("domain", owned_text(&domain)),
+        ("domain", owned_text(&domain_of(&user.email))),
         ("roles", Box::new(CelList::from(roles))),
         ("disabled", Box::new(CelBool::from(user.disabled))),
         ("createdAt", timestamp(user.created_at)),
@@ -253,6 +278,12 @@ fn user_fields(user: &User) -> Vec<Field> {
         fields.retain(|(name, _)| *name != "roles");
     }
     fields
+}
+
+/// The part of an address after the `@`, in lower case.
+fn domain_of(email: &Email) -> String {
+    let domain = email.as_str().rsplit_once('@').map_or("", |(_, domain)| domain);
+    domain.to_ascii_lowercase()
 }
 
 fn session_fields(session: &Session) -> Vec<Field> {

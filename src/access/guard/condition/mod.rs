@@ -5,11 +5,13 @@ pub mod cost;
 mod evaluate;
 mod explain;
 mod facts;
+mod ip_network;
 mod pattern;
 mod prepare;
 mod price;
 pub(crate) mod sample;
 mod size;
+mod subject;
 mod unverified_email;
 
 use std::{
@@ -28,12 +30,14 @@ use self::{
     check::Checked,
     evaluate::Evaluation,
     facts::Variables,
+    ip_network::{IpNetwork, in_network},
     pattern::{Pattern, matches},
     prepare::Prepared,
 };
 pub use self::{
     explain::{Explanation, Step},
     facts::{CallerFacts, MAX_ROLES, RequestFacts, host_of, path_of},
+    subject::Subject,
 };
 
 /// A boolean expression over `user`, `session` and `request`.
@@ -67,17 +71,25 @@ pub enum Unsatisfied {
 impl Condition {
     const MAX_BYTES: usize = 8 << 10;
 
-    /// Parses and checks a condition.
+    /// Parses and checks a condition about the caller of a guarded request.
     ///
     /// # Errors
     /// For the first error in it.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
+        Self::parse_about(Subject::Caller, text)
+    }
+
+    /// Parses and checks a condition, which can read what is known about its subject.
+    ///
+    /// # Errors
+    /// For the first error in it.
+    pub fn parse_about(subject: Subject, text: &str) -> Result<Self, ConditionError> {
         if text.len() > Self::MAX_BYTES {
             let message = format!("longer than {} bytes", Self::MAX_BYTES);
             return Err(ConditionError { at: 0, message });
         }
         let program = compile(text)?;
-        let Checked { prepared, request_fields, cost } = check::check(&program, text)?;
+        let Checked { prepared, request_fields, cost } = check::check(subject, &program, text)?;
         let trusts_unverified_email =
             unverified_email::trusts_unverified_email(program.expression());
         Ok(Self { text: text.to_owned(), prepared, request_fields, cost, trusts_unverified_email })
@@ -138,7 +150,8 @@ impl Condition {
     }
 }
 
-/// CEL with the string and list extensions, `lower()`, and `matches()` with a compiled pattern.
+/// CEL with the string and list extensions, `lower()`, `matches()` with a compiled pattern, and `inNetwork()` with a parsed
+/// network.
 static LANGUAGE: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut language = Env::stdlib();
     let extended = language
@@ -147,6 +160,9 @@ static LANGUAGE: LazyLock<Arc<Env>> = LazyLock::new(|| {
         .and_then(|()| cel::add_member_overload!(language, fn lower: (CelString) -> CelString))
         .and_then(|()| {
             cel::add_member_overload!(language, fn matches: (CelString, Pattern) -> Result<CelBool>)
+        })
+        .and_then(|()| {
+            cel::add_member_overload!(language, fn in_network: (CelString, IpNetwork) -> Result<CelBool>)
         });
     extended.expect("none of these is declared twice");
     Arc::new(language)
@@ -214,6 +230,7 @@ mod tests {
             r#"session.createdAt.getFullYear() > 2000 && session.address == "192.0.2.7""#,
             r#"request.path.startsWith("/reports/") && request.host == "app.example.com""#,
             r#"request.scheme == "https" && request.address == "192.0.2.9""#,
+            r#"request.address.inNetwork("192.0.2.0/28") && !session.address.inNetwork("::/0")"#,
             r#"user.roles.exists(role, role.startsWith("st"))"#,
             r#"user.roles.filter(r, r != "staff").size() == 1"#,
             r#"user.name.matches("^Ada .*") && has(user.email)"#,
@@ -232,6 +249,7 @@ mod tests {
             "9223372036854775807 + user.name.size() > 0",
             r#"int(user.name) > 1"#,
             r#"timestamp(user.name) < request.time"#,
+            r#"user.name.inNetwork("10.0.0.0/8")"#,
         ] {
             assert_eq!(holds(failing), Err(Unsatisfied::Error), "{failing}");
         }
@@ -279,6 +297,12 @@ mod tests {
         );
         assert!(error("").1.contains("Syntax error"), "{:?}", error(""));
         assert_eq!(error("true &&\n  user.neme == 1").0, 14, "in the second line");
+        assert_eq!(
+            error(r#"request.address.inNetwork("10.0.0.0/33")"#),
+            (26, "inNetwork(): \"10.0.0.0/33\" is not a network or an address, such as 10.0.0.0/8 or ::1".into())
+        );
+        assert!(error("request.address.inNetwork(user.name)").1.contains("string literal"));
+        assert_eq!(error(r#"inNetwork("::1")"#).1, "write address.inNetwork(network)");
         for badly_typed in
             ["user.name + 1 == 2", "user.disabled || user.name", "user.id.contains(1)"]
         {

@@ -1,5 +1,5 @@
-//! Prepares a condition for repeated evaluation: compiles patterns, builds constant lists, and extracts loops, because the
-//! interpreter copies every element and intermediate result of a loop.
+//! Prepares a condition for repeated evaluation: compiles patterns and networks, builds constant lists, and extracts
+//! loops, because the interpreter copies every element and intermediate result of a loop.
 
 use cel::common::{
     ast::{
@@ -10,9 +10,9 @@ use cel::common::{
     value::Val,
 };
 
-use super::pattern::Pattern;
+use super::{ip_network::IpNetwork, pattern::Pattern};
 
-/// An expression in which variables stand for patterns, constant lists and loops. CEL text cannot contain their names.
+/// An expression in which variables stand for patterns, networks, constant lists and loops. CEL text cannot contain their names.
 pub(super) struct Prepared {
     pub(super) expression: IdedExpr,
     parts: Vec<Part>,
@@ -21,6 +21,7 @@ pub(super) struct Prepared {
 /// What a variable of a prepared expression stands for.
 pub(super) enum Part {
     Pattern(Pattern),
+    Network(IpNetwork),
     /// A list of literals, and its source.
     List(CelList<'static>, Vec<IdedExpr>),
     Loop(Box<Loop>),
@@ -59,7 +60,7 @@ impl Prepared {
     /// Prepares an expression. Its parts keep their ids.
     ///
     /// # Errors
-    /// For the first pattern that cannot be compiled.
+    /// For the first pattern or network that is not valid.
     pub(super) fn new(expression: &IdedExpr) -> Result<Self, PrepareError<'_>> {
         let mut parts = Vec::new();
         let expression = prepare(expression, &mut parts)?;
@@ -71,8 +72,9 @@ impl Prepared {
         self.parts.get(variable.strip_prefix('@')?.parse::<usize>().ok()?)
     }
 
-    pub(super) fn is_pattern(&self, variable: &str) -> bool {
-        matches!(self.part(variable), Some(Part::Pattern(_)))
+    /// Whether the variable stands for a compiled argument, which has no value of its own.
+    pub(super) fn is_compiled(&self, variable: &str) -> bool {
+        matches!(self.part(variable), Some(Part::Pattern(_) | Part::Network(_)))
     }
 
     /// The parts of an expression that can be evaluated on their own, in order. The body of a macro cannot, because its
@@ -104,8 +106,8 @@ fn prepare<'e>(
                 None => None,
             },
             args: match call.args.as_slice() {
-                arguments if call.func_name == "matches" => {
-                    vec![pattern(expression, call.target.is_some(), arguments, parts)?]
+                arguments if COMPILED.contains(&call.func_name.as_str()) => {
+                    vec![compiled(expression, call, arguments, parts)?]
                 }
                 [element, list] if call.func_name == operators::IN => {
                     vec![prepare(element, parts)?, prepare_list(list, parts)?]
@@ -160,23 +162,37 @@ fn prepare_entries<'e>(
     Ok(prepared)
 }
 
-/// The pattern of a call of `matches`.
-fn pattern<'e>(
-    call: &'e IdedExpr,
-    has_target: bool,
+/// The functions whose argument is compiled.
+pub(super) const COMPILED: [&str; 2] = ["matches", "inNetwork"];
+
+/// The compiled argument of a call of one of these functions.
+fn compiled<'e>(
+    expression: &'e IdedExpr,
+    call: &CallExpr,
     arguments: &'e [IdedExpr],
     parts: &mut Vec<Part>,
 ) -> Result<IdedExpr, PrepareError<'e>> {
+    let is_network = call.func_name == "inNetwork";
+    let argument = if is_network { "network" } else { "pattern" };
     let [IdedExpr { id, expr: Expr::Literal(LiteralValue::String(text)) }] = arguments else {
-        let message = "matches(): the pattern must be a string literal, because it is compiled when the condition is parsed";
-        return Err(PrepareError { at: call, message: message.into() });
+        let message = format!(
+            "{}(): the {argument} must be a string literal, because it is compiled when the condition is parsed",
+            call.func_name
+        );
+        return Err(PrepareError { at: expression, message });
     };
-    if !has_target {
-        return Err(PrepareError { at: call, message: "write text.matches(pattern)".into() });
+    if call.target.is_none() {
+        let text = if is_network { "address" } else { "text" };
+        let message = format!("write {text}.{}({argument})", call.func_name);
+        return Err(PrepareError { at: expression, message });
     }
-    let pattern = Pattern::compile(text.inner())
-        .map_err(|message| PrepareError { at: &arguments[0], message })?;
-    Ok(IdedExpr { id: *id, expr: add(parts, Part::Pattern(pattern)) })
+    let part = if is_network {
+        IpNetwork::parse(text.inner()).map(Part::Network)
+    } else {
+        Pattern::compile(text.inner()).map(Part::Pattern)
+    };
+    let part = part.map_err(|message| PrepareError { at: &arguments[0], message })?;
+    Ok(IdedExpr { id: *id, expr: add(parts, part) })
 }
 
 /// Prepares a list that is only read. A list of literals is built once.

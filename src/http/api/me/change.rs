@@ -29,5 +29,6 @@ pub(crate) async fn change(
         return Err(form.into_error());
     };
     let changed = change::change(&doorward, &caller.user, name, email, password, requester).await?;
-    Ok(NoStore(StatusCode::OK, Me::from(&changed)))
+    let me = Me::from(&changed.user).with_pending(changed.pending_email);
+    Ok(NoStore(StatusCode::OK, me))
 }

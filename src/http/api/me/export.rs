@@ -7,7 +7,7 @@ use super::Me;
 use crate::{
     Caller, Doorward,
     access::policy::SignedIn,
-    account::export,
+    account::{change::pending_email, export},
     http::{
         Error,
         answer::NoStore,
@@ -52,7 +52,7 @@ pub(crate) async fn export(
 /// Everything stored about the caller.
 pub(crate) async fn exported(doorward: &Doorward, caller: &Caller) -> Result<Exported, Error> {
     let user = Record {
-        me: Me::from(&*caller.user),
+        me: Me::from(&*caller.user).with_pending(pending_email(doorward, &caller.user).await?),
         has_password: caller.user.password_hash.is_some(),
         last_login_at: caller.user.last_login_at.map(|at| at.to_string()),
     };

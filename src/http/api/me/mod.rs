@@ -5,7 +5,7 @@ mod delete;
 mod export;
 mod password;
 
-use axum::http::StatusCode;
+use axum::{extract::State, http::StatusCode};
 use serde::Serialize;
 
 pub(crate) use self::{
@@ -15,9 +15,11 @@ pub(crate) use self::{
     password::change as change_password,
 };
 use crate::{
+    Doorward,
     access::policy::SignedIn,
-    http::{answer::NoStore, only::Only},
-    user::User,
+    account::change::pending_email,
+    http::{Error, answer::NoStore, only::Only},
+    user::{Email, User},
 };
 
 /// A user's own record, without the password hash.
@@ -28,6 +30,9 @@ pub(crate) struct Me {
     name: String,
     email: String,
     email_verified: bool,
+    /// A new address that is still to be verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pending_email: Option<String>,
     roles: Vec<String>,
     created_at: String,
     updated_at: String,
@@ -40,6 +45,7 @@ impl From<&User> for Me {
             name: user.name.as_str().to_owned(),
             email: user.email.as_str().to_owned(),
             email_verified: user.email_verified,
+            pending_email: None,
             roles: user.roles.iter().map(str::to_owned).collect(),
             created_at: user.created_at.to_string(),
             updated_at: user.updated_at.to_string(),
@@ -47,7 +53,17 @@ impl From<&User> for Me {
     }
 }
 
+impl Me {
+    fn with_pending(self, email: Option<Email>) -> Self {
+        Self { pending_email: email.map(|email| email.as_str().to_owned()), ..self }
+    }
+}
+
 /// `GET /api/me`
-pub(crate) async fn show(caller: Only<SignedIn>) -> NoStore<Me> {
-    NoStore(StatusCode::OK, Me::from(&*caller.user))
+pub(crate) async fn show(
+    State(doorward): State<Doorward>,
+    caller: Only<SignedIn>,
+) -> Result<NoStore<Me>, Error> {
+    let pending = pending_email(&doorward, &caller.user).await?;
+    Ok(NoStore(StatusCode::OK, Me::from(&*caller.user).with_pending(pending)))
 }

@@ -7,7 +7,10 @@ use super::{
     Outcome, page,
 };
 use crate::{
-    account::{change::change, password},
+    account::{
+        change::{Changed, change},
+        password,
+    },
     http::{
         Error,
         form::{FaultRecorded, PageForm},
@@ -61,6 +64,9 @@ pub(in super::super) async fn change_email(
         _ => Err(form.into_error()),
     };
     match changed {
+        Ok(Changed { pending_email: Some(_), .. }) => {
+            Ok(visit.redirect("/account?done=email-sent"))
+        }
         Ok(_) => Ok(visit.redirect("/account?done=email")),
         Err(error) => {
             let refusal = FormRefusal::of(error, "password")?;

@@ -2,8 +2,10 @@
 
 mod apps;
 mod change;
+mod invitations;
 mod leave;
 mod sessions;
+mod verify;
 
 use axum::{
     http::{HeaderValue, StatusCode, header},
@@ -13,29 +15,30 @@ use axum::{
 use self::apps::apps;
 pub(super) use self::{
     change::{change_email, change_name, change_password},
+    invitations::{invite, revoke_invitation, show_invitations},
     leave::delete,
     sessions::{end_session, sign_out_everywhere},
+    verify::send_verification,
 };
 use super::{
     form_refusal::FormRefusal,
     text::{LinkTo, Message, Notice},
-    view::{self, FailedForm, MessagePage, SessionRow},
+    view::{self, FailedForm, SessionRow},
     visit::Visit,
 };
 use crate::{
     access::caller::Caller,
     account,
     http::{Error, answer::NoStore, api::me},
+    user::Email,
 };
 
 pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
     let done = visit.parameter("done");
     let Some(caller) = visit.caller() else {
         if done.as_deref() == Some(DELETED) {
-            let start = format!("{}/", visit.context().base);
-            let link = Some((LinkTo::Start, &*start));
-            let page = MessagePage { message: Message::AccountDeleted, link };
-            return Ok(visit.page(StatusCode::OK, page.render(&visit.context())));
+            let message = Message::AccountDeleted;
+            return Ok(visit.message(StatusCode::OK, message, LinkTo::Start, "/"));
         }
         return Ok(visit.redirect("/sign-in"));
     };
@@ -44,6 +47,9 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
         Some("email") => Some(Notice::EmailChanged),
         Some("password") => Some(Notice::PasswordChanged),
         Some("session") => Some(Notice::SessionEnded),
+        Some("email-sent") => Some(Notice::EmailPending),
+        Some("verify-sent") => Some(Notice::VerificationSent),
+        Some("verified") => Some(Notice::EmailVerified),
         _ => None,
     };
     page(&visit, caller, Outcome::Done(notice)).await
@@ -64,6 +70,7 @@ async fn page(visit: &Visit, caller: &Caller, outcome: Outcome<'_>) -> Result<Re
     sessions.sort_by_key(|session| {
         (session.id != caller.session.id, std::cmp::Reverse(session.last_seen_at.millis()))
     });
+    let pending_email = account::change::pending_email(doorward, user).await?;
     let guards = doorward.guards();
     let (notice, refusal, failed) = match outcome {
         Outcome::Done(notice) => (notice, None, None),
@@ -74,6 +81,8 @@ async fn page(visit: &Visit, caller: &Caller, outcome: Outcome<'_>) -> Result<Re
         name: user.name.as_str(),
         email: user.email.as_str(),
         is_verified: user.email_verified,
+        pending_email: pending_email.as_ref().map(Email::as_str),
+        sends_mail: doorward.sends_mail(),
         has_password: user.password_hash.is_some(),
         min_password_length: doorward.settings().password_rules.min_length,
         notice,
@@ -92,12 +101,13 @@ async fn page(visit: &Visit, caller: &Caller, outcome: Outcome<'_>) -> Result<Re
             .collect(),
         more_sessions: sessions.len().saturating_sub(MAX_SESSIONS),
         apps: apps(&guards, caller, visit.source.origin.address, doorward.now()),
+        may_invite: account::invite::may_invite(doorward, user),
     };
     Ok(visit.form(page.render(&visit.context()), refusal, None))
 }
 
 /// The most sessions on the page, which has to stay small. Those used last come first.
-const MAX_SESSIONS: usize = 8;
+const MAX_SESSIONS: usize = 6;
 
 /// `GET /account/export`: what `GET /api/me/export` answers, as a file.
 pub(super) async fn export(visit: Visit) -> Result<Response, Error> {

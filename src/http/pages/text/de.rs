@@ -1,9 +1,7 @@
 //! The texts in German.
 
-use super::{
-    Device, FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, System, Texts,
-};
-use crate::{fault::FaultKind, http::pages::language::Language};
+use super::{FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts};
+use crate::{fault::FaultKind, language::Language};
 
 pub(super) static TEXTS: Texts = Texts {
     language: Language::German,
@@ -27,20 +25,45 @@ pub(super) static TEXTS: Texts = Texts {
     sign_out: "Abmelden",
     back_to_account: "Zurück zu Ihrem Konto",
     back_to_sign_in: "Zurück zur Anmeldung",
+    mail_code: "Code aus der Mail",
+    mail_code_hint: "8 Ziffern.",
+    code_mailed: |address| format!("Geben Sie den Code aus der Mail an {address} ein."),
+    code_typed: "Geben Sie den Code aus der Mail ein und die Adresse, an die sie ging.",
+    nothing_arrived: "Nichts angekommen? Sehen Sie auch im Spam-Ordner nach.",
+    send_again: "Noch einmal senden",
 
     sign_in_to: |app| format!("Bei {app} anmelden"),
     sign_in_heading: "Anmelden",
     forgot_password: "Passwort vergessen?",
+    sign_in_by_mail: "Mit einem Code per Mail anmelden",
     new_here: "Neu hier?",
 
     sign_up_heading: "Konto anlegen",
     sign_up_for: |app| format!("Konto anlegen, um {app} zu nutzen"),
     have_account: "Haben Sie schon ein Konto?",
+    invitation_code: "Code Ihrer Einladung",
+    invited_address: "Ihre Einladung gilt für diese Adresse.",
 
     sign_out_heading: "Abmelden?",
     sign_out_explanation: "Sie werden hier und in allen Apps auf diesem Gerät abgemeldet.",
 
+    forgot_explanation: "Wir senden Ihnen eine Mail mit einem Link und einem Code. Damit legen Sie ein neues Passwort fest.",
+    send_mail: "Mail senden",
+    have_reset_code: "Ich habe einen Rücksetzcode",
+    code_sign_in_heading: "Mit einem Code anmelden",
+    code_sign_in_explanation: "Wir senden Ihnen eine Mail mit einem Link und einem Code. Das ist für Konten ohne Passwort.",
+    sign_in_link: |address| format!("Sie melden sich als {address} an."),
+    verify_heading: "Bestätigen Sie Ihre E-Mail-Adresse",
+    verify_link: |address| format!("Bestätigen Sie, dass {address} Ihre Adresse ist."),
+    confirm_address: "Adresse bestätigen",
+    restore_heading: "Änderung Ihrer Adresse rückgängig machen",
+    restore_link: |address| format!("{address} wird wieder die Adresse Ihres Kontos."),
+    restore_explanation: "Legen Sie auch ein neues Passwort fest, denn vielleicht kennt jemand das alte. Danach sind Sie auf allen Geräten abgemeldet.",
+    restore: "Änderung rückgängig machen",
+
     reset_heading: "Neues Passwort festlegen",
+    reset_link: |address| format!("Legen Sie ein neues Passwort für {address} fest."),
+    reset_ends_sessions: "Danach sind Sie auf allen Geräten abgemeldet.",
     reset_explanation: |operator| {
         format!(
             "Bitten Sie die Betreiber von {operator} um einen Rücksetzcode. Er gilt nur einmal. Danach sind Sie auf allen Geräten abgemeldet."
@@ -58,11 +81,22 @@ pub(super) static TEXTS: Texts = Texts {
     profile_explanation: "Apps, die Sie nutzen, sehen Ihren Namen und Ihre E-Mail-Adresse.",
     verified: "Bestätigt",
     not_verified: "Nicht bestätigt",
+    verification_mailed: |address| {
+        format!(
+            "Wir haben eine Mail an {address} gesendet. Öffnen Sie den Link darin oder geben Sie den Code ein."
+        )
+    },
+    pending_email: |address| {
+        format!(
+            "{address} wird Ihre Adresse, sobald Sie sie bestätigen. Wir haben eine Mail dorthin gesendet. Öffnen Sie den Link darin oder geben Sie den Code ein."
+        )
+    },
     change: "Ändern",
     save_name: "Namen speichern",
     save_email: "Adresse speichern",
     password_explanation: "Ein neues Passwort beendet Ihre Sitzungen auf allen anderen Geräten.",
     no_password: "Ihr Konto hat kein Passwort. Mit einem Rücksetzcode können Sie eines festlegen.",
+    no_password_but_mail: "Ihr Konto hat kein Passwort. Wir können Ihnen eine Mail senden, mit der Sie eines festlegen.",
     current_password: "Aktuelles Passwort",
     confirm_password: "Ihr Passwort zur Bestätigung",
     change_password: "Passwort ändern",
@@ -81,12 +115,26 @@ pub(super) static TEXTS: Texts = Texts {
     end_session_of: |device| format!("Sitzung beenden: {device}"),
     sign_out_everywhere: "Überall abmelden",
     sign_out_everywhere_explanation: "Beendet alle Sitzungen, auch diese.",
+    invitations: "Einladungen",
+    invitations_explanation: "Wen Sie einladen, kann mit der Adresse, die Sie angeben, ein Konto anlegen.",
+    invite: "Einladen",
+    hand_over: |address| {
+        format!(
+            "Geben Sie diesen Link an {address} weiter. Er gilt einmal und wird nicht noch einmal gezeigt."
+        )
+    },
+    valid_until: |time| format!("Gilt bis {time}"),
+    more_invitations: "Es gibt weitere. Sie erscheinen, wenn andere zurückgezogen oder benutzt sind.",
+    open_invitations: "Noch nicht benutzt",
+    show_invitations: "Andere einladen",
+    revoke: "Zurückziehen",
+    revoke_invitation_of: |address| format!("Einladung von {address} zurückziehen"),
     data: "Ihre Daten",
     data_explanation: "Alles, was über Sie gespeichert ist, als JSON-Datei.",
     export: "Daten herunterladen",
     delete: "Konto löschen",
     delete_explanation: "Löscht Ihr Konto und alles, was über Sie gespeichert ist, sofort und endgültig. Sie verlieren den Zugang zu allen Apps.",
-    delete_without_password: "Ihr Konto hat kein Passwort, mit dem Sie das bestätigen können. Legen Sie zuerst mit einem Rücksetzcode eines fest.",
+    delete_without_password: "Ihr Konto hat kein Passwort, mit dem Sie das bestätigen können. Legen Sie zuerst eines fest.",
     delete_confirm: "Mein Konto endgültig löschen",
 
     refused_heading: |app| format!("Sie haben keinen Zugang zu {app}"),
@@ -116,8 +164,22 @@ pub(super) static TEXTS: Texts = Texts {
             "Ihr Passwort ist geändert. Sie sind auf allen anderen Geräten abgemeldet."
         }
         Notice::SessionEnded => "Die Sitzung ist beendet.",
+        Notice::MailSent => {
+            "Wenn es zu dieser Adresse ein Konto gibt, ist eine Mail unterwegs. Das kann einige Minuten dauern."
+        }
+        Notice::VerificationSent => "Eine Mail ist unterwegs. Das kann einige Minuten dauern.",
+        Notice::EmailVerified => "Ihre E-Mail-Adresse ist bestätigt.",
+        Notice::EmailPending => {
+            "Wir haben eine Mail an Ihre neue Adresse gesendet. Öffnen Sie den Link darin oder geben Sie unten den Code ein."
+        }
+        Notice::EmailRestored => {
+            "Ihre alte E-Mail-Adresse und Ihr neues Passwort sind gespeichert. Melden Sie sich damit an."
+        }
+        Notice::Invited => "Die Einladung ist unterwegs.",
+        Notice::InvitationRevoked => "Die Einladung ist zurückgezogen.",
     },
-    form_error: |error| match error {
+    form_error: |error| {
+        match error {
         FormError::WrongCredentials => {
             "E-Mail-Adresse und Passwort passen nicht zusammen. Prüfen Sie beides.".into()
         }
@@ -125,6 +187,11 @@ pub(super) static TEXTS: Texts = Texts {
         FormError::Unavailable => {
             "Das geht im Moment nicht. Bitte versuchen Sie es gleich noch einmal.".into()
         }
+        FormError::EmailTaken => "Zu dieser Adresse gibt es schon ein Konto.".into(),
+        FormError::MayNotRegister => {
+            "Mit diesen Angaben können Sie kein Konto anlegen. Bitten Sie die Betreiber dieses Dienstes um eine Einladung.".into()
+        }
+    }
     },
     field_fault: |fault| match fault {
         FieldFault::Rule(FaultKind::Required) => "Füllen Sie dieses Feld aus.".into(),
@@ -151,6 +218,7 @@ pub(super) static TEXTS: Texts = Texts {
         }
         FieldFault::Rule(FaultKind::Malformed) => "Dieser Wert ist nicht gültig.".into(),
         FieldFault::WrongPassword => "Das ist nicht Ihr aktuelles Passwort.".into(),
+        FieldFault::AlreadyInvited => "Diese Adresse hat schon jemand anderes eingeladen.".into(),
         FieldFault::WrongCode => "Dieser Code ist falsch, schon benutzt oder abgelaufen.".into(),
     },
     message: |message| match message {
@@ -214,25 +282,56 @@ pub(super) static TEXTS: Texts = Texts {
             "Ihr Konto ist gelöscht",
             "Alles, was über Sie gespeichert war, ist entfernt, und Sie sind überall abgemeldet.",
         ),
+        Message::NeedsMail => MessageText::new(
+            "Dieser Dienst sendet keine Mails",
+            "Bitten Sie die Betreiber um Hilfe.",
+        ),
+        Message::VerifyLinkDead => MessageText::new(
+            "Dieser Link gilt nicht mehr",
+            "Er wurde schon benutzt oder ist abgelaufen. Ihr Konto zeigt, ob Ihre Adresse bestätigt ist, und sendet Ihnen eine neue Mail.",
+        ),
+        Message::RestoreLinkDead => MessageText::new(
+            "Dieser Link gilt nicht mehr",
+            "Er wurde schon benutzt oder ist abgelaufen. Wenn Sie nicht in Ihr Konto kommen, bitten Sie die Betreiber dieses Dienstes um Hilfe.",
+        ),
+        Message::ResetLinkDead => MessageText::new(
+            "Dieser Link gilt nicht mehr",
+            "Er gilt einmal und eine Stunde lang, und nicht mehr nach einem neuen Passwort. Lassen Sie sich eine neue Mail senden.",
+        ),
+        Message::SignInLinkDead => MessageText::new(
+            "Dieser Link gilt nicht mehr",
+            "Er gilt einmal und 15 Minuten lang. Lassen Sie sich eine neue Mail senden.",
+        ),
+        Message::InvitationDead => MessageText::new(
+            "Diese Einladung gilt nicht mehr",
+            "Sie wurde schon benutzt, wurde zurückgezogen oder ist abgelaufen. Bitten Sie um eine neue.",
+        ),
+        Message::SignUpClosed => MessageText::new(
+            "Hier können Sie kein Konto anlegen",
+            "Alle Konten legen die Betreiber dieses Dienstes an. Bitten Sie sie um eines.",
+        ),
+        Message::SignUpInvited => MessageText::new(
+            "Sie brauchen eine Einladung",
+            "Nur wer eingeladen ist, kann hier ein Konto anlegen. Öffnen Sie den Link in der Mail mit Ihrer Einladung.",
+        ),
+        Message::SignUpMailed => MessageText::new(
+            "Sehen Sie in Ihre Mails",
+            "Wir haben Ihnen eine Mail gesendet. Darin steht, wie es weitergeht. Das kann einige Minuten dauern. Sehen Sie auch im Spam-Ordner nach.",
+        ),
     },
     link: |to| match to {
         LinkTo::Start => "Zur Startseite".into(),
         LinkTo::TryAgain => "Noch einmal versuchen".into(),
+        LinkTo::SignIn => "Anmelden".into(),
+        LinkTo::Account => "Ihr Konto öffnen".into(),
+        LinkTo::NewMail => "Neue Mail senden lassen".into(),
+        LinkTo::InvitationCode => "Ich habe den Code einer Einladung".into(),
         LinkTo::App(title) => format!("{title} öffnen"),
     },
     ago: |span| match span {
         Span::Seconds(_) => "gerade eben".into(),
         Span::Days(1) => "gestern".into(),
         span => format!("vor {}", words(span)),
-    },
-    device: |Device { program, system }| match (program, system) {
-        (Some(program), Some(system @ (System::IPhone | System::IPad))) => {
-            format!("{program} auf dem {}", system.name())
-        }
-        (Some(program), Some(system)) => format!("{program} unter {}", system.name()),
-        (Some(program), None) => program.into(),
-        (None, Some(system)) => system.name().into(),
-        (None, None) => "Unbekanntes Gerät".into(),
     },
 };
 

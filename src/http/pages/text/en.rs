@@ -1,7 +1,7 @@
 //! The texts in English.
 
-use super::{Device, FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts};
-use crate::{fault::FaultKind, http::pages::language::Language};
+use super::{FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts};
+use crate::{fault::FaultKind, language::Language};
 
 pub(super) static TEXTS: Texts = Texts {
     language: Language::English,
@@ -23,20 +23,45 @@ pub(super) static TEXTS: Texts = Texts {
     sign_out: "Sign out",
     back_to_account: "Back to your account",
     back_to_sign_in: "Back to sign-in",
+    mail_code: "Code from the mail",
+    mail_code_hint: "8 digits.",
+    code_mailed: |address| format!("Type the code from the mail to {address}."),
+    code_typed: "Type the code from the mail, and the address that it was sent to.",
+    nothing_arrived: "Nothing arrived? Look in the spam folder too.",
+    send_again: "Send it again",
 
     sign_in_to: |app| format!("Sign in to {app}"),
     sign_in_heading: "Sign in",
     forgot_password: "Forgot your password?",
+    sign_in_by_mail: "Sign in with a code by mail",
     new_here: "New here?",
 
     sign_up_heading: "Create an account",
     sign_up_for: |app| format!("Create an account to use {app}"),
     have_account: "Already have an account?",
+    invitation_code: "Code of your invitation",
+    invited_address: "Your invitation is for this address.",
 
     sign_out_heading: "Sign out?",
     sign_out_explanation: "This signs you out here and in every app on this device.",
 
+    forgot_explanation: "We mail you a link and a code with which you set a new password.",
+    send_mail: "Send mail",
+    have_reset_code: "I have a reset code",
+    code_sign_in_heading: "Sign in with a code",
+    code_sign_in_explanation: "We mail you a link and a code. This is for accounts without a password.",
+    sign_in_link: |address| format!("You sign in as {address}."),
+    verify_heading: "Confirm your e-mail address",
+    verify_link: |address| format!("Confirm that {address} is your address."),
+    confirm_address: "Confirm address",
+    restore_heading: "Undo the change of your address",
+    restore_link: |address| format!("{address} becomes the address of your account again."),
+    restore_explanation: "Set a new password as well, because somebody else may know the old one. After that you are signed out on every device.",
+    restore: "Undo the change",
+
     reset_heading: "Set a new password",
+    reset_link: |address| format!("Set a new password for {address}."),
+    reset_ends_sessions: "After that you are signed out on every device.",
     reset_explanation: |operator| {
         format!(
             "Ask the people who run {operator} for a reset code. It works once. After that you are signed out on every device."
@@ -52,13 +77,22 @@ pub(super) static TEXTS: Texts = Texts {
     no_apps: "There are no apps for you yet. Apps appear here as soon as you are given access.",
     profile: "Profile",
     profile_explanation: "Apps that you use see your name and e-mail address.",
-    verified: "Verified",
-    not_verified: "Not verified",
+    verified: "Confirmed",
+    not_verified: "Not confirmed",
+    verification_mailed: |address| {
+        format!("We sent a mail to {address}. Open its link, or type its code.")
+    },
+    pending_email: |address| {
+        format!(
+            "{address} becomes your address when you confirm it. We sent a mail there. Open its link, or type its code."
+        )
+    },
     change: "Change",
     save_name: "Save name",
     save_email: "Save address",
     password_explanation: "A new password ends your sessions on all other devices.",
     no_password: "Your account has no password. Set one with a reset code.",
+    no_password_but_mail: "Your account has no password. We can mail you a link to set one.",
     current_password: "Current password",
     confirm_password: "Your password, to confirm",
     change_password: "Change password",
@@ -77,12 +111,24 @@ pub(super) static TEXTS: Texts = Texts {
     end_session_of: |device| format!("End session: {device}"),
     sign_out_everywhere: "Sign out everywhere",
     sign_out_everywhere_explanation: "Ends all sessions, this one too.",
+    invitations: "Invitations",
+    invitations_explanation: "Whoever you invite can create an account with the address that you enter.",
+    invite: "Invite",
+    hand_over: |address| {
+        format!("Give this link to {address}. It works once, and is not shown again.")
+    },
+    valid_until: |time| format!("Valid until {time}"),
+    more_invitations: "There are more. They appear when others are revoked or used.",
+    open_invitations: "Not used yet",
+    show_invitations: "Invite people",
+    revoke: "Revoke",
+    revoke_invitation_of: |address| format!("Revoke the invitation of {address}"),
     data: "Your data",
     data_explanation: "Everything that is stored about you, as a JSON file.",
     export: "Download your data",
     delete: "Delete account",
     delete_explanation: "Deletes your account and everything stored about you, at once and for good. You lose access to all apps.",
-    delete_without_password: "Your account has no password to confirm this with. Set one with a reset code first.",
+    delete_without_password: "Your account has no password to confirm this with. Set one first.",
     delete_confirm: "Delete my account for good",
 
     refused_heading: |app| format!("You have no access to {app}"),
@@ -112,8 +158,22 @@ pub(super) static TEXTS: Texts = Texts {
             "Your password is changed. You are signed out on all other devices."
         }
         Notice::SessionEnded => "The session has ended.",
+        Notice::MailSent => {
+            "If this address has an account, a mail is on its way. It may take a few minutes."
+        }
+        Notice::VerificationSent => "A mail is on its way. It may take a few minutes.",
+        Notice::EmailVerified => "Your e-mail address is confirmed.",
+        Notice::EmailPending => {
+            "We sent a mail to your new address. Open its link, or type its code below."
+        }
+        Notice::EmailRestored => {
+            "Your old e-mail address and your new password are saved. Sign in with them."
+        }
+        Notice::Invited => "The invitation is on its way.",
+        Notice::InvitationRevoked => "The invitation is revoked.",
     },
-    form_error: |error| match error {
+    form_error: |error| {
+        match error {
         FormError::WrongCredentials => {
             "E-mail address and password do not match. Check both and try again.".into()
         }
@@ -121,6 +181,11 @@ pub(super) static TEXTS: Texts = Texts {
         FormError::Unavailable => {
             "This is not possible at the moment. Please try again shortly.".into()
         }
+        FormError::EmailTaken => "This address already has an account.".into(),
+        FormError::MayNotRegister => {
+            "You cannot create an account with these details. Ask the people who run this service for an invitation.".into()
+        }
+    }
     },
     field_fault: |fault| match fault {
         FieldFault::Rule(FaultKind::Required) => "Fill in this field.".into(),
@@ -145,6 +210,7 @@ pub(super) static TEXTS: Texts = Texts {
         FieldFault::Rule(FaultKind::EmailTaken) => "This address already has an account.".into(),
         FieldFault::Rule(FaultKind::Malformed) => "This value is not valid.".into(),
         FieldFault::WrongPassword => "This is not your current password.".into(),
+        FieldFault::AlreadyInvited => "Somebody else has invited this address already.".into(),
         FieldFault::WrongCode => "This code is wrong, was used already or has expired.".into(),
     },
     message: |message| match message {
@@ -205,22 +271,55 @@ pub(super) static TEXTS: Texts = Texts {
             "Your account is deleted",
             "Everything that was stored about you is gone, and you are signed out everywhere.",
         ),
+        Message::NeedsMail => {
+            MessageText::new("This service sends no mail", "Ask the people who run it for help.")
+        }
+        Message::VerifyLinkDead => MessageText::new(
+            "This link is no longer valid",
+            "It was used already or has expired. Your account shows whether your address is confirmed, and sends you a new mail.",
+        ),
+        Message::RestoreLinkDead => MessageText::new(
+            "This link is no longer valid",
+            "It was used already or has expired. If you cannot get into your account, ask the people who run this service for help.",
+        ),
+        Message::ResetLinkDead => MessageText::new(
+            "This link is no longer valid",
+            "It works once and for one hour, and not after the password has changed. Have a new mail sent.",
+        ),
+        Message::SignInLinkDead => MessageText::new(
+            "This link is no longer valid",
+            "It works once and for 15 minutes. Have a new mail sent.",
+        ),
+        Message::InvitationDead => MessageText::new(
+            "This invitation is no longer valid",
+            "It was used already, was revoked or has expired. Ask whoever invited you for a new one.",
+        ),
+        Message::SignUpClosed => MessageText::new(
+            "New accounts are not possible here",
+            "The people who run this service create all accounts. Ask them for one.",
+        ),
+        Message::SignUpInvited => MessageText::new(
+            "You need an invitation",
+            "Only people with an invitation can create an account here. Open the link in the mail with your invitation.",
+        ),
+        Message::SignUpMailed => MessageText::new(
+            "Look into your mail",
+            "We sent you a mail that says how to go on. It may take a few minutes. Look in the spam folder too.",
+        ),
     },
     link: |to| match to {
         LinkTo::Start => "Go to the start page".into(),
         LinkTo::TryAgain => "Try again".into(),
+        LinkTo::SignIn => "Sign in".into(),
+        LinkTo::Account => "Open your account".into(),
+        LinkTo::NewMail => "Have a new mail sent".into(),
+        LinkTo::InvitationCode => "I have the code of an invitation".into(),
         LinkTo::App(title) => format!("Open {title}"),
     },
     ago: |span| match span {
         Span::Seconds(_) => "just now".into(),
         Span::Days(1) => "yesterday".into(),
         span => format!("{} ago", words(span)),
-    },
-    device: |Device { program, system }| match (program, system) {
-        (Some(program), Some(system)) => format!("{program} on {}", system.name()),
-        (Some(program), None) => program.into(),
-        (None, Some(system)) => system.name().into(),
-        (None, None) => "Unknown device".into(),
     },
 };
 

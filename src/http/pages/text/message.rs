@@ -35,6 +35,24 @@ pub enum Message {
     Unavailable,
     /// The account was deleted.
     AccountDeleted,
+    /// The service sends no mail (501).
+    NeedsMail,
+    /// The link that confirms an address was used, has expired or is not valid (410).
+    VerifyLinkDead,
+    /// The link that undoes a change of the address was used, has expired or is not valid (410).
+    RestoreLinkDead,
+    /// The link that sets a new password was used, has expired or is not valid (410).
+    ResetLinkDead,
+    /// The link that signs in was used, has expired or is not valid (410).
+    SignInLinkDead,
+    /// The invitation was used or revoked, has expired or is not valid (410).
+    InvitationDead,
+    /// Nobody can register.
+    SignUpClosed,
+    /// Only people with an invitation can register.
+    SignUpInvited,
+    /// The owner of the address gets a mail.
+    SignUpMailed,
 }
 
 /// The words of a message.

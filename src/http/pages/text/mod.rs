@@ -1,7 +1,6 @@
 //! The words of the pages: one value of [`Texts`] per language, so that a missing translation does not compile.
 
 mod de;
-mod device;
 mod en;
 mod message;
 mod notice;
@@ -9,13 +8,12 @@ mod problem;
 mod time;
 
 pub use self::{
-    device::{Device, System},
     message::{Message, MessageText},
     notice::{LinkTo, Notice},
     problem::{FieldFault, FormError},
-    time::{Span, exact},
+    time::Span,
 };
-use super::language::Language;
+use crate::language::Language;
 
 /// Every text of the pages in one language. A text with parameters is a function.
 pub struct Texts {
@@ -37,25 +35,52 @@ pub struct Texts {
     pub sign_out: &'static str,
     pub back_to_account: &'static str,
     pub back_to_sign_in: &'static str,
+    pub mail_code: &'static str,
+    pub mail_code_hint: &'static str,
+    /// For the code in the mail to this address.
+    pub code_mailed: fn(&str) -> String,
+    pub code_typed: &'static str,
+    pub nothing_arrived: &'static str,
+    pub send_again: &'static str,
 
     // Sign-in.
     pub sign_in_to: fn(&str) -> String,
     pub sign_in_heading: &'static str,
     pub forgot_password: &'static str,
+    pub sign_in_by_mail: &'static str,
     pub new_here: &'static str,
 
     // Sign-up.
     pub sign_up_heading: &'static str,
     pub sign_up_for: fn(&str) -> String,
     pub have_account: &'static str,
+    pub invitation_code: &'static str,
+    pub invited_address: &'static str,
 
     // Sign-out.
     pub sign_out_heading: &'static str,
     pub sign_out_explanation: &'static str,
 
+    // Mail that a person asks for, and what its link and its code do. The parameter is the address.
+    pub forgot_explanation: &'static str,
+    pub send_mail: &'static str,
+    pub have_reset_code: &'static str,
+    pub code_sign_in_heading: &'static str,
+    pub code_sign_in_explanation: &'static str,
+    pub sign_in_link: fn(&str) -> String,
+    pub verify_heading: &'static str,
+    pub verify_link: fn(&str) -> String,
+    pub confirm_address: &'static str,
+    pub restore_heading: &'static str,
+    pub restore_link: fn(&str) -> String,
+    pub restore_explanation: &'static str,
+    pub restore: &'static str,
+
     // Reset.
     pub reset_heading: &'static str,
     pub reset_explanation: fn(&str) -> String,
+    pub reset_link: fn(&str) -> String,
+    pub reset_ends_sessions: &'static str,
     pub code: &'static str,
     pub code_hint: &'static str,
     pub set_password: &'static str,
@@ -69,11 +94,14 @@ pub struct Texts {
     pub profile_explanation: &'static str,
     pub verified: &'static str,
     pub not_verified: &'static str,
+    pub verification_mailed: fn(&str) -> String,
+    pub pending_email: fn(&str) -> String,
     pub change: &'static str,
     pub save_name: &'static str,
     pub save_email: &'static str,
     pub password_explanation: &'static str,
     pub no_password: &'static str,
+    pub no_password_but_mail: &'static str,
     pub current_password: &'static str,
     pub confirm_password: &'static str,
     pub change_password: &'static str,
@@ -90,6 +118,17 @@ pub struct Texts {
     pub end_session_of: fn(&str) -> String,
     pub sign_out_everywhere: &'static str,
     pub sign_out_everywhere_explanation: &'static str,
+    pub invitations: &'static str,
+    pub invitations_explanation: &'static str,
+    pub invite: &'static str,
+    /// For the invitation of this address.
+    pub hand_over: fn(&str) -> String,
+    pub valid_until: fn(&str) -> String,
+    pub more_invitations: &'static str,
+    pub open_invitations: &'static str,
+    pub show_invitations: &'static str,
+    pub revoke: &'static str,
+    pub revoke_invitation_of: fn(&str) -> String,
     pub data: &'static str,
     pub data_explanation: &'static str,
     pub export: &'static str,
@@ -123,7 +162,6 @@ pub struct Texts {
     pub message: fn(Message) -> MessageText,
     pub link: fn(LinkTo<'_>) -> String,
     pub ago: fn(Span) -> String,
-    pub device: fn(Device) -> String,
 }
 
 impl Texts {

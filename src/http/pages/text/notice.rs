@@ -19,6 +19,20 @@ pub enum Notice {
     PasswordChanged,
     /// Another session was ended.
     SessionEnded,
+    /// A mail was asked for. Whether it is sent must not be told.
+    MailSent,
+    /// The mail that verifies the address was sent again.
+    VerificationSent,
+    /// The address was verified.
+    EmailVerified,
+    /// A mail was sent to the new address.
+    EmailPending,
+    /// A change of the address was undone, and a new password was set.
+    EmailRestored,
+    /// An invitation was sent.
+    Invited,
+    /// An invitation was revoked.
+    InvitationRevoked,
 }
 
 /// Where the link of a message page leads.
@@ -28,6 +42,14 @@ pub enum LinkTo<'a> {
     Start,
     /// The same page once more.
     TryAgain,
+    /// The sign-in page.
+    SignIn,
+    /// The account.
+    Account,
+    /// The page that sends another mail.
+    NewMail,
+    /// The page to create an account with the code of an invitation.
+    InvitationCode,
     /// The start page of this app.
     App(&'a str),
 }

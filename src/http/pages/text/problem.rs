@@ -11,7 +11,9 @@ pub enum FieldFault {
     Rule(FaultKind),
     /// It is not the password of the signed-in person.
     WrongPassword,
-    /// It is not a reset code, or one that was used or has expired.
+    /// Somebody else has invited the address.
+    AlreadyInvited,
+    /// It is not a code, or one that was used or has expired.
     WrongCode,
 }
 
@@ -36,4 +38,8 @@ pub enum FormError {
     Throttled(Duration),
     /// A temporary internal failure.
     Unavailable,
+    /// Another account has the address that the link or code is for.
+    EmailTaken,
+    /// Registration is not open for this person.
+    MayNotRegister,
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use chrono::DateTime;
-
 use crate::clock::Timestamp;
 
 /// A length of time in its largest unit.
@@ -48,19 +46,13 @@ impl Span {
     }
 }
 
-/// The exact time for people, such as `2027-01-15 08:00 UTC`.
-pub fn exact(time: Timestamp) -> String {
-    let time = DateTime::from_timestamp_millis(time.millis()).unwrap_or_default();
-    time.format("%Y-%m-%d %H:%M UTC").to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::{
         super::{FormError, Texts},
         *,
     };
-    use crate::http::pages::language::Language;
+    use crate::language::Language;
 
     #[test]
     fn times_are_in_words() {
@@ -83,7 +75,6 @@ mod tests {
             assert_eq!((Texts::of(Language::English).ago)(span), english);
             assert_eq!((Texts::of(Language::German).ago)(span), german);
         }
-        assert_eq!(exact(now), "2027-01-15 08:00 UTC");
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use askama::Template;
 
 use super::{
-    super::text::{Device, FieldFault, FormError, Notice, Span, Texts, exact},
+    super::text::{FieldFault, FormError, Notice, Span, Texts},
     PageContext,
     field::{Field, Summary},
     html,
 };
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, session::device::Device};
 
 /// The page of one's own account.
 #[derive(Clone)]
@@ -21,6 +21,10 @@ pub struct Account<'a> {
     pub email: &'a str,
     /// Whether the address is verified.
     pub is_verified: bool,
+    /// A new address that is still to be verified.
+    pub pending_email: Option<&'a str>,
+    /// Whether the service sends mail.
+    pub sends_mail: bool,
     /// Whether the account has a password.
     pub has_password: bool,
     /// The fewest characters of a password.
@@ -37,6 +41,8 @@ pub struct Account<'a> {
     pub more_sessions: usize,
     /// The apps that admit the person.
     pub apps: Vec<AppLink<'a>>,
+    /// Whether the person may invite others.
+    pub may_invite: bool,
 }
 
 /// A form of the page that was refused. The page shows it open, with what was typed except passwords.
@@ -65,6 +71,8 @@ pub enum FailedForm<'a> {
         /// What is wrong with the new one.
         new: Option<FieldFault>,
     },
+    /// The mail that verifies the address, which was not sent.
+    Verification,
     /// The deletion.
     Delete {
         /// What is wrong with the password.
@@ -125,6 +133,7 @@ struct Html<'a> {
     current: Field<'a>,
     new: Field<'a>,
     delete_password: Field<'a>,
+    code: Field<'a>,
     rows: Vec<Row<'a>>,
 }
 
@@ -142,6 +151,7 @@ impl Account<'_> {
         let mut new =
             Field { id: "new", name: "new", ..Field::new_password(t, self.min_password_length) };
         let mut delete_password = confirm("delete-password");
+        let code = Field::mail_code(t, "");
         let said = |fault: Option<FieldFault>| fault.map(t.field_fault);
         match self.failed {
             None => {}
@@ -156,6 +166,7 @@ impl Account<'_> {
                 (current.fault, new.fault) = (said(wrong), said(refused));
             }
             Some(FailedForm::Delete { password }) => delete_password.fault = said(password),
+            Some(FailedForm::Verification) => {}
         }
         let fields = [&name, &email, &email_password, &current, &new, &delete_password];
         let summary = Summary::of(t, self.error, &fields);
@@ -172,8 +183,19 @@ impl Account<'_> {
             current,
             new,
             delete_password,
+            code,
             rows: self.sessions.iter().map(row).collect(),
         })
+    }
+
+    /// The address that a mail was sent to, and what it is for.
+    fn unconfirmed(&self, t: &Texts) -> Option<(&str, String)> {
+        match self.pending_email {
+            _ if !self.sends_mail => None,
+            Some(address) => Some((address, (t.pending_email)(address))),
+            None if self.is_verified => None,
+            None => Some((self.email, (t.verification_mailed)(self.email))),
+        }
     }
 
     fn is_name_open(&self) -> bool {
@@ -193,9 +215,9 @@ impl<'a> Row<'a> {
     fn new(session: &'a SessionRow<'a>, t: &Texts, now: Timestamp) -> Self {
         Self {
             session,
-            device: (t.device)(Device::of(session.user_agent)),
+            device: Device::of(session.user_agent).in_words(t.language),
             ago: (t.ago)(Span::between(session.last_seen, now)),
-            exact: exact(session.last_seen),
+            exact: session.last_seen.to_text(),
         }
     }
 }

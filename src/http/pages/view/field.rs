@@ -16,6 +16,8 @@ pub(super) struct Field<'a> {
     pub(super) value: &'a str,
     pub(super) autocomplete: &'static str,
     pub(super) minlength: Option<usize>,
+    pub(super) inputmode: Option<&'static str>,
+    pub(super) readonly: bool,
     pub(super) hint: Option<String>,
     pub(super) fault: Option<String>,
     pub(super) autofocus: bool,
@@ -39,6 +41,8 @@ impl<'a> Field<'a> {
             value: "",
             autocomplete,
             minlength: None,
+            inputmode: None,
+            readonly: false,
             hint: None,
             fault: None,
             autofocus: false,
@@ -63,6 +67,16 @@ impl<'a> Field<'a> {
             minlength: Some(minimum),
             hint: Some((t.new_password_hint)(minimum)),
             ..Self::new("password", "password", t.new_password, "password", "new-password")
+        }
+    }
+
+    /// The code in a mail. Phones show a keypad for it.
+    pub(super) fn mail_code(t: &Texts, value: &'a str) -> Self {
+        Self {
+            value,
+            inputmode: Some("numeric"),
+            hint: Some(t.mail_code_hint.into()),
+            ..Self::new("code", "code", t.mail_code, "text", "one-time-code")
         }
     }
 

@@ -3,9 +3,11 @@
 mod account;
 mod branding;
 mod field;
+mod invitations;
+mod mail_request;
 mod message;
+mod one_time;
 mod refused;
-mod reset;
 mod sign_in;
 mod sign_out;
 mod sign_up;
@@ -18,15 +20,18 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 pub use self::{
     account::{Account, AppLink, FailedForm, SessionRow},
     branding::Branding,
+    invitations::{InvitationRow, Invitations, Ticket},
+    mail_request::{MailRequest, MailRequestKind},
     message::MessagePage,
+    one_time::{CodeEntry, OneTimeForm, OneTimeKind},
     refused::{Refused, Why, WhyStep},
-    reset::Reset,
     sign_in::SignIn,
     sign_out::SignOut,
-    sign_up::SignUp,
+    sign_up::{InvitationEntry, SignUp},
     style::Style,
 };
-use super::{language::Language, text::Texts};
+use super::text::Texts;
+use crate::language::Language;
 
 /// What every page needs.
 #[derive(Clone, Copy)]
@@ -46,7 +51,7 @@ impl PageContext<'_> {
     }
 
     /// The query that carries a return target to another page.
-    fn query(target: Option<&str>) -> String {
+    pub(super) fn query(target: Option<&str>) -> String {
         const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
         target
             .map(|target| format!("?for={}", utf8_percent_encode(target, KEPT)))

@@ -20,6 +20,12 @@ pub struct SignIn<'a> {
     pub stay: bool,
     /// The return target, passed on in the field `for`.
     pub target: Option<&'a str>,
+    /// Whether the service mails links to set a new password.
+    pub sends_mail: bool,
+    /// Whether people sign in with mailed codes.
+    pub has_mail_code: bool,
+    /// Whether anybody can create an account.
+    pub has_sign_up: bool,
     /// What just happened.
     pub notice: Option<Notice>,
     /// Why the form was refused.

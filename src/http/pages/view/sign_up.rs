@@ -18,6 +18,8 @@ pub struct SignUp<'a> {
     pub name: &'a str,
     /// The address as it was typed.
     pub email: &'a str,
+    /// The invitation that the person has.
+    pub invitation: Option<InvitationEntry<'a>>,
     /// Whether "stay signed in" is chosen.
     pub stay: bool,
     /// The return target, passed on in the field `for`.
@@ -32,6 +34,17 @@ pub struct SignUp<'a> {
     pub email_fault: Option<FieldFault>,
     /// What is wrong with the password.
     pub password_fault: Option<FieldFault>,
+    /// What is wrong with the code of the invitation.
+    pub invitation_fault: Option<FieldFault>,
+}
+
+/// How an invitation gets to the page.
+#[derive(Clone, Copy)]
+pub enum InvitationEntry<'a> {
+    /// By a link with this secret. The address is that of the invitation.
+    Link(&'a str),
+    /// The person types its code.
+    Typed(&'a str),
 }
 
 #[derive(Template)]
@@ -46,6 +59,7 @@ struct Html<'a> {
     name: Field<'a>,
     email: Field<'a>,
     password: Field<'a>,
+    invitation: Option<Field<'a>>,
 }
 
 impl SignUp<'_> {
@@ -53,12 +67,30 @@ impl SignUp<'_> {
     pub fn render(&self, page: &PageContext<'_>) -> String {
         let t = page.texts();
         let mut name = Field::name(t, self.name).with_fault(t, self.name_fault);
-        let email = Field::email(t, self.email).with_fault(t, self.email_fault);
+        let mut email = Field::email(t, self.email).with_fault(t, self.email_fault);
+        let mut invitation = None;
+        match self.invitation {
+            None => {}
+            Some(InvitationEntry::Link(_)) => {
+                (email.readonly, email.hint) = (true, Some(t.invited_address.into()));
+            }
+            Some(InvitationEntry::Typed(code)) => {
+                let field = Field {
+                    id: "invitation",
+                    name: "invitation",
+                    label: t.invitation_code,
+                    ..Field::mail_code(t, code)
+                };
+                invitation = Some(field.with_fault(t, self.invitation_fault));
+            }
+        }
         let password = Field {
             label: t.password,
             ..Field::new_password(t, self.min_password_length).with_fault(t, self.password_fault)
         };
-        let summary = Summary::of(t, self.error, &[&name, &email, &password]);
+        let mut fields = vec![&name, &email, &password];
+        fields.extend(&invitation);
+        let summary = Summary::of(t, self.error, &fields);
         name.autofocus = summary.is_none();
         html(&Html {
             page,
@@ -73,6 +105,7 @@ impl SignUp<'_> {
             name,
             email,
             password,
+            invitation,
         })
     }
 }

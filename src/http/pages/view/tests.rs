@@ -51,6 +51,8 @@ fn account(sessions: usize) -> Account<'static> {
         name: "Ada Lovelace",
         email: "ada@example.com",
         is_verified: true,
+        pending_email: None,
+        sends_mail: false,
         has_password: true,
         min_password_length: 8,
         notice: None,
@@ -63,17 +65,153 @@ fn account(sessions: usize) -> Account<'static> {
             AppLink { title: "Wiki", url: "https://wiki.example.org/" },
             AppLink { title: "Photos of the family", url: "https://photos.example.net/" },
         ],
+        may_invite: false,
     }
 }
 
+fn invitations() -> Vec<(&'static str, Invitations<'static>)> {
+    let row = |number: usize| InvitationRow {
+        id: format!("00000000-0000-4000-8000-{number:012}"),
+        email: "grace.hopper@example.com",
+        expires: NOW,
+    };
+    let some =
+        |count| Invitations { rows: (0..count).map(row).collect(), ..Invitations::default() };
+    vec![
+        ("invitations-none", Invitations::default()),
+        ("invitations", Invitations { notice: Some(Notice::Invited), ..some(2) }),
+        ("invitations-revoked", Invitations { notice: Some(Notice::InvitationRevoked), ..some(1) }),
+        ("invitations-many", Invitations { has_more: true, ..some(32) }),
+        (
+            "invitations-ticket",
+            Invitations {
+                ticket: Some(Ticket {
+                    email: "grace.hopper@example.com",
+                    link: Some(
+                        "https://id.example.com/sign-up?invitation=Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6",
+                    ),
+                    code: "1234 5678",
+                }),
+                ..some(1)
+            },
+        ),
+        (
+            "invitations-refused",
+            Invitations {
+                email: "grace@example",
+                email_fault: Some(FieldFault::Rule(FaultKind::InvalidEmail)),
+                ..some(1)
+            },
+        ),
+    ]
+}
+
+/// A secret of a mailed link.
+const SECRET: &str = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE";
+
+fn one_times() -> Vec<(&'static str, OneTimeForm<'static>)> {
+    use OneTimeKind::{Reset, Restore, SignIn, Verify};
+    let wrong = FieldFault::WrongCode;
+    let form =
+        |kind, entry| OneTimeForm { kind, entry, min_password_length: 8, ..OneTimeForm::default() };
+    let link = CodeEntry::Link { secret: SECRET, address: "ada@example.com" };
+    let mailed = CodeEntry::Mailed("ada@example.com");
+    let typed = CodeEntry::Typed { email: "ada@example.com" };
+    let sent = |kind| OneTimeForm { notice: Some(Notice::MailSent), ..form(kind, mailed) };
+    let refused = |kind, entry| OneTimeForm {
+        code: "1234 5679",
+        code_fault: Some(wrong),
+        ..form(kind, entry)
+    };
+    let sign_in = OneTimeForm { app: Some("Reports"), target: Some("abc"), ..sent(SignIn) };
+    vec![
+        ("reset", form(Reset, CodeEntry::Operator)),
+        (
+            "reset-wrong",
+            OneTimeForm {
+                code: "ABCD-EFGH",
+                password_fault: Some(FieldFault::Rule(FaultKind::OwnNameOrEmail)),
+                ..refused(Reset, CodeEntry::Operator)
+            },
+        ),
+        ("reset-link", form(Reset, link)),
+        (
+            "reset-link-fault",
+            OneTimeForm {
+                password_fault: Some(FieldFault::Rule(FaultKind::TooShort(8))),
+                ..form(Reset, link)
+            },
+        ),
+        ("reset-mailed", sent(Reset)),
+        ("reset-mailed-wrong", refused(Reset, mailed)),
+        ("verify", form(Verify, CodeEntry::Typed { email: "" })),
+        ("verify-link", form(Verify, link)),
+        ("verify-wrong", refused(Verify, typed)),
+        ("verify-taken", OneTimeForm { error: Some(FormError::EmailTaken), ..form(Verify, link) }),
+        ("restore", form(Restore, CodeEntry::Typed { email: "" })),
+        ("restore-link", form(Restore, link)),
+        ("restore-wrong", refused(Restore, typed)),
+        ("code", sign_in.clone()),
+        ("code-link", form(SignIn, link)),
+        ("code-wrong", OneTimeForm { notice: None, code_fault: Some(wrong), ..sign_in }),
+        (
+            "code-hostile",
+            OneTimeForm {
+                app: Some(HOSTILE),
+                target: Some(HOSTILE),
+                code: HOSTILE,
+                ..form(SignIn, CodeEntry::Mailed(HOSTILE))
+            },
+        ),
+        ("reset-hostile", form(Reset, CodeEntry::Link { secret: HOSTILE, address: HOSTILE })),
+    ]
+}
+
+fn mail_requests() -> Vec<(&'static str, MailRequest<'static>)> {
+    let forgot = MailRequest {
+        kind: MailRequestKind::Forgot,
+        app: None,
+        target: None,
+        email: "",
+        error: None,
+        email_fault: None,
+    };
+    let sign_in = MailRequest { kind: MailRequestKind::SignIn, ..forgot.clone() };
+    vec![
+        ("forgot", forgot.clone()),
+        (
+            "forgot-fault",
+            MailRequest {
+                email: "ada@example",
+                email_fault: Some(FieldFault::Rule(FaultKind::InvalidEmail)),
+                ..forgot.clone()
+            },
+        ),
+        (
+            "forgot-throttled",
+            MailRequest {
+                error: Some(FormError::Throttled(Duration::from_secs(600))),
+                email: "ada@example.com",
+                ..forgot
+            },
+        ),
+        ("code-request", sign_in.clone()),
+        ("code-request-app", MailRequest { app: Some("Reports"), target: Some("abc"), ..sign_in }),
+    ]
+}
+
 fn sign_ins() -> Vec<(&'static str, SignIn<'static>)> {
-    let plain = SignIn::default();
+    let plain = SignIn { has_sign_up: true, ..SignIn::default() };
     let app = SignIn { app: Some("Reports"), target: Some("abc-_123"), ..plain.clone() };
     let typed = SignIn { email: "ada@example.com", stay: true, ..app.clone() };
     let with_error = |error| SignIn { error: Some(error), ..typed.clone() };
     vec![
         ("sign-in", app.clone()),
         ("sign-in-plain", plain.clone()),
+        ("sign-in-mail", SignIn { sends_mail: true, has_mail_code: true, ..app.clone() }),
+        ("sign-in-closed", SignIn { has_sign_up: false, ..plain.clone() }),
+        ("sign-in-verified", SignIn { notice: Some(Notice::EmailVerified), ..plain.clone() }),
+        ("sign-in-restored", SignIn { notice: Some(Notice::EmailRestored), ..plain.clone() }),
         ("sign-in-signed-out", SignIn { notice: Some(Notice::SignedOut), ..plain.clone() }),
         ("sign-in-reset", SignIn { notice: Some(Notice::PasswordReset), ..plain.clone() }),
         ("sign-in-expired", SignIn { notice: Some(Notice::SessionExpired), ..app.clone() }),
@@ -108,7 +246,7 @@ fn sign_ups() -> Vec<(&'static str, SignUp<'static>)> {
     let typed = SignUp { name: "Ada Lovelace", email: "ada@example", ..app.clone() };
     vec![
         ("sign-up-plain", SignUp { app: None, ..app.clone() }),
-        ("sign-up", app),
+        ("sign-up", app.clone()),
         (
             "sign-up-faults",
             SignUp {
@@ -124,6 +262,23 @@ fn sign_ups() -> Vec<(&'static str, SignUp<'static>)> {
             "sign-up-taken",
             SignUp { email_fault: Some(FieldFault::Rule(FaultKind::EmailTaken)), ..typed.clone() },
         ),
+        (
+            "sign-up-invited",
+            SignUp {
+                email: "ada@example.com",
+                invitation: Some(InvitationEntry::Link(SECRET)),
+                ..app.clone()
+            },
+        ),
+        (
+            "sign-up-invitation-code",
+            SignUp {
+                invitation: Some(InvitationEntry::Typed("1234 5679")),
+                invitation_fault: Some(FieldFault::WrongCode),
+                ..typed.clone()
+            },
+        ),
+        ("sign-up-refused", SignUp { error: Some(FormError::MayNotRegister), ..typed.clone() }),
         (
             "sign-up-throttled",
             SignUp { error: Some(FormError::Throttled(Duration::from_secs(3600))), ..typed },
@@ -143,6 +298,39 @@ fn accounts() -> Vec<(&'static str, Account<'static>)> {
         ),
         ("account-ended", Account { notice: Some(Notice::SessionEnded), ..account(3) }),
         ("account-no-password", Account { has_password: false, ..account(2) }),
+        (
+            "account-no-password-mail",
+            Account { has_password: false, is_verified: false, sends_mail: true, ..account(2) },
+        ),
+        (
+            "account-unverified",
+            Account {
+                is_verified: false,
+                sends_mail: true,
+                notice: Some(Notice::VerificationSent),
+                ..account(3)
+            },
+        ),
+        (
+            "account-pending",
+            Account {
+                pending_email: Some("lovelace@example.org"),
+                sends_mail: true,
+                notice: Some(Notice::EmailPending),
+                ..account(3)
+            },
+        ),
+        ("account-verified", Account { notice: Some(Notice::EmailVerified), ..account(3) }),
+        (
+            "account-verification-throttled",
+            Account {
+                is_verified: false,
+                sends_mail: true,
+                error: Some(FormError::Throttled(Duration::from_secs(900))),
+                ..failed(FailedForm::Verification)
+            },
+        ),
+        ("account-inviting", Account { may_invite: true, ..account(3) }),
         (
             "account-throttled",
             Account {
@@ -239,7 +427,7 @@ fn refusals() -> Vec<(&'static str, Refused<'static>)> {
 
 type Link = Option<(LinkTo<'static>, &'static str)>;
 
-const MESSAGES: [(&str, Message, Link); 15] = [
+const MESSAGES: [(&str, Message, Link); 24] = [
     ("message-bad-request", Message::BadRequest, None),
     ("message-cross-site", Message::CrossSite, Some((LinkTo::TryAgain, "/sign-in"))),
     (
@@ -263,22 +451,27 @@ const MESSAGES: [(&str, Message, Link); 15] = [
     ("message-internal", Message::Internal, None),
     ("message-unavailable", Message::Unavailable, Some((LinkTo::TryAgain, "/account"))),
     ("message-deleted", Message::AccountDeleted, Some((LinkTo::Start, "/"))),
+    ("message-needs-mail", Message::NeedsMail, Some((LinkTo::Start, "/"))),
+    ("message-verify-dead", Message::VerifyLinkDead, Some((LinkTo::Account, "/account"))),
+    ("message-restore-dead", Message::RestoreLinkDead, Some((LinkTo::SignIn, "/sign-in"))),
+    ("message-reset-dead", Message::ResetLinkDead, Some((LinkTo::NewMail, "/forgot"))),
+    ("message-code-dead", Message::SignInLinkDead, Some((LinkTo::NewMail, "/sign-in/code"))),
+    ("message-invitation-dead", Message::InvitationDead, Some((LinkTo::SignIn, "/sign-in"))),
+    ("message-sign-up-closed", Message::SignUpClosed, Some((LinkTo::SignIn, "/sign-in"))),
+    (
+        "message-sign-up-invited",
+        Message::SignUpInvited,
+        Some((LinkTo::InvitationCode, "/sign-up?invitation=")),
+    ),
+    ("message-sign-up-mailed", Message::SignUpMailed, Some((LinkTo::SignIn, "/sign-in"))),
 ];
 
 /// Every page and state in a language.
 fn gallery(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
-    let reset = Reset { min_password_length: 8, ..Reset::default() };
-    let wrong = Reset {
-        code: "ABCD-EFGH",
-        code_fault: Some(FieldFault::WrongCode),
-        password_fault: Some(FieldFault::Rule(FaultKind::OwnNameOrEmail)),
-        ..reset.clone()
-    };
-    let mut all = vec![
-        ("sign-out", SignOut.render(page)),
-        ("reset", reset.render(page)),
-        ("reset-wrong", wrong.render(page)),
-    ];
+    let mut all = vec![("sign-out", SignOut.render(page))];
+    all.extend(one_times().into_iter().map(|(state, view)| (state, view.render(page))));
+    all.extend(invitations().into_iter().map(|(state, view)| (state, view.render(page))));
+    all.extend(mail_requests().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(sign_ins().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(sign_ups().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(accounts().into_iter().map(|(state, view)| (state, view.render(page))));
@@ -356,7 +549,7 @@ fn links_start_with_the_base_path() {
 fn a_return_target_is_passed_on() {
     let branding = plain_branding();
     let page = PageContext { language: Language::English, branding: &branding, base: "" };
-    let view = SignIn { target: Some("a&b=\"c"), ..SignIn::default() };
+    let view = SignIn { target: Some("a&b=\"c"), has_sign_up: true, ..SignIn::default() };
     let html = view.render(&page);
     assert!(html.contains("name=\"for\" value=\"a&#38;b=&#34;c\""), "{html}");
     assert!(html.contains("href=\"/sign-up?for=a%26b%3D%22c\""), "{html}");
@@ -367,7 +560,13 @@ fn the_largest_account_page_with_the_largest_logo_has_20_kilobytes_at_most() {
     let logo = format!("data:image/svg+xml;base64,{}", "A".repeat((3 << 10) / 3 * 4));
     let branding = Branding { logo: Some(logo), ..branding() };
     for language in [Language::English, Language::German] {
-        let account = Account { more_sessions: 92, ..account(8) };
+        let account = Account {
+            more_sessions: 92,
+            pending_email: Some("lovelace@example.org"),
+            sends_mail: true,
+            may_invite: true,
+            ..account(6)
+        };
         let html = account.render(&PageContext { language, branding: &branding, base: "" });
         assert!(html.contains("92"), "says that there are more");
         assert!(html.len() <= 20_000, "{language:?}: {} bytes", html.len());

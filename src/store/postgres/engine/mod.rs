@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-pub(super) use self::write::{RowCount, StatementBatch, Write, WriteScope};
+pub(super) use self::write::{RowCount, StatementBatch, Verdict, Write, WriteScope};
 use self::{availability::Availability, lost_commits::CommitChecks, readers::Readers};
 use super::{connection::Connector, url::PostgresUrl, value::Value};
 use crate::store::{Changes, Endings, Error, PostgresOptions};
@@ -132,7 +132,7 @@ impl Engine {
     fn mark(&self, scope: WriteScope) {
         match scope {
             WriteScope::NewUser(_) | WriteScope::Maintenance => {}
-            WriteScope::User(id) => self.changes.mark(id),
+            WriteScope::User(id) | WriteScope::OneTime(id, _) => self.changes.mark(id),
             WriteScope::SigningKeys => self.keys_changed.send_replace(()),
         }
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use deadpool::managed::Object;
-use futures_util::future::{join_all, join3};
+use futures_util::future::{join_all, join4};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::Error as PgError;
 use uuid::Uuid;
@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::{
     CALL_TIMEOUT, Engine, MAX_ATTEMPTS, jitter,
     lost_commits::CommitOutcome,
-    write::{RowCounts, Write, WriteScope},
+    write::{RowCounts, Verdict, Write, WriteScope},
 };
 use crate::store::{
     Error,
@@ -51,7 +51,7 @@ impl Engine {
     }
 
     /// Runs a write in one transaction and returns after its commit is durable. `prepare` gets the id of the change and,
-    /// in [`WriteScope::User`], the locked row of the user. It may be called more than once.
+    /// in [`WriteScope::User`] and [`WriteScope::OneTime`], the locked row of the user. It may be called more than once.
     pub(in crate::store::postgres) async fn write<T: Send + 'static>(
         self: &Arc<Self>,
         scope: WriteScope,
@@ -186,7 +186,7 @@ impl Engine {
 /// A transaction that has run all statements but its commit.
 struct Uncommitted<T> {
     result: T,
-    /// Whether it changed nothing.
+    /// Whether it is rolled back, because it changes nothing.
     is_empty: bool,
 }
 
@@ -218,24 +218,39 @@ async fn run_statements<T: Send + 'static>(
     };
     let lock = async {
         match scope {
-            WriteScope::User(id) => db.query(sql::LOCK_USER, &[id.into()]).await,
+            WriteScope::User(id) | WriteScope::OneTime(id, _) => {
+                db.query(sql::LOCK_USER, &[id.into()]).await
+            }
             WriteScope::SigningKeys => db.query(sql::LOCK_KEYS, &[]).await,
             WriteScope::NewUser(_) | WriteScope::Maintenance => Ok(Vec::new()),
         }
     };
-    let (begun, inserted, locked) = join3(begin, insert_change, lock).await;
+    // A statement of its own after the lock, so that it sees what the last holder of the lock has committed.
+    let lock_one_time = async {
+        let WriteScope::OneTime(user_id, id) = scope else { return Ok(Vec::new()) };
+        db.query(sql::LOCK_ONE_TIME, &[id.into(), user_id.into()]).await
+    };
+    let (begun, inserted, locked, one_time) =
+        join4(begin, insert_change, lock, lock_one_time).await;
     begun?;
     inserted?;
-    let locked = locked?;
+    let (locked, one_time) = (locked?, one_time?);
     let user = match scope {
-        WriteScope::User(_) => locked.first().map(user_record_from_row).transpose(),
+        WriteScope::OneTime(..) if one_time.is_empty() => Ok(None),
+        WriteScope::User(_) | WriteScope::OneTime(..) => {
+            locked.first().map(user_record_from_row).transpose()
+        }
         _ => Ok(None),
     };
     let user = user.map_err(StatementError::Store)?;
-    let Write { statements, result } = prepare(change_id, user.as_ref());
+    let Write { statements, verdict } = prepare(change_id, user.as_ref());
     let counts = join_all(statements.iter().map(|(sql, values)| db.execute(sql, values))).await;
     let counts = RowCounts::new(counts.into_iter().collect::<Result<_, _>>()?);
-    Ok(Uncommitted { result: result(&counts), is_empty: statements.is_empty() })
+    match verdict(&counts) {
+        Verdict::Commit(result) => Ok(Uncommitted { result, is_empty: statements.is_empty() }),
+        Verdict::RollBack(result) => Ok(Uncommitted { result, is_empty: true }),
+        Verdict::Fail(error) => Err(StatementError::Store(error)),
+    }
 }
 
 /// The outcome of an attempt after an error before the commit, or an error that the server returned for the commit.

@@ -2,7 +2,11 @@
 
 use uuid::Uuid;
 
-use crate::{store::postgres::value::Value, user::UserId};
+use crate::{
+    store::{Error, postgres::value::Value},
+    token::one_time::OneTimeId,
+    user::UserId,
+};
 
 /// What a write changes. This determines which rows it locks first, and which instances must read the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +15,8 @@ pub(in crate::store::postgres) enum WriteScope {
     NewUser(UserId),
     /// A user, whose row is locked first.
     User(UserId),
+    /// A user and one of their one-time secrets, whose rows are locked first. If either is gone, `prepare` gets no user.
+    OneTime(UserId, OneTimeId),
     /// The signing keys, whose rows are locked first.
     SigningKeys,
     /// Rows that no other instance caches.
@@ -21,7 +27,7 @@ impl WriteScope {
     /// The user of the change, as stored in the table `changes`.
     pub(super) fn user_id(self) -> Option<Uuid> {
         match self {
-            Self::NewUser(id) | Self::User(id) => Some(id.uuid()),
+            Self::NewUser(id) | Self::User(id) | Self::OneTime(id, _) => Some(id.uuid()),
             Self::SigningKeys | Self::Maintenance => None,
         }
     }
@@ -82,15 +88,34 @@ impl StatementBatch {
         self,
         result: impl FnOnce(&RowCounts) -> T + Send + 'static,
     ) -> Write<T> {
-        Write { statements: self.statements, result: Box::new(result) }
+        self.deciding(|counts| Verdict::Commit(result(counts)))
     }
+
+    /// A write that is committed or rolled back depending on row counts.
+    pub(in crate::store::postgres) fn deciding<T>(
+        self,
+        verdict: impl FnOnce(&RowCounts) -> Verdict<T> + Send + 'static,
+    ) -> Write<T> {
+        Write { statements: self.statements, verdict: Box::new(verdict) }
+    }
+}
+
+/// What happens to a transaction whose statements have run.
+pub(in crate::store::postgres) enum Verdict<T> {
+    Commit(T),
+    /// Nothing is written.
+    RollBack(T),
+    /// Nothing is written, and the write fails.
+    Fail(Error),
 }
 
 /// The statements of a write and how its result is computed.
 pub(in crate::store::postgres) struct Write<T> {
     pub(super) statements: Vec<(&'static str, Vec<Value>)>,
-    pub(super) result: Box<dyn FnOnce(&RowCounts) -> T + Send>,
+    pub(super) verdict: Decide<T>,
 }
+
+type Decide<T> = Box<dyn FnOnce(&RowCounts) -> Verdict<T> + Send>;
 
 impl<T: Send + 'static> Write<T> {
     /// Changes nothing: the transaction is rolled back.
@@ -117,10 +142,11 @@ mod tests {
         let mut batch = StatementBatch::default().with("first", []);
         let second = batch.add("second", []);
         let third = batch.add("third", []);
-        let Write { statements, result } =
+        let Write { statements, verdict } =
             batch.with("fourth", []).counting(move |rows| (rows.of(third), rows.of(second)));
         let names: Vec<_> = statements.iter().map(|(sql, _)| *sql).collect();
         assert_eq!(names, ["first", "second", "third", "fourth"]);
-        assert_eq!(result(&RowCounts::new(vec![1, 20, 300, 4000])), (300, 20));
+        let verdict = verdict(&RowCounts::new(vec![1, 20, 300, 4000]));
+        assert!(matches!(verdict, Verdict::Commit((300, 20))));
     }
 }

@@ -62,6 +62,8 @@ pub(super) fn call_cost(
         "startsWith" | "endsWith" => (call(this.bytes.min(other.bytes) / 4), Size::SCALAR),
         "contains" => (call(8 * (this.bytes + other.bytes)), Size::SCALAR),
         "matches" => (call(16 * this.bytes), Size::SCALAR),
+        // An address has few bytes. Longer texts are not one, which is found after as many bytes.
+        "inNetwork" => (call(60 * this.bytes), Size::SCALAR),
         "lower" => {
             (call(60 * this.bytes), Size { bytes: this.bytes.saturating_mul(2), ..this.clone() })
         }

@@ -110,7 +110,7 @@ impl<'p> Estimate<'p> {
     fn variable(&mut self, part: &'p IdedExpr, name: &'p str) -> Estimated<'p, (u64, Size)> {
         let scopes = price::VARIABLE + price::SCOPE * self.bound.len() as u64;
         Ok(match self.prepared.part(name) {
-            Some(Part::Pattern(_)) => (scopes, Size::SCALAR),
+            Some(Part::Pattern(_) | Part::Network(_)) => (scopes, Size::SCALAR),
             Some(Part::List(list, elements)) => {
                 let (_, item) = self.all(elements)?;
                 (scopes, Size::list(list.inner().len() as u64, item))

@@ -1,5 +1,7 @@
 //! The browser and the system that a `User-Agent` header names.
 
+use crate::language::Language;
+
 /// What a person recognises a sign-in by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device {
@@ -11,6 +13,7 @@ pub struct Device {
 
 /// A system or device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "internals", expect(missing_docs, reason = "each is a name"))]
 pub enum System {
     Windows,
     MacOs,
@@ -87,12 +90,28 @@ impl Device {
             system: SYSTEMS.iter().find(|(mark, _)| has(mark)).map(|(_, system)| *system),
         }
     }
+
+    /// The device in words, such as "Firefox on Linux".
+    pub fn in_words(self, language: Language) -> String {
+        match (self.program, self.system, language) {
+            (Some(program), Some(system), Language::English) => {
+                format!("{program} on {}", system.name())
+            }
+            (Some(program), Some(system), Language::German) => match system {
+                System::IPhone | System::IPad => format!("{program} auf dem {}", system.name()),
+                _ => format!("{program} unter {}", system.name()),
+            },
+            (Some(program), None, _) => program.into(),
+            (None, Some(system), _) => system.name().into(),
+            (None, None, Language::English) => "Unknown device".into(),
+            (None, None, Language::German) => "Unbekanntes Gerät".into(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Texts, *};
-    use crate::http::pages::language::Language;
+    use super::*;
 
     #[test]
     fn a_device_is_in_words() {
@@ -154,8 +173,8 @@ mod tests {
             ("<script>alert(1)</script>", "Unknown device", "Unbekanntes Gerät"),
         ] {
             let device = Device::of(user_agent);
-            assert_eq!((Texts::of(Language::English).device)(device), english, "{user_agent}");
-            assert_eq!((Texts::of(Language::German).device)(device), german, "{user_agent}");
+            assert_eq!(device.in_words(Language::English), english, "{user_agent}");
+            assert_eq!(device.in_words(Language::German), german, "{user_agent}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Random operations on every store: all give the same answers.
 
+mod mailing;
+
 use std::{fmt::Debug, time::Duration};
 
 use doorward::internals::{
@@ -8,12 +10,14 @@ use doorward::internals::{
         password::PasswordHash,
         reset_code::{ResetCode, ResetDigest},
     },
+    mail::Mail,
     session::{Origin, Session, TokenId},
     store::{
         Error, PasswordCondition, PostgresOptions, PostgresStore, PostgresUrl, ReusedToken,
         SqliteStore, Store, UserStore, archive::Archive,
     },
-    user::{Email, EmailKey, Name, Role, User, UserId},
+    token::one_time::{OneTime, SecretDigest},
+    user::{Email, EmailKey, Invitation, Name, Role, User, UserId},
 };
 
 use crate::postgres;
@@ -77,6 +81,9 @@ struct World {
     users: Vec<User>,
     sessions: Vec<Session>,
     codes: Vec<ResetDigest>,
+    one_times: Vec<OneTime>,
+    mails: Vec<Mail>,
+    invitations: Vec<(Invitation, SecretDigest)>,
 }
 
 struct Model<'a> {
@@ -96,6 +103,7 @@ fn outcome<T: Debug>(result: Result<T, Error>) -> String {
     match result {
         Ok(value) => format!("{value:?}"),
         Err(Error::EmailTaken) => "taken".into(),
+        Err(Error::InvitationGone) => "gone".into(),
         Err(error) => panic!("{error}"),
     }
 }
@@ -111,6 +119,7 @@ macro_rules! same {
         answers.swap_remove(0)
     }};
 }
+use same;
 
 impl Model<'_> {
     fn agree(&self, answers: &[String], question: &str) {
@@ -178,6 +187,7 @@ impl Model<'_> {
         let (user, session, code) = (self.user(), self.session(), self.code());
         let (role, hash) = (Role::parse(self.chance.one_of(ROLES)).unwrap(), self.hash());
         let key = EmailKey::of(self.chance.one_of(EMAILS));
+        let mailing = self.mailing();
         let kinds: &[&'static str] = &[
             "add",
             "add",
@@ -204,6 +214,14 @@ impl Model<'_> {
             "delete expired",
             "delete endings",
             "read",
+            "mailing",
+            "mailing",
+            "mailing",
+            "mailing",
+            "mailing",
+            "mailing",
+            "mailing",
+            "mailing",
         ];
         let kind = self.chance.one_of(kinds);
         self.steps.push(kind);
@@ -211,7 +229,8 @@ impl Model<'_> {
             "add" => {
                 let user = self.new_user();
                 let session = self.chance.sometimes().then(|| self.session_of(&user));
-                same!(self, store => store.add_user(&user, session.as_ref()));
+                let invitation = self.chance.sometimes().then(|| self.invitation_for(&user).id);
+                same!(self, store => store.add_user(&user, session.as_ref(), invitation, &mailing));
                 self.world.users.push(user);
                 self.world.sessions.extend(session);
             }
@@ -239,7 +258,7 @@ impl Model<'_> {
                     1 => PasswordCondition::ResetCode(code),
                     _ => PasswordCondition::Unconditional,
                 };
-                same!(self, store => store.set_password(user.id, old.clone(), &hash, keep, now));
+                same!(self, store => store.set_password(user.id, old.clone(), &hash, keep, now, &mailing));
             }
             "code" => {
                 let end = now + Duration::from_millis(self.chance.number(20_000) as u64);
@@ -252,7 +271,7 @@ impl Model<'_> {
             }
             "log in" => {
                 let session = self.session_of(&user);
-                same!(self, store => store.add_session(&user, &session));
+                same!(self, store => store.add_session(&user, &session, &mailing));
                 self.world.sessions.push(session);
             }
             "renew" => {
@@ -268,10 +287,10 @@ impl Model<'_> {
                 let Session { id: session_id, user_id, token_id, .. } = session;
                 let reused = ReusedToken { user_id, session_id, token_id };
                 let replaced_by = now - Duration::from_millis(self.chance.number(20_000) as u64);
-                same!(self, store => store.end_reused_session(&reused, replaced_by, now));
+                same!(self, store => store.end_reused_session(&reused, replaced_by, now, &mailing));
             }
             "end" => drop(same!(self, store => store.end_session(user.id, session.id, now))),
-            "end all" => drop(same!(self, store => store.end_sessions(user.id, now))),
+            "end all" => drop(same!(self, store => store.end_sessions(user.id, now, &mailing))),
             "set last seen" => {
                 drop(same!(self, store => store.set_last_seen(&[(session.id, now)])))
             }
@@ -280,6 +299,7 @@ impl Model<'_> {
                 let before = Timestamp::from_millis(now.millis() - 30_000);
                 same!(self, store => store.delete_endings(before, 100));
             }
+            "mailing" => self.mailing_step(&user, &mailing).await,
             _ => {
                 same!(self, store => store.user_by_id(user.id));
                 same!(self, store => store.user_by_email(&key));
@@ -299,6 +319,7 @@ impl Model<'_> {
         same!(self, store => store.session_records(None, 1000));
         same!(self, store => store.ending_records(None, 1000));
         same!(self, store => store.size());
+        self.compare_mailings().await;
     }
 }
 
@@ -319,6 +340,9 @@ async fn run(stores: &[&dyn StoreWithArchive], seed: u64, steps: usize) {
     model.compare().await;
     for user in model.world.users.clone() {
         same!(model, store => store.delete_user(user.id, model.now));
+    }
+    for mail in model.world.mails.clone() {
+        same!(model, store => store.delete_mail(mail.id));
     }
     same!(model, store => store.delete_endings(model.now + Duration::from_secs(1), 10_000));
     same!(model, store => store.delete_expired(model.now + Duration::from_secs(100), 10_000));

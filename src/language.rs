@@ -1,6 +1,6 @@
-//! The language of a page, chosen by the `Accept-Language` header.
+//! The languages that pages and mails are written in, and the choice by the `Accept-Language` header.
 
-/// A language that the pages are written in.
+/// A language that pages and mails are written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Language {
     /// English, also for everybody whose languages are not here.

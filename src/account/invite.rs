@@ -1,0 +1,419 @@
+//! Invitations: the operator or a user makes one, and whoever holds it may register with its address.
+
+use std::{
+    ops::RangeInclusive,
+    time::{Duration, Instant},
+};
+
+use zeroize::Zeroizing;
+
+use super::{
+    Failure, InvalidInput, has_failure, mailing,
+    roles::{RoleError, parse as parse_role},
+    sign_in::begin_attempt,
+};
+use crate::{
+    Doorward,
+    access::{failed_logins::LoginRefusal, guard::MAX_ROLES, registration::RegistrationPolicy},
+    language::Language,
+    mail::{Mail, Mailing, Message, link},
+    network::Requester,
+    store,
+    token::one_time::{OneTimeCode, OneTimeId, OneTimeSecret, Presented, Purpose},
+    user::{Email, EmailKey, Invitation, InvitationId, Roles, User, UserId},
+};
+
+/// How long an invitation is valid unless the operator says otherwise.
+pub(crate) const LIFETIME: Duration = Purpose::Invitation.lifetime();
+/// How long the operator may make it valid.
+const LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(5 * 60)..=days(90);
+
+const fn days(count: u64) -> Duration {
+    Duration::from_secs(count * 24 * 60 * 60)
+}
+
+/// Why nobody was invited.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InviteError {
+    /// The address is not valid.
+    #[error(transparent)]
+    Invalid(InvalidInput),
+    /// A role is not valid, or there are too many.
+    #[error(transparent)]
+    Role(RoleError),
+    /// The lifetime is too short or too long.
+    #[error("an invitation is valid for 5 minutes to 90 days")]
+    Lifetime,
+    /// The setting `invitations.allow` refuses the user, or their address is not verified.
+    #[error("this user may not invite others")]
+    NotAllowed,
+    /// Registration is closed, even for those who are invited.
+    #[error("nobody can register: registration is \"closed\"")]
+    Closed,
+    /// A user has this e-mail address.
+    #[error("a user has this e-mail address already")]
+    EmailTaken,
+    /// Somebody else has invited this address.
+    #[error("the e-mail address is invited already")]
+    AlreadyInvited,
+    /// Throttling or the database.
+    #[error(transparent)]
+    Failed(Failure),
+}
+
+has_failure!(InviteError);
+
+/// An invitation that was made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Invited {
+    /// The invitation.
+    pub invitation: Invitation,
+    /// What its holder registers with, unless it is mailed. It cannot be read again.
+    pub ticket: Option<InvitationTicket>,
+}
+
+/// What the holder of an invitation registers with.
+#[derive(Debug)]
+pub struct InvitationTicket {
+    secret: OneTimeSecret,
+    code: OneTimeCode,
+    base: Option<String>,
+}
+
+impl InvitationTicket {
+    /// The secret: the field `invitation` of `POST /api/user`.
+    pub fn secret(&self) -> &str {
+        self.secret.as_str()
+    }
+
+    /// The 8 digits that can be typed in place of the secret.
+    pub fn code(&self) -> String {
+        self.code.to_text()
+    }
+
+    /// The link to the sign-up page, which contains the secret; `None` without pages.
+    pub fn link(&self) -> Option<Zeroizing<String>> {
+        let base = self.base.as_ref()?;
+        Some(Zeroizing::new(link(base, Purpose::Invitation, &self.secret)))
+    }
+}
+
+/// How the invited person gets the invitation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// By mail, if the service sends any.
+    Mail(Language),
+    /// By whoever has made it.
+    ByHand,
+}
+
+/// Invites the holder of an address for the operator. It is not throttled, and replaces any invitation to the address.
+pub(crate) async fn by_operator(
+    doorward: &Doorward,
+    email: Email,
+    roles: Roles,
+    lifetime: Duration,
+    delivery: Delivery,
+) -> Result<Invited, InviteError> {
+    if !LIFETIMES.contains(&lifetime) {
+        return Err(InviteError::Lifetime);
+    }
+    check_usable(doorward, &email).await?;
+    let invited = add(doorward, email, roles, None, lifetime, delivery).await?;
+    tracing::info!(invitation = %invited.invitation.id, "invited by the operator");
+    Ok(invited)
+}
+
+/// Invites the holder of an address for a user. The invited person gets no roles.
+pub(crate) async fn by_user(
+    doorward: &Doorward,
+    inviter: &User,
+    email: Email,
+    requester: Requester,
+) -> Result<Invited, InviteError> {
+    if !may_invite(doorward, inviter) {
+        return Err(InviteError::NotAllowed);
+    }
+    doorward.throttle().charge_invitation(inviter.id, Instant::now())?;
+    check_usable(doorward, &email).await?;
+    // An invitation by the operator may grant roles, which a user must not take away.
+    let earlier = doorward.store().invitation_by_email(&email.key(), doorward.now()).await?;
+    if earlier.is_some_and(|earlier| earlier.invited_by != Some(inviter.id)) {
+        return Err(InviteError::AlreadyInvited);
+    }
+    let delivery = Delivery::Mail(requester.language);
+    let roles = Roles::default();
+    let invited = add(doorward, email, roles, Some(inviter), LIFETIME, delivery).await?;
+    tracing::info!(invitation = %invited.invitation.id, user = %inviter.id, "invited by a user");
+    Ok(invited)
+}
+
+/// Whether this user may invite others.
+pub(crate) fn may_invite(doorward: &Doorward, user: &User) -> bool {
+    let settings = doorward.settings();
+    settings.registration != RegistrationPolicy::Closed
+        && settings.invitations.allows(user, doorward.now())
+}
+
+async fn check_usable(doorward: &Doorward, email: &Email) -> Result<(), InviteError> {
+    if doorward.settings().registration == RegistrationPolicy::Closed {
+        return Err(InviteError::Closed);
+    }
+    // Where registration does not tell whether an address is taken, an invitation does not either.
+    if !doorward.signs_up_silently()
+        && doorward.store().user_by_email(&email.key()).await?.is_some()
+    {
+        return Err(InviteError::EmailTaken);
+    }
+    Ok(())
+}
+
+async fn add(
+    doorward: &Doorward,
+    email: Email,
+    roles: Roles,
+    inviter: Option<&User>,
+    lifetime: Duration,
+    delivery: Delivery,
+) -> Result<Invited, InviteError> {
+    let now = doorward.now();
+    let language = match delivery {
+        Delivery::Mail(language) if doorward.sends_mail() => Some(language),
+        _ => None,
+    };
+    let invitation = Invitation {
+        id: InvitationId::random(),
+        email,
+        roles,
+        invited_by: inviter.map(|user| user.id),
+        is_mailed: language.is_some(),
+        created_at: now,
+        expires_at: now + lifetime,
+    };
+    let mailing = match language {
+        Some(language) => letter(doorward, &invitation, inviter, language),
+        None => Mailing::NONE,
+    };
+    let id = one_time_id(&invitation);
+    let secret = doorward.one_times().secret(id, Purpose::Invitation);
+    doorward.store().add_invitation(&invitation, &secret.digest(), &mailing).await?;
+    doorward.announce(&mailing);
+    let ticket = language.is_none().then(|| InvitationTicket {
+        secret,
+        code: doorward.one_times().code(id, Purpose::Invitation),
+        base: doorward.settings().pages.then(|| doorward.public_base()),
+    });
+    Ok(Invited { invitation, ticket })
+}
+
+/// The mail with an invitation. An address that gets too much mail through users gets none.
+fn letter(
+    doorward: &Doorward,
+    invitation: &Invitation,
+    inviter: Option<&User>,
+    language: Language,
+) -> Mailing {
+    let Invitation { email, expires_at, .. } = invitation;
+    if inviter.is_some() && !mailing::may_be_asked_to_mail(doorward, email) {
+        return Mailing::NONE;
+    }
+    let one_time = one_time_id(invitation);
+    let invited_by = inviter.map(|user| user.email.as_str().to_owned());
+    let message = Message::Invitation { one_time, invited_by };
+    // Deleting the inviter deletes the mail.
+    let mail = mailing::mail(doorward, inviter.map(|user| user.id), email, language, message);
+    let expires_at = mail.expires_at.min(*expires_at);
+    Mailing { mails: vec![Mail { expires_at, ..mail }], one_times: Vec::new() }
+}
+
+/// The id that the secret of an invitation is derived from.
+fn one_time_id(invitation: &Invitation) -> OneTimeId {
+    OneTimeId::from_uuid(invitation.id.uuid())
+}
+
+/// The valid invitation that a person presents with their address: its secret or its code. A wrong code is a failed login of
+/// the address, whether it is invited or not.
+pub(crate) async fn find(
+    doorward: &Doorward,
+    presented: &str,
+    email: &Email,
+    requester: Requester,
+) -> Result<Option<Invitation>, Failure> {
+    let found = match Presented::parse(presented, Some(email.key())) {
+        Presented::Secret(digest) => {
+            let found = doorward.store().invitation_by_digest(&digest, doorward.now()).await?;
+            found.filter(|invitation| invitation.email.key() == email.key())
+        }
+        Presented::Code { email, code } => by_code(doorward, &email, &code, requester).await?,
+    };
+    match found {
+        Some(invitation) => Ok(is_in_force(doorward, &invitation).await?.then_some(invitation)),
+        None => Ok(None),
+    }
+}
+
+async fn by_code(
+    doorward: &Doorward,
+    email: &EmailKey,
+    code: &OneTimeCode,
+    requester: Requester,
+) -> Result<Option<Invitation>, Failure> {
+    let attempt = begin_attempt(doorward, email, requester).await?;
+    let found = match doorward.store().invitation_by_email(email, doorward.now()).await {
+        Ok(found) => found,
+        Err(error) => {
+            // A lost database is not the caller's fault.
+            attempt.cancel();
+            return Err(error.into());
+        }
+    };
+    // The work does not depend on whether the address is invited.
+    let id = found.as_ref().map_or_else(OneTimeId::random, one_time_id);
+    let is_right = doorward.one_times().code(id, Purpose::Invitation).matches(code);
+    match found.filter(|_| is_right) {
+        Some(invitation) => {
+            // Refunded, but earlier failures stay: the user who invites may know the code.
+            attempt.cancel();
+            Ok(Some(invitation))
+        }
+        None => {
+            drop(attempt);
+            let reason = LoginRefusal::WrongCode;
+            doorward.record_failed_login(reason, None, email, requester.network);
+            Ok(None)
+        }
+    }
+}
+
+/// The valid invitation in a link, for a page that shows whom it is for. Nothing is used.
+pub(crate) async fn peek(
+    doorward: &Doorward,
+    secret: &str,
+) -> Result<Option<Invitation>, store::Error> {
+    let digest = OneTimeSecret::unchecked(secret.to_owned()).digest();
+    match doorward.store().invitation_by_digest(&digest, doorward.now()).await? {
+        Some(invitation) => Ok(is_in_force(doorward, &invitation).await?.then_some(invitation)),
+        None => Ok(None),
+    }
+}
+
+/// Whether whoever has made an invitation still counts: the invitations of a disabled user admit nobody.
+async fn is_in_force(doorward: &Doorward, invitation: &Invitation) -> Result<bool, store::Error> {
+    let Some(id) = invitation.invited_by else { return Ok(true) };
+    let inviter = doorward.store().user_by_id(id).await?;
+    Ok(inviter.is_some_and(|inviter| !inviter.disabled))
+}
+
+/// The unexpired invitations that a user has made, in the order of their addresses.
+pub(crate) async fn of_user(
+    doorward: &Doorward,
+    user: UserId,
+) -> Result<Vec<Invitation>, store::Error> {
+    // More than the budget of invitations allows within their lifetime.
+    const MOST: usize = 1000;
+    doorward.store().invitations(Some(user), None, MOST, doorward.now()).await
+}
+
+/// Revokes an invitation that a user has made. Returns false if they have made no such one.
+pub(crate) async fn revoke_own(
+    doorward: &Doorward,
+    user: UserId,
+    id: InvitationId,
+) -> Result<bool, store::Error> {
+    let is_own = of_user(doorward, user).await?.iter().any(|invitation| invitation.id == id);
+    let revoked = is_own && doorward.store().delete_invitation(id).await?;
+    if revoked {
+        tracing::info!(invitation = %id, %user, "invitation revoked by its user");
+    }
+    Ok(revoked)
+}
+
+/// Revokes the invitation with this id or to this address, for the operator. Returns false if there is none.
+pub(crate) async fn revoke(doorward: &Doorward, id_or_email: &str) -> Result<bool, store::Error> {
+    let id = match id_or_email.parse() {
+        Ok(id) => id,
+        Err(_) => {
+            let email = EmailKey::of(id_or_email);
+            match doorward.store().invitation_by_email(&email, doorward.now()).await? {
+                Some(invitation) => invitation.id,
+                None => return Ok(false),
+            }
+        }
+    };
+    let revoked = doorward.store().delete_invitation(id).await?;
+    if revoked {
+        tracing::info!(invitation = %id, "invitation revoked by the operator");
+    }
+    Ok(revoked)
+}
+
+/// An invitation to be made. The values are checked then.
+#[derive(Clone, Debug)]
+pub struct NewInvitation {
+    email: String,
+    roles: Vec<String>,
+    lifetime: Duration,
+    by_hand: bool,
+}
+
+impl NewInvitation {
+    /// An invitation to this address, valid for 7 days. It is mailed if the service sends mail.
+    pub fn new(email: impl Into<String>) -> Self {
+        Self { email: email.into(), roles: Vec::new(), lifetime: LIFETIME, by_hand: false }
+    }
+
+    /// Adds a role that the new user gets.
+    #[must_use]
+    pub fn role(mut self, role: impl Into<String>) -> Self {
+        self.roles.push(role.into());
+        self
+    }
+
+    /// How long it is valid: 5 minutes to 90 days.
+    #[must_use]
+    pub fn lifetime(mut self, lifetime: Duration) -> Self {
+        self.lifetime = lifetime;
+        self
+    }
+
+    /// No mail is sent, whether the service sends any or not. Registering with it does not verify the address.
+    #[must_use]
+    pub fn by_hand(mut self) -> Self {
+        self.by_hand = true;
+        self
+    }
+}
+
+impl Doorward {
+    /// Invites the holder of an e-mail address, as `doorward user invite` does. An invitation admits unless registration is
+    /// closed. It replaces an earlier one to the same address.
+    ///
+    /// # Errors
+    /// If a value is invalid, a user has the address or registration is closed.
+    pub async fn invite(&self, invitation: NewInvitation) -> Result<Invited, InviteError> {
+        let NewInvitation { email, roles, lifetime, by_hand } = invitation;
+        let email = Email::parse(email).map_err(InvalidInput::new("email"));
+        let email = email.map_err(InviteError::Invalid)?;
+        let roles = roles.iter().map(|role| parse_role(role)).collect::<Result<Roles, _>>();
+        let roles = roles.map_err(InviteError::Role)?;
+        if roles.iter().count() > MAX_ROLES {
+            return Err(InviteError::Role(RoleError::TooMany));
+        }
+        let delivery = match by_hand {
+            true => Delivery::ByHand,
+            false => Delivery::Mail(self.settings().mail.language),
+        };
+        by_operator(self, email, roles, lifetime, delivery).await
+    }
+
+    /// Revokes the invitation with this id or to this address, as `doorward user uninvite` does. Returns false if there is
+    /// none.
+    ///
+    /// # Errors
+    /// If the database cannot be used.
+    pub async fn revoke_invitation(&self, id_or_email: &str) -> Result<bool, store::Error> {
+        revoke(self, id_or_email).await
+    }
+}

@@ -1,0 +1,196 @@
+//! The mail that an operation queues: which one-time secret is in it, how long it lives, and who is told of what.
+
+use std::time::{Duration, Instant};
+
+use crate::{
+    Doorward,
+    language::Language,
+    mail::{EndedBy, Mail, MailId, Mailing, Message},
+    network::Network,
+    session::{Session, device::Device},
+    store,
+    token::one_time::{OneTime, OneTimeId, Purpose},
+    user::{Email, PasswordVersion, User, UserId},
+};
+
+/// How long a mail is tried.
+const MAIL_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A mail to a user with a one-time secret, which is bound to their address and password as they are now.
+pub(super) fn with_secret(
+    doorward: &Doorward,
+    user: &User,
+    purpose: Purpose,
+    recipient: &Email,
+    language: Language,
+) -> Mailing {
+    let one_time = one_time(doorward, user.id, &user.email, user.password_version, purpose);
+    let one_time = OneTime { email: recipient.clone(), ..one_time };
+    let message = secret_message(purpose, one_time.id);
+    let mail = mail(doorward, Some(user.id), recipient, language, message);
+    let expires_at = mail.expires_at.min(one_time.expires_at);
+    Mailing { mails: vec![Mail { expires_at, ..mail }], one_times: vec![one_time] }
+}
+
+/// The same work as [`with_secret`] for an address without a user, or for a user who gets another message. Nobody can use
+/// the one-time secret, because its user does not exist.
+pub(super) fn without_secret(
+    doorward: &Doorward,
+    user: Option<UserId>,
+    purpose: Purpose,
+    recipient: &Email,
+    language: Language,
+    message: Message,
+) -> Mailing {
+    let version = PasswordVersion::default();
+    let one_time = one_time(doorward, UserId::random(), recipient, version, purpose);
+    let mail = mail(doorward, user, recipient, language, message);
+    Mailing { mails: vec![mail], one_times: vec![one_time] }
+}
+
+fn one_time(
+    doorward: &Doorward,
+    user_id: UserId,
+    user_email: &Email,
+    password_version: PasswordVersion,
+    purpose: Purpose,
+) -> OneTime {
+    let id = OneTimeId::random();
+    OneTime {
+        id,
+        purpose,
+        user_id,
+        email: user_email.clone(),
+        user_email: user_email.clone(),
+        password_version,
+        digest: doorward.one_times().secret(id, purpose).digest(),
+        expires_at: doorward.now() + purpose.lifetime(),
+    }
+}
+
+/// The message that carries a secret.
+fn secret_message(purpose: Purpose, one_time: OneTimeId) -> Message {
+    match purpose {
+        Purpose::VerifyEmail => Message::VerifyEmail { one_time },
+        Purpose::ChangeEmail => Message::ChangeEmail { one_time },
+        Purpose::RestoreEmail => Message::EmailChanged { one_time },
+        Purpose::ResetPassword => Message::ResetPassword { one_time },
+        Purpose::SignIn => Message::SignIn { one_time },
+        Purpose::Invitation => Message::Invitation { one_time, invited_by: None },
+    }
+}
+
+/// A mail that is queued now.
+pub(super) fn mail(
+    doorward: &Doorward,
+    user_id: Option<UserId>,
+    recipient: &Email,
+    language: Language,
+    message: Message,
+) -> Mail {
+    let created_at = doorward.now();
+    Mail {
+        id: MailId::random(),
+        user_id,
+        recipient: recipient.clone(),
+        language,
+        message,
+        created_at,
+        expires_at: created_at + MAIL_LIFETIME,
+    }
+}
+
+/// The first mail to a new user, unless their address is verified or gets too much mail.
+pub(super) fn verify_email(doorward: &Doorward, user: &User, language: Language) -> Mailing {
+    if !doorward.sends_mail() || user.email_verified || !may_mail(doorward, &user.email) {
+        return Mailing::NONE;
+    }
+    with_secret(doorward, user, Purpose::VerifyEmail, &user.email, language)
+}
+
+/// Tells a user that their password has changed.
+pub(super) fn password_changed(doorward: &Doorward, user: &User, language: Language) -> Mailing {
+    let message = Message::PasswordChanged { at: doorward.now().millis() };
+    notice(doorward, doorward.settings().notices.password_changed, user, language, message)
+}
+
+/// Tells the old address of a user that they have another one. A verified address gets a way back: the owner of one that is not
+/// verified may be a stranger.
+pub(super) fn email_changed(doorward: &Doorward, user: &User, language: Language) -> Mailing {
+    if !doorward.sends_mail() || !doorward.settings().notices.email_changed || !user.email_verified
+    {
+        return Mailing::NONE;
+    }
+    with_secret(doorward, user, Purpose::RestoreEmail, &user.email, language)
+}
+
+/// Tells a user that their sessions have ended.
+pub(super) fn sessions_ended(doorward: &Doorward, user: &User, by: EndedBy) -> Mailing {
+    let message = Message::SessionsEnded { by, at: doorward.now().millis() };
+    let language = doorward.settings().mail.language;
+    notice(doorward, doorward.settings().notices.sessions_ended, user, language, message)
+}
+
+/// Tells a user of a sign-in from a network or a device that they have not used. The first sign-in is not told of.
+pub(super) async fn new_sign_in(
+    doorward: &Doorward,
+    user: &User,
+    session: &Session,
+    language: Language,
+) -> Result<Mailing, store::Error> {
+    if !doorward.sends_mail() || !doorward.settings().notices.new_sign_in {
+        return Ok(Mailing::NONE);
+    }
+    let (address, user_agent) = (session.origin.address, &session.origin.user_agent);
+    let network = Network::at(address);
+    let known = doorward.store().known_networks(&user.email.key()).await?;
+    let is_new_network =
+        !network.is_loopback() && known.iter().next().is_some() && !known.contains(network);
+    let sessions = doorward.store().sessions_by_user(user.id, doorward.now()).await?;
+    let devices = || sessions.iter().map(|other| Device::of(&other.origin.user_agent));
+    let is_new_device =
+        !sessions.is_empty() && !devices().any(|device| device == Device::of(user_agent));
+    if !is_new_network && !is_new_device {
+        return Ok(Mailing::NONE);
+    }
+    let (user_agent, at) = (user_agent.clone(), session.created_at.millis());
+    let message = Message::NewSignIn { user_agent, address, at };
+    Ok(notice(doorward, true, user, language, message))
+}
+
+/// A notice, if it is wanted. An address that is not verified may be a stranger's, so it gets only a few.
+fn notice(
+    doorward: &Doorward,
+    is_wanted: bool,
+    user: &User,
+    language: Language,
+    message: Message,
+) -> Mailing {
+    let is_sent = doorward.sends_mail()
+        && is_wanted
+        && (user.email_verified || may_mail(doorward, &user.email));
+    if !is_sent {
+        return Mailing::NONE;
+    }
+    let mail = mail(doorward, Some(user.id), &user.email, language, message);
+    Mailing { mails: vec![mail], one_times: Vec::new() }
+}
+
+/// Whether an address that is not verified may get one more mail about what its user does.
+fn may_mail(doorward: &Doorward, email: &Email) -> bool {
+    doorward.throttle().charge_mail(&email.key(), Instant::now()).is_ok()
+}
+
+/// Whether an address may get one more mail that anybody can ask for.
+pub(super) fn may_be_asked_to_mail(doorward: &Doorward, email: &Email) -> bool {
+    doorward.throttle().charge_requested_mail(&email.key(), Instant::now()).is_ok()
+}
+
+impl Doorward {
+    /// Wakes the task that sends mail, after mail was queued.
+    pub(super) fn announce(&self, mailing: &Mailing) {
+        if !mailing.mails.is_empty() {
+            self.mail_queued().notify_one();
+        }
+    }
+}

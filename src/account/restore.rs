@@ -1,0 +1,60 @@
+//! Taking back a change of the address, from the notice that the old address got. Whoever made the change may know the
+//! password and hold sessions, so a new password is set and all sessions end.
+
+use super::{
+    InvalidInput,
+    one_time::{OneTimeError, find},
+};
+use crate::{
+    Doorward,
+    credential::password::Password,
+    mail::Mailing,
+    network::Requester,
+    store::{self, OneTimeEffect},
+    token::one_time::{Presented, Purpose},
+    user::{EmailKey, User},
+};
+
+/// Restores the old address of a user and sets a new password.
+pub(crate) async fn restore(
+    doorward: &Doorward,
+    presented: Presented,
+    password: Password,
+    requester: Requester,
+) -> Result<User, OneTimeError> {
+    let found = find(doorward, &[Purpose::RestoreEmail], &presented, requester).await?;
+    let (one_time, user) = found.ok_or(OneTimeError::WrongCode)?;
+    let rules = doorward.settings().password_rules;
+    let password = password.reject_identity(user.name.as_str(), one_time.email.as_str(), rules);
+    let password =
+        password.map_err(InvalidInput::new("password")).map_err(OneTimeError::Invalid)?;
+    let hash = doorward.hasher().hash(password, requester.network).await?;
+    let (effect, store, now) =
+        (OneTimeEffect::RestoreEmail(hash), doorward.store(), doorward.now());
+    let mut used = store.use_one_time(&one_time, effect.clone(), &Mailing::NONE, now).await;
+    if let Err(store::Error::EmailTaken) = used
+        && give_way(doorward, &one_time.email.key()).await?
+    {
+        used = store.use_one_time(&one_time, effect, &Mailing::NONE, now).await;
+    }
+    let used = match used {
+        Err(store::Error::EmailTaken) => return Err(OneTimeError::EmailTaken),
+        used => used?,
+    };
+    let user = used.ok_or(OneTimeError::WrongCode)?;
+    doorward.clear_failures(&user.email.key()).await?;
+    tracing::info!(user = %user.id, "e-mail address restored, password set and all sessions ended");
+    Ok(user)
+}
+
+/// Deletes the account that has registered the address since the change and has never verified it. Else whoever made the change
+/// could keep its owner from the way back. The owner can delete that account anyway, with a new password by mail. One with
+/// roles stays: the operator knows it.
+async fn give_way(doorward: &Doorward, email: &EmailKey) -> Result<bool, store::Error> {
+    let other = doorward.store().user_by_email(email).await?;
+    let is_unknown = |other: &User| !other.email_verified && other.roles.iter().next().is_none();
+    let Some(other) = other.filter(is_unknown) else { return Ok(false) };
+    let deleted = doorward.store().delete_user(other.id, doorward.now()).await?;
+    tracing::warn!(user = %other.id, deleted, "unverified user deleted: the owner of the address takes it back");
+    Ok(deleted)
+}

@@ -1,0 +1,119 @@
+//! `doorward mail …`: tests the way of mail, shows what waits, and tries it again.
+
+use anyhow::{anyhow, bail};
+
+use super::{Output, block_on, counted, print_json, reject_failure, run, unexpected_reply};
+use crate::{
+    Settings,
+    clock::Clock,
+    control::{Command, CommandRunner, MailInfo, Reply},
+    mail::{MailId, SendError, Transport, test_mail},
+    user::Email,
+};
+
+#[derive(clap::Subcommand)]
+pub(super) enum Mail {
+    /// Send a test mail from here with these settings, and show each step and what failed
+    Test {
+        /// E-mail address
+        address: String,
+    },
+    /// List mail that waits or was given up, the oldest first
+    Queue(Output),
+    /// Send all mail now that waits or was given up and has not expired
+    Retry,
+}
+
+impl Mail {
+    pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
+        block_on(async {
+            match self {
+                Self::Test { address } => test(&settings, address).await,
+                Self::Queue(output) => queue(settings, &output).await,
+                Self::Retry => match run(settings, Command::RetryMail).await? {
+                    Reply::MailsRetried(count) => {
+                        print_line!("{}", counted(count, "mail is due now", "mails are due now"));
+                        Ok(())
+                    }
+                    _ => Err(unexpected_reply()),
+                },
+            }
+        })
+    }
+}
+
+async fn test(settings: &Settings, address: String) -> anyhow::Result<()> {
+    let mail = &settings.mail;
+    let (Some(url), Some(from)) = (&mail.url, &mail.from) else {
+        bail!(
+            "mail is not configured: set mail.url, such as smtps://mail.example.com, and mail.from"
+        );
+    };
+    let Ok(to) = Email::parse(address.clone()) else {
+        bail!("\"{address}\" is not an e-mail address");
+    };
+    print_line!("sending to {} by {url}", to.as_str());
+    let progress = Box::new(|step: &str| print_line!("  {step}"));
+    let mut transport = Transport::new(mail)?.with_progress(progress);
+    let (id, name) = (MailId::random(), &settings.branding.name);
+    let composed = test_mail(id, name, from, mail.reply_to.as_ref(), to.as_str())?;
+    match transport.send(id, Clock::system().now(), &composed).await {
+        Ok(()) => {
+            print_line!("the mail was taken");
+            Ok(())
+        }
+        Err(error) => {
+            let advice = match &error {
+                SendError::Lost(_) => {
+                    "the connection ended before the server confirmed the mail, which may arrive or not"
+                }
+                other => other.failure().step.advice(),
+            };
+            Err(anyhow!("the mail was not taken: {}\n{advice}", error.failure()))
+        }
+    }
+}
+
+async fn queue(settings: Settings, output: &Output) -> anyhow::Result<()> {
+    let runner = CommandRunner::open(settings).await?;
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let command = Command::ListMail { after };
+        let Reply::Mails { mails, next } = reject_failure(runner.run(&command).await?)? else {
+            return Err(unexpected_reply());
+        };
+        match output.json {
+            true => all.extend(mails),
+            false => mails.iter().for_each(print),
+        }
+        after = next;
+        if after.is_none() {
+            break;
+        }
+    }
+    if output.json { print_json(&all) } else { Ok(()) }
+}
+
+fn print(mail: &MailInfo) {
+    let MailInfo { id, address, message, age_seconds, attempts, .. } = mail;
+    let state = match (&mail.given_up_at, &mail.next_attempt_at) {
+        (Some(at), _) => format!("given up {at}"),
+        (None, Some(at)) => format!("next attempt {at}"),
+        (None, None) => String::new(),
+    };
+    let attempts = counted(*attempts as usize, "attempt", "attempts");
+    print_line!("{id}  {address}  {message}  {} old, {attempts}, {state}", age(*age_seconds));
+    if let Some(failure) = &mail.failure {
+        print_line!("  {failure}");
+    }
+}
+
+/// An age in the largest unit that it fills.
+fn age(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86_400 => format!("{} h", seconds / 3600),
+        _ => counted(usize::try_from(seconds / 86_400).unwrap_or(usize::MAX), "day", "days"),
+    }
+}

@@ -1,0 +1,107 @@
+//! `/api/invitations`: a user invites somebody, lists the invitations that they have made, and revokes one.
+
+use axum::{
+    extract::{Path, State, rejection::PathRejection},
+    http::StatusCode,
+};
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use crate::{
+    Doorward,
+    access::policy::{Authenticated, SignedIn},
+    account::{InvitationTicket, Invited, invite},
+    http::{
+        Error,
+        answer::{NoContent, NoStore},
+        client_ip::RequestOrigin,
+        form::Form,
+        only::Only,
+    },
+    user::{Email, Invitation},
+};
+
+/// An invitation as the user who has made it sees it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListedInvitation {
+    id: String,
+    email: String,
+    mailed: bool,
+    created_at: String,
+    expires_at: String,
+}
+
+impl From<Invitation> for ListedInvitation {
+    fn from(invitation: Invitation) -> Self {
+        Self {
+            id: invitation.id.to_string(),
+            email: invitation.email.as_str().to_owned(),
+            mailed: invitation.is_mailed,
+            created_at: invitation.created_at.to_string(),
+            expires_at: invitation.expires_at.to_string(),
+        }
+    }
+}
+
+/// A new invitation. Its user hands the secret over, unless it is mailed.
+#[derive(Serialize)]
+pub(crate) struct MadeInvitation {
+    #[serde(flatten)]
+    invitation: ListedInvitation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
+}
+
+impl From<Invited> for MadeInvitation {
+    fn from(Invited { invitation, ticket }: Invited) -> Self {
+        let ticket = ticket.as_ref();
+        let link = ticket.and_then(InvitationTicket::link);
+        Self {
+            invitation: invitation.into(),
+            link: link.map(|link: Zeroizing<String>| link.to_string()),
+            secret: ticket.map(|ticket| ticket.secret().to_owned()),
+            code: ticket.map(InvitationTicket::code),
+        }
+    }
+}
+
+pub(crate) async fn invite(
+    State(doorward): State<Doorward>,
+    caller: Only<SignedIn>,
+    RequestOrigin { requester, .. }: RequestOrigin,
+    mut form: Form,
+) -> Result<NoStore<MadeInvitation>, Error> {
+    let email = form.required("email", Email::parse);
+    let (Ok(email), Ok(())) = (email, form.reject_misspelled()) else {
+        return Err(form.into_error());
+    };
+    let invited = invite::by_user(&doorward, &caller.user, email, requester).await?;
+    Ok(NoStore(StatusCode::CREATED, invited.into()))
+}
+
+pub(crate) async fn list(
+    State(doorward): State<Doorward>,
+    user_id: Only<Authenticated>,
+) -> Result<NoStore<Vec<ListedInvitation>>, Error> {
+    let invitations = invite::of_user(&doorward, *user_id).await?;
+    let invitations = invitations.into_iter().map(ListedInvitation::from).collect();
+    Ok(NoStore(StatusCode::OK, invitations))
+}
+
+pub(crate) async fn revoke(
+    State(doorward): State<Doorward>,
+    user_id: Only<Authenticated>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<NoContent, Error> {
+    // An invalid id gets the same answer as an unknown one, and as one of somebody else.
+    let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
+    match invite::revoke_own(&doorward, *user_id, id).await? {
+        true => Ok(NoContent),
+        false => Err(Error::NotFound),
+    }
+}

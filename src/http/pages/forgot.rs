@@ -1,0 +1,65 @@
+//! `/forgot`: mails a link and a code to set a new password. The answer is the same for every address.
+
+use axum::response::Response;
+
+use super::{
+    form_refusal::FormRefusal,
+    one_time::form_page,
+    text::Notice,
+    view::{CodeEntry, MailRequest, MailRequestKind, OneTimeForm, OneTimeKind},
+    visit::Visit,
+};
+use crate::{
+    account::forgot::forgot,
+    http::{
+        Error,
+        form::{FaultRecorded, PageForm},
+    },
+    user::Email,
+};
+
+/// Without mail, the operator gives people a code for the page that sets a new password.
+pub(super) async fn show(visit: Visit) -> Response {
+    match visit.doorward().sends_mail() {
+        true => page(&visit, "", None),
+        false => visit.redirect("/reset"),
+    }
+}
+
+pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result<Response, Error> {
+    let typed = form.typed("email");
+    let sent = match form.required("email", Email::parse) {
+        Ok(email) => {
+            let sent = forgot(visit.doorward(), email, visit.source.requester).await;
+            sent.map_err(Error::from)
+        }
+        Err(FaultRecorded) => Err(form.into_error()),
+    };
+    match sent {
+        Ok(()) => {
+            let page = OneTimeForm {
+                kind: OneTimeKind::Reset,
+                entry: CodeEntry::Mailed(&typed),
+                notice: Some(Notice::MailSent),
+                ..OneTimeForm::default()
+            };
+            Ok(form_page(&visit, page, None, None))
+        }
+        Err(error) => {
+            let refusal = FormRefusal::of(error, "password")?;
+            Ok(page(&visit, &typed, Some(&refusal)))
+        }
+    }
+}
+
+fn page(visit: &Visit, email: &str, refusal: Option<&FormRefusal>) -> Response {
+    let page = MailRequest {
+        kind: MailRequestKind::Forgot,
+        app: None,
+        target: None,
+        email,
+        error: refusal.and_then(|refusal| refusal.error),
+        email_fault: refusal.and_then(|refusal| refusal.fault("email")),
+    };
+    visit.form(page.render(&visit.context()), refusal, None)
+}

@@ -1,0 +1,116 @@
+//! `/sign-in/code`: mails a link and a code to sign in with. `/sign-in/code/use`: signs in with them. The answer to the first
+//! is the same for every address.
+
+use axum::response::Response;
+
+use super::{
+    form_refusal::FormRefusal,
+    one_time::{Sent, form_page, link_page, refused},
+    return_target::AppTarget,
+    session_cookie::persistence,
+    text::Notice,
+    view::{CodeEntry, MailRequest, MailRequestKind, OneTimeForm, OneTimeKind},
+    visit::Visit,
+};
+use crate::{
+    account::{
+        SignInError,
+        mail_code::{send, sign_in},
+        one_time::OneTimeError,
+    },
+    http::{
+        Error,
+        form::{FaultRecorded, PageForm},
+    },
+    user::Email,
+};
+
+pub(super) async fn show(visit: Visit) -> Response {
+    if !visit.doorward().signs_in_by_mail() {
+        return visit.redirect("/sign-in");
+    }
+    let app = visit.parameter("for").and_then(|sealed| AppTarget::open(visit.doorward(), sealed));
+    page(&visit, app.as_ref(), "", None)
+}
+
+pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result<Response, Error> {
+    let typed = form.typed("email");
+    let app = AppTarget::open(visit.doorward(), form.typed("for"));
+    let sent = match form.required("email", Email::parse) {
+        Ok(email) => {
+            let sent = send(visit.doorward(), email, visit.source.requester).await;
+            sent.map_err(Error::from)
+        }
+        Err(FaultRecorded) => Err(form.into_error()),
+    };
+    match sent {
+        Ok(()) => {
+            let page = OneTimeForm {
+                kind: OneTimeKind::SignIn,
+                entry: CodeEntry::Mailed(&typed),
+                notice: Some(Notice::MailSent),
+                ..OneTimeForm::default()
+            };
+            Ok(form_page(&visit, page, app.as_ref(), None))
+        }
+        Err(error) => {
+            let refusal = FormRefusal::of(error, "password")?;
+            Ok(page(&visit, app.as_ref(), &typed, Some(&refusal)))
+        }
+    }
+}
+
+fn page(
+    visit: &Visit,
+    app: Option<&AppTarget>,
+    email: &str,
+    refusal: Option<&FormRefusal>,
+) -> Response {
+    let page = MailRequest {
+        kind: MailRequestKind::SignIn,
+        app: app.map(|app| &*app.title),
+        target: app.map(|app| &*app.sealed),
+        email,
+        error: refusal.and_then(|refusal| refusal.error),
+        email_fault: refusal.and_then(|refusal| refusal.fault("email")),
+    };
+    visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))
+}
+
+/// A mail does not know which app asked for it, so its link leads to the account.
+pub(super) async fn show_use(visit: Visit) -> Result<Response, Error> {
+    match visit.parameter("code") {
+        Some(secret) => Ok(link_page(&visit, &secret, OneTimeKind::SignIn, None).await?),
+        None => Ok(visit.redirect("/sign-in/code")),
+    }
+}
+
+pub(super) async fn submit_use(
+    visit: Visit,
+    PageForm(mut form): PageForm,
+) -> Result<Response, Error> {
+    let sent = Sent::of(&form);
+    let app = AppTarget::open(visit.doorward(), form.typed("for"));
+    let opened = match form.presented() {
+        Ok(presented) => {
+            let (origin, requester) = (visit.source.origin.clone(), visit.source.requester);
+            let persistence = persistence(sent.stay);
+            let opened = sign_in(visit.doorward(), presented, origin, requester, persistence).await;
+            opened.map_err(|error| match error {
+                SignInError::WrongCredentials => OneTimeError::WrongCode.into(),
+                error => error.into(),
+            })
+        }
+        Err(FaultRecorded) => Err(form.into_error()),
+    };
+    match opened {
+        Ok(opened) => Ok(visit.begin_session(&opened, app).await),
+        Err(error) => {
+            let typed = match sent.email.is_empty() {
+                true => CodeEntry::Typed { email: "" },
+                false => CodeEntry::Mailed(&sent.email),
+            };
+            refused(&visit, error, OneTimeKind::SignIn, &sent, typed, app.as_ref())
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What the pages share that use the secret of a mailed link or a typed code.
+
+use axum::{http::StatusCode, response::Response};
+
+use super::{
+    form_refusal::FormRefusal,
+    return_target::AppTarget,
+    text::{FieldFault, FormError, LinkTo, Message},
+    view::{CodeEntry, OneTimeForm, OneTimeKind},
+    visit::Visit,
+};
+use crate::{
+    account::one_time::peek,
+    fault::FaultKind,
+    http::{Error, form::Form},
+    store,
+    token::one_time::Purpose,
+};
+
+/// What a form sent, to show it again.
+pub(super) struct Sent {
+    pub(super) code: String,
+    pub(super) email: String,
+    /// The address of the mail whose link led here. Without one, the code was typed.
+    link: String,
+    pub(super) stay: bool,
+}
+
+impl Sent {
+    pub(super) fn of(form: &Form) -> Self {
+        Self {
+            code: form.typed("code"),
+            email: form.typed("email"),
+            link: form.typed("link"),
+            stay: !form.typed("stay").is_empty(),
+        }
+    }
+
+    /// How the secret got here: by a link, or else by what the person typed.
+    fn entry<'a>(&'a self, typed: CodeEntry<'a>) -> CodeEntry<'a> {
+        match self.link.is_empty() {
+            true => typed,
+            false => CodeEntry::Link { secret: &self.code, address: &self.link },
+        }
+    }
+}
+
+/// The page for the link of a mail. It shows whom it is for and changes nothing. A link that is dead gets a page that says
+/// what to do.
+pub(super) async fn link_page(
+    visit: &Visit,
+    secret: &str,
+    kind: OneTimeKind,
+    app: Option<&AppTarget>,
+) -> Result<Response, store::Error> {
+    for purpose in purposes(kind) {
+        if let Some((one_time, _)) = peek(visit.doorward(), *purpose, secret).await? {
+            let entry = CodeEntry::Link { secret, address: one_time.email.as_str() };
+            let page = OneTimeForm { kind, entry, ..OneTimeForm::default() };
+            return Ok(form_page(visit, page, app, None));
+        }
+    }
+    Ok(dead_link(visit, kind))
+}
+
+fn purposes(kind: OneTimeKind) -> &'static [Purpose] {
+    match kind {
+        OneTimeKind::Verify => &[Purpose::VerifyEmail, Purpose::ChangeEmail],
+        OneTimeKind::Restore => &[Purpose::RestoreEmail],
+        OneTimeKind::Reset => &[Purpose::ResetPassword],
+        OneTimeKind::SignIn => &[Purpose::SignIn],
+    }
+}
+
+fn dead_link(visit: &Visit, kind: OneTimeKind) -> Response {
+    let (message, to, path) = match kind {
+        OneTimeKind::Verify => (Message::VerifyLinkDead, LinkTo::Account, "/account"),
+        OneTimeKind::Restore => (Message::RestoreLinkDead, LinkTo::SignIn, "/sign-in"),
+        OneTimeKind::Reset => (Message::ResetLinkDead, LinkTo::NewMail, "/forgot"),
+        OneTimeKind::SignIn => (Message::SignInLinkDead, LinkTo::NewMail, "/sign-in/code"),
+    };
+    visit.message(StatusCode::GONE, message, to, path)
+}
+
+/// The form once more with what is wrong, or the page about a dead link.
+pub(super) fn refused(
+    visit: &Visit,
+    error: Error,
+    kind: OneTimeKind,
+    sent: &Sent,
+    typed: CodeEntry<'_>,
+    app: Option<&AppTarget>,
+) -> Result<Response, Error> {
+    let refusal = FormRefusal::of(error, "password")?;
+    let entry = sent.entry(typed);
+    let code_fault = refusal.fault("code");
+    if matches!(entry, CodeEntry::Link { .. }) && code_fault == Some(FieldFault::WrongCode) {
+        return Ok(dead_link(visit, kind));
+    }
+    let email_fault = refusal.fault("email");
+    let is_taken = email_fault == Some(FieldFault::Rule(FaultKind::EmailTaken));
+    let page = OneTimeForm {
+        kind,
+        entry,
+        code: &sent.code,
+        stay: sent.stay,
+        // Another account has got the address: nothing that the person typed is wrong.
+        error: refusal.error.or(is_taken.then_some(FormError::EmailTaken)),
+        email_fault: email_fault.filter(|_| !is_taken),
+        code_fault,
+        password_fault: refusal.fault("password"),
+        ..OneTimeForm::default()
+    };
+    Ok(form_page(visit, page, app, Some(&refusal)))
+}
+
+/// A page with what all of them show.
+pub(super) fn form_page(
+    visit: &Visit,
+    page: OneTimeForm<'_>,
+    app: Option<&AppTarget>,
+    refusal: Option<&FormRefusal>,
+) -> Response {
+    let page = OneTimeForm {
+        app: app.map(|app| &*app.title),
+        target: app.map(|app| &*app.sealed),
+        min_password_length: visit.doorward().settings().password_rules.min_length,
+        ..page
+    };
+    visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))
+}

@@ -1,0 +1,81 @@
+//! The page on which a person invites others.
+
+use askama::Template;
+
+use super::{
+    super::text::{FieldFault, FormError, Notice, Texts},
+    PageContext,
+    field::{Field, Summary},
+    html,
+};
+use crate::clock::Timestamp;
+
+/// The page on which a person invites others.
+#[derive(Clone, Default)]
+pub struct Invitations<'a> {
+    /// The invitations of the person, by address.
+    pub rows: Vec<InvitationRow<'a>>,
+    /// Whether there are more than the page shows.
+    pub has_more: bool,
+    /// The invitation that was just made, to be handed over.
+    pub ticket: Option<Ticket<'a>>,
+    /// The address as it was typed.
+    pub email: &'a str,
+    /// What just happened.
+    pub notice: Option<Notice>,
+    /// Why the form was refused.
+    pub error: Option<FormError>,
+    /// What is wrong with the address.
+    pub email_fault: Option<FieldFault>,
+}
+
+/// What an invited person gets from whoever invites them, if the service sends no mail.
+#[derive(Clone, Copy)]
+pub struct Ticket<'a> {
+    /// Who is invited.
+    pub email: &'a str,
+    /// The link to the page on which they create an account.
+    pub link: Option<&'a str>,
+    /// The code that they can type there.
+    pub code: &'a str,
+}
+
+/// An invitation that was not used yet.
+#[derive(Clone)]
+pub struct InvitationRow<'a> {
+    /// The id, as the form to revoke it sends it.
+    pub id: String,
+    /// Who is invited.
+    pub email: &'a str,
+    /// When it expires.
+    pub expires: Timestamp,
+}
+
+#[derive(Template)]
+#[template(path = "invitations.html", whitespace = "minimize")]
+struct Html<'a> {
+    page: &'a PageContext<'a>,
+    t: &'static Texts,
+    view: &'a Invitations<'a>,
+    notice: Option<&'static str>,
+    summary: Option<Summary>,
+    email: Field<'a>,
+}
+
+impl Invitations<'_> {
+    /// The HTML of the page.
+    pub fn render(&self, page: &PageContext<'_>) -> String {
+        let t = page.texts();
+        let field = Field { autocomplete: "off", ..Field::email(t, self.email) };
+        let email = field.with_fault(t, self.email_fault);
+        let summary = Summary::of(t, self.error, &[&email]);
+        let notice = self.notice.map(t.notice);
+        html(&Html { page, t, view: self, notice, summary, email })
+    }
+}
+
+impl InvitationRow<'_> {
+    fn validity(&self, t: &Texts) -> String {
+        (t.valid_until)(&self.expires.to_text())
+    }
+}

@@ -1,0 +1,261 @@
+//! How a mail is written: the letter in the language of its recipient, as text and as HTML, with the link and the code that
+//! are derived from the id of its one-time secret.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use askama::Template;
+use lettre::{
+    address::{Address, AddressError},
+    message::{
+        Mailbox, MultiPart, MultiPartKind, SinglePart,
+        header::{HeaderName, HeaderValue},
+    },
+};
+
+use super::{
+    Composed, Mail,
+    message::Message,
+    text::{Letter, NewSignIn, Texts},
+};
+use crate::{
+    clock::Timestamp,
+    colour::Colour,
+    session::device::Device,
+    token::one_time::{OneTimeId, OneTimeMint, OneTimeSecret, Purpose},
+};
+
+/// What all mails have in common.
+pub struct Letterhead<'a> {
+    /// What links start with: the public address of the pages. `None` if there are no pages, so that mails contain only codes.
+    pub site: Option<&'a str>,
+    /// The name of the service.
+    pub name: &'a str,
+    /// The accent colour of the service: red, green and blue.
+    pub accent: [u8; 3],
+    /// Whom mails are from. Without a name, the name of the service is shown.
+    pub from: &'a Mailbox,
+    /// Where answers go.
+    pub reply_to: Option<&'a Mailbox>,
+}
+
+/// Why a mail cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ComposeError {
+    /// The recipient has an address that no mail can be sent to.
+    #[error("the address of the recipient cannot be used")]
+    Recipient(#[source] AddressError),
+    /// The headers cannot be written.
+    #[error("the mail cannot be written")]
+    Headers(#[source] lettre::error::Error),
+}
+
+/// Writes a mail; `None` if it says nothing. The bytes of a mail are the same each time, so that a second attempt to send it
+/// sends the same mail.
+///
+/// # Errors
+/// See [`ComposeError`].
+pub fn compose(
+    mail: &Mail,
+    one_times: &OneTimeMint,
+    letterhead: &Letterhead<'_>,
+) -> Result<Option<Composed>, ComposeError> {
+    let texts = Texts::of(mail.language);
+    let Some((letter, action)) = letter(mail, texts, letterhead.name) else {
+        return Ok(None);
+    };
+    let subject = letter.subject.clone();
+    let view = View::new(letter, action, texts, one_times, letterhead);
+    let text = Text { view: &view }.render().expect("a template writes into a string");
+    let html = Html { view: &view }.render().expect("a template writes into a string");
+    let (local, domain) = mail.recipient.as_str().rsplit_once('@').unwrap_or_default();
+    let recipient = Address::new(local, domain).map_err(ComposeError::Recipient)?;
+    let from = Mailbox {
+        name: letterhead.from.name.clone().or_else(|| Some(letterhead.name.to_owned())),
+        email: letterhead.from.email.clone(),
+    };
+    let message_id = format!("<{}@{}>", mail.id, from.email.domain());
+    let created_at = u64::try_from(mail.created_at.millis()).unwrap_or(0);
+    let mut builder = lettre::Message::builder()
+        .date(UNIX_EPOCH + Duration::from_millis(created_at))
+        .message_id(Some(message_id))
+        .from(from)
+        .to(recipient.into())
+        .subject(subject)
+        .raw_header(header("Auto-Submitted", "auto-generated"))
+        .raw_header(header("Content-Language", texts.language.tag()));
+    if let Some(reply_to) = letterhead.reply_to {
+        builder = builder.reply_to(reply_to.clone());
+    }
+    let parts = MultiPart::builder()
+        .kind(MultiPartKind::Alternative)
+        .boundary(format!("=_{}", mail.id))
+        .singlepart(SinglePart::plain(text))
+        .singlepart(SinglePart::html(html));
+    let message = builder.multipart(parts).map_err(ComposeError::Headers)?;
+    Ok(Some(Composed { envelope: message.envelope().clone(), bytes: message.formatted() }))
+}
+
+/// The link with which a person uses a one-time secret on the pages at this address.
+pub fn link(site: &str, purpose: Purpose, secret: &OneTimeSecret) -> String {
+    let path = match purpose {
+        Purpose::VerifyEmail | Purpose::ChangeEmail => "/verify?code=",
+        Purpose::RestoreEmail => "/restore-email?code=",
+        Purpose::ResetPassword => "/reset?code=",
+        Purpose::SignIn => "/sign-in/code/use?code=",
+        Purpose::Invitation => "/sign-up?invitation=",
+    };
+    format!("{}{path}{}", site.trim_end_matches('/'), secret.as_str())
+}
+
+fn header(name: &'static str, value: &str) -> HeaderValue {
+    HeaderValue::new(HeaderName::new_from_ascii_str(name), value.to_owned())
+}
+
+/// What the button of a mail does.
+enum Action {
+    /// Leads to the page that uses a one-time secret.
+    Use(OneTimeId, Purpose),
+    /// Leads to a page.
+    Open(&'static str),
+}
+
+fn letter(mail: &Mail, texts: &Texts, service: &str) -> Option<(Letter, Action)> {
+    let time = |at: &i64| Timestamp::from_millis(*at).to_text();
+    Some(match &mail.message {
+        Message::VerifyEmail { one_time } => {
+            ((texts.verify_email)(service), Action::Use(*one_time, Purpose::VerifyEmail))
+        }
+        Message::ChangeEmail { one_time } => {
+            ((texts.change_email)(service), Action::Use(*one_time, Purpose::ChangeEmail))
+        }
+        Message::EmailChanged { one_time } => {
+            ((texts.email_changed)(service), Action::Use(*one_time, Purpose::RestoreEmail))
+        }
+        Message::ResetPassword { one_time } => {
+            ((texts.reset_password)(service), Action::Use(*one_time, Purpose::ResetPassword))
+        }
+        Message::SignIn { one_time } => {
+            ((texts.sign_in)(service), Action::Use(*one_time, Purpose::SignIn))
+        }
+        Message::HasPassword => ((texts.has_password)(service), Action::Open("/sign-in")),
+        Message::AlreadyRegistered => {
+            ((texts.already_registered)(service), Action::Open("/sign-in"))
+        }
+        Message::Invitation { one_time, invited_by } => (
+            (texts.invitation)(service, invited_by.as_deref()),
+            Action::Use(*one_time, Purpose::Invitation),
+        ),
+        Message::NewSignIn { user_agent, address, at } => {
+            let sign_in = NewSignIn {
+                device: Device::of(user_agent).in_words(mail.language),
+                address: address.to_string(),
+                time: time(at),
+            };
+            ((texts.new_sign_in)(service, sign_in), Action::Open("/account"))
+        }
+        Message::PasswordChanged { at } => {
+            ((texts.password_changed)(service, time(at)), Action::Open("/forgot"))
+        }
+        Message::SessionsEnded { by, at } => {
+            ((texts.sessions_ended)(service, *by, time(at)), Action::Open("/sign-in"))
+        }
+        Message::Nothing => return None,
+    })
+}
+
+/// Everything that the templates show.
+struct View<'a> {
+    language: &'static str,
+    name: &'a str,
+    accent: String,
+    on_accent: String,
+    accent_on_light: String,
+    accent_on_dark: String,
+    letter: Letter,
+    link: Option<String>,
+    link_in_full: &'static str,
+    code: Option<(&'static str, String)>,
+    validity: Option<String>,
+}
+
+impl<'a> View<'a> {
+    fn new(
+        letter: Letter,
+        action: Action,
+        texts: &Texts,
+        one_times: &OneTimeMint,
+        letterhead: &Letterhead<'a>,
+    ) -> Self {
+        // The operator decides how long an invitation is valid.
+        let lifetime = match action {
+            Action::Use(_, Purpose::Invitation) | Action::Open(_) => None,
+            Action::Use(_, purpose) => Some(purpose.lifetime()),
+        };
+        let (link, code) = match (action, letterhead.site) {
+            (Action::Use(id, purpose), site) => (
+                site.map(|site| link(site, purpose, &one_times.secret(id, purpose))),
+                Some(one_times.code(id, purpose).to_text()),
+            ),
+            (Action::Open(path), Some(site)) => {
+                (Some(format!("{}{path}", site.trim_end_matches('/'))), None)
+            }
+            (Action::Open(_), None) => (None, None),
+        };
+        let (words, validity) = match link {
+            Some(_) => (texts.code_beside_link, texts.validity_of_both),
+            None => (texts.code_alone, texts.validity_of_code),
+        };
+        let accent = Colour(letterhead.accent);
+        Self {
+            language: texts.language.tag(),
+            name: letterhead.name,
+            accent: accent.hex(),
+            on_accent: accent.text_on_it().hex(),
+            accent_on_light: accent.readable_on(LIGHT).hex(),
+            accent_on_dark: accent.readable_on(DARK).hex(),
+            link,
+            link_in_full: texts.link_in_full,
+            code: code.map(|code| (words, code)),
+            validity: lifetime.map(|lifetime| validity(lifetime.into())),
+            letter,
+        }
+    }
+}
+
+/// The backgrounds of the text in `templates/mail.html`.
+const LIGHT: Colour = Colour::WHITE;
+const DARK: Colour = Colour([0x1b, 0x1f, 0x26]);
+
+#[derive(Template)]
+#[template(path = "mail.html", whitespace = "minimize")]
+struct Html<'a> {
+    view: &'a View<'a>,
+}
+
+#[derive(Template)]
+#[template(path = "mail.txt")]
+struct Text<'a> {
+    view: &'a View<'a>,
+}
+
+impl Text<'_> {
+    /// The text in lines of at most 76 characters, unless a word is longer.
+    fn wrapped(&self, text: &str) -> String {
+        const WIDTH: usize = 76;
+        let (mut wrapped, mut width) = (String::with_capacity(text.len()), 0);
+        for word in text.split(' ') {
+            let length = word.chars().count();
+            if width > 0 {
+                let fits = width + 1 + length <= WIDTH;
+                wrapped.push(if fits { ' ' } else { '\n' });
+                width = if fits { width + 1 } else { 0 };
+            }
+            wrapped.push_str(word);
+            width += length;
+        }
+        wrapped
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! What a mail says. Everything in it is stored in the outbox, so no message contains a secret: links and codes are
+//! derived from the id of the one-time secret when the mail is sent.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::token::one_time::OneTimeId;
+
+/// What a mail says. None contains a text that a stranger has chosen, such as a name: the address may be anybody's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Message {
+    /// A link that verifies the address of a new user.
+    VerifyEmail {
+        /// The one-time secret in it.
+        one_time: OneTimeId,
+    },
+    /// A link that makes this the address of a user.
+    ChangeEmail {
+        /// The one-time secret in it.
+        one_time: OneTimeId,
+    },
+    /// To the old address: the user has another one now. A link takes it back.
+    EmailChanged {
+        /// The one-time secret in it.
+        one_time: OneTimeId,
+    },
+    /// A link with which the user sets a new password.
+    ResetPassword {
+        /// The one-time secret in it.
+        one_time: OneTimeId,
+    },
+    /// A link and a code that sign in.
+    SignIn {
+        /// The one-time secret in it.
+        one_time: OneTimeId,
+    },
+    /// Somebody asked for a code to sign in, but this user has a password.
+    HasPassword,
+    /// Somebody tried to register the address of this user, or to change theirs to it.
+    AlreadyRegistered,
+    /// An invitation, by the operator or by the user with this address.
+    Invitation {
+        /// The one-time secret in it.
+        one_time: OneTimeId,
+        /// The address of the user who invites.
+        invited_by: Option<String>,
+    },
+    /// A sign-in from a new device or network.
+    NewSignIn {
+        /// The `User-Agent` header.
+        user_agent: String,
+        /// Where it came from.
+        address: IpAddr,
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
+    /// The password has changed.
+    PasswordChanged {
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
+    /// Sessions have ended.
+    SessionsEnded {
+        /// Why.
+        by: EndedBy,
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
+    /// Nothing: the mail is discarded. It is queued for an address without a user, so that the answer takes as long as for
+    /// one with a user.
+    Nothing,
+}
+
+impl Message {
+    /// A name for operators, as it is stored.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::VerifyEmail { .. } => "verify_email",
+            Self::ChangeEmail { .. } => "change_email",
+            Self::EmailChanged { .. } => "email_changed",
+            Self::ResetPassword { .. } => "reset_password",
+            Self::SignIn { .. } => "sign_in",
+            Self::HasPassword => "has_password",
+            Self::AlreadyRegistered => "already_registered",
+            Self::Invitation { .. } => "invitation",
+            Self::NewSignIn { .. } => "new_sign_in",
+            Self::PasswordChanged { .. } => "password_changed",
+            Self::SessionsEnded { .. } => "sessions_ended",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
+/// Why sessions have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// A replaced token was used again, so somebody else may have had it.
+    Reuse,
+    /// The operator has ended them.
+    Operator,
+}

@@ -1,0 +1,77 @@
+//! Mail: what it says, how it is written, and the servers that take it.
+
+mod compose;
+mod message;
+mod settings;
+mod test_mail;
+mod text;
+mod transport;
+
+use lettre::address::Envelope;
+
+#[cfg(test)]
+pub(crate) use self::transport::script;
+pub use self::{
+    compose::{Letterhead, compose, link},
+    message::{EndedBy, Message},
+    settings::{
+        Encryption, InvalidMailUrl, MailSettings, MailUrl, Mailbox, SmtpServer, parse_mailbox,
+        show_mailbox,
+    },
+    test_mail::test_mail,
+    transport::{MAX_SEND_TIME, SendError, Transport, TransportError},
+};
+use crate::{
+    clock::Timestamp,
+    id::id,
+    language::Language,
+    token::one_time::OneTime,
+    user::{Email, UserId},
+};
+
+id!(
+    /// The id of a mail, which is part of its `Message-ID`.
+    MailId
+);
+
+/// A mail in the outbox.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mail {
+    /// The id.
+    pub id: MailId,
+    /// The user whom it concerns. Deleting the user deletes it.
+    pub user_id: Option<UserId>,
+    /// Where it is sent to.
+    pub recipient: Email,
+    /// The language that it is written in.
+    pub language: Language,
+    /// What it says.
+    pub message: Message,
+    /// When it was queued.
+    pub created_at: Timestamp,
+    /// When it is given up.
+    pub expires_at: Timestamp,
+}
+
+/// Mail that a write queues, and the one-time secrets in it. Both are stored in the transaction of the write, and only if it
+/// changes something.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mailing {
+    /// The mail.
+    pub mails: Vec<Mail>,
+    /// The one-time secrets.
+    pub one_times: Vec<OneTime>,
+}
+
+impl Mailing {
+    /// No mail.
+    pub const NONE: Self = Self { mails: Vec::new(), one_times: Vec::new() };
+}
+
+/// A mail as it is handed to a mail server. It contains the secret of its link.
+pub struct Composed {
+    /// Whom it is from and whom it is for.
+    pub envelope: Envelope,
+    /// The mail in the format of RFC 5322.
+    pub bytes: Vec<u8>,
+}

@@ -1,0 +1,182 @@
+//! The texts of mails in German.
+
+use super::{EndedBy, Letter, Texts, Validity};
+use crate::language::Language;
+
+pub(super) static TEXTS: Texts = Texts {
+    language: Language::German,
+    link_in_full: "Wenn die Schaltfläche nicht funktioniert, öffnen Sie diesen Link:",
+    code_beside_link: "Oder geben Sie diesen Code ein, wo Sie danach gefragt werden:",
+    code_alone: "Geben Sie diesen Code in der App ein:",
+    validity_of_both: |time| format!("Link und Code gelten einmal und {} lang.", words(time)),
+    validity_of_code: |time| format!("Der Code gilt einmal und {} lang.", words(time)),
+
+    verify_email: |service| {
+        Letter {
+        subject: format!("Bestätigen Sie Ihre E-Mail-Adresse für {service}"),
+        heading: "Bestätigen Sie Ihre E-Mail-Adresse",
+        paragraphs: vec![format!(
+            "Ein Konto bei {service} hat diese Adresse. Bestätigen Sie, dass es Ihre ist."
+        )],
+        facts: Vec::new(),
+        button: "Adresse bestätigen",
+        not_you: "Sie haben kein Konto angelegt? Dann bestätigen Sie die Adresse nicht. Mehr müssen Sie nicht tun.".into(),
+        reason: address_entered(service),
+    }
+    },
+    change_email: |service| Letter {
+        subject: format!("Bestätigen Sie Ihre neue E-Mail-Adresse für {service}"),
+        heading: "Bestätigen Sie Ihre neue E-Mail-Adresse",
+        paragraphs: vec![format!(
+            "Dies soll die neue Adresse eines Kontos bei {service} sein. Bis Sie die neue Adresse bestätigen, gilt die alte."
+        )],
+        facts: Vec::new(),
+        button: "Neue Adresse bestätigen",
+        not_you: "Sie wollten das nicht? Dann ignorieren Sie diese Mail. Es ändert sich nichts."
+            .into(),
+        reason: address_entered(service),
+    },
+    email_changed: |service| {
+        Letter {
+        subject: format!("Ihre E-Mail-Adresse für {service} wurde geändert"),
+        heading: "Ihre E-Mail-Adresse wurde geändert",
+        paragraphs: vec![format!(
+            "Ihr Konto bei {service} hat eine neue E-Mail-Adresse. Wenn Sie das waren, müssen Sie nichts tun."
+        )],
+        facts: Vec::new(),
+        button: "Änderung rückgängig machen",
+        not_you: "Sie waren das nicht? Dann machen Sie die Änderung rückgängig. Ihr Konto erhält diese Adresse zurück, Sie legen ein neues Passwort fest, und alle werden abgemeldet.".into(),
+        reason: format!("Sie erhalten diese Mail, weil Ihr Konto bei {service} diese Adresse hatte."),
+    }
+    },
+    reset_password: |service| Letter {
+        subject: format!("Neues Passwort für {service}"),
+        heading: "Neues Passwort festlegen",
+        paragraphs: vec![format!(
+            "Jemand hat für Ihr Konto bei {service} ein neues Passwort verlangt. Wenn Sie das waren, legen Sie es jetzt fest. Danach sind Sie auf allen Geräten abgemeldet."
+        )],
+        facts: Vec::new(),
+        button: "Neues Passwort festlegen",
+        not_you:
+            "Sie waren das nicht? Dann ignorieren Sie diese Mail. Ihr Passwort bleibt, wie es ist."
+                .into(),
+        reason: your_account(service),
+    },
+    sign_in: |service| {
+        Letter {
+        subject: format!("Anmeldung bei {service}"),
+        heading: "Anmelden",
+        paragraphs: vec![format!("Jemand möchte sich mit Ihrem Konto bei {service} anmelden. Wenn Sie das sind, geht es hier weiter.")],
+        facts: Vec::new(),
+        button: "Anmelden",
+        not_you: "Sie waren das nicht? Dann ignorieren Sie diese Mail und geben Sie den Code niemandem. Ohne ihn kommt niemand hinein.".into(),
+        reason: your_account(service),
+    }
+    },
+    has_password: |service| Letter {
+        subject: format!("Melden Sie sich bei {service} mit Ihrem Passwort an"),
+        heading: "Melden Sie sich mit Ihrem Passwort an",
+        paragraphs: vec![format!(
+            "Jemand hat einen Code verlangt, um sich mit Ihrem Konto bei {service} anzumelden. Ihr Konto hat ein Passwort, melden Sie sich also damit an. Wenn Sie es vergessen haben, verlangen Sie bei der Anmeldung ein neues."
+        )],
+        facts: Vec::new(),
+        button: "Anmelden",
+        not_you:
+            "Sie waren das nicht? Dann ignorieren Sie diese Mail. Es hat sich nichts geändert."
+                .into(),
+        reason: your_account(service),
+    },
+    already_registered: |service| Letter {
+        subject: format!("Sie haben schon ein Konto bei {service}"),
+        heading: "Sie haben schon ein Konto",
+        paragraphs: vec![format!(
+            "Jemand hat diese Adresse bei {service} für ein anderes Konto angegeben. Sie gehört schon zu Ihrem. Wenn Sie das waren, melden Sie sich an. Wenn Sie Ihr Passwort vergessen haben, verlangen Sie bei der Anmeldung ein neues."
+        )],
+        facts: Vec::new(),
+        button: "Anmelden",
+        not_you:
+            "Sie waren das nicht? Dann ignorieren Sie diese Mail. Es hat sich nichts geändert."
+                .into(),
+        reason: your_account(service),
+    },
+    invitation: |service, invited_by| {
+        Letter {
+        subject: format!("Ihre Einladung zu {service}"),
+        heading: "Sie sind eingeladen",
+        paragraphs: vec![match invited_by {
+            Some(address) => format!("{address} lädt Sie zu {service} ein. Legen Sie mit dieser Adresse ein Konto an."),
+            None => format!("Sie sind zu {service} eingeladen. Legen Sie mit dieser Adresse ein Konto an."),
+        }],
+        facts: Vec::new(),
+        button: "Konto anlegen",
+        not_you: "Sie wissen nicht, worum es geht? Dann ignorieren Sie diese Mail. Ohne Sie entsteht kein Konto.".into(),
+        reason: format!("Sie erhalten diese Mail, weil Sie zu {service} eingeladen wurden."),
+    }
+    },
+    new_sign_in: |service, sign_in| Letter {
+        subject: format!("Neue Anmeldung mit Ihrem Konto bei {service}"),
+        heading: "Neue Anmeldung",
+        paragraphs: vec![format!(
+            "Jemand hat sich mit Ihrem Konto bei {service} angemeldet, von einem Gerät oder aus einem Netz, das wir noch nicht kennen. Wenn Sie das waren, müssen Sie nichts tun."
+        )],
+        facts: vec![
+            ("Gerät", sign_in.device),
+            ("Netzwerkadresse", sign_in.address),
+            ("Zeit", sign_in.time),
+        ],
+        button: "Ihre Sitzungen ansehen",
+        not_you: "Sie waren das nicht? Dann beenden Sie diese Sitzung und ändern Sie Ihr Passwort."
+            .into(),
+        reason: your_account(service),
+    },
+    password_changed: |service, time| {
+        Letter {
+        subject: format!("Ihr Passwort für {service} wurde geändert"),
+        heading: "Ihr Passwort wurde geändert",
+        paragraphs: vec![format!(
+            "Das Passwort Ihres Kontos bei {service} wurde geändert. Wenn Sie das waren, müssen Sie nichts tun."
+        )],
+        facts: vec![("Zeit", time)],
+        button: "Neues Passwort festlegen",
+        not_you: "Sie waren das nicht? Dann legen Sie jetzt ein neues Passwort fest. Das meldet alle anderen ab.".into(),
+        reason: your_account(service),
+    }
+    },
+    sessions_ended: |service, by, time| {
+        Letter {
+        subject: format!("Sie sind bei {service} abgemeldet"),
+        heading: "Sie sind abgemeldet",
+        paragraphs: vec![match by {
+            EndedBy::Reuse => format!(
+                "Eine Sitzung Ihres Kontos bei {service} wurde beendet, weil ihr Schlüssel an zwei Stellen benutzt wurde. Vielleicht hat ihn jemand kopiert."
+            ),
+            EndedBy::Operator => format!("Die Betreiber von {service} haben Ihre Sitzungen beendet."),
+        }],
+        facts: vec![("Zeit", time)],
+        button: "Anmelden",
+        not_you: match by {
+            EndedBy::Reuse => "Sie können sich das nicht erklären? Dann melden Sie sich an, sehen Sie Ihre Sitzungen durch und ändern Sie Ihr Passwort.".into(),
+            EndedBy::Operator => format!("Sie möchten wissen, warum? Fragen Sie die Betreiber von {service}."),
+        },
+        reason: your_account(service),
+    }
+    },
+};
+
+fn your_account(service: &str) -> String {
+    format!("Sie erhalten diese Mail, weil Ihr Konto bei {service} diese Adresse hat.")
+}
+
+fn address_entered(service: &str) -> String {
+    format!("Sie erhalten diese Mail, weil jemand diese Adresse bei {service} angegeben hat.")
+}
+
+fn words(time: Validity) -> String {
+    match time {
+        Validity::Days(1) => "1 Tag".into(),
+        Validity::Days(count) => format!("{count} Tage"),
+        Validity::Hours(1) => "1 Stunde".into(),
+        Validity::Hours(count) => format!("{count} Stunden"),
+        Validity::Minutes(count) => format!("{count} Minuten"),
+    }
+}

@@ -1,0 +1,174 @@
+//! The texts of mails in English.
+
+use super::{EndedBy, Letter, Texts, Validity};
+use crate::language::Language;
+
+pub(super) static TEXTS: Texts = Texts {
+    language: Language::English,
+    link_in_full: "If the button does not work, open this link:",
+    code_beside_link: "Or type this code where you are asked for it:",
+    code_alone: "Type this code in the app:",
+    validity_of_both: |time| format!("The link and the code work once, for {}.", words(time)),
+    validity_of_code: |time| format!("The code works once, for {}.", words(time)),
+
+    verify_email: |service| {
+        Letter {
+        subject: format!("Confirm your e-mail address for {service}"),
+        heading: "Confirm your e-mail address",
+        paragraphs: vec![format!(
+            "An account at {service} has this address. Confirm that the address is yours."
+        )],
+        facts: Vec::new(),
+        button: "Confirm address",
+        not_you: "You did not create an account? Then do not confirm the address. You need not do anything else.".into(),
+        reason: address_entered(service),
+    }
+    },
+    change_email: |service| Letter {
+        subject: format!("Confirm your new e-mail address for {service}"),
+        heading: "Confirm your new e-mail address",
+        paragraphs: vec![format!(
+            "This is to be the new address of an account at {service}. The old address stays until you confirm the new one."
+        )],
+        facts: Vec::new(),
+        button: "Confirm new address",
+        not_you: "You did not ask for this? Then ignore this mail. Nothing changes.".into(),
+        reason: address_entered(service),
+    },
+    email_changed: |service| {
+        Letter {
+        subject: format!("Your e-mail address for {service} has changed"),
+        heading: "Your e-mail address has changed",
+        paragraphs: vec![format!(
+            "Your account at {service} has a new e-mail address. If you changed it, you need not do anything."
+        )],
+        facts: Vec::new(),
+        button: "Undo the change",
+        not_you: "You did not change it? Then undo the change. Your account gets this address back, you set a new password, and everybody is signed out.".into(),
+        reason: format!("You receive this mail because this was the address of your account at {service}."),
+    }
+    },
+    reset_password: |service| Letter {
+        subject: format!("Set a new password for {service}"),
+        heading: "Set a new password",
+        paragraphs: vec![format!(
+            "Somebody asked for a new password for your account at {service}. If it was you, set it now. After that you are signed out on every device."
+        )],
+        facts: Vec::new(),
+        button: "Set a new password",
+        not_you: "You did not ask for this? Then ignore this mail. Your password stays as it is."
+            .into(),
+        reason: your_account(service),
+    },
+    sign_in: |service| {
+        Letter {
+        subject: format!("Sign in to {service}"),
+        heading: "Sign in",
+        paragraphs: vec![format!("Somebody wants to sign in to your account at {service}. If it is you, go on here.")],
+        facts: Vec::new(),
+        button: "Sign in",
+        not_you: "It was not you? Then ignore this mail, and give the code to nobody. Nobody gets in without it.".into(),
+        reason: your_account(service),
+    }
+    },
+    has_password: |service| Letter {
+        subject: format!("Sign in to {service} with your password"),
+        heading: "Sign in with your password",
+        paragraphs: vec![format!(
+            "Somebody asked for a code to sign in to your account at {service}. Your account has a password, so sign in with that. If you have forgotten it, ask for a new one where you sign in."
+        )],
+        facts: Vec::new(),
+        button: "Sign in",
+        not_you: "It was not you? Then ignore this mail. Nothing has changed.".into(),
+        reason: your_account(service),
+    },
+    already_registered: |service| Letter {
+        subject: format!("You already have an account at {service}"),
+        heading: "You already have an account",
+        paragraphs: vec![format!(
+            "Somebody entered this address at {service} for another account. It already belongs to yours. If it was you, sign in. If you have forgotten your password, ask for a new one where you sign in."
+        )],
+        facts: Vec::new(),
+        button: "Sign in",
+        not_you: "It was not you? Then ignore this mail. Nothing has changed.".into(),
+        reason: your_account(service),
+    },
+    invitation: |service, invited_by| {
+        Letter {
+        subject: format!("Your invitation to {service}"),
+        heading: "You are invited",
+        paragraphs: vec![match invited_by {
+            Some(address) => format!("{address} invites you to {service}. Create an account with this address."),
+            None => format!("You are invited to {service}. Create an account with this address."),
+        }],
+        facts: Vec::new(),
+        button: "Create account",
+        not_you: "You do not know what this is about? Then ignore this mail. No account is created without you.".into(),
+        reason: format!("You receive this mail because you were invited to {service}."),
+    }
+    },
+    new_sign_in: |service, sign_in| Letter {
+        subject: format!("New sign-in to your account at {service}"),
+        heading: "New sign-in",
+        paragraphs: vec![format!(
+            "Somebody signed in to your account at {service} from a device or network that is new to us. If it was you, you need not do anything."
+        )],
+        facts: vec![
+            ("Device", sign_in.device),
+            ("Network address", sign_in.address),
+            ("Time", sign_in.time),
+        ],
+        button: "Show your sessions",
+        not_you: "It was not you? Then end this session and change your password.".into(),
+        reason: your_account(service),
+    },
+    password_changed: |service, time| Letter {
+        subject: format!("Your password for {service} has changed"),
+        heading: "Your password has changed",
+        paragraphs: vec![format!(
+            "The password of your account at {service} has changed. If you changed it, you need not do anything."
+        )],
+        facts: vec![("Time", time)],
+        button: "Set a new password",
+        not_you: "It was not you? Then set a new password now. That signs everybody else out."
+            .into(),
+        reason: your_account(service),
+    },
+    sessions_ended: |service, by, time| {
+        Letter {
+        subject: format!("You are signed out of {service}"),
+        heading: "You are signed out",
+        paragraphs: vec![match by {
+            EndedBy::Reuse => format!(
+                "A session of your account at {service} has ended, because its key was used in two places. Somebody may have copied it."
+            ),
+            EndedBy::Operator => format!("The people who run {service} have ended your sessions."),
+        }],
+        facts: vec![("Time", time)],
+        button: "Sign in",
+        not_you: match by {
+            EndedBy::Reuse => "You do not know how this happened? Then sign in, look at your sessions and change your password.".into(),
+            EndedBy::Operator => format!("You want to know why? Ask the people who run {service}."),
+        },
+        reason: your_account(service),
+    }
+    },
+};
+
+fn your_account(service: &str) -> String {
+    format!("You receive this mail because your account at {service} has this address.")
+}
+
+fn address_entered(service: &str) -> String {
+    format!("You receive this mail because somebody entered this address at {service}.")
+}
+
+fn words(time: Validity) -> String {
+    match time {
+        Validity::Days(1) => "1 day".into(),
+        Validity::Days(count) => format!("{count} days"),
+        Validity::Hours(1) => "1 hour".into(),
+        Validity::Hours(count) => format!("{count} hours"),
+        Validity::Minutes(count) => format!("{count} minutes"),
+    }
+}

@@ -1,0 +1,86 @@
+//! The words of mails: one value of [`Texts`] per language, so that a missing translation does not compile.
+
+mod de;
+mod en;
+
+use std::time::Duration;
+
+use super::message::EndedBy;
+use crate::language::Language;
+
+/// What a mail says, without its link and its code.
+pub struct Letter {
+    pub subject: String,
+    pub heading: &'static str,
+    pub paragraphs: Vec<String>,
+    /// What happened, as a list of names and values.
+    pub facts: Vec<(&'static str, String)>,
+    /// The words of the button.
+    pub button: &'static str,
+    /// What to do if it was not the recipient.
+    pub not_you: String,
+    /// Why this mail came.
+    pub reason: String,
+}
+
+/// Every text of mails in one language. The name of the service is the first parameter of each letter.
+pub struct Texts {
+    pub language: Language,
+    pub link_in_full: &'static str,
+    pub code_beside_link: &'static str,
+    pub code_alone: &'static str,
+    pub validity_of_both: fn(Validity) -> String,
+    pub validity_of_code: fn(Validity) -> String,
+
+    pub verify_email: fn(&str) -> Letter,
+    pub change_email: fn(&str) -> Letter,
+    pub email_changed: fn(&str) -> Letter,
+    pub reset_password: fn(&str) -> Letter,
+    pub sign_in: fn(&str) -> Letter,
+    pub has_password: fn(&str) -> Letter,
+    pub already_registered: fn(&str) -> Letter,
+    /// With the address of the user who invites.
+    pub invitation: fn(&str, Option<&str>) -> Letter,
+    pub new_sign_in: fn(&str, NewSignIn) -> Letter,
+    /// With the time.
+    pub password_changed: fn(&str, String) -> Letter,
+    pub sessions_ended: fn(&str, EndedBy, String) -> Letter,
+}
+
+/// How long a link and its code are valid, in its largest unit.
+#[derive(Clone, Copy)]
+pub enum Validity {
+    Days(u64),
+    Hours(u64),
+    Minutes(u64),
+}
+
+impl From<Duration> for Validity {
+    fn from(time: Duration) -> Self {
+        const MINUTE: u64 = 60;
+        const HOUR: u64 = 60 * MINUTE;
+        const DAY: u64 = 24 * HOUR;
+        match time.as_secs() {
+            seconds @ DAY.. => Self::Days(seconds / DAY),
+            seconds @ HOUR.. => Self::Hours(seconds / HOUR),
+            seconds => Self::Minutes(seconds / MINUTE),
+        }
+    }
+}
+
+/// A sign-in from a new device or network, in words.
+pub struct NewSignIn {
+    pub device: String,
+    pub address: String,
+    pub time: String,
+}
+
+impl Texts {
+    /// The texts in this language.
+    pub fn of(language: Language) -> &'static Self {
+        match language {
+            Language::English => &en::TEXTS,
+            Language::German => &de::TEXTS,
+        }
+    }
+}

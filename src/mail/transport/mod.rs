@@ -1,0 +1,81 @@
+//! What takes mail: a mail server, or a folder for development. One connection is used for many mails.
+
+mod error;
+mod folder;
+mod smtp;
+
+use std::time::{Duration, Instant};
+
+pub use self::error::{Failure, SendError, Step, TransportError};
+#[cfg(test)]
+pub(crate) use self::smtp::script;
+use self::{folder::Folder, smtp::Smtp};
+use super::{Composed, MailId, MailSettings, MailUrl};
+use crate::clock::Timestamp;
+
+/// The most time that [`Transport::send`] takes.
+pub const MAX_SEND_TIME: Duration = smtp::MAX_SEND_TIME;
+
+/// Receives what happens while mail is sent, for people.
+pub type Progress = Box<dyn Fn(&str) + Send + Sync>;
+
+/// What takes mail.
+pub struct Transport {
+    target: Target,
+}
+
+enum Target {
+    Smtp(Box<Smtp>),
+    Folder(Folder),
+}
+
+impl Transport {
+    /// What the settings name. It does not connect yet.
+    ///
+    /// # Errors
+    /// If mail is not configured, or a file that the settings name cannot be used.
+    pub fn new(settings: &MailSettings) -> Result<Self, TransportError> {
+        let target = match &settings.url {
+            Some(MailUrl::Smtp(server)) => {
+                Target::Smtp(Box::new(Smtp::new(server.clone(), settings)?))
+            }
+            Some(MailUrl::Folder(path)) => Target::Folder(Folder::new(path.clone())),
+            None => return Err(TransportError::new("mail.url", "not set")),
+        };
+        Ok(Self { target })
+    }
+
+    /// Reports each step.
+    #[must_use]
+    pub fn with_progress(mut self, progress: Progress) -> Self {
+        match &mut self.target {
+            Target::Smtp(smtp) => smtp.report_to(progress),
+            Target::Folder(folder) => folder.report_to(progress),
+        }
+        self
+    }
+
+    /// Hands a mail over. The connection stays open for the next one, unless there was an error. `created_at` is part of the
+    /// name of a file, so that a mail that is written again replaces its file.
+    ///
+    /// # Errors
+    /// If it was not taken, or if that is not known.
+    pub async fn send(
+        &mut self,
+        id: MailId,
+        created_at: Timestamp,
+        mail: &Composed,
+    ) -> Result<(), SendError> {
+        match &mut self.target {
+            Target::Smtp(smtp) => smtp.send(mail).await,
+            Target::Folder(folder) => folder.send(id, created_at, mail).await,
+        }
+    }
+
+    /// Closes a connection that nobody has used for this long.
+    pub async fn close_if_idle(&mut self, idle: Duration, now: Instant) {
+        if let Target::Smtp(smtp) = &mut self.target {
+            smtp.close_if_idle(idle, now).await;
+        }
+    }
+}

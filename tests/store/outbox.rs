@@ -1,0 +1,348 @@
+//! The outbox on every store: mail is queued with what it tells of, claimed by one sender at a time, retried and given up.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use doorward::internals::{
+    clock::Timestamp,
+    credential::{password::PasswordHash, reset_code::ResetCode},
+    language::Language,
+    mail::{EndedBy, Mail, MailId, Mailing, Message},
+    store::{
+        ClaimedMail, Error, KEEP_GIVEN_UP, OutboxStore, PasswordCondition, PostgresStore,
+        QueuedMail, SqliteStore, Store,
+    },
+    token::one_time::{OneTimeId, Purpose},
+    user::{User, UserId},
+};
+use futures_util::future::join_all;
+
+use crate::{
+    NOW, mail,
+    one_times::one_time,
+    open_postgres,
+    operations::{renewed_session, reused},
+    postgres, postgres_store, session, user,
+};
+
+const LEASE: Duration = Duration::from_secs(300);
+
+fn after(seconds: u64) -> Timestamp {
+    NOW + Duration::from_secs(seconds)
+}
+
+/// The queued mail of a user, the oldest first.
+pub async fn queued(store: &dyn Store, user: UserId) -> Vec<Mail> {
+    let all = store.mail_queue(None, 10_000).await.unwrap();
+    all.into_iter().map(|queued| queued.mail).filter(|mail| mail.user_id == Some(user)).collect()
+}
+
+async fn claim(store: &dyn Store, now: Timestamp) -> Vec<ClaimedMail> {
+    store.claim_mail(now, LEASE, 100).await.unwrap()
+}
+
+async fn only(store: &dyn Store) -> QueuedMail {
+    let mut all = store.mail_queue(None, 10).await.unwrap();
+    assert_eq!(all.len(), 1);
+    all.remove(0)
+}
+
+async fn run_all(store: &dyn Store) {
+    store_every_message(store).await;
+    claim_and_retry(store).await;
+    list_in_pages(store).await;
+    queue_with_writes(store).await;
+}
+
+/// One of every message.
+fn messages() -> Vec<Message> {
+    let one_time = OneTimeId::random();
+    let at = NOW.millis();
+    vec![
+        Message::VerifyEmail { one_time },
+        Message::ChangeEmail { one_time },
+        Message::EmailChanged { one_time },
+        Message::ResetPassword { one_time },
+        Message::SignIn { one_time },
+        Message::HasPassword,
+        Message::AlreadyRegistered,
+        Message::Invitation { one_time, invited_by: Some("a'b\"@example.com".into()) },
+        Message::Invitation { one_time, invited_by: None },
+        Message::NewSignIn {
+            user_agent: "curl/8 \0\u{7f}(λ)".into(),
+            address: "2001:db8::1".parse().unwrap(),
+            at,
+        },
+        Message::PasswordChanged { at },
+        Message::SessionsEnded { by: EndedBy::Reuse, at },
+        Message::SessionsEnded { by: EndedBy::Operator, at },
+        Message::Nothing,
+    ]
+}
+
+async fn store_every_message(store: &dyn Store) {
+    assert_eq!(claim(store, NOW).await, []);
+    let mut mails: Vec<_> = messages().into_iter().map(|message| mail(None, message)).collect();
+    for (second, mail) in (0..).zip(&mut mails) {
+        mail.created_at = after(second);
+    }
+    mails[1].language = Language::German;
+    mails[2].user_id = Some(UserId::random());
+    let mailing = Mailing { mails: mails.clone(), one_times: Vec::new() };
+    store.queue_mail(&mailing).await.unwrap();
+    // The longest due first.
+    let claimed = claim(store, after(100)).await;
+    let expected: Vec<_> = mails
+        .iter()
+        .map(|mail| ClaimedMail { mail: mail.clone(), attempts: 0, failure: None })
+        .collect();
+    assert_eq!(claimed, expected);
+    for mail in &mails {
+        store.delete_mail(mail.id).await.unwrap();
+        store.delete_mail(mail.id).await.unwrap();
+    }
+    assert_eq!(store.mail_queue(None, 10).await.unwrap(), []);
+}
+
+async fn claim_and_retry(store: &dyn Store) {
+    let mut mail = mail(None, Message::HasPassword);
+    mail.expires_at = after(86_400);
+    let mailing = Mailing { mails: vec![mail.clone()], one_times: Vec::new() };
+    store.queue_mail(&mailing).await.unwrap();
+    // Queuing it again, as after a lost commit, does not duplicate it.
+    store.queue_mail(&mailing).await.unwrap();
+    assert_eq!(only(store).await.mail, mail);
+
+    // It is due when it was queued. A claim lasts until the lease ends.
+    assert_eq!(claim(store, Timestamp::from_millis(NOW.millis() - 1)).await, []);
+    assert_eq!(store.claim_mail(NOW, LEASE, 0).await.unwrap(), []);
+    let claimed = |attempts| {
+        let failure = ["", "450 later λ", "550 no"][attempts as usize];
+        let failure = (!failure.is_empty()).then(|| failure.to_owned());
+        [ClaimedMail { mail: mail.clone(), attempts, failure }]
+    };
+    assert_eq!(claim(store, NOW).await, claimed(0));
+    assert_eq!(claim(store, NOW).await, []);
+    assert_eq!(claim(store, Timestamp::from_millis((NOW + LEASE).millis() - 1)).await, []);
+    assert_eq!(claim(store, NOW + LEASE).await, claimed(0));
+
+    // Postponing releases it. Only a failure counts as an attempt.
+    store.postpone_mail(mail.id, after(700), None).await.unwrap();
+    assert_eq!(claim(store, after(699)).await, []);
+    assert_eq!(claim(store, after(700)).await, claimed(0));
+    store.postpone_mail(mail.id, after(900), Some("450 later\0λ")).await.unwrap();
+    let QueuedMail { attempts, due_at, failure, given_up_at, .. } = only(store).await;
+    assert_eq!((attempts, due_at, given_up_at), (1, after(900), None));
+    assert_eq!(failure.as_deref(), Some("450 later λ"));
+    assert_eq!(claim(store, after(900)).await, claimed(1));
+    store.postpone_mail(mail.id, after(1000), None).await.unwrap();
+    let QueuedMail { attempts, failure, .. } = only(store).await;
+    assert_eq!((attempts, failure.as_deref()), (1, Some("450 later λ")));
+
+    // Mail that was given up stays until it is retried.
+    assert_eq!(claim(store, after(1000)).await, claimed(1));
+    store.give_up_mail(mail.id, "550 no", after(1001)).await.unwrap();
+    let QueuedMail { attempts, failure, given_up_at, .. } = only(store).await;
+    assert_eq!((attempts, given_up_at), (2, Some(after(1001))));
+    assert_eq!(failure.as_deref(), Some("550 no"));
+    assert_eq!(claim(store, after(80_000)).await, []);
+    assert_eq!(store.retry_mail(after(2000)).await.unwrap(), 1);
+    assert_eq!(only(store).await.given_up_at, None);
+    assert_eq!(claim(store, after(1999)).await, []);
+    assert_eq!(claim(store, after(2000)).await, claimed(2));
+
+    // Mail that has expired is not retried, and giving it up is no attempt.
+    store.give_up_mail(mail.id, "expired", mail.expires_at).await.unwrap();
+    assert_eq!(only(store).await.attempts, 2);
+    assert_eq!(store.retry_mail(mail.expires_at).await.unwrap(), 0);
+    let kept_until = mail.expires_at + KEEP_GIVEN_UP;
+    let before = Timestamp::from_millis(kept_until.millis() - 1);
+    assert_eq!(store.delete_expired(before, 10).await.unwrap(), 0);
+    assert_eq!(only(store).await.mail, mail);
+    assert_eq!(store.delete_expired(kept_until, 10).await.unwrap(), 1);
+    assert_eq!(store.mail_queue(None, 10).await.unwrap(), []);
+
+    // A mail that is gone is not brought back.
+    store.postpone_mail(mail.id, NOW, Some("late")).await.unwrap();
+    store.give_up_mail(mail.id, "late", NOW).await.unwrap();
+    assert_eq!(store.retry_mail(NOW).await.unwrap(), 0);
+    assert_eq!(store.mail_queue(None, 10).await.unwrap(), []);
+}
+
+async fn list_in_pages(store: &dyn Store) {
+    let mut mails: Vec<_> = (0..7).map(|_| mail(None, Message::HasPassword)).collect();
+    // Some are queued at the same moment.
+    for (number, mail) in (0..).zip(&mut mails) {
+        mail.created_at = after(number / 3);
+    }
+    mails.sort_unstable_by_key(|mail| (mail.created_at, mail.id));
+    let mailing = Mailing { mails: mails.iter().rev().cloned().collect(), one_times: Vec::new() };
+    store.queue_mail(&mailing).await.unwrap();
+    let page = async |after: Option<MailId>| {
+        let page = store.mail_queue(after, 2).await.unwrap();
+        page.into_iter().map(|queued| queued.mail).collect::<Vec<_>>()
+    };
+    let (mut listed, mut last) = (Vec::new(), None);
+    loop {
+        let page = page(last).await;
+        let Some(end) = page.last() else { break };
+        last = Some(end.id);
+        listed.extend(page);
+    }
+    assert_eq!(listed, mails);
+    store.delete_mail(mails[3].id).await.unwrap();
+    assert_eq!(page(Some(mails[3].id)).await, mails[..2], "from the oldest one");
+    // A claim takes the longest due ones.
+    let claimed = store.claim_mail(after(100), LEASE, 2).await.unwrap();
+    assert_eq!(claimed.into_iter().map(|claimed| claimed.mail).collect::<Vec<_>>(), mails[..2]);
+    for mail in &mails {
+        store.delete_mail(mail.id).await.unwrap();
+    }
+}
+
+/// Mail is queued by a write that changes something, and by no other.
+async fn queue_with_writes(store: &dyn Store) {
+    let (ada, eve) = (user("Ada", "queue@example.com"), user("Eve", "QUEUE@example.com"));
+    let notice = |user: &User| {
+        let mails = vec![mail(Some(user.id), Message::Nothing)];
+        Mailing { mails, one_times: vec![one_time(user, Purpose::VerifyEmail)] }
+    };
+    let expect = async |mailing: &Mailing, is_queued: bool| {
+        let mails = queued(store, ada.id).await;
+        let secret = &mailing.one_times[0];
+        let found = store.one_time_by_digest(secret.purpose, &secret.digest).await.unwrap();
+        assert_eq!((mails == mailing.mails, found.is_some()), (is_queued, is_queued));
+        assert!(is_queued || mails.is_empty());
+        for mail in mails {
+            store.delete_mail(mail.id).await.unwrap();
+        }
+    };
+    let mailing = notice(&ada);
+    store.add_user(&ada, None, None, &mailing).await.unwrap();
+    expect(&mailing, true).await;
+    let of_eve = notice(&eve);
+    let refused = store.add_user(&eve, None, None, &of_eve).await;
+    assert!(matches!(refused, Err(Error::EmailTaken)));
+    assert_eq!(queued(store, eve.id).await, []);
+
+    let mailing = notice(&ada);
+    assert_eq!(store.end_sessions(ada.id, NOW, &mailing).await.unwrap(), 0);
+    expect(&mailing, false).await;
+    let mut outdated = ada.clone();
+    outdated.id = UserId::random();
+    assert!(!store.add_session(&outdated, &session(&outdated, 60), &mailing).await.unwrap());
+    expect(&mailing, false).await;
+    assert!(store.add_session(&ada, &session(&ada, 60), &mailing).await.unwrap());
+    expect(&mailing, true).await;
+    let mailing = notice(&ada);
+    assert_eq!(store.end_sessions(ada.id, NOW, &mailing).await.unwrap(), 1);
+    expect(&mailing, true).await;
+
+    let (first, second) = renewed_session(store, &ada).await;
+    let mailing = notice(&ada);
+    assert!(!store.end_reused_session(&reused(&second), NOW, NOW, &mailing).await.unwrap());
+    expect(&mailing, false).await;
+    assert!(store.end_reused_session(&reused(&first), NOW, NOW, &mailing).await.unwrap());
+    expect(&mailing, true).await;
+
+    let mailing = notice(&ada);
+    let new = PasswordHash::from_store("new".into());
+    let wrong = PasswordCondition::ResetCode(ResetCode::random().digest());
+    assert!(!store.set_password(ada.id, wrong, &new, None, NOW, &mailing).await.unwrap());
+    expect(&mailing, false).await;
+    let right = PasswordCondition::Unconditional;
+    assert!(store.set_password(ada.id, right, &new, None, NOW, &mailing).await.unwrap());
+    expect(&mailing, true).await;
+
+    // Deleting the user deletes their mail and no other.
+    let (mailing, other) = (notice(&ada), mail(None, Message::Nothing));
+    store.queue_mail(&mailing).await.unwrap();
+    store.queue_mail(&Mailing { mails: vec![other.clone()], one_times: Vec::new() }).await.unwrap();
+    assert!(store.delete_user(ada.id, NOW).await.unwrap());
+    assert_eq!(only(store).await.mail, other);
+    store.delete_mail(other.id).await.unwrap();
+}
+
+#[tokio::test]
+async fn mail_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    run_all(&SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()).await;
+}
+
+#[tokio::test]
+async fn mail_on_postgres() {
+    if let Some(store) = postgres_store().await {
+        run_all(&store).await;
+    }
+}
+
+#[tokio::test]
+async fn claims_of_an_earlier_process_are_released_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("doorward.db");
+    let store = SqliteStore::open(&file, None).unwrap();
+    queue(&store, 2).await;
+    assert_eq!(claim(&store, NOW).await.len(), 2);
+    drop(store);
+    let store = SqliteStore::open(&file, None).unwrap();
+    assert_eq!(claim(&store, NOW).await, []);
+    store.release_abandoned_mail().await.unwrap();
+    assert_eq!(claim(&store, NOW).await.len(), 2);
+}
+
+#[tokio::test]
+async fn claims_of_other_instances_stay_on_postgres() {
+    let Some(store) = postgres_store().await else { return };
+    queue(&store, 1).await;
+    assert_eq!(claim(&store, NOW).await.len(), 1);
+    store.release_abandoned_mail().await.unwrap();
+    assert_eq!(claim(&store, NOW).await, []);
+}
+
+async fn queue(store: &dyn Store, count: usize) {
+    let mails = (0..count).map(|_| mail(None, Message::HasPassword)).collect();
+    store.queue_mail(&Mailing { mails, one_times: Vec::new() }).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_mail_is_claimed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
+    claim_at_once(&[Arc::new(store)]).await;
+    let Some(url) = postgres::fresh_database() else { return };
+    let stores: [Arc<PostgresStore>; 2] =
+        [Arc::new(open_postgres(&url).await), Arc::new(open_postgres(&url).await)];
+    claim_at_once(&stores.map(|store| store as Arc<dyn Store>)).await;
+}
+
+/// Several senders on every store claim until all mail is claimed.
+async fn claim_at_once(stores: &[Arc<dyn Store>]) {
+    const MAILS: usize = 200;
+    queue(&*stores[0], MAILS).await;
+    let count = Arc::new(AtomicUsize::new(0));
+    let senders = (0..4).flat_map(|_| stores).map(|store| {
+        let (store, count) = (Arc::clone(store), Arc::clone(&count));
+        tokio::spawn(async move {
+            let mut claimed = Vec::new();
+            // A batch may be empty although mail is due, because another sender was faster.
+            while count.load(Ordering::Relaxed) < MAILS {
+                let batch = store.claim_mail(NOW, LEASE, 7).await.unwrap();
+                count.fetch_add(batch.len(), Ordering::Relaxed);
+                claimed.extend(batch.into_iter().map(|claimed| claimed.mail.id));
+            }
+            claimed
+        })
+    });
+    let all = tokio::time::timeout(Duration::from_secs(60), join_all(senders)).await;
+    let all = all.expect("all mail is claimed");
+    let claimed: Vec<_> = all.into_iter().flat_map(|claimed| claimed.unwrap()).collect();
+    let distinct: HashSet<_> = claimed.iter().collect();
+    assert_eq!((claimed.len(), distinct.len()), (MAILS, MAILS));
+    assert_eq!(claim(&*stores[0], NOW).await, []);
+}
