@@ -13,9 +13,9 @@ from playwright.sync_api import expect, sync_playwright
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
-# The programs that tests/proxies starts are the same.
-sys.path.append(str(HERE.parent / "proxies"))
-for module in ("support", "sites", "guarded_site", "people", "visitor", "page_states"):
+# The programs that tests/proxies starts are the same, and so are the mail servers of tests/mail.
+sys.path += [str(HERE.parent / "proxies"), str(HERE.parent / "mail")]
+for module in ("support", "sites", "letters", "guarded_site", "people", "visitor", "page_states"):
     pytest.register_assert_rewrite(module)
 
 import https_settings  # noqa: E402
@@ -129,6 +129,14 @@ def site(request, folder, certificate):
 def loopback(folder):
     """Doorward on plain HTTP, and an app behind Caddy."""
     site = LoopbackSite(folder / "loopback")
+    yield site
+    site.stop()
+
+
+@pytest.fixture(scope="session")
+def mailing(folder):
+    """Like `loopback`, with mail, sign-in by mailed codes, and people who may invite."""
+    site = LoopbackSite(folder / "mailing", with_mail=True)
     yield site
     site.stop()
 

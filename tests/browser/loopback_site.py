@@ -1,5 +1,10 @@
 """Doorward on plain HTTP, as on a developer's machine, and an app behind Caddy."""
 
+import email
+import email.policy
+import re
+import time
+
 from guarded_site import PageApp, Service
 from support import Integration, Journal, free_port
 
@@ -25,10 +30,28 @@ title = "{staff_title}"
 allow = '"staff" in user.roles && user.emailVerified'
 """
 
+MAIL_SETTINGS = """
+[mail]
+url = "{url}"
+from = "Doorward <doorward@example.com>"
+
+[sign_in]
+mail_code = true
+
+[invitations]
+allow = 'true'
+"""
+# Seconds.
+PATIENCE = 30
+
 
 class LoopbackSite:
-    def __init__(self, folder, extra_settings=""):
+    def __init__(self, folder, with_mail=False, mail_url=None):
+        """Mail goes into a folder, unless there is the URL of a mail server."""
         folder.mkdir()
+        self.mails = folder / "mails"
+        url = mail_url or f"file:{self.mails}"
+        extra_settings = MAIL_SETTINGS.format(url=url) if with_mail else ""
         ports = {name: free_port() for name in ("reports", "staff")}
         self.app_urls = {name: f"http://{name}.localhost:{port}" for name, port in ports.items()}
         settings = SETTINGS.format(**self.app_urls, title=TITLE, staff_title=STAFF_TITLE)
@@ -42,6 +65,18 @@ class LoopbackSite:
             self.proxies.append(
                 Integration("caddy", folder / name, self.app.journal, name, self.doorward, auth_port, app_port, port)
             )
+
+    def mailed_link(self, recipient, path):
+        """The link to the page at this path in a mail to this address, without the host. Waits for the mail."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            for file in self.mails.glob("*.eml"):
+                mail = email.message_from_bytes(file.read_bytes(), policy=email.policy.default)
+                text = mail.get_body(("plain",)).get_content()
+                if mail["To"] == recipient and (found := re.search(rf"^{self.url}({path}\?\S+)", text, re.MULTILINE)):
+                    return found[1]
+            time.sleep(0.05)
+        raise AssertionError(f"no mail to {recipient} with a link to {path} in {PATIENCE} s")
 
     def stop(self):
         for proxy in self.proxies:

@@ -14,11 +14,11 @@ CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)
 LONG_NAME = "Wolfeschlegelsteinhausenbergerdorff " * 3
 
 
-def state(*, status=200):
-    """Registers the steps to a page. The page answers with this status."""
+def state(*, status=200, with_mail=False):
+    """Registers the steps to a page, on a service that sends mail or not. The page answers with this status."""
 
     def register(steps):
-        STATES[steps.__name__.replace("_", "-")] = steps, status
+        STATES[steps.__name__.replace("_", "-")] = steps, status, "mailing" if with_mail else "loopback"
         return steps
 
     return register
@@ -185,6 +185,168 @@ def reset_done(tour):
     tour.open("/reset")
     fill(tour.page, "/reset", code=code, password="a new password")
     submit(tour.page, "/reset")
+
+
+# --- mail ------------------------------------------------------------------------------------------------------------
+
+
+@state(with_mail=True)
+def sign_in_with_mail(tour):
+    tour.open("/sign-in")
+
+
+@state(with_mail=True)
+def forgot(tour):
+    tour.open("/forgot")
+
+
+@state(status=400, with_mail=True)
+def forgot_with_fault(tour):
+    tour.open("/forgot")
+    fill(tour.page, "/forgot", email="ada@example")
+    submit(tour.page, "/forgot")
+
+
+@state(with_mail=True)
+def reset_mailed(tour):
+    tour.open("/forgot")
+    fill(tour.page, "/forgot", email=Person().email)
+    submit(tour.page, "/forgot")
+
+
+@state(with_mail=True)
+def reset_link(tour):
+    person = tour.signed_up()
+    tour.open("/forgot")
+    fill(tour.page, "/forgot", email=person.email)
+    submit(tour.page, "/forgot")
+    tour.open(tour.site.mailed_link(person.email, "/reset"))
+
+
+@state(status=410, with_mail=True)
+def reset_link_dead(tour):
+    tour.open("/reset?code=unknown")
+
+
+@state(with_mail=True)
+def verify_plain(tour):
+    tour.open("/verify")
+
+
+@state(with_mail=True)
+def verify_link(tour):
+    person = tour.signed_up()
+    tour.open(tour.site.mailed_link(person.email, "/verify"))
+
+
+@state(status=410, with_mail=True)
+def verify_link_dead(tour):
+    tour.open("/verify?code=unknown")
+
+
+@state(with_mail=True)
+def verified(tour):
+    verify_link(tour)
+    submit(tour.page, "/verify")
+
+
+@state(status=400, with_mail=True)
+def verify_wrong_code(tour):
+    tour.open("/verify")
+    fill(tour.page, "/verify", email=Person().email, code="0000 0000")
+    submit(tour.page, "/verify")
+
+
+@state(with_mail=True)
+def restore_email(tour):
+    tour.open("/restore-email")
+
+
+@state(with_mail=True)
+def restore_email_link(tour):
+    person = tour.signed_up()
+    tour.open(tour.site.mailed_link(person.email, "/verify"))
+    submit(tour.page, "/verify")
+    new = f"new-{person.email}"
+    changed(tour, "/account/email", email=new, password=person.password)
+    tour.open(tour.site.mailed_link(new, "/verify"))
+    submit(tour.page, "/verify")
+    tour.open(tour.site.mailed_link(person.email, "/restore-email"))
+
+
+@state(status=410, with_mail=True)
+def restore_email_dead(tour):
+    tour.open("/restore-email?code=unknown")
+
+
+@state(with_mail=True)
+def code_request(tour):
+    tour.open("/sign-in/code")
+
+
+@state(with_mail=True)
+def code_mailed(tour):
+    tour.open("/sign-in/code")
+    fill(tour.page, "/sign-in/code", email=Person().email)
+    submit(tour.page, "/sign-in/code")
+
+
+@state(with_mail=True)
+def code_link(tour):
+    person = Person()
+    for path, body in (
+        ("/api/user", {"name": person.name, "email": person.email}),
+        ("/api/auth/code", {"email": person.email}),
+    ):
+        body = json.dumps(body).encode()
+        send(tour.site.doorward.port, "POST", path, [("Content-Type", "application/json")], body)
+    tour.open(tour.site.mailed_link(person.email, "/sign-in/code/use"))
+
+
+@state(status=410, with_mail=True)
+def code_link_dead(tour):
+    tour.open("/sign-in/code/use?code=unknown")
+
+
+@state(with_mail=True)
+def account_unverified(tour):
+    tour.signed_up()
+
+
+@state(with_mail=True)
+def account_email_pending(tour):
+    person = tour.signed_up()
+    changed(tour, "/account/email", email=f"new-{person.email}", password=person.password)
+
+
+@state(with_mail=True)
+def sign_up_with_code(tour):
+    tour.open("/sign-up?invitation=")
+
+
+@state(with_mail=True)
+def sign_up_mailed(tour):
+    tour.open("/sign-up?done=mailed")
+
+
+@state(with_mail=True)
+def invitation_link(tour):
+    person = Person()
+    tour.site.doorward.run("user", "invite", person.email)
+    tour.open(tour.site.mailed_link(person.email, "/sign-up"))
+
+
+@state(status=410, with_mail=True)
+def invitation_dead(tour):
+    tour.open("/sign-up?invitation=unknown")
+
+
+@state(with_mail=True)
+def invitations(tour):
+    verified(tour)
+    tour.open("/account/invitations")
+    fill(tour.page, "/account/invitations", email=Person().email)
+    submit(tour.page, "/account/invitations")
 
 
 # --- account ---------------------------------------------------------------------------------------------------------
