@@ -140,6 +140,11 @@ class Service:
             code = None
         return code, time.perf_counter() - started
 
+    def kill(self):
+        """Kills the service without a warning. `launch` starts it again."""
+        self._process.kill()
+        self._process.wait()
+
     def connect(self):
         return Connection(self.port)
 
