@@ -33,8 +33,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--screenshots",
         type=Path,
-        default=REPOSITORY / "target" / "screenshots",
-        help="the folder for the screenshots: of every page in every state, or in docs/screenshots those of the main pages",
+        help="a folder for screenshots: of every page in every state, or in docs/screenshots those of the main pages",
     )
 
 
