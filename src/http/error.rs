@@ -49,7 +49,7 @@ pub enum Error {
     MayNotInvite,
     /// Somebody else has invited the e-mail address.
     AlreadyInvited,
-    /// The service sends no mail, which the request needs.
+    /// The request needs a mail, and the service sends none, or none of this kind.
     NeedsMail,
     /// The body has more bytes than allowed.
     TooLarge,
@@ -213,7 +213,7 @@ pub(crate) fn message(status: StatusCode) -> &'static str {
         429 => "Too many attempts. Please try again later.",
         431 => "The request header fields are too large.",
         501 => {
-            "The service sends no mail, which the requested action needs. Please ask its operator."
+            "The requested action needs a mail that the service does not send. Please ask its operator."
         }
         503 => "The service is temporarily unavailable. Please try again.",
         _ => "Something went wrong. Please try again.",
