@@ -1,13 +1,11 @@
 //! Signing in with a mailed code or link, for users without a password. The answer to the request and its time are the same
 //! for every address.
 
-use std::time::Instant;
-
 use super::{
     OpenedSession, SignInError,
-    mailing::{may_be_asked_to_mail, new_sign_in, with_secret, without_secret},
+    mailing::{new_sign_in, with_secret, without_secret},
     one_time::{MailError, find},
-    silence::on_tick,
+    silence::request_mail,
 };
 use crate::{
     Doorward,
@@ -28,29 +26,15 @@ pub(crate) async fn send(
     if !doorward.sends_mail() || !doorward.settings().mail_code_sign_in {
         return Err(MailError::NeedsMail);
     }
-    doorward.throttle().charge_mail_request(requester, Instant::now())?;
-    on_tick(queue(doorward, email, requester)).await
-}
-
-async fn queue(doorward: &Doorward, email: Email, requester: Requester) -> Result<(), MailError> {
-    if !may_be_asked_to_mail(doorward, &email) {
-        tracing::info!(network = %requester.network, "no mail: the address has got too much");
-        return Ok(());
-    }
-    let user = doorward.store().user_by_email(&email.key()).await?;
     let (purpose, language) = (Purpose::SignIn, requester.language);
-    let mailing = match user.as_ref().filter(|user| !user.disabled) {
-        Some(user) if user.has_password() => {
+    let requested = request_mail(doorward, email, requester, purpose, |user| {
+        if user.has_password() {
             let (id, message) = (Some(user.id), Message::HasPassword);
-            without_secret(doorward, id, purpose, &user.email, language, message)
+            return without_secret(doorward, id, purpose, &user.email, language, message);
         }
-        Some(user) => with_secret(doorward, user, purpose, &user.email, language),
-        None => without_secret(doorward, None, purpose, &email, language, Message::Nothing),
-    };
-    doorward.store().queue_mail(&mailing).await?;
-    doorward.announce(&mailing);
-    tracing::info!(network = %requester.network, "sign-in code requested");
-    Ok(())
+        with_secret(doorward, user, purpose, &user.email, language)
+    });
+    Ok(requested.await?)
 }
 
 /// Opens a session for the user of a mailed code or link.

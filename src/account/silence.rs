@@ -5,8 +5,51 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
+use super::{
+    Failure,
+    mailing::{may_be_asked_to_mail, without_secret},
+};
+use crate::{
+    Doorward,
+    mail::{Mailing, Message},
+    network::Requester,
+    token::one_time::Purpose,
+    user::{Email, User},
+};
+
 /// Answers leave at multiples of this time after the request.
 const TICK: Duration = Duration::from_millis(25);
+
+/// Queues the mail that anybody can ask for, to the user with this address if there is one. Writes as many rows without one.
+pub(super) async fn request_mail(
+    doorward: &Doorward,
+    email: Email,
+    requester: Requester,
+    purpose: Purpose,
+    mailing_to: impl FnOnce(&User) -> Mailing,
+) -> Result<(), Failure> {
+    let (now, network) = (std::time::Instant::now(), requester.network);
+    doorward.throttle().charge_mail_request(requester, now)?;
+    let queue = async {
+        if !may_be_asked_to_mail(doorward, &email) {
+            tracing::info!(%network, "no mail: the address has got too much");
+            return Ok(());
+        }
+        let user = doorward.store().user_by_email(&email.key()).await?;
+        let mailing = match user.as_ref().filter(|user| !user.disabled) {
+            Some(user) => mailing_to(user),
+            None => {
+                let language = requester.language;
+                without_secret(doorward, None, purpose, &email, language, Message::Nothing)
+            }
+        };
+        doorward.store().queue_mail(&mailing).await?;
+        doorward.announce(&mailing);
+        tracing::info!(%network, purpose = purpose.as_str(), "mail requested");
+        Ok(())
+    };
+    on_tick(queue).await
+}
 
 /// Does the work and waits for the next tick.
 pub(super) async fn on_tick<T>(work: impl Future<Output = T>) -> T {
