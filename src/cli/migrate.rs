@@ -1,10 +1,8 @@
 //! `doorward migrate --to URL`: copies all data to another database.
 
-use std::io::{self, IsTerminal, Write};
-
 use anyhow::{Context, bail};
 
-use super::block_on;
+use super::{block_on, progress::ProgressLine};
 use crate::{
     Settings,
     clock::Clock,
@@ -36,12 +34,10 @@ impl Migrate {
             let old = open_database(&settings).await?;
             let new = open_database(&new_settings).await?;
             let signs_at = Clock::system().now() + settings.token.publish_before_signing;
-            let moved =
-                transfer::migrate(&old.installation, &new.installation, signs_at, &mut draw).await;
-            if io::stderr().is_terminal() {
-                eprintln!();
-            }
-            Ok(moved?)
+            let mut line = ProgressLine::new();
+            let mut report = |Progress { step, total, done }: Progress| line.set(step, done, total);
+            let (old, new) = (&old.installation, &new.installation);
+            Ok(transfer::migrate(old, new, signs_at, &mut report).await?)
         })?;
         print_line!("copied {from} to {to} and compared them: {moved}");
         print_line!(
@@ -49,16 +45,4 @@ impl Migrate {
         );
         Ok(())
     }
-}
-
-/// Draws a progress bar on a terminal.
-fn draw(Progress { step, total, done }: Progress) {
-    const WIDTH: usize = 40;
-    if !io::stderr().is_terminal() {
-        return;
-    }
-    let part = if total == 0 { 1.0 } else { done as f64 / total as f64 };
-    let filled = "#".repeat((part * WIDTH as f64) as usize);
-    // A closed terminal does not stop the migration.
-    let _ = write!(io::stderr(), "\r{step:26} [{filled:WIDTH$}] {done}/{total}");
 }

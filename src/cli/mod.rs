@@ -13,6 +13,7 @@ mod keys;
 mod mail;
 mod migrate;
 mod password;
+mod progress;
 mod reload;
 mod serve;
 mod snippet;
