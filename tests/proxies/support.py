@@ -154,13 +154,16 @@ def bearer(token):
 
 
 TAKEN_PORTS = set()
+# The processes of pytest-xdist choose different ports. Without it there is one process.
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 
 
 def free_port():
     """A port below the ephemeral ones, so that no connection takes it while its server restarts. No port is returned twice,
     because a server may start long after its port is chosen."""
     while True:
-        port = random.randrange(20_000, 32_000)
+        port = random.randrange(20_000 + WORKER, 32_000, WORKERS)
         if port in TAKEN_PORTS:
             continue
         with socket.socket() as probe:
