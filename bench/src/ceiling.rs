@@ -59,7 +59,7 @@ impl Ceiling {
         let end = async {
             let _ = input.await;
         };
-        server::serve(guarded, http::service(doorward), Limits::default(), end).await;
+        server::serve(vec![guarded], http::service(doorward), Limits::default(), end).await;
         Ok(())
     }
 }

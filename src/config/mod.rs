@@ -16,6 +16,8 @@ mod proxies;
 mod registration;
 mod sections;
 mod server;
+#[cfg(feature = "cli")]
+mod service_manager;
 mod session;
 mod sources;
 #[cfg(test)]
@@ -35,6 +37,8 @@ use std::{
 
 use ipnet::IpNet;
 
+#[cfg(feature = "cli")]
+pub(crate) use self::service_manager::ServiceManager;
 pub(crate) use self::{
     branding::BrandingSettings,
     database::{absolute, folder_of},
@@ -279,11 +283,11 @@ impl Settings {
         format!("http://{listening}")
     }
 
-    /// Whether other machines can connect and no setting indicates a proxy with TLS in front.
-    pub(crate) fn is_exposed(&self) -> bool {
+    /// Whether other machines can connect to this address and no setting indicates a proxy with TLS in front.
+    pub(crate) fn is_exposed_on(&self, listening: IpAddr) -> bool {
         let local = |ip: IpAddr| ip.to_canonical().is_loopback();
         let behind_tls = self.public_url.as_ref().is_some_and(PublicUrl::is_https);
         let behind_proxy = !self.trusted_proxies.iter().all(|network| local(network.addr()));
-        !local(self.listen.ip()) && !behind_tls && !behind_proxy
+        !local(listening) && !behind_tls && !behind_proxy
     }
 }

@@ -146,7 +146,8 @@ fn a_service_that_others_reach_without_tls_is_exposed() {
         ("0.0.0.0:3000", "auto", "10.0.0.0/8", false),
     ] {
         let flags = [("listen", listen), ("public_url", url), ("trusted_proxies", proxies)];
-        assert_eq!(load(&flags, &[], "").unwrap().is_exposed(), exposed, "{flags:?}");
+        let settings = load(&flags, &[], "").unwrap();
+        assert_eq!(settings.is_exposed_on(settings.listen.ip()), exposed, "{flags:?}");
     }
 }
 

@@ -15,6 +15,7 @@ mod logs;
 #[path = "../postgres/mod.rs"]
 mod postgres;
 mod secrets;
+mod service_manager;
 mod start;
 mod stop;
 #[path = "../stopwatch/mod.rs"]

@@ -12,6 +12,7 @@ use axum::{
     http::{Request, StatusCode},
     response::Response,
 };
+use futures_util::future::join_all;
 use hyper::{
     body::{Body as _, Bytes, Incoming},
     server::conn::http1,
@@ -21,7 +22,7 @@ use hyper_util::rt::TokioIo;
 use tokio::{
     io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
-    time::timeout,
+    time::{Instant, sleep, timeout},
 };
 use tower_service::Service;
 
@@ -67,6 +68,10 @@ const MAX_BUFFER_BYTES: usize = 32 << 10;
 /// The size of the buffer that hyper first reads into.
 const READ_BUFFER_BYTES: usize = 8 << 10;
 
+/// Time for the head of a request that arrives while the server stops, and how often its end is looked for.
+const LAST_HEAD: Duration = Duration::from_secs(1);
+const LAST_HEAD_CHECK: Duration = Duration::from_millis(20);
+
 /// What the server serves: Doorward's own service, or any router.
 pub trait App:
     Service<Request<Body>, Response = Response, Error = Infallible, Future: Send>
@@ -86,10 +91,10 @@ impl<S> App for S where
 {
 }
 
-/// Serves `app` on `listener` until `shutdown` resolves, and then until every running request is answered or
+/// Serves `app` on these listeners until `shutdown` resolves, and then until every running request is answered or
 /// [`Limits::drain`] has passed.
 pub async fn serve(
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
     app: impl App,
     limits: Limits,
     shutdown: impl Future<Output = ()>,
@@ -100,13 +105,14 @@ pub async fn serve(
         .max_headers(MAX_HEADER_FIELDS)
         .max_buf_size(MAX_BUFFER_BYTES)
         .half_close(true);
+    let accepting = listeners.iter().map(|listener| accept(listener, &connections, &app, &http));
     tokio::select! {
-        () = accept(&listener, &connections, &app, &http) => {}
+        _ = join_all(accepting) => {}
         () = connections.enforce_timeouts() => {}
         () = shutdown => {}
     }
     // Lets the kernel refuse new clients at once, instead of queueing them.
-    drop(listener);
+    drop(listeners);
     connections.close_all();
     if timeout(limits.drain, connections.all_closed()).await.is_err() {
         tracing::warn!(left = connections.count(), "stopping with unanswered requests");
@@ -164,6 +170,7 @@ async fn serve_connection(
         }
     });
     let mut serving = http.serve_connection(TokioIo::new(stream), service);
+    let mut last_head: Option<Instant> = None;
     loop {
         tokio::select! {
             biased;
@@ -175,12 +182,29 @@ async fn serve_connection(
                 return;
             }
             () = slot.close_requested() => {}
+            () = sleep(LAST_HEAD_CHECK), if last_head.is_some() => {}
         }
         match slot.connection().phase() {
             // The answer is still sent.
-            Phase::Answering => Pin::new(&mut serving).graceful_shutdown(),
-            Phase::Body if slot.is_shutting_down() => Pin::new(&mut serving).graceful_shutdown(),
-            Phase::Head if !slot.is_shutting_down() => {
+            Phase::Answering => {
+                last_head = None;
+                Pin::new(&mut serving).graceful_shutdown();
+            }
+            Phase::Body if slot.is_shutting_down() => {
+                last_head = None;
+                Pin::new(&mut serving).graceful_shutdown();
+            }
+            // The client may have sent its request before the stop.
+            Phase::Head if slot.is_shutting_down() => {
+                let began = *last_head.get_or_insert_with(Instant::now);
+                if began.elapsed() > LAST_HEAD {
+                    return;
+                }
+            }
+            Phase::Writing if last_head.take().is_some() => {
+                Pin::new(&mut serving).graceful_shutdown();
+            }
+            Phase::Head => {
                 let stream = serving.into_parts().io.into_inner();
                 answer_and_close(stream.into_inner(), StatusCode::REQUEST_TIMEOUT).await;
                 return;
@@ -243,7 +267,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
-        let server = tokio::spawn(serve(listener, app, Limits::default(), async {
+        let server = tokio::spawn(serve(vec![listener], app, Limits::default(), async {
             let _ = stopped.await;
         }));
         let mut client = TcpStream::connect(address).await.unwrap();

@@ -1,5 +1,8 @@
 //! `doorward serve`: opens the database, listens and serves until a signal stops it.
 
+mod listeners;
+mod notify;
+
 use std::{
     io::{self, IsTerminal, Write},
     net::SocketAddr,
@@ -8,16 +11,13 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context;
-use tokio::{
-    net::{TcpListener, TcpSocket},
-    signal::unix::{Signal, SignalKind, signal},
-};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use self::notify::Notifier;
 use crate::{
     Doorward, MissingKey, Settings,
     clock::Clock,
-    config::{DatabaseUrl, Sources, absolute},
+    config::{DatabaseUrl, ServiceManager, Sources, absolute},
     control::{self, ReadSettings},
     http::{
         self,
@@ -35,12 +35,14 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) fn run(self, settings: Settings, sources: Sources) -> anyhow::Result<()> {
+        // Before any other thread starts.
+        let service_manager = ServiceManager::take(&sources.environment)?;
         log::start(&settings.log, settings.log_format)?;
         forbid_core_dumps();
         let limits =
             Limits { connections: allow_connections(settings.connections), ..Limits::default() };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        runtime.block_on(self.serve(settings, sources, limits))?;
+        runtime.block_on(self.serve(settings, sources, limits, service_manager))?;
         // Draining has waited for running requests already.
         runtime.shutdown_timeout(Duration::ZERO);
         Ok(())
@@ -51,22 +53,21 @@ impl Serve {
         settings: Settings,
         sources: Sources,
         limits: Limits,
+        mut service_manager: ServiceManager,
     ) -> anyhow::Result<()> {
+        let notifier = Notifier::connect(service_manager.notify_socket.take());
         let stop = stop_signal()?;
         let hangup = signal(SignalKind::hangup())?;
         let wanted = settings.listen;
         let missing_key =
             if self.new_signing_key { MissingKey::Replace } else { MissingKey::Refuse };
         let doorward = Doorward::open_with(settings, missing_key, Clock::system()).await?;
-        let listener = listen(wanted).with_context(|| {
-            format!("cannot listen on {wanted} (choose another address with --listen)")
-        })?;
+        let (listeners, address) = listeners::for_http(&mut service_manager, wanted)?;
         let read: Arc<ReadSettings> = Arc::new(move || Settings::from_sources(sources.clone()));
         let serving_commands = doorward.serve_commands_with(Arc::clone(&read));
-        let address = listener.local_addr()?;
         doorward.set_listen_address(address);
         tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "listening");
-        if doorward.settings().is_exposed() {
+        if doorward.settings().is_exposed_on(address.ip()) {
             tracing::warn!(
                 %address,
                 "other machines can connect, and passwords and tokens are sent unencrypted unless a proxy in front uses TLS: \
@@ -80,17 +81,27 @@ impl Serve {
         }
         // A closed standard output does not stop the service.
         let _ = stdout.write_all(greeting.as_bytes());
+        let status = format!("Listening on http://{address}");
+        notifier.ready(&status);
 
         let stop = async {
             stop.await;
+            notifier.stopping();
             doorward.feed().close();
         };
-        let serving = server::serve(listener, http::service(doorward.clone()), limits, stop);
+        let reload = || {
+            notifier.reloading();
+            // An error has been logged, and the guards in force stay.
+            let _ = control::reload_guards(&doorward, &*read);
+            notifier.ready(&status);
+        };
+        let serving = server::serve(listeners, http::service(doorward.clone()), limits, stop);
         tokio::select! {
             () = serving => {}
             () = serving_commands => {}
             () = doorward.run_upkeep() => {}
-            () = reload_at_hangup(hangup, &doorward, &*read) => {}
+            () = at_each(hangup, reload) => {}
+            () = notifier.report_alive(service_manager.watchdog) => {}
         }
         tokio::join!(save_failures(&doorward), doorward.finish_mail());
         tracing::info!("stopped");
@@ -106,15 +117,6 @@ async fn save_failures(doorward: &Doorward) {
     if !matches!(saved, Ok(Ok(()))) {
         tracing::warn!("cannot save the failed logins of the last second");
     }
-}
-
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    /// Connections that wait to be accepted. With the usual 128, a burst of clients is delayed by a second.
-    const BACKLOG: u32 = 4096;
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
 }
 
 /// Resolves at the first SIGTERM or Ctrl-C. The second one ends the process at once.
@@ -138,11 +140,10 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Reloads the guards at every SIGHUP.
-async fn reload_at_hangup(mut hangup: Signal, doorward: &Doorward, read: &ReadSettings) {
-    while hangup.recv().await.is_some() {
-        // An error has been logged, and the guards in force stay.
-        let _ = control::reload_guards(doorward, read);
+/// Calls a function at each of these signals.
+async fn at_each(mut signal: Signal, call: impl Fn()) {
+    while signal.recv().await.is_some() {
+        call();
     }
     std::future::pending().await
 }
