@@ -132,7 +132,11 @@ class Doorward(Process):
 
 
 def settings(folder, port):
-    return {"DOORWARD_LISTEN": f"{HOST}:{port}", "DOORWARD_DATABASE_URL": f"sqlite://{folder}/doorward.db"}
+    return {
+        "DOORWARD_LISTEN": f"{HOST}:{port}",
+        "DOORWARD_METRICS_LISTEN": f"{HOST}:0",
+        "DOORWARD_DATABASE_URL": f"sqlite://{folder}/doorward.db",
+    }
 
 
 def plain_environment():

@@ -117,6 +117,7 @@ class Service:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
         own = {
             "DOORWARD_LISTEN": f"{HOST}:{self.port}",
+            "DOORWARD_METRICS_LISTEN": f"{HOST}:0",
             "DOORWARD_DATABASE_URL": f"sqlite://{self._folder}/doorward.db",
         }
         return inherited | own | self._environment

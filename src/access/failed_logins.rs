@@ -14,6 +14,7 @@ use std::{
 
 use crate::{
     clock::Timestamp,
+    count::{Counters, labels},
     network::Network,
     throttle::{Budget, Throttled},
     user::{EmailKey, UserId},
@@ -41,6 +42,18 @@ pub enum LoginRefusal {
     /// The user was deleted, disabled or given another password during the login.
     Gone,
 }
+
+labels!(LoginRefusal {
+    UnknownAddress => "unknown_address",
+    Disabled => "disabled",
+    NoPassword => "no_password",
+    WrongPassword => "wrong_password",
+    WrongCode => "wrong_code",
+    Unverified => "unverified_address",
+    AccountThrottled => "account_throttled",
+    NetworkThrottled => "network_throttled",
+    Gone => "gone",
+});
 
 impl fmt::Display for LoginRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,6 +105,7 @@ pub struct FailedLogins {
     of_others: Mutex<VecDeque<FailedLogin>>,
     keyed: RandomState,
     count: AtomicU64,
+    by_reason: Counters<LoginRefusal, 9>,
 }
 
 impl FailedLogins {
@@ -110,6 +124,7 @@ impl FailedLogins {
         time: Timestamp,
     ) {
         tracing::info!(%network, %reason, user = user.map(tracing::field::display), "failed login");
+        self.by_reason.add_one(reason);
         let address = self.keyed.hash_one(email.as_str());
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let failed = FailedLogin { time, reason, network, user, address, number };
@@ -119,6 +134,11 @@ impl FailedLogins {
             kept.pop_front();
         }
         kept.push_back(failed);
+    }
+
+    /// How many logins have failed since the start, by reason.
+    pub fn by_reason(&self) -> &Counters<LoginRefusal, 9> {
+        &self.by_reason
     }
 
     /// The latest failed logins with this address or of this user, newest first.

@@ -53,6 +53,7 @@ pub(crate) async fn sign_in(
     let used = doorward.store().use_one_time(&one_time, effect, &notice, doorward.now()).await?;
     let user = used.ok_or(SignInError::WrongCredentials)?;
     doorward.announce(&notice);
+    doorward.counts().sign_ins.add_one();
     tracing::info!(user = %user.id, session = %session.id, "logged in with a mailed code");
     Ok(OpenedSession { user, session })
 }

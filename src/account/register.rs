@@ -13,6 +13,7 @@ use super::{
 use crate::{
     Doorward,
     credential::password::{Busy, Password},
+    doorward::RegistrationOutcome,
     mail::{Mailing, Message},
     network::{Network, Requester},
     session::{Origin, Persistence, Session},
@@ -92,6 +93,18 @@ pub(crate) async fn register(
     requester: Requester,
     persistence: Persistence,
 ) -> Result<Registered, RegisterError> {
+    let registered = try_to_register(doorward, registration, origin, requester, persistence).await;
+    count_refusal(doorward, registered.as_ref().err());
+    registered
+}
+
+async fn try_to_register(
+    doorward: &Doorward,
+    registration: Registration,
+    origin: Origin,
+    requester: Requester,
+    persistence: Persistence,
+) -> Result<Registered, RegisterError> {
     let registration = registration.check_password(doorward)?;
     doorward.throttle().charge_sign_up(requester, Instant::now())?;
     let invitation = admit(doorward, &registration, origin.address, requester).await?;
@@ -111,6 +124,7 @@ pub(crate) async fn register(
     let invitation = invitation.map(|invitation| invitation.id);
     add(doorward, &user, Some(&session), invitation, &mailing).await?;
     doorward.throttle().clear_account(&user.email.key(), Instant::now());
+    doorward.counts().registrations.add_one(RegistrationOutcome::Registered);
     tracing::info!(user = %user.id, session = %session.id, "registered");
     Ok(Registered::SignedIn(Box::new(OpenedSession { user, session })))
 }
@@ -157,6 +171,7 @@ async fn register_silently(
             let mailing = with_secret(doorward, user, Purpose::VerifyEmail, email, language);
             match add(doorward, user, None, None, &mailing).await {
                 Ok(()) => {
+                    doorward.counts().registrations.add_one(RegistrationOutcome::Registered);
                     tracing::info!(user = %user.id, "registered, to be verified");
                     return Ok(Registered::Mailed);
                 }
@@ -169,6 +184,7 @@ async fn register_silently(
         }
     };
     if let Some(owner) = owner {
+        doorward.counts().registrations.add_one(RegistrationOutcome::AddressTaken);
         let (id, email) = (Some(owner.id), &owner.email);
         let mailing = if owner.email_verified || owner.disabled {
             let (purpose, message) = (Purpose::VerifyEmail, Message::AlreadyRegistered);
@@ -196,9 +212,22 @@ pub(crate) async fn create(
 ) -> Result<User, RegisterError> {
     let registration = registration.check_password(doorward)?;
     let user = registration.into_user(doorward, Network::LOOPBACK).await?;
-    add(doorward, &user, None, None, &Mailing::NONE).await?;
+    let added = add(doorward, &user, None, None, &Mailing::NONE).await;
+    count_refusal(doorward, added.as_ref().err());
+    added?;
+    doorward.counts().registrations.add_one(RegistrationOutcome::Added);
     tracing::info!(user = %user.id, "added by the operator");
     Ok(user)
+}
+
+/// Counts a registration that was refused for a reason other than its fields or a failure.
+fn count_refusal(doorward: &Doorward, error: Option<&RegisterError>) {
+    let outcome = match error {
+        Some(RegisterError::EmailTaken) => RegistrationOutcome::AddressTaken,
+        Some(RegisterError::NotAllowed) => RegistrationOutcome::NotAllowed,
+        _ => return,
+    };
+    doorward.counts().registrations.add_one(outcome);
 }
 
 async fn add(

@@ -59,6 +59,7 @@ pub(crate) async fn sign_in(
         return Err(SignInError::WrongCredentials);
     }
     doorward.announce(&notice);
+    doorward.counts().sign_ins.add_one();
     tracing::info!(user = %user.id, session = %session.id, "logged in");
     Ok(OpenedSession { user, session })
 }

@@ -11,6 +11,7 @@ mod key;
 mod limits;
 mod log;
 mod mail;
+mod metrics;
 mod password;
 mod proxies;
 mod registration;
@@ -43,6 +44,7 @@ pub(crate) use self::{
     branding::BrandingSettings,
     database::{absolute, folder_of},
     mail::Notices,
+    metrics::MetricsListen,
     registration::RegistrationConflict,
     value::parse_duration,
 };
@@ -94,6 +96,8 @@ use crate::{
 pub struct Settings {
     /// Where the service listens.
     pub(crate) listen: SocketAddr,
+    /// Where metrics are served.
+    pub(crate) metrics_listen: MetricsListen,
     /// The URL at which others reach it; that of [`Self::listen`] unless set.
     pub(crate) public_url: Option<PublicUrl>,
     /// Where users and sessions are kept.
@@ -162,6 +166,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 3000)),
+            metrics_listen: MetricsListen::default(),
             public_url: None,
             database: DatabaseUrl::Sqlite("data/doorward.db".into()),
             postgres: PostgresOptions::default(),

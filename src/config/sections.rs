@@ -3,12 +3,12 @@
 use super::{
     SettingsError, branding, clients, database, designated,
     key::{Key, did_you_mean},
-    limits, log, mail, password, proxies, registration, server, session, throttle, token,
+    limits, log, mail, metrics, password, proxies, registration, server, session, throttle, token,
 };
 use crate::spelling;
 
 /// All settings by section, in the order of the help text.
-static SECTIONS: [&[Key]; 14] = [
+static SECTIONS: [&[Key]; 15] = [
     server::KEYS,
     database::KEYS,
     token::KEYS,
@@ -23,6 +23,7 @@ static SECTIONS: [&[Key]; 14] = [
     registration::KEYS,
     mail::KEYS,
     log::KEYS,
+    metrics::KEYS,
 ];
 
 /// All settings, in the order of the help text.

@@ -46,7 +46,7 @@ pub(super) const KEYS: &[Key] = &[
 ];
 
 /// An address and a port. `localhost` is 127.0.0.1; no other name is resolved, because every command reads the settings.
-fn listen_address(text: &str) -> Option<SocketAddr> {
+pub(super) fn listen_address(text: &str) -> Option<SocketAddr> {
     match text.strip_prefix("localhost:") {
         Some(port) => Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port.parse().ok()?))),
         None => text.parse().ok(),

@@ -1,12 +1,14 @@
 //! The handle of one service: its state, and access to it for the other modules.
 
+mod checks;
+mod counts;
 mod delivery;
 mod open;
 mod upkeep;
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
 };
 
 use arc_swap::{ArcSwap, Guard as Borrowed};
@@ -14,7 +16,10 @@ use tokio::sync::Notify;
 
 use self::delivery::Delivery;
 pub(crate) use self::open::open_database;
-pub use self::open::{MissingKey, OpenError};
+pub use self::{
+    counts::{Counts, RegistrationOutcome},
+    open::{MissingKey, OpenError},
+};
 use crate::{
     access::{
         caller::{AuthError, Caller, Callers, WorkDone},
@@ -47,6 +52,8 @@ struct Inner {
     settings: Settings,
     store: Arc<dyn Store>,
     keys: SigningKeys,
+    /// Whether the last attempt to read or rotate the keys failed.
+    keys_failing: AtomicBool,
     cookies: Arc<CookieMint>,
     one_times: OneTimeMint,
     /// Wakes the task that sends mail.
@@ -61,9 +68,11 @@ struct Inner {
     guards: ArcSwap<GuardSet>,
     refusals: Refusals,
     failed_logins: FailedLogins,
+    counts: Counts,
     /// The logo of the pages, as a `data:` URI.
     logo: Option<String>,
     clock: Clock,
+    opened_at: Timestamp,
     /// The address that the server listens on, once it does.
     address: OnceLock<SocketAddr>,
     /// The last field, so that its lock is released after the other fields are dropped.
@@ -123,6 +132,7 @@ impl Doorward {
     /// Replaces all declared guards at once.
     #[doc(hidden)]
     pub fn replace_guards(&self, guards: Arc<GuardSet>) {
+        self.counts().put_in_force(&guards);
         self.inner.guards.store(guards);
     }
 
@@ -250,6 +260,11 @@ impl Doorward {
 
     pub(crate) fn proxy_warnings(&self) -> &ProxyWarnings {
         &self.inner.proxy_warnings
+    }
+
+    /// When it was opened.
+    pub(crate) fn opened_at(&self) -> Timestamp {
+        self.inner.opened_at
     }
 
     pub(crate) fn now(&self) -> Timestamp {

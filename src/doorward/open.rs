@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
 
-use super::{Doorward, Inner, delivery::Delivery};
+use super::{Counts, Doorward, Inner, delivery::Delivery};
 use crate::{
     access::{
         caller::Callers, failed_logins::FailedLogins, policy::Designated, refusals::Refusals,
@@ -212,6 +212,8 @@ impl Doorward {
             clock.clone(),
         );
         let cookies = Arc::new(CookieMint::new(&secrets.cookie));
+        let counts = Counts::default();
+        counts.put_in_force(&settings.guards);
         let inner = Inner {
             callers: Callers::new(
                 Arc::clone(keys.mint()),
@@ -230,10 +232,13 @@ impl Doorward {
             guards: ArcSwap::new(Arc::clone(&settings.guards)),
             refusals: Refusals::default(),
             failed_logins: FailedLogins::default(),
+            counts,
             logo: serving.logo,
             settings,
             store,
             keys,
+            keys_failing: false.into(),
+            opened_at: clock.now(),
             clock,
             address: OnceLock::new(),
             folder,

@@ -1,6 +1,9 @@
 //! Upkeep: the background tasks of a running service.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
 
 use super::Doorward;
 use crate::{
@@ -96,6 +99,7 @@ impl Doorward {
                 tracing::warn!(%error, "cannot read or rotate the signing keys");
             }
             failing = outcome.is_err();
+            self.inner.keys_failing.store(failing, Ordering::Relaxed);
             let pause = if failing { RETRY_AFTER } else { INTERVAL };
             let _ = tokio::time::timeout(pause, self.keys().changed()).await;
         }

@@ -9,11 +9,14 @@ mod form;
 mod forward_auth;
 mod oauth;
 pub mod only;
+mod operations;
 mod pages;
 mod refusal_log;
+mod request_counts;
 mod request_id;
 mod request_log;
 pub mod server;
+mod trace_context;
 
 use std::sync::Arc;
 
@@ -37,6 +40,7 @@ use self::{
 pub use self::{
     error::{Challenge, Error},
     forward_auth::fast_path::Service,
+    operations::{operations, operations_limits},
 };
 use crate::{
     Doorward,

@@ -12,6 +12,7 @@ use axum::{
     http::{
         HeaderMap, HeaderName, Method, StatusCode,
         header::{WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS},
+        request::Parts,
     },
     middleware::Next,
     response::{IntoResponse, Response},
@@ -23,7 +24,9 @@ use super::{
     answer::NOSNIFF,
     error::{DECISION_ID, Error},
     refusal_log::{Logging, Reason, RefusalLog},
+    request_counts::REQUESTS,
     request_id::RequestId,
+    trace_context::TraceContext,
 };
 
 /// Longer than a legitimate wait for a hash or the database.
@@ -47,9 +50,12 @@ async fn log_in_span(request: Request, next: Next, is_routine: fn(StatusCode) ->
     let route = request.extensions().get::<MatchedPath>().cloned();
     // Only the pattern of the route is logged: a path or query from a client may contain a secret.
     let route = route.as_ref().map_or("-", MatchedPath::as_str);
+    let trace = TraceContext::of(request.headers());
     let span = tracing::info_span!("request", %id);
-    let answer = pin!(next.run(request));
-    let mut response = run(id, method, route, answer, is_routine).instrument(span).await;
+    let (answer, started) = (pin!(next.run(request)), Instant::now());
+    let request = Logged { id, method, route, trace: || trace, started };
+    let mut response = run(request, answer, is_routine).instrument(span).await;
+    REQUESTS.add(method, route, response.status(), started.elapsed());
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     response
 }
@@ -57,17 +63,34 @@ async fn log_in_span(request: Request, next: Next, is_routine: fn(StatusCode) ->
 /// Runs a request to a guard. This is the hot path: admissions and redirects are logged at debug level, and there is neither a span
 /// nor a layer, each of which would cost more than everything else here.
 pub(super) async fn log_guarded_request(
-    method: &Method,
+    parts: &Parts,
     route: &str,
     answer: Pin<&mut impl Future<Output = Response>>,
 ) -> Response {
-    run(RequestId::next(), known_method(method), route, answer, is_routine_of_guards).await
+    let method = known_method(&parts.method);
+    // The header is looked up only for a line that is written.
+    let trace = || TraceContext::of(&parts.headers);
+    let request = Logged { id: RequestId::next(), method, route, trace, started: Instant::now() };
+    run(request, answer, is_routine_of_guards).await
 }
 
 /// Answers a request that must not reach a route.
 pub(super) async fn refuse_malformed(method: Method) -> Response {
+    let (method, started) = (known_method(&method), Instant::now());
     let answer = pin!(future::ready(Error::Malformed.into_response()));
-    run(RequestId::next(), known_method(&method), "-", answer, |_| false).await
+    let request = Logged { id: RequestId::next(), method, route: "-", trace: || None, started };
+    let response = run(request, answer, |_| false).await;
+    REQUESTS.add(method, "-", response.status(), started.elapsed());
+    response
+}
+
+/// What the log shows of a request.
+struct Logged<'r, T> {
+    id: RequestId,
+    method: &'static str,
+    route: &'r str,
+    trace: T,
+    started: Instant,
 }
 
 fn is_success(status: StatusCode) -> bool {
@@ -81,13 +104,11 @@ fn is_routine_of_guards(status: StatusCode) -> bool {
 
 /// Awaits an answer, within the deadline and despite a panic, and logs it.
 async fn run(
-    id: RequestId,
-    method: &'static str,
-    route: &str,
+    request: Logged<'_, impl Fn() -> Option<TraceContext>>,
     answer: Pin<&mut impl Future<Output = Response>>,
     is_routine: fn(StatusCode) -> bool,
 ) -> Response {
-    let started = Instant::now();
+    let Logged { id, method, route, trace, started } = request;
     let mut answer = AssertUnwindSafe(answer).catch_unwind();
     // An answer that is ready at once needs no deadline. Setting one up reads the clock twice, and its state is boxed so
     // that it does not enlarge the future of every request.
@@ -102,17 +123,32 @@ async fn run(
     };
     let micros = || u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     let status = response.status().as_u16();
+    // The fields are evaluated only if the line is written.
+    macro_rules! line {
+        ($level:ident, $($more:tt)+) => {
+            tracing::$level!(
+                %id,
+                method,
+                route,
+                status,
+                micros = micros(),
+                trace_id = trace().as_ref().map(TraceContext::trace_id),
+                parent_id = trace().as_ref().map(TraceContext::parent_id),
+                $($more)+
+            )
+        };
+    }
     if is_routine(response.status()) {
-        tracing::debug!(%id, method, route, status, micros = micros(), "answered");
+        line!(debug, "answered");
     } else if response.status().is_client_error() {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let challenge = header(WWW_AUTHENTICATE);
         if is_logged(Reason { status, challenge: error_code(challenge) }, started) {
             let decision = header(DECISION_ID);
-            tracing::info!(%id, method, route, status, micros = micros(), challenge, decision, "refused");
+            line!(info, challenge, decision, "refused");
         }
     } else {
-        tracing::info!(%id, method, route, status, micros = micros(), "answered");
+        line!(info, "answered");
     }
     set_request_id(response.headers_mut(), id);
     response

@@ -7,7 +7,13 @@ mod output;
 
 pub use self::filter::LogFilter;
 #[cfg(feature = "cli")]
-pub use self::output::{flush, start};
+pub use self::output::{dropped, flush, start};
+
+/// How many lines were dropped so far: none without the command line, which writes them.
+#[cfg(not(feature = "cli"))]
+pub fn dropped() -> u64 {
+    0
+}
 
 /// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

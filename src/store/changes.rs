@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::user::UserId;
+use crate::{count::labels, user::UserId};
 
 /// Counts changes to users and their sessions, in a fixed number of slots. If users share a slot, a change to one of them
 /// costs the others an unnecessary query.
@@ -38,6 +38,13 @@ pub enum Connectivity {
     /// The database has been unreachable for longer than `database.outage_grace`.
     Stale,
 }
+
+labels!(Connectivity {
+    Embedded => "embedded",
+    Connected => "connected",
+    Unreachable => "unreachable",
+    Stale => "stale",
+});
 
 /// The change count of a user's slot at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

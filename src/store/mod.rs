@@ -4,6 +4,7 @@
 pub mod archive;
 mod changes;
 mod columns;
+mod counts;
 mod credentials;
 mod ended_tokens;
 mod invitations;
@@ -29,6 +30,7 @@ pub use self::postgres::PostgresStore;
 pub(crate) use self::postgres::open as open_postgres;
 pub use self::{
     changes::{Changes, Connectivity, Stamp},
+    counts::{Sizes, StoreCounts},
     credentials::{CredentialStore, PasswordCondition},
     ended_tokens::EndedTokenStore,
     invitations::InvitationStore,
@@ -66,6 +68,15 @@ pub trait Store:
 
     /// Counts changes, so that a cached user can be validated without a query.
     fn changes(&self) -> &Changes;
+
+    /// The operations since the start.
+    fn counts(&self) -> &StoreCounts;
+
+    /// How much the database holds. The work grows with its size.
+    async fn sizes(&self) -> Result<Sizes, Error>;
+
+    /// Whether the schema is one that this version knows. Another instance may have migrated it.
+    async fn has_known_schema(&self) -> Result<bool, Error>;
 
     /// Whether the database can be read and written.
     async fn check(&self) -> Result<(), NotReady>;

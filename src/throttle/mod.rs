@@ -32,6 +32,7 @@ use self::{
 };
 use crate::{
     clock::Timestamp,
+    count::{Counters, labels},
     network::{Network, Requester},
     user::{EmailKey, UserId},
 };
@@ -67,6 +68,18 @@ pub enum Budget {
     /// Invitations by one user.
     Invitations,
 }
+
+labels!(Budget {
+    Account => "account",
+    AccountFromNetwork => "account_from_network",
+    AccountFromKnownNetwork => "account_from_known_network",
+    Network => "network",
+    SignUps => "sign_ups",
+    MailRequests => "mail_requests",
+    Mails => "mails",
+    Refreshes => "refreshes",
+    Invitations => "invitations",
+});
 
 /// The name in log lines.
 impl fmt::Display for Budget {
@@ -132,6 +145,7 @@ pub struct Throttle {
     refreshes: Budgets<u64>,
     invitations: Budgets<u64>,
     hasher: RandomState,
+    refusals: Counters<Budget, 9>,
 }
 
 impl Throttle {
@@ -160,6 +174,7 @@ impl Throttle {
             refreshes: Budgets::new(120, Duration::from_secs(30)),
             invitations: Budgets::new(INVITATIONS, 24 * hour / INVITATIONS),
             hasher: RandomState::new(),
+            refusals: Counters::default(),
         }
     }
 
@@ -194,10 +209,8 @@ impl Throttle {
         let account = self.accounts.key_of(email);
         self.charge_failure(requester, now)?;
         let charged = self.from_known_network.charge((account, requester.network), now);
-        let charged = charged.map_err(|retry_after| Throttled {
-            retry_after,
-            budget: Budget::AccountFromKnownNetwork,
-        });
+        let charged = charged
+            .map_err(|retry_after| self.refuse(Budget::AccountFromKnownNetwork, retry_after));
         charged.inspect_err(|_| self.refund_failure(requester))?;
         Ok(LoginAttempt::new(self, account, requester, ChargedTo::KnownNetwork, now))
     }
@@ -249,7 +262,7 @@ impl Throttle {
     /// If the budget of the network is exhausted.
     pub fn charge_sign_up(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
         let Some(network) = requester.limited_network() else { return Ok(()) };
-        let exhausted = |retry_after| Throttled { retry_after, budget: Budget::SignUps };
+        let exhausted = |retry_after| self.refuse(Budget::SignUps, retry_after);
         self.sign_ups.charge((), network, now).map_err(exhausted)
     }
 
@@ -259,7 +272,7 @@ impl Throttle {
     /// If the budget of the network is exhausted.
     pub fn charge_mail_request(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
         let Some(network) = requester.limited_network() else { return Ok(()) };
-        let exhausted = |retry_after| Throttled { retry_after, budget: Budget::MailRequests };
+        let exhausted = |retry_after| self.refuse(Budget::MailRequests, retry_after);
         self.mail_requests.charge((), network, now).map_err(exhausted)
     }
 
@@ -268,7 +281,7 @@ impl Throttle {
     /// # Errors
     /// If the budget of the address is exhausted.
     pub fn charge_mail(&self, email: &EmailKey, now: Instant) -> Result<(), Throttled> {
-        let exhausted = |retry_after| Throttled { retry_after, budget: Budget::Mails };
+        let exhausted = |retry_after| self.refuse(Budget::Mails, retry_after);
         self.mails.charge(self.accounts.key_of(email), now).map_err(exhausted)
     }
 
@@ -278,7 +291,7 @@ impl Throttle {
     /// # Errors
     /// If the budget of the address is exhausted.
     pub fn charge_requested_mail(&self, email: &EmailKey, now: Instant) -> Result<(), Throttled> {
-        let exhausted = |retry_after| Throttled { retry_after, budget: Budget::Mails };
+        let exhausted = |retry_after| self.refuse(Budget::Mails, retry_after);
         self.requested_mails.charge(self.accounts.key_of(email), now).map_err(exhausted)
     }
 
@@ -287,7 +300,7 @@ impl Throttle {
     /// # Errors
     /// If the budget of the user is exhausted.
     pub fn charge_refresh(&self, user: UserId, now: Instant) -> Result<(), Throttled> {
-        let exhausted = |retry_after| Throttled { retry_after, budget: Budget::Refreshes };
+        let exhausted = |retry_after| self.refuse(Budget::Refreshes, retry_after);
         self.refreshes.charge(self.hasher.hash_one(user), now).map_err(exhausted)
     }
 
@@ -296,7 +309,7 @@ impl Throttle {
     /// # Errors
     /// If the budget of the user is exhausted.
     pub fn charge_invitation(&self, user: UserId, now: Instant) -> Result<(), Throttled> {
-        let exhausted = |retry_after| Throttled { retry_after, budget: Budget::Invitations };
+        let exhausted = |retry_after| self.refuse(Budget::Invitations, retry_after);
         self.invitations.charge(self.hasher.hash_one(user), now).map_err(exhausted)
     }
 
@@ -315,6 +328,17 @@ impl Throttle {
         self.accounts.obsolete_before(now, time)
     }
 
+    /// How often each budget has refused something since the start.
+    pub fn refusals(&self) -> &Counters<Budget, 9> {
+        &self.refusals
+    }
+
+    /// Counts a refusal.
+    fn refuse(&self, budget: Budget, retry_after: Duration) -> Throttled {
+        self.refusals.add_one(budget);
+        Throttled { retry_after, budget }
+    }
+
     fn charge_account(
         &self,
         account: AccountKey,
@@ -324,20 +348,17 @@ impl Throttle {
         let network = requester.limited_network();
         if let Some(network) = network {
             let charged = self.from_network.charge(account, network, now);
-            charged.map_err(|retry_after| Throttled {
-                retry_after,
-                budget: Budget::AccountFromNetwork,
-            })?;
+            charged.map_err(|retry_after| self.refuse(Budget::AccountFromNetwork, retry_after))?;
         }
         self.accounts.charge(account, now).map_err(|retry_after| {
             network.inspect(|network| self.from_network.refund(account, *network));
-            Throttled { retry_after, budget: Budget::Account }
+            self.refuse(Budget::Account, retry_after)
         })
     }
 
     fn charge_failure(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
         let Some(network) = requester.limited_network() else { return Ok(()) };
-        let exhausted = |retry_after| Throttled { retry_after, budget: Budget::Network };
+        let exhausted = |retry_after| self.refuse(Budget::Network, retry_after);
         self.failures.charge((), network, now).map_err(exhausted)
     }
 

@@ -77,6 +77,7 @@ def running(folder, database):
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
     settings = {
         "DOORWARD_LISTEN": f"127.0.0.1:{port}",
+        "DOORWARD_METRICS_LISTEN": "off",
         "DOORWARD_DATABASE_URL": database.url,
     }
 

@@ -229,6 +229,7 @@ class Doorward(Process):
         port = free_port()
         environment = {
             "DOORWARD_LISTEN": f"127.0.0.1:{port}",
+            "DOORWARD_METRICS_LISTEN": "off",
             "DOORWARD_DATABASE_URL": f"sqlite://{folder}/doorward.db",
             "DOORWARD_IDENTITY_HEADERS": identity_headers,
             # Only the proxies: some clients in these tests connect from another loopback address.

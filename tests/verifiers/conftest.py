@@ -115,6 +115,7 @@ def doorward_with(folder, settings):
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
     environment = inherited | settings | {
         "DOORWARD_LISTEN": url.removeprefix("http://"),
+        "DOORWARD_METRICS_LISTEN": "off",
         "DOORWARD_PUBLIC_URL": url,
         "DOORWARD_TOKEN_ISSUER": url,
         "DOORWARD_TOKEN_AUDIENCE": AUDIENCE,

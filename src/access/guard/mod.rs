@@ -2,6 +2,7 @@
 
 mod app_origin;
 pub mod condition;
+mod decision;
 mod expectation;
 
 use std::{
@@ -22,6 +23,7 @@ pub use self::{
         CallerFacts, Condition, ConditionError, Explanation, MAX_ROLES, RequestFacts, Step,
         Subject, Unsatisfied, host_of, path_of,
     },
+    decision::{Decision, Decisions},
     expectation::{ExampleRequest, ExampleUser, Expectation, Expected, FailedExpectation},
 };
 use crate::{routes::is_reserved_guard_name, session::Session, user::User};
@@ -52,6 +54,8 @@ pub struct Guard {
     pub version: String,
     /// Unique in this process, also among versions of the same guard.
     serial: u64,
+    /// What it has decided, once it is in force. All versions of a guard count in the same place.
+    decisions: OnceLock<Arc<Decisions>>,
 }
 
 /// What the guarded app receives about an admitted user.
@@ -191,6 +195,7 @@ impl Guard {
             expectations,
             version,
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+            decisions: OnceLock::new(),
         };
         guard.check_expectations()?;
         Ok(guard)
@@ -221,6 +226,18 @@ impl Guard {
             memo.record_admission_by(self.serial);
         }
         Ok(())
+    }
+
+    /// Sets where its decisions are counted. Only the first call has an effect.
+    pub(crate) fn count_in(&self, decisions: Arc<Decisions>) {
+        let _ = self.decisions.set(decisions);
+    }
+
+    /// Counts a decision, if the guard is in force.
+    pub(crate) fn count(&self, decision: Decision) {
+        if let Some(decisions) = self.decisions.get() {
+            decisions.add_one(decision);
+        }
     }
 
     /// A warning for the operator about a guard that is valid but probably wrong.

@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr};
 use anyhow::Context;
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::config::ServiceManager;
+use crate::config::{MetricsListen, ServiceManager};
 
 /// The name of the socket for metrics. Every other socket is for HTTP.
 const METRICS: &str = "metrics";
@@ -32,6 +32,45 @@ pub(super) fn for_http(
     }
     let adopted = passed.into_iter().map(|(_, socket)| adopt(socket));
     Ok((adopted.collect::<io::Result<_>>()?, address))
+}
+
+/// The sockets for programs that watch the service. The default address is not worth a failed start: another program, or a second
+/// instance, may use it.
+pub(super) fn for_metrics(
+    service_manager: &mut ServiceManager,
+    wanted: MetricsListen,
+) -> anyhow::Result<Vec<TcpListener>> {
+    let passed = service_manager.take_sockets(|name| name == METRICS)?;
+    if !passed.is_empty() {
+        let adopted = passed.into_iter().map(|(address, socket)| {
+            tracing::info!(%address, "serving metrics");
+            adopt(socket)
+        });
+        return Ok(adopted.collect::<io::Result<_>>()?);
+    }
+    let (address, is_default) = match wanted {
+        MetricsListen::Off => return Ok(Vec::new()),
+        MetricsListen::Auto => (MetricsListen::DEFAULT, true),
+        MetricsListen::At(address) => (address, false),
+    };
+    match listen(address) {
+        Ok(listener) => {
+            let address = listener.local_addr()?;
+            tracing::info!(%address, "serving metrics");
+            Ok(vec![listener])
+        }
+        Err(error) if is_default => {
+            tracing::warn!(
+                %address,
+                %error,
+                "metrics are not served: choose another address with --metrics-listen, or off"
+            );
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error).with_context(|| {
+            format!("cannot listen on {address} for metrics (choose another address with --metrics-listen, or off)")
+        }),
+    }
 }
 
 fn adopt(socket: std::net::TcpListener) -> io::Result<TcpListener> {

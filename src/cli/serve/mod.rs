@@ -4,6 +4,7 @@ mod listeners;
 mod notify;
 
 use std::{
+    future,
     io::{self, IsTerminal, Write},
     net::SocketAddr,
     process,
@@ -58,11 +59,12 @@ impl Serve {
         let notifier = Notifier::connect(service_manager.notify_socket.take());
         let stop = stop_signal()?;
         let hangup = signal(SignalKind::hangup())?;
-        let wanted = settings.listen;
+        let (wanted, wanted_metrics) = (settings.listen, settings.metrics_listen);
         let missing_key =
             if self.new_signing_key { MissingKey::Replace } else { MissingKey::Refuse };
         let doorward = Doorward::open_with(settings, missing_key, Clock::system()).await?;
         let (listeners, address) = listeners::for_http(&mut service_manager, wanted)?;
+        let metrics = listeners::for_metrics(&mut service_manager, wanted_metrics)?;
         let read: Arc<ReadSettings> = Arc::new(move || Settings::from_sources(sources.clone()));
         let serving_commands = doorward.serve_commands_with(Arc::clone(&read));
         doorward.set_listen_address(address);
@@ -96,8 +98,16 @@ impl Serve {
             notifier.ready(&status);
         };
         let serving = server::serve(listeners, http::service(doorward.clone()), limits, stop);
+        let operations = async {
+            if !metrics.is_empty() {
+                let (app, limits) = (http::operations(doorward.clone()), http::operations_limits());
+                server::serve(metrics, app, limits, future::pending()).await;
+            }
+            future::pending().await
+        };
         tokio::select! {
             () = serving => {}
+            () = operations => {}
             () = serving_commands => {}
             () = doorward.run_upkeep() => {}
             () = at_each(hangup, reload) => {}
@@ -145,7 +155,7 @@ async fn at_each(mut signal: Signal, call: impl Fn()) {
     while signal.recv().await.is_some() {
         call();
     }
-    std::future::pending().await
+    future::pending().await
 }
 
 /// Prevents core dumps, which would contain passwords and signing keys. The kernel ignores a limit of 0 for dumps that it

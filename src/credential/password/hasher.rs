@@ -1,6 +1,6 @@
 //! Hashes and verifies passwords on the threads of the pool.
 
-use std::num::NonZeroUsize;
+use std::{num::NonZeroUsize, sync::Arc, time::Instant};
 
 use argon2::Params;
 use tokio::sync::oneshot;
@@ -9,9 +9,9 @@ use super::{
     Cost, Password, PasswordHash,
     backend::{Backend, SelfTestFailed},
     hash::{self, ParsedHash, dummy},
-    pool::Pool,
+    pool::{Load, Pool},
 };
-use crate::network::Network;
+use crate::{count::Histogram, network::Network};
 
 /// The queue is full, the wait was too long, or the system has no memory for a hash. The caller may try again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,11 +49,12 @@ pub struct Hasher {
     pool: Pool,
     params: Params,
     dummy: PasswordHash,
+    times: Arc<Histogram>,
 }
 
 impl Hasher {
     /// The maximum number of passwords that wait for a thread.
-    const QUEUE_CAPACITY: usize = 256;
+    pub(crate) const QUEUE_CAPACITY: usize = 256;
 
     /// A hasher with this many threads.
     ///
@@ -62,7 +63,8 @@ impl Hasher {
     pub fn new(cost: Cost, threads: NonZeroUsize) -> Result<Self, HasherError> {
         let params = cost.params()?;
         Backend::self_test().map_err(|SelfTestFailed| HasherError::WrongHash)?;
-        Ok(Self { pool: Pool::new(threads, Self::QUEUE_CAPACITY), dummy: dummy(&params), params })
+        let pool = Pool::new(threads, Self::QUEUE_CAPACITY);
+        Ok(Self { pool, dummy: dummy(&params), params, times: Arc::default() })
     }
 
     /// Hashes a new password.
@@ -105,18 +107,32 @@ impl Hasher {
         .await
     }
 
+    /// How long passwords took to hash or to verify, without the time in the queue.
+    pub fn times(&self) -> &Histogram {
+        &self.times
+    }
+
+    /// What waits, runs and was refused.
+    pub fn load(&self) -> Load {
+        self.pool.load()
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         network: Network,
         work: impl FnOnce(&mut Backend) -> Result<T, Busy> + Send + 'static,
     ) -> Result<T, Busy> {
         let (reply, answer) = oneshot::channel();
+        let times = Arc::clone(&self.times);
         self.pool.submit(
             network,
             Box::new(move |backend| {
                 // A caller that has disconnected does not need the hash.
                 if !reply.is_closed() {
-                    let _ = reply.send(work(backend));
+                    let began = Instant::now();
+                    let outcome = work(backend);
+                    times.add(began.elapsed());
+                    let _ = reply.send(outcome);
                 }
             }),
         );

@@ -16,6 +16,19 @@ use crate::network::Network;
 /// Work for a hashing thread. Dropping it without running it returns an error to the caller.
 pub(super) type Job = Box<dyn FnOnce(&mut Backend) + Send>;
 
+/// What waits, runs and was refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Jobs that wait for a thread.
+    pub waiting: usize,
+    /// Jobs that run.
+    pub running: usize,
+    /// Jobs that were dropped since the start because the queue was full.
+    pub dropped: u64,
+    /// Jobs that were dropped since the start because they had waited too long.
+    pub expired: u64,
+}
+
 /// The memory for hashing is freed after this time without work.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -193,6 +206,15 @@ impl Pool {
         }
         state.queue.push(network, job, now);
         self.shared.arrived(state.scheduler.priority).notify_one();
+    }
+}
+
+impl Pool {
+    pub(super) fn load(&self) -> Load {
+        let state = self.shared.state();
+        let (queue, running) = (&state.queue, state.running);
+        let (dropped, expired) = (queue.dropped(), queue.expired());
+        Load { waiting: queue.waiting(), running, dropped, expired }
     }
 }
 

@@ -22,25 +22,48 @@ type Path = [Network; WIDER.len() + 1];
 pub(super) struct Queue<J> {
     networks: Networks<J>,
     capacity: usize,
+    dropped: u64,
+    expired: u64,
 }
 
 impl<J> Queue<J> {
     pub(super) fn new(capacity: usize) -> Self {
-        Self { networks: Networks::default(), capacity }
+        Self { networks: Networks::default(), capacity, dropped: 0, expired: 0 }
     }
 
     /// Queues a job. If the queue is full, drops the last job of the network with the most jobs, which can be this one.
     pub(super) fn push(&mut self, network: Network, job: J, now: Instant) {
         let path = path(network);
-        if self.networks.waiting == self.capacity && !self.networks.make_room_for(&path) {
-            return;
+        if self.networks.waiting == self.capacity {
+            self.dropped += 1;
+            if !self.networks.make_room_for(&path) {
+                return;
+            }
         }
         self.networks.push(&path, job, now);
     }
 
     /// The next job that has not waited too long.
     pub(super) fn pop(&mut self, now: Instant) -> Option<J> {
-        self.networks.pop(now)
+        let before = self.networks.waiting;
+        let job = self.networks.pop(now);
+        let taken = before - self.networks.waiting - usize::from(job.is_some());
+        self.expired += taken as u64;
+        job
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.networks.waiting
+    }
+
+    /// How many jobs a full queue has dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// How many jobs have waited too long.
+    pub(super) fn expired(&self) -> u64 {
+        self.expired
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::{sync::Mutex, time::timeout};
 use super::Doorward;
 use crate::{
     clock::Timestamp,
+    count::{Counters, labels},
     mail::{
         self, Letterhead, MAX_SEND_TIME, Mail, MailId, MailSettings, Message, SendError, Transport,
         TransportError,
@@ -51,7 +52,30 @@ pub(super) struct Delivery {
     is_stopping: AtomicBool,
     /// An outage is not waited for.
     tries_now: AtomicBool,
+    /// Whether the server takes no mail at all.
+    is_out: AtomicBool,
+    fates: Counters<MailFate, 4>,
 }
+
+/// What has become of a mail that was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MailFate {
+    /// The server has taken it.
+    Sent,
+    /// It is tried again later.
+    Postponed,
+    /// It is not tried again.
+    GivenUp,
+    /// Nobody was to receive it.
+    Discarded,
+}
+
+labels!(MailFate {
+    Sent => "sent",
+    Postponed => "postponed",
+    GivenUp => "given_up",
+    Discarded => "discarded",
+});
 
 struct State {
     transport: Transport,
@@ -95,6 +119,19 @@ enum Round {
     More,
     /// The server takes no mail.
     Outage,
+}
+
+impl Outcome {
+    /// `None` if nothing was tried.
+    fn fate(&self) -> Option<MailFate> {
+        match self {
+            Self::Sent => Some(MailFate::Sent),
+            Self::Discarded => Some(MailFate::Discarded),
+            Self::Released => None,
+            Self::Postponed { .. } => Some(MailFate::Postponed),
+            Self::GivenUp { .. } => Some(MailFate::GivenUp),
+        }
+    }
 }
 
 impl State {
@@ -148,7 +185,13 @@ impl Delivery {
 
     /// Sends no mail.
     pub(super) fn none() -> Self {
-        Self { state: None, is_stopping: false.into(), tries_now: false.into() }
+        Self {
+            state: None,
+            is_stopping: false.into(),
+            tries_now: false.into(),
+            is_out: false.into(),
+            fates: Counters::default(),
+        }
     }
 }
 
@@ -220,6 +263,17 @@ impl Doorward {
         Ok(count)
     }
 
+    /// Whether the mail server takes mail, as far as is known. `None` if no mail is sent.
+    pub(crate) fn is_mail_taken(&self) -> Option<bool> {
+        let delivery = &self.inner.delivery;
+        delivery.state.as_ref().map(|_| !delivery.is_out.load(Ordering::Relaxed))
+    }
+
+    /// What has become of mail since the start.
+    pub(crate) fn mail_fates(&self) -> &Counters<MailFate, 4> {
+        &self.inner.delivery.fates
+    }
+
     /// Sends a batch of the mail that is due. `now` is the time for pauses.
     ///
     /// # Errors
@@ -253,6 +307,7 @@ impl Doorward {
                 continue;
             }
             let outcome = self.deliver(state, &claimed, now).await;
+            delivery.is_out.store(state.outage.is_some(), Ordering::Relaxed);
             begins_outage = matches!(outcome, Outcome::Released);
             state.outcomes.push_back((claimed.mail, outcome));
             // After an error, the other mails are released by the next round.
@@ -351,6 +406,9 @@ impl Doorward {
                 }
             }
             log(mail, outcome);
+            if let Some(fate) = outcome.fate() {
+                self.inner.delivery.fates.add_one(fate);
+            }
             state.outcomes.pop_front();
         }
         Ok(())

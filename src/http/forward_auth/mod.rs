@@ -38,7 +38,7 @@ use crate::{
     Doorward,
     access::{
         caller::{AuthError, Caller, Unauthenticated},
-        guard::{Grant, Guard, Mode, ProxyStyle},
+        guard::{Decision, Grant, Guard, Mode, ProxyStyle},
         policy::{Authenticated, Designated},
         refusals::{Refused, RefusedBy},
     },
@@ -128,15 +128,23 @@ impl GuardRoutes {
                 GuardRoute::Undeclared => DECLARED_GUARD,
             };
             let answer = pin!(async {
+                let mut decision = Decision::Admitted;
                 let answer = match &route {
-                    GuardRoute::Authenticated => self.authenticated(&parts.headers).await,
-                    GuardRoute::Designated => self.designated(&parts.headers).await,
-                    GuardRoute::Declared(guard) => self.declared(guard, &parts).await,
+                    GuardRoute::Authenticated => {
+                        self.authenticated(&parts.headers, &mut decision).await
+                    }
+                    GuardRoute::Designated => self.designated(&parts.headers, &mut decision).await,
+                    GuardRoute::Declared(guard) => {
+                        self.declared(guard, &parts, &mut decision).await
+                    }
                     GuardRoute::Undeclared => Err(Error::NotFound),
                 };
                 let mut response = answer.into_response();
                 if asks_for_full_answer(&parts.uri) {
+                    // The first request has been counted.
                     replace_admission(&mut response);
+                } else if !response.status().is_server_error() {
+                    self.count(&route, decision);
                 }
                 if let GuardRoute::Declared(guard) = &route
                     && guard.proxy == Some(ProxyStyle::Traefik)
@@ -145,22 +153,50 @@ impl GuardRoutes {
                 }
                 response
             });
-            log_guarded_request(&parts.method, logged_route, answer).await
+            let response = log_guarded_request(&parts, logged_route, answer).await;
+            // Also after a panic and after the deadline.
+            if response.status().is_server_error() {
+                self.count(&route, Decision::Unavailable);
+            }
+            response
         }
     }
 
-    async fn authenticated(&self, headers: &HeaderMap) -> Result<Response, Error> {
+    fn count(&self, route: &GuardRoute, decision: Decision) {
+        match route {
+            GuardRoute::Authenticated => {
+                self.doorward.counts().authenticated_guard.add_one(decision);
+            }
+            GuardRoute::Designated => self.doorward.counts().designated_guard.add_one(decision),
+            GuardRoute::Declared(guard) => guard.count(decision),
+            GuardRoute::Undeclared => {}
+        }
+    }
+
+    async fn authenticated(
+        &self,
+        headers: &HeaderMap,
+        decision: &mut Decision,
+    ) -> Result<Response, Error> {
         const BODY: &[u8] = br#""You are authenticated.""#;
         static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| admission_headers("guard"));
-        let caller = authenticate::<Authenticated>(&self.doorward, headers).await?;
-        let user_id = admit(&self.doorward, &Authenticated, &caller)?;
+        let caller = authenticate::<Authenticated>(&self.doorward, headers).await;
+        let caller = caller.inspect_err(|_| *decision = Decision::Unauthenticated)?;
+        let user_id = admit(&self.doorward, &Authenticated, &caller);
+        let user_id = user_id.inspect_err(|_| *decision = Decision::Refused)?;
         let identity = Identity { user_id: Some(user_id), user: None };
         Ok(admission(&self.doorward, Bytes::from_static(BODY), HEADERS.clone(), identity))
     }
 
-    async fn designated(&self, headers: &HeaderMap) -> Result<Response, Error> {
-        let caller = authenticate::<Designated>(&self.doorward, headers).await?;
-        let user = admit(&self.doorward, self.doorward.designated(), &caller)?;
+    async fn designated(
+        &self,
+        headers: &HeaderMap,
+        decision: &mut Decision,
+    ) -> Result<Response, Error> {
+        let caller = authenticate::<Designated>(&self.doorward, headers).await;
+        let caller = caller.inspect_err(|_| *decision = Decision::Unauthenticated)?;
+        let user = admit(&self.doorward, self.doorward.designated(), &caller);
+        let user = user.inspect_err(|_| *decision = Decision::Refused)?;
         Ok(self.designated_answer.for_user(&user, &self.doorward))
     }
 }
@@ -200,7 +236,12 @@ impl DesignatedAnswer {
 }
 
 impl GuardRoutes {
-    async fn declared(&self, guard: &Arc<Guard>, parts: &Parts) -> Result<Response, Error> {
+    async fn declared(
+        &self,
+        guard: &Arc<Guard>,
+        parts: &Parts,
+        decision: &mut Decision,
+    ) -> Result<Response, Error> {
         let doorward = &self.doorward;
         let request = ForwardedRequest { parts };
         let trusted = &doorward.settings().trusted_proxies;
@@ -217,37 +258,48 @@ impl GuardRoutes {
                 return Ok(declared_admission(doorward, guard, Some(&caller)));
             }
             // Boxed, because the future of every guarded request would otherwise reserve space for a visit.
-            return Box::pin(self.visited(guard, visit)).await;
+            return Box::pin(self.visited(guard, visit, decision)).await;
         }
         let (challenge, refused, caller) = match identify(doorward, &parts.headers).await {
             Ok(caller) => match refusal(doorward, guard, &caller, &request) {
                 None => return Ok(declared_admission(doorward, guard, Some(&caller))),
-                Some(refused) => (Challenge::InsufficientScope, refused, Some(caller)),
+                Some(refused) => {
+                    *decision = Decision::Refused;
+                    (Challenge::InsufficientScope, refused, Some(caller))
+                }
             },
             Err(AuthError::Unauthenticated(mut reason)) => {
                 let has_authorization = parts.headers.contains_key(header::AUTHORIZATION);
                 if !guard.origins.is_empty() && !has_authorization {
                     reason = Unauthenticated::OtherOrigin;
                 }
+                *decision = Decision::Unauthenticated;
                 let by = RefusedBy::Guard(Arc::clone(guard));
                 (reason.into(), Refused::unauthenticated(by, reason, doorward.now()), None)
             }
             Err(AuthError::Store(error)) => return Err(error.into()),
         };
-        let decision = doorward.record_refusal(refused);
+        let id = doorward.record_refusal(refused);
         match guard.mode {
-            Mode::Enforce => Err(Error::Unauthorized(challenge, Some(decision))),
+            Mode::Enforce => Err(Error::Unauthorized(challenge, Some(id))),
             Mode::Report => {
-                tracing::info!(guard = guard.name, %decision, "would have been refused");
+                *decision = Decision::ReportOnly;
+                tracing::info!(guard = guard.name, decision = %id, "would have been refused");
                 Ok(declared_admission(doorward, guard, caller.as_ref()))
             }
         }
     }
 
     /// Decides about the request of a browser, by its cookie.
-    async fn visited(&self, guard: &Arc<Guard>, visit: Visit<'_>) -> Result<Response, Error> {
+    async fn visited(
+        &self,
+        guard: &Arc<Guard>,
+        visit: Visit<'_>,
+        decision: &mut Decision,
+    ) -> Result<Response, Error> {
         let doorward = &self.doorward;
         if visit.is_sign_in() {
+            *decision = Decision::SigningIn;
             return Box::pin(self.finish_sign_in(guard, &visit)).await;
         }
         let unauthenticated = |reason| {
@@ -262,20 +314,25 @@ impl GuardRoutes {
                     return Ok(self.redirect(Redirection { location: visit.own_url(), cookies }));
                 }
                 None => return Ok(declared_admission(doorward, guard, Some(&caller))),
-                Some(refused) => (VisitRefusal::Condition, refused, Some(caller)),
+                Some(refused) => {
+                    *decision = Decision::Refused;
+                    (VisitRefusal::Condition, refused, Some(caller))
+                }
             },
             Err(AuthError::Unauthenticated(reason)) => {
                 let refusal = match reason {
                     Unauthenticated::CrossSite => VisitRefusal::CrossSite,
                     _ => VisitRefusal::SignIn(reason),
                 };
+                *decision = Decision::Unauthenticated;
                 (refusal, unauthenticated(reason), None)
             }
             Err(AuthError::Store(error)) => return Err(error.into()),
         };
         if guard.mode == Mode::Report {
-            let decision = doorward.record_refusal(refused);
-            tracing::info!(guard = guard.name, %decision, "would have been refused");
+            *decision = Decision::ReportOnly;
+            let id = doorward.record_refusal(refused);
+            tracing::info!(guard = guard.name, decision = %id, "would have been refused");
             return Ok(declared_admission(doorward, guard, caller.as_ref()));
         }
         self.refuse_visit(guard, &visit, refusal, refused, caller.as_ref())

@@ -48,6 +48,9 @@ impl Connections {
     const TICK: Duration = Duration::from_millis(TICK_MILLIS as u64);
 
     pub(super) fn new(limits: Limits) -> Arc<Self> {
+        if let Some(counts) = limits.counts {
+            counts.set_limit(limits.connections);
+        }
         Arc::new(Self {
             limits,
             started: Instant::now(),
@@ -70,6 +73,10 @@ impl Connections {
         let connection = Arc::new(Connection::new(Arc::clone(&self.clock)));
         let id = self.last_id.fetch_add(1, Ordering::Relaxed);
         self.open().insert(id, Arc::clone(&connection));
+        if let Some(counts) = self.limits.counts {
+            counts.accepted.add_one();
+            counts.open.add_one();
+        }
         Slot { id, connection, connections: Arc::clone(self) }
     }
 
@@ -92,6 +99,9 @@ impl Connections {
             connection.close.notify_one();
         }
         self.evicted.fetch_add(at_once, Ordering::Relaxed);
+        if let Some(counts) = self.limits.counts {
+            counts.evicted.add(at_once as u64);
+        }
     }
 
     /// Closes connections that have timed out, for as long as it is polled.
@@ -179,6 +189,9 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let mut open = self.connections.open();
         open.remove(&self.id);
+        if let Some(counts) = self.connections.limits.counts {
+            counts.open.subtract_one();
+        }
         if self.connection.is_evicted() {
             self.connections.evicted.fetch_sub(1, Ordering::Relaxed);
         }

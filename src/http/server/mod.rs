@@ -2,6 +2,7 @@
 
 mod body;
 mod connections;
+mod counts;
 mod stream;
 
 use std::{convert::Infallible, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
@@ -26,9 +27,11 @@ use tokio::{
 };
 use tower_service::Service;
 
+pub(crate) use self::counts::write_metrics;
 use self::{
     body::{AnswerBody, RequestBody},
     connections::{Connection, Connections, Phase, Slot},
+    counts::{CONNECTIONS, ConnectionCounts},
     stream::ConnectionStream,
 };
 
@@ -46,6 +49,8 @@ pub struct Limits {
     pub write: Duration,
     /// Time for running requests to finish when the server stops.
     pub drain: Duration,
+    /// Where connections are counted, if they are.
+    pub counts: Option<&'static ConnectionCounts>,
 }
 
 impl Default for Limits {
@@ -56,6 +61,7 @@ impl Default for Limits {
             idle: Duration::from_secs(75),
             write: Duration::from_secs(10),
             drain: Duration::from_secs(10),
+            counts: Some(&CONNECTIONS),
         }
     }
 }

@@ -43,6 +43,11 @@ pub fn start(filter: &LogFilter, format: LogFormat) -> std::io::Result<()> {
     Ok(())
 }
 
+/// How many lines were dropped so far.
+pub fn dropped() -> u64 {
+    QUEUE.get().map_or(0, Queue::dropped)
+}
+
 /// Waits until the lines so far are written, for at most a second. Must be called before the process ends.
 pub fn flush() {
     /// A reader that does not read must not keep the process from ending.

@@ -81,8 +81,7 @@ impl Queue {
     }
 
     /// How many lines have been dropped so far.
-    #[cfg(test)]
-    fn dropped(&self) -> u64 {
+    pub(super) fn dropped(&self) -> u64 {
         self.state().dropped.total
     }
 

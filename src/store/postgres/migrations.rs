@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tokio_postgres::error::SqlState;
+use tokio_postgres::{Row, error::SqlState};
 
 use super::{connection::Connection, engine::jitter, row::column, statements};
 use crate::store::{Error, NewerSchema};
@@ -24,8 +24,7 @@ pub(super) async fn apply(db: &Connection) -> Result<(), Error> {
         }
         rows => rows?,
     };
-    let found: Option<i64> = rows.first().map(|row| column(row, 0)).transpose()?.flatten();
-    let found = usize::try_from(found.unwrap_or(0)).unwrap_or(usize::MAX);
+    let found = applied(&rows)?;
     let known = MIGRATIONS.len();
     if found > known {
         return Err(NewerSchema { found, known }.into());
@@ -37,6 +36,12 @@ pub(super) async fn apply(db: &Connection) -> Result<(), Error> {
         db.execute(statements::ADD_SCHEMA_VERSION, &[number.into()]).await?;
     }
     Ok(())
+}
+
+/// The number of applied files, from the rows of [`statements::SCHEMA_VERSION`].
+pub(super) fn applied(rows: &[Row]) -> Result<usize, Error> {
+    let found: Option<i64> = rows.first().map(|row| column(row, 0)).transpose()?.flatten();
+    Ok(usize::try_from(found.unwrap_or(0)).unwrap_or(usize::MAX))
 }
 
 /// Runs a statement of the schema. Two instances that create the same table conflict in PostgreSQL's catalogue.

@@ -44,8 +44,8 @@ use self::{
     value::{Value, sql_limit},
 };
 use super::{
-    Changes, Error, KEEP_GIVEN_UP, NotReady, PostgresOptions, Store, UserStore,
-    archive::UserRecord, transfer::Installation,
+    Changes, Error, KEEP_GIVEN_UP, NotReady, PostgresOptions, Sizes, Store, StoreCounts, UserStore,
+    archive::UserRecord, counts::size, transfer::Installation,
 };
 use crate::{
     clock::Timestamp,
@@ -170,6 +170,27 @@ impl Store for PostgresStore {
 
     fn changes(&self) -> &Changes {
         self.engine.changes()
+    }
+
+    fn counts(&self) -> &StoreCounts {
+        self.engine.counts()
+    }
+
+    async fn sizes(&self) -> Result<Sizes, Error> {
+        let rows = self.engine.read(sql::SIZES, []).await?;
+        let Some(row) = rows.first() else { return Ok(Sizes::default()) };
+        let count = |number| column(row, number).map(size);
+        Ok(Sizes {
+            users: count(0)?,
+            sessions: count(1)?,
+            mail_waiting: count(2)?,
+            mail_given_up: count(3)?,
+        })
+    }
+
+    async fn has_known_schema(&self) -> Result<bool, Error> {
+        let applied = migrations::applied(&self.engine.read(sql::SCHEMA_VERSION, []).await?)?;
+        Ok(applied <= migrations::MIGRATIONS.len())
     }
 
     /// Also asks whether the server accepts writes: one that was demoted keeps its connections.

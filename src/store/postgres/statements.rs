@@ -1,7 +1,8 @@
 //! All statements, in SQL that PostgreSQL and compatible distributed databases have in common.
 
-use crate::store::columns::{
-    invitation_columns, mail_columns, one_time_columns, session_columns, user_columns,
+use crate::store::{
+    columns::{invitation_columns, mail_columns, one_time_columns, session_columns, user_columns},
+    counts,
 };
 
 /// Declares the statements, and a list of all of them for the tests.
@@ -230,6 +231,7 @@ statements! {
          (COALESCE((SELECT a.created_at FROM outbox a WHERE a.id = $1), $2), $1) ORDER BY created_at, id LIMIT $3"
     );
     RETRY_MAIL = "UPDATE outbox SET due_at = $1, given_up_at = NULL WHERE expires_at > $1";
+    SIZES = counts::SIZES;
     DELETE_GIVEN_UP_MAIL =
         "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE given_up_at <= $1 LIMIT $2)";
 

@@ -5,6 +5,7 @@ use std::{
     path::Path,
     sync::Arc,
     thread,
+    time::Instant,
 };
 
 use crossbeam_channel::{Receiver, Sender, TrySendError};
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::{
     data_folder::Reserve,
-    store::{Changes, Endings, Error, NotReady},
+    store::{Changes, Endings, Error, NotReady, StoreCounts},
     user::UserId,
 };
 
@@ -33,6 +34,7 @@ pub(super) struct Engine {
     changes: Arc<Changes>,
     endings: Arc<Endings>,
     health: Arc<Health>,
+    counts: StoreCounts,
     threads: Vec<thread::JoinHandle<()>>,
 }
 
@@ -62,7 +64,8 @@ impl Engine {
                 run_reads(&database, number, &waiting);
             }));
         }
-        Ok(Self { writes, reads, changes, endings, health, threads })
+        let counts = StoreCounts::default();
+        Ok(Self { writes, reads, changes, endings, health, counts, threads })
     }
 
     pub(super) fn changes(&self) -> &Changes {
@@ -73,6 +76,10 @@ impl Engine {
         &self.endings
     }
 
+    pub(super) fn counts(&self) -> &StoreCounts {
+        &self.counts
+    }
+
     /// Whether writes succeed, as the writer thread last saw it.
     pub(super) fn check(&self) -> Result<(), NotReady> {
         self.health.check()
@@ -80,6 +87,16 @@ impl Engine {
 
     /// Runs `work` on a reading connection.
     pub(super) async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let began = Instant::now();
+        let outcome = self.queue_read(work).await;
+        self.counts.add_read(began, &outcome);
+        outcome
+    }
+
+    async fn queue_read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
@@ -115,7 +132,7 @@ impl Engine {
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
         let mut work = Some(work);
-        self.queue(user, false, move |db| work.take().map(|work| work(db)).transpose()).await
+        self.count_write(user, false, move |db| work.take().map(|work| work(db)).transpose()).await
     }
 
     /// As [`Self::write`], for a write that revokes access: on a full disk it runs once more and may use the reserve.
@@ -124,10 +141,22 @@ impl Engine {
         user: UserId,
         work: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
-        self.queue(Some(user), true, move |db| work(db).map(Some)).await
+        self.count_write(Some(user), true, move |db| work(db).map(Some)).await
     }
 
-    async fn queue<T: Send + 'static>(
+    async fn count_write<T: Send + 'static>(
+        &self,
+        user: Option<UserId>,
+        may_use_reserve: bool,
+        work: impl FnMut(&Connection) -> rusqlite::Result<Option<T>> + Send + 'static,
+    ) -> Result<T, Error> {
+        let began = Instant::now();
+        let outcome = self.queue_write(user, may_use_reserve, work).await;
+        self.counts.add_write(began, &outcome);
+        outcome
+    }
+
+    async fn queue_write<T: Send + 'static>(
         &self,
         user: Option<UserId>,
         may_use_reserve: bool,

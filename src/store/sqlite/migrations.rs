@@ -40,7 +40,7 @@ pub(super) fn apply(db: &mut Connection, migrations: &[&str]) -> Result<(), Erro
     Ok(())
 }
 
-fn applied(db: &Connection) -> rusqlite::Result<usize> {
+pub(super) fn applied(db: &Connection) -> rusqlite::Result<usize> {
     let version: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
     Ok(usize::try_from(version).unwrap_or(usize::MAX))
 }

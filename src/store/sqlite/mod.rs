@@ -25,7 +25,10 @@ use std::{path::Path, sync::Arc};
 use async_trait::async_trait;
 
 use self::engine::Engine;
-use super::{Changes, Error, NotReady, Store, UserStore};
+use super::{
+    Changes, Error, NotReady, Sizes, Store, StoreCounts, UserStore,
+    counts::{SIZES, size},
+};
 use crate::{clock::Timestamp, data_folder::Reserve};
 
 /// A store in one SQLite file, for one process.
@@ -63,6 +66,27 @@ impl Store for SqliteStore {
 
     fn changes(&self) -> &Changes {
         self.engine.changes()
+    }
+
+    fn counts(&self) -> &StoreCounts {
+        self.engine.counts()
+    }
+
+    async fn sizes(&self) -> Result<Sizes, Error> {
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok(Sizes {
+                users: size(row.get(0)?),
+                sessions: size(row.get(1)?),
+                mail_waiting: size(row.get(2)?),
+                mail_given_up: size(row.get(3)?),
+            })
+        };
+        self.engine.read(move |db| db.query_row(SIZES, [], row)).await
+    }
+
+    async fn has_known_schema(&self) -> Result<bool, Error> {
+        let applied = self.engine.read(migrations::applied).await?;
+        Ok(applied <= migrations::MIGRATIONS.len())
     }
 
     async fn check(&self) -> Result<(), NotReady> {

@@ -55,6 +55,8 @@ impl Home {
         command
             .env_clear()
             .env("DOORWARD_LISTEN", "127.0.0.1:0")
+            // Tests start many servers at once, and only one can have the default port.
+            .env("DOORWARD_METRICS_LISTEN", "off")
             .env("DOORWARD_DATABASE_URL", format!("sqlite://{}", self.database().display()))
             .env("DOORWARD_PASSWORD_MEMORY_KIB", "7168")
             .env("DOORWARD_PASSWORD_PASSES", "1")

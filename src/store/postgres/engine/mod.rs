@@ -12,7 +12,7 @@ use std::{
     hash::{BuildHasher, RandomState},
     io, mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use deadpool::{Runtime, managed::Pool};
@@ -23,7 +23,7 @@ use uuid::Uuid;
 pub(super) use self::write::{RowCount, StatementBatch, Verdict, Write, WriteScope};
 use self::{availability::Availability, lost_commits::CommitChecks, readers::Readers};
 use super::{connection::Connector, url::PostgresUrl, value::Value};
-use crate::store::{Changes, Endings, Error, PostgresOptions};
+use crate::store::{Changes, Endings, Error, PostgresOptions, StoreCounts};
 
 /// How long a caller waits for a read or a write.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -37,6 +37,7 @@ pub(super) struct Engine {
     availability: Availability,
     commit_checks: CommitChecks,
     changes: Changes,
+    counts: StoreCounts,
     /// Changes by this instance since they were last taken. They are already counted.
     own_changes: Mutex<HashSet<Uuid>>,
     endings: Arc<Endings>,
@@ -58,6 +59,7 @@ impl Engine {
             availability: Availability::new(),
             commit_checks: CommitChecks::new(),
             changes: Changes::shared(options.outage_grace),
+            counts: StoreCounts::default(),
             own_changes: Mutex::default(),
             endings: Arc::new(Endings::new()),
             keys_changed: watch::Sender::new(()),
@@ -66,6 +68,10 @@ impl Engine {
 
     pub(super) fn changes(&self) -> &Changes {
         &self.changes
+    }
+
+    pub(super) fn counts(&self) -> &StoreCounts {
+        &self.counts
     }
 
     pub(super) fn endings(&self) -> &Arc<Endings> {
@@ -91,8 +97,11 @@ impl Engine {
         sql: &'static str,
         values: impl Into<Vec<Value>>,
     ) -> Result<Vec<Row>, Error> {
-        let values = values.into();
-        self.while_reachable(self.readers.query(self.connector(), sql, &values)).await?
+        let (values, began) = (values.into(), Instant::now());
+        let query = self.readers.query(self.connector(), sql, &values);
+        let outcome = self.while_reachable(query).await.and_then(|outcome| outcome);
+        self.counts.add_read(began, &outcome);
+        outcome
     }
 
     /// Runs a query without a time limit, on a separate connection.

@@ -57,6 +57,17 @@ impl Engine {
         scope: WriteScope,
         prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
     ) -> Result<T, Error> {
+        let began = Instant::now();
+        let outcome = self.write_in_task(scope, prepare).await;
+        self.counts.add_write(began.into_std(), &outcome);
+        outcome
+    }
+
+    async fn write_in_task<T: Send + 'static>(
+        self: &Arc<Self>,
+        scope: WriteScope,
+        prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
         self.availability.check()?;
         let abandoned = Arc::new(AtomicBool::new(false));
         // In a separate task, so that a caller who disconnects leaves no transaction open.

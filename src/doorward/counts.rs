@@ -1,0 +1,106 @@
+//! What accounts and guards have done since the start, for metrics.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::Doorward;
+use crate::{
+    access::guard::{Decisions, GuardSet},
+    count::{Counter, Counters, labels},
+};
+
+/// What has come of a registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegistrationOutcome {
+    /// The user is registered.
+    Registered,
+    /// The operator has added the user.
+    Added,
+    /// Another user has the address.
+    AddressTaken,
+    /// Registration is not open for the person.
+    NotAllowed,
+}
+
+labels!(RegistrationOutcome {
+    Registered => "registered",
+    Added => "added_by_operator",
+    AddressTaken => "address_taken",
+    NotAllowed => "not_allowed",
+});
+
+/// Counts that belong to no part of [`Doorward`].
+#[derive(Default)]
+pub struct Counts {
+    /// Sign-ins that have succeeded.
+    pub sign_ins: Counter,
+    /// Registrations.
+    pub registrations: Counters<RegistrationOutcome, 4>,
+    /// The decisions of the guard for every signed-in user.
+    pub authenticated_guard: Decisions,
+    /// The decisions of the guard for the designated name.
+    pub designated_guard: Decisions,
+    /// The decisions of every guard that has been in force. A guard that is reloaded, or removed and declared again, continues to
+    /// count where it has stopped.
+    declared_guards: Mutex<BTreeMap<String, Arc<Decisions>>>,
+}
+
+impl Counts {
+    /// The decisions of the declared guards, by name.
+    pub fn declared_guards(&self) -> Vec<(String, Arc<Decisions>)> {
+        let guards = self.by_name();
+        guards.iter().map(|(name, decisions)| (name.clone(), Arc::clone(decisions))).collect()
+    }
+
+    /// Counts the decisions of these guards from now on.
+    pub(super) fn put_in_force(&self, guards: &GuardSet) {
+        let mut by_name = self.by_name();
+        for guard in guards.iter() {
+            guard.count_in(Arc::clone(by_name.entry(guard.name.clone()).or_default()));
+        }
+    }
+
+    fn by_name(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Decisions>>> {
+        self.declared_guards.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Doorward {
+    /// What accounts and guards have done since the start.
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.inner.counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::guard::{Decision, Declaration, Guard};
+
+    fn set_of(names: &[&str]) -> GuardSet {
+        let mut guards = GuardSet::default();
+        for name in names {
+            let (name, allow) = ((*name).to_owned(), "true".to_owned());
+            guards.add(Guard::declare(Declaration { name, allow, ..Default::default() }).unwrap());
+        }
+        guards
+    }
+
+    #[test]
+    fn a_guard_continues_to_count_after_a_reload_and_after_its_return() {
+        let counts = Counts::default();
+        for names in [&["door", "gate"][..], &["door"], &["gate", "door"]] {
+            let guards = set_of(names);
+            counts.put_in_force(&guards);
+            guards.iter().for_each(|guard| guard.count(Decision::Admitted));
+        }
+        let admitted: Vec<_> = counts
+            .declared_guards()
+            .into_iter()
+            .map(|(name, decisions)| (name, decisions.value(Decision::Admitted)))
+            .collect();
+        assert_eq!(admitted, [("door".into(), 3), ("gate".into(), 2)]);
+    }
+}

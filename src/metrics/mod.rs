@@ -1,0 +1,224 @@
+//! Collects what the other rooms have counted, for a scrape by Prometheus.
+
+mod exposition;
+mod process;
+mod sizes;
+
+use std::fmt;
+
+pub(crate) use self::{
+    exposition::{Exposition, Format, render},
+    sizes::LastSizes,
+};
+use self::{process::Process, sizes::Measured};
+use crate::{
+    Doorward,
+    config::DatabaseUrl,
+    count::Label,
+    credential::password::Hasher,
+    log,
+    store::{Connectivity, NotReady},
+};
+
+/// The labels of a metric of guards.
+const GUARD_LABELS: [&str; 2] = ["guard", "decision"];
+
+/// What a scrape shows and only a query can tell.
+pub(crate) struct Snapshot {
+    ready: Result<(), NotReady>,
+    sizes: Option<Measured>,
+}
+
+impl Snapshot {
+    /// Asks the database. While it cannot be read, the sizes are the last ones that were.
+    pub(crate) async fn take(doorward: &Doorward, last: &LastSizes) -> Self {
+        let ready = doorward.store().check().await;
+        Self { ready, sizes: last.refresh(doorward.store()).await }
+    }
+}
+
+/// Writes all metrics of the service, without those of HTTP.
+pub(crate) fn write(
+    doorward: &Doorward,
+    snapshot: &Snapshot,
+    metrics: &mut Exposition<'_>,
+) -> fmt::Result {
+    write_build(doorward, metrics)?;
+    write_accounts(doorward, metrics)?;
+    write_guards(doorward, metrics)?;
+    write_hashing(doorward, metrics)?;
+    write_store(doorward, snapshot, metrics)?;
+    write_mail(doorward, snapshot, metrics)?;
+    let dropped = log::dropped();
+    metrics.counter(
+        "doorward_log_lines_dropped",
+        "Log lines that were dropped because the reader of the log was too slow",
+        dropped,
+    )?;
+    metrics.fractional_gauge(
+        "process_start_time_seconds",
+        "When the service was opened, in seconds since 1970",
+        doorward.opened_at().millis() as f64 / 1000.0,
+    )?;
+    Process::read().write(metrics)
+}
+
+fn write_build(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result {
+    let database = match doorward.settings().database {
+        DatabaseUrl::Sqlite(_) => "sqlite",
+        DatabaseUrl::Postgres(_) => "postgres",
+    };
+    let labels = [("version", env!("CARGO_PKG_VERSION")), ("database", database)];
+    metrics.gauges(
+        "doorward_build_info",
+        "The version that runs and its kind of database, always 1",
+        [(labels, 1)],
+    )
+}
+
+fn write_accounts(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result {
+    let (counts, failed) = (doorward.counts(), doorward.failed_logins().by_reason());
+    let logins = [("success", counts.sign_ins.value())].into_iter().chain(failed.values());
+    metrics.counters(
+        "doorward_logins",
+        "Logins by result: success, or the reason why they failed",
+        logins.map(|(result, count)| ([("result", result)], count)),
+    )?;
+    metrics.counters(
+        "doorward_registrations",
+        "Registrations by result",
+        counts.registrations.values().map(|(result, count)| ([("result", result)], count)),
+    )?;
+    metrics.counters(
+        "doorward_throttle_refusals",
+        "Refusals because a budget was spent, by budget",
+        doorward
+            .throttle()
+            .refusals()
+            .values()
+            .map(|(budget, count)| ([("budget", budget)], count)),
+    )
+}
+
+fn write_guards(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result {
+    let (counts, declared) = (doorward.counts(), doorward.counts().declared_guards());
+    let built_in = [
+        ("guard", &counts.authenticated_guard),
+        (&*doorward.settings().designated_segment, &counts.designated_guard),
+    ];
+    let declared = declared.iter().map(|(name, decisions)| (&**name, &**decisions));
+    let [guard_label, decision_label] = GUARD_LABELS;
+    let decisions = built_in.into_iter().chain(declared).flat_map(|(guard, decisions)| {
+        decisions.values().map(move |(decision, count)| {
+            ([(guard_label, guard), (decision_label, decision)], count)
+        })
+    });
+    metrics.counters("doorward_guard_decisions", "Decisions by guard", decisions)?;
+    let work = doorward.work_done();
+    metrics.counter(
+        "doorward_token_signature_checks",
+        "Signatures of tokens that were checked because the token was not in the cache",
+        work.signature_checks,
+    )?;
+    metrics.counter(
+        "doorward_caller_lookups",
+        "Queries for a user and session that were not in the cache",
+        work.look_ups,
+    )
+}
+
+fn write_hashing(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result {
+    let (hasher, load) = (doorward.hasher(), doorward.hasher().load());
+    metrics.gauge(
+        "doorward_password_hash_queue",
+        "Passwords that wait to be hashed",
+        load.waiting as u64,
+    )?;
+    metrics.gauge(
+        "doorward_password_hash_queue_limit",
+        "How many passwords can wait to be hashed",
+        Hasher::QUEUE_CAPACITY as u64,
+    )?;
+    metrics.gauge(
+        "doorward_password_hashes_running",
+        "Passwords that are being hashed",
+        load.running as u64,
+    )?;
+    metrics.counters(
+        "doorward_password_hash_refusals",
+        "Passwords that were not hashed: the queue was full, or they had waited too long",
+        [([("reason", "queue_full")], load.dropped), ([("reason", "too_late")], load.expired)],
+    )?;
+    metrics.histograms(
+        "doorward_password_hash_seconds",
+        "Time to hash or verify a password, without the time in the queue",
+        [([], hasher.times())],
+    )
+}
+
+fn write_store(
+    doorward: &Doorward,
+    snapshot: &Snapshot,
+    metrics: &mut Exposition<'_>,
+) -> fmt::Result {
+    metrics.gauge(
+        "doorward_ready",
+        "Whether the database can be read and written, as /readyz says: 1 or 0",
+        u64::from(snapshot.ready.is_ok()),
+    )?;
+    let connectivity = doorward.store().changes().connectivity();
+    metrics.gauges(
+        "doorward_database_connectivity",
+        "The state of the connection to the database: 1 for the current state",
+        Connectivity::ALL
+            .iter()
+            .map(|state| ([("state", state.label())], u64::from(*state == connectivity))),
+    )?;
+    if let Some(Measured { sizes, .. }) = snapshot.sizes {
+        metrics.gauge("doorward_users", "Users in the database", sizes.users)?;
+        metrics.gauge("doorward_sessions", "Sessions in the database", sizes.sessions)?;
+    }
+    let counts = doorward.store().counts();
+    metrics.histograms(
+        "db_client_operation_duration_seconds",
+        "Time of operations of the database, waiting included",
+        [
+            ([("db_operation_name", "read")], &counts.reads),
+            ([("db_operation_name", "write")], &counts.writes),
+        ],
+    )?;
+    metrics.counters(
+        "doorward_database_errors",
+        "Operations of the database that failed",
+        counts.errors.values().map(|(kind, count)| ([("kind", kind)], count)),
+    )
+}
+
+fn write_mail(
+    doorward: &Doorward,
+    snapshot: &Snapshot,
+    metrics: &mut Exposition<'_>,
+) -> fmt::Result {
+    let Some(is_taken) = doorward.is_mail_taken() else { return Ok(()) };
+    metrics.gauge(
+        "doorward_mail_server_available",
+        "Whether the mail server takes mail, as of the last attempt: 1 or 0",
+        u64::from(is_taken),
+    )?;
+    metrics.counters(
+        "doorward_mails",
+        "Mails that were tried, by outcome",
+        doorward.mail_fates().values().map(|(outcome, count)| ([("outcome", outcome)], count)),
+    )?;
+    if let Some(Measured { sizes, .. }) = snapshot.sizes {
+        metrics.gauges(
+            "doorward_outbox_mails",
+            "Mails in the outbox",
+            [
+                ([("state", "waiting")], sizes.mail_waiting),
+                ([("state", "given_up")], sizes.mail_given_up),
+            ],
+        )?;
+    }
+    Ok(())
+}

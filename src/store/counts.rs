@@ -1,0 +1,73 @@
+//! How long the operations of a database take, and how many fail.
+
+use std::time::Instant;
+
+use super::Error;
+use crate::count::{Counters, Histogram, labels};
+
+/// Why an operation failed, as far as it concerns the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// A temporary failure.
+    Unavailable,
+    /// A bug, or a damaged database.
+    Failed,
+}
+
+labels!(Trouble { Unavailable => "unavailable", Failed => "failed" });
+
+/// The operations of a database since the start.
+#[derive(Default)]
+pub struct StoreCounts {
+    /// The times of reads, waiting included.
+    pub reads: Histogram,
+    /// The times of writes until they are durable, waiting included.
+    pub writes: Histogram,
+    /// The operations that failed.
+    pub errors: Counters<Trouble, 2>,
+}
+
+impl StoreCounts {
+    /// Counts a read.
+    pub(super) fn add_read<T>(&self, began: Instant, outcome: &Result<T, Error>) {
+        self.reads.add(began.elapsed());
+        self.add_error(outcome);
+    }
+
+    /// Counts a write.
+    pub(super) fn add_write<T>(&self, began: Instant, outcome: &Result<T, Error>) {
+        self.writes.add(began.elapsed());
+        self.add_error(outcome);
+    }
+
+    fn add_error<T>(&self, outcome: &Result<T, Error>) {
+        match outcome {
+            Err(Error::Unavailable(_)) => self.errors.add_one(Trouble::Unavailable),
+            Err(Error::Failed(_)) => self.errors.add_one(Trouble::Failed),
+            // The database has answered.
+            Ok(_) | Err(Error::EmailTaken | Error::InvitationGone) => {}
+        }
+    }
+}
+
+/// How much a database holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Users.
+    pub users: u64,
+    /// Sessions. Some of them may have expired in the last minutes.
+    pub sessions: u64,
+    /// Mail that waits to be sent.
+    pub mail_waiting: u64,
+    /// Mail that was given up and is kept for the operator.
+    pub mail_given_up: u64,
+}
+
+/// The statement that returns [`Sizes`].
+pub(super) const SIZES: &str = "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM sessions), \
+     (SELECT count(*) FROM outbox WHERE given_up_at IS NULL), (SELECT count(*) FROM outbox WHERE given_up_at IS NOT NULL)";
+
+/// A count in the type of the databases.
+pub(super) fn size(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or(0)
+}
