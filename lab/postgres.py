@@ -107,7 +107,9 @@ class Process:
         os.kill(self.pid, number)
 
     def stop(self):
-        """Stops the program with the signal given at its start."""
+        """Stops the program with the signal given at its start. Does nothing if it was stopped before."""
+        if self._supervisor.stdin.closed:
+            return
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGCONT)
         # A line, because other processes may have inherited this end of the pipe.

@@ -1,0 +1,273 @@
+"""A Prometheus from packages scrapes services of which each has another trouble, and every alert fires. A service under load without a
+trouble causes none."""
+
+import contextlib
+import os
+import socket
+import socketserver
+import threading
+
+import pytest
+from postgres import PostgreSQL
+from support import GUARD, HOST, LOGIN, Connection, free_port, get, post
+from watched import Prometheus, WatchedService, alerts, repeat, wait_until
+
+PASSWORD = "correct horse battery"
+CHEAP = {"DOORWARD_PASSWORD_MEMORY_KIB": "7168", "DOORWARD_PASSWORD_PASSES": "1"}
+MAIL = {"DOORWARD_MAIL_FROM": "Shop <shop@example.com>"}
+
+# The service that has the trouble of each alert.
+TROUBLES = {
+    "DoorwardDown": "killed",
+    "DoorwardRestarting": "restarting",
+    "DoorwardNotReady": "without-database",
+    "DoorwardDatabaseErrors": "without-database",
+    "DoorwardServerErrors": "without-database",
+    "DoorwardLoginsFailing": "attacked",
+    "DoorwardThrottling": "attacked",
+    "DoorwardHashQueueFull": "overloaded",
+    "DoorwardMailServerDown": "without-mail-server",
+    # The outbox is shared, so this alert names no instance.
+    "DoorwardOutboxNotDraining": None,
+    "DoorwardMailGivenUp": "refused-mail",
+    "DoorwardLogLinesDropped": "unread-log",
+    "DoorwardConnectionsNearLimit": "many-connections",
+}
+
+
+class RefusingMailServer(socketserver.ThreadingTCPServer):
+    """Refuses every recipient for good."""
+
+    daemon_threads = True
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            with contextlib.suppress(OSError):
+                self.wfile.write(b"220 ready\r\n")
+                for line in self.rfile:
+                    refused = line.upper().startswith(b"RCPT")
+                    self.wfile.write(b"550 5.1.1 nobody has this address\r\n" if refused else b"250 ok\r\n")
+
+    def __init__(self):
+        super().__init__((HOST, 0), self.Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+def log_in(service, email, password=PASSWORD):
+    with service.connect() as connection:
+        return connection.exchange(post(LOGIN, {"email": email, "password": password}))
+
+
+def ask_guard(service, token):
+    with service.connect() as connection:
+        return connection.exchange(get(GUARD, token))
+
+
+@pytest.fixture(scope="module")
+def stop():
+    stop = threading.Event()
+    yield stop
+    stop.set()
+
+
+@pytest.fixture(scope="module")
+def database():
+    with PostgreSQL() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def services(database, stop, tmp_path_factory):
+    """A service for each trouble, and one without any."""
+    fifo = tmp_path_factory.mktemp("log") / "fifo"
+    os.mkfifo(fifo)
+    # Held open and never read.
+    log = os.open(fifo, os.O_RDWR)
+    closed_port = free_port()
+    refusing = RefusingMailServer()
+    url = database.url(database.fresh_database())
+    services = {
+        "loaded": WatchedService(**CHEAP),
+        "killed": WatchedService(**CHEAP),
+        "restarting": WatchedService(metrics_port=free_port(), **CHEAP),
+        "without-database": WatchedService(database=url, **CHEAP),
+        "attacked": WatchedService(DOORWARD_THROTTLE_ACCOUNT_FAILURES="5", **CHEAP),
+        "overloaded": WatchedService(
+            DOORWARD_PASSWORD_THREADS="1", DOORWARD_PASSWORD_MEMORY_KIB="65536", DOORWARD_PASSWORD_PASSES="16"
+        ),
+        "without-mail-server": WatchedService(DOORWARD_MAIL_URL=f"smtp://{HOST}:{closed_port}", **MAIL, **CHEAP),
+        "refused-mail": WatchedService(
+            DOORWARD_MAIL_URL=f"smtp://{HOST}:{refusing.server_address[1]}", **MAIL, **CHEAP
+        ),
+        "unread-log": WatchedService(
+            metrics_port=free_port(),
+            through=["sh", "-c", f'exec "$0" 2>{fifo}'],
+            DOORWARD_LOG="debug",
+            DOORWARD_LOG_FORMAT="json",
+            **CHEAP,
+        ),
+        "many-connections": WatchedService(DOORWARD_LIMITS_CONNECTIONS="16", **CHEAP),
+    }
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, log)
+        stack.callback(refusing.server_close)
+        stack.callback(refusing.shutdown)
+        for service in services.values():
+            service.launch()
+            stack.callback(service.__exit__)
+        for service in services.values():
+            service.wait()
+        # Together, because some wait for their last answers.
+        stack.callback(lambda: [service.terminate() for service in services.values()])
+        stack.callback(stop.set)
+        yield services
+
+
+@pytest.fixture(scope="module")
+def prometheus(services, database, stop):
+    """Watches all services. The troubles begin when each service was scraped once."""
+    load(services["loaded"], stop)
+    known = services["without-database"].sign_up(PASSWORD)
+    with Prometheus({name: service.metrics_port for name, service in services.items()}) as prometheus:
+        services["killed"].kill()
+        restarting = restart(services["restarting"], prometheus, stop)
+        database.stop()
+        fail_without_database(services["without-database"], known, stop)
+        attack(services["attacked"], stop)
+        overload(services["overloaded"], stop)
+        for name in ("without-mail-server", "refused-mail"):
+            repeat(stop, services[name].sign_up, pause=0.5)
+        leave_log_unread(services["unread-log"], stop)
+        kept = [services["many-connections"].connect() for _ in range(16)]
+        for connection in kept:
+            connection.exchange(get(GUARD))
+        yield prometheus
+        stop.set()
+        restarting.join()
+
+
+def load(service, stop):
+    """What people do every day."""
+    email, token = service.sign_up(PASSWORD)
+    repeat(stop, lambda: log_in(service, email))
+    repeat(stop, lambda: ask_guard(service, token))
+    repeat(stop, lambda: ask_guard(service, None), pause=0.1)
+    repeat(stop, service.sign_up, pause=0.1)
+
+
+def restart(service, prometheus, stop):
+    """Kills the service and starts it again whenever Prometheus has seen the last start."""
+
+    def start_again():
+        started = service.value("process_start_time_seconds")
+        if prometheus.query(f'process_start_time_seconds{{instance="restarting"}} == {started!r}'):
+            service.kill()
+            service.relaunch()
+
+    return repeat(stop, start_again, pause=0.2)
+
+
+def fail_without_database(service, known, stop):
+    email, token = known
+    repeat(stop, lambda: log_in(service, email), pause=0.05)
+    repeat(stop, lambda: ask_guard(service, token), pause=0.1)
+
+
+def attack(service, stop):
+    email, _ = service.sign_up(PASSWORD)
+    repeat(stop, lambda: log_in(service, email, "a wrong guess"))
+
+
+def overload(service, stop):
+    """Keeps more logins waiting than there are places in the queue."""
+    numbers = iter(range(1_000_000))
+
+    def fill():
+        waiting = []
+        for _ in range(280):
+            connection = Connection(service.port)
+            email = f"nobody-{next(numbers)}@example.com"
+            connection.send(post(LOGIN, {"email": email, "password": PASSWORD}))
+            waiting.append(connection)
+        for connection in waiting:
+            with connection, contextlib.suppress(OSError, IndexError):
+                connection.receive()
+
+    for _ in range(2):
+        repeat(stop, fill)
+
+
+def leave_log_unread(service, stop):
+    """Causes log lines as fast as possible: many requests are sent before their answers are read."""
+    _, token = service.sign_up(PASSWORD)
+    requests, address = get(GUARD, token) * 100, (HOST, service.port)
+
+    def ask_often():
+        with socket.create_connection(address, 60) as connection:
+            connection.sendall(requests)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(1 << 16):
+                pass
+
+    repeat(stop, ask_often, pause=0)
+
+
+@pytest.mark.parametrize("alert", alerts())
+def test_an_alert_fires_when_its_trouble_occurs(prometheus, alert):
+    instance = TROUBLES[alert]
+    fired = lambda: any(found.get("instance") == instance for found in prometheus.fired(alert))
+    wait_until(f"{alert} fires for {instance}", fired)
+
+
+def test_every_alert_has_a_trouble():
+    assert sorted(alerts()) == sorted(TROUBLES)
+
+
+def test_a_loaded_service_without_a_trouble_causes_no_alert(prometheus):
+    for alert in alerts():
+        wait_until(f"{alert} fires", lambda alert=alert: prometheus.fired(alert))
+    # A scrape that takes too long is the machine's fault, and two of them are an alert here.
+    fired = {found["alertname"] for found in prometheus.fired() if found.get("instance") == "loaded"}
+    assert fired <= {"DoorwardDown"}
+
+
+def test_prometheus_reads_what_the_load_has_done(prometheus):
+    for expression in (
+        'doorward_logins_total{result="success"} > 0',
+        'doorward_registrations_total{result="registered"} > 0',
+        'doorward_guard_decisions_total{guard="guard", decision="admitted"} > 0',
+        'doorward_guard_decisions_total{guard="guard", decision="unauthenticated"} > 0',
+        'doorward_password_hash_seconds_count > 0',
+        'doorward_sessions > 0',
+        'http_server_request_duration_seconds_count{http_route="/api/auth/login", http_response_status_class="2xx"} > 0',
+        'db_client_operation_duration_seconds_count{db_operation_name="write"} > 0',
+    ):
+        has_done = f'({expression}) and on (instance) up{{instance="loaded"}}'
+        wait_until(expression, lambda query=has_done: prometheus.query(query))
+
+
+def test_readyz_names_the_part_that_fails(prometheus, services):
+    def described(name, line):
+        return lambda: [answer for answer in [services[name].fetch("/readyz?verbose")] if line in answer[2].splitlines()]
+
+    [(status, _, text)] = wait_until(
+        "the database fails", described("without-database", "database: The database cannot be read.")
+    )
+    assert status == 503 and text.endswith("\nnot ready\n"), text
+    [(status, _, text)] = wait_until(
+        "the mail server fails",
+        described("without-mail-server", "mail: The mail server takes no mail: it waits in the outbox."),
+    )
+    assert status == 200 and text.endswith("\nready\n"), text
+
+
+def test_prometheus_knows_the_types(prometheus):
+    """The content type names the format that the text has."""
+
+    def types():
+        known = prometheus.call("metadata")
+        # Of OpenMetrics, Prometheus knows a counter by its name without the suffix.
+        entries = known.get("doorward_logins", []) + known.get("doorward_logins_total", [])
+        return {entry["type"] for entry in entries}
+
+    assert wait_until("Prometheus knows the type of a metric", types) == {"counter"}

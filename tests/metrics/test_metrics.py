@@ -1,0 +1,216 @@
+"""What the second listener shows, and what the files in deploy/prometheus and docs/metrics.md say about it."""
+
+import json
+import re
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from support import GUARD, HOST, LOGIN, REPOSITORY, get, post
+from watched import RULES, WatchedService, alerts, names, wait_until
+
+PASSWORD = "correct horse battery"
+GUARDS = """
+[guards.door]
+allow = "true"
+
+[guards.watched]
+allow = "user.disabled"
+mode = "report"
+"""
+TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+DASHBOARD = REPOSITORY / "deploy" / "prometheus" / "dashboard.json"
+PAGE = REPOSITORY / "docs" / "metrics.md"
+
+
+@pytest.fixture(scope="module")
+def service():
+    """A service with every metric: mail is written to a folder."""
+    mail = {"DOORWARD_MAIL_URL": "file:mails", "DOORWARD_MAIL_FROM": "Shop <shop@example.com>"}
+    with WatchedService(settings=GUARDS, **mail) as service:
+        yield service
+
+
+def ask(service, path, token=None, **headers):
+    request = get(path, token)
+    for name, value in headers.items():
+        request = request.replace(b"\r\n\r\n", f"\r\n{name}: {value}\r\n\r\n".encode())
+    with service.connect() as connection:
+        return connection.exchange(request)
+
+
+def decisions(service, guard, decision):
+    return service.value(f'doorward_guard_decisions_total{{guard="{guard}",decision="{decision}"}}')
+
+
+def promtool(*arguments, **options):
+    return subprocess.run(["promtool", *arguments], capture_output=True, text=True, **options)
+
+
+def families(text):
+    """The metrics that expressions mention, without the suffixes of histograms."""
+    mentioned = re.findall(r"\b(?:doorward|http_server|db_client|process)_\w+", text)
+    return {re.sub(r"_(bucket|count|sum)$", "", name) for name in mentioned}
+
+
+def test_every_metric_is_on_the_page_and_every_metric_of_the_page_exists(service):
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `") and "`/" not in line.split("|")[1]]
+    described = {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert names(service.metrics()) == described
+
+
+def test_the_types_on_the_page_are_those_of_the_metrics(service):
+    text = service.metrics()
+    for row in PAGE.read_text().splitlines():
+        cells = [cell.strip() for cell in row.split("|")]
+        if len(cells) > 3 and cells[2] in ("counter", "gauge", "histogram"):
+            for name in re.findall(r"`(\w+)`", cells[1]):
+                assert f"# TYPE {name} {cells[2]}\n" in text
+
+
+def test_the_dashboard_uses_only_metrics_that_exist(service):
+    dashboard = json.loads(DASHBOARD.read_text())
+    targets = [target for panel in dashboard["panels"] for target in panel.get("targets", [])]
+    assert len(targets) > 20
+    used = families("\n".join(target["expr"] for target in targets))
+    assert used <= names(service.metrics())
+
+
+def test_the_rules_use_only_metrics_that_exist(service):
+    expressions = re.sub(r"(?m)^ *(summary|description|runbook|- alert):.*$", "", RULES.read_text())
+    assert families(expressions) <= names(service.metrics())
+
+
+def test_every_alert_is_on_the_page():
+    assert re.findall(r"(?m)^### (Doorward\w+)$", PAGE.read_text()) == alerts()
+
+
+def test_promtool_accepts_rules_configuration_and_metrics(service):
+    for arguments in (
+        ["check", "rules", RULES],
+        ["check", "config", RULES.with_name("prometheus.yml")],
+        ["test", "rules", Path(__file__).with_name("rules_test.yml")],
+    ):
+        done = promtool(*arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+    done = promtool("check", "metrics", input=service.metrics())
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_format_is_the_one_that_is_asked_for(service):
+    _, headers, text = service.fetch("/metrics")
+    assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "# TYPE doorward_logins_total counter\n" in text and "# EOF" not in text
+    _, headers, text = service.fetch("/metrics", Accept="application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
+    assert headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    assert "# TYPE doorward_logins counter\n" in text and text.endswith("# EOF\n")
+
+
+def test_the_public_listener_has_no_metrics(service):
+    assert ask(service, "/metrics").status == 404
+    verbose = ask(service, "/readyz?verbose")
+    assert (verbose.status, verbose.body) == (200, b'"ready"')
+
+
+def test_the_second_listener_has_nothing_else(service):
+    for path in (GUARD, LOGIN, "/sign-in", "/"):
+        assert service.fetch(path)[0] == 404
+    assert service.fetch("/livez")[0] == 200
+
+
+def test_readyz_describes_every_part(service):
+    status, headers, text = service.fetch("/readyz?verbose")
+    assert (status, headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
+    assert text == "database: ok\nschema: ok\nkeys: ok\ndisk: ok\nmail: ok\nready\n"
+    assert service.fetch("/readyz")[2] == '"ready"'
+
+
+def test_what_people_do_is_counted(service):
+    before = service.value('doorward_registrations_total{result="registered"}')
+    email, token = service.sign_up(PASSWORD)
+    assert service.value('doorward_registrations_total{result="registered"}') == before + 1
+    wait_until("the mail is written", lambda: service.value('doorward_mails_total{outcome="sent"}') > 0)
+    results = ("success", "wrong_password", "unknown_address")
+    counts = lambda: [service.value(f'doorward_logins_total{{result="{result}"}}') for result in results]
+    earlier = counts()
+    with service.connect() as connection:
+        for address, password in ((email, PASSWORD), (email, "wrong"), ("nobody@example.com", "wrong")):
+            connection.exchange(post(LOGIN, {"email": address, "password": password}))
+    assert counts() == [count + 1 for count in earlier]
+    admitted = decisions(service, "guard", "admitted")
+    assert ask(service, GUARD, token).status == 200
+    assert decisions(service, "guard", "admitted") == admitted + 1
+    refused = decisions(service, "miles", "refused")
+    assert ask(service, "/api/auth/miles", token).status == 401
+    assert decisions(service, "miles", "refused") == refused + 1
+
+
+def test_a_guard_counts_what_it_decides_and_continues_after_a_reload(service):
+    _, token = service.sign_up(PASSWORD)
+    for path, presented in (("door", token), ("door", None), ("watched", token), ("watched", None)):
+        ask(service, f"/api/auth/{path}", presented)
+    service.run("reload")
+    ask(service, "/api/auth/door", token)
+    # The second request of nginx for the same decision.
+    ask(service, "/api/auth/door?answer=full")
+    assert decisions(service, "door", "admitted") == 2
+    assert decisions(service, "door", "unauthenticated") == 1
+    assert decisions(service, "watched", "report_only") == 2
+    assert decisions(service, "watched", "admitted") == 0
+
+
+def test_nothing_that_a_client_sends_becomes_a_label(service):
+    for path in ("/evil-path", "/api/auth/evil-guard", "/api/user/evil-id", f"{GUARD}/evil-tail", "/sign-in?evil=query"):
+        ask(service, path, "evil-token", traceparent="evil-trace", host="evil.example")
+    with service.connect() as connection:
+        connection.exchange(get("/evil").replace(b"GET", b"EVIL"))
+        connection.exchange(post(LOGIN, {"email": "evil@example.com", "password": "evil"}))
+    assert "evil" not in service.metrics().lower()
+
+
+def test_a_trace_is_in_the_log_line_of_its_request(service):
+    ask(service, "/api/me", traceparent=f"00-{TRACE}-{SPAN}-01", tracestate="vendor=secret")
+    ask(service, GUARD, traceparent=f"00-{TRACE}-{SPAN}-00")
+    ask(service, "/api/me", traceparent=f"00-{TRACE}-{'0' * 16}-01")
+    ask(service, "/api/me", traceparent="00-not-a-trace")
+    traced = lambda: [line for line in service.lines() if line.get("trace_id") == TRACE]
+    wait_until("both lines are written", lambda: len(traced()) >= 2)
+    assert [(line["route"], line["parent_id"]) for line in traced()] == [("/api/me", SPAN), (GUARD, SPAN)]
+    for sent in ("vendor", "not-a-trace", "0" * 16):
+        assert sent not in service.output()
+
+
+def test_the_start_fails_if_the_chosen_address_is_taken(tmp_path):
+    with socket.create_server((HOST, 0)) as taken:
+        address = f"{HOST}:{taken.getsockname()[1]}"
+        command = [WatchedService.binary(), "--listen", f"{HOST}:0", "--metrics-listen", address]
+        done = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert address in done.stderr and "--metrics-listen" in done.stderr
+
+
+def test_a_taken_default_port_is_a_warning(tmp_path):
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind((HOST, 9464))
+            taken.listen()
+        except OSError:
+            # Another program has it, which is as good.
+            pass
+        service = WatchedService(folder=tmp_path)
+        service._environment["DOORWARD_METRICS_LISTEN"] = "auto"
+        with service:
+            warned = wait_until(
+                "the warning", lambda: [line for line in service.lines() if "metrics are not served" in line["message"]]
+            )
+            assert "--metrics-listen" in warned[0]["message"] and warned[0]["level"] == "WARN"
+
+
+def test_metrics_can_be_off(tmp_path):
+    service = WatchedService(folder=tmp_path)
+    service._environment["DOORWARD_METRICS_LISTEN"] = "off"
+    with service:
+        wait_until("it listens", lambda: any(line["message"] == "listening" for line in service.lines()))
+        assert not any("metrics" in line["message"] for line in service.lines())
