@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use chrono::{DateTime, SecondsFormat};
@@ -71,22 +71,36 @@ impl std::ops::Sub<Duration> for Timestamp {
 
 /// A source of the current time: the system, or a test.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+pub struct Clock {
+    now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    instant: Arc<dyn Fn() -> Instant + Send + Sync>,
+}
 
 impl Clock {
     /// The clock of the system.
     pub fn system() -> Self {
-        Self(Arc::new(system_now))
+        Self::new(system_now)
     }
 
-    /// A clock that returns what `now` returns.
+    /// A clock that returns what `now` returns. Its instants are those of the system.
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
+        Self { now: Arc::new(now), instant: Arc::new(Instant::now) }
+    }
+
+    /// The same clock with other instants.
+    #[must_use]
+    pub fn with_instants(self, instant: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
+        Self { instant: Arc::new(instant), ..self }
     }
 
     /// The current time.
     pub fn now(&self) -> Timestamp {
-        (self.0)()
+        (self.now)()
+    }
+
+    /// The current instant, for budgets that recover with time.
+    pub fn instant(&self) -> Instant {
+        (self.instant)()
     }
 }
 

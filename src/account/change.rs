@@ -1,7 +1,5 @@
 //! Changing a user's name and e-mail address.
 
-use std::time::Instant;
-
 use super::{
     Failure, has_failure,
     mailing::{mail, with_secret},
@@ -53,7 +51,7 @@ pub(crate) async fn change(
     let mut confirmed = None;
     if email.is_some() {
         // Like a registration, this reveals whether an address is taken, so both share one budget.
-        doorward.throttle().charge_sign_up(requester, Instant::now())?;
+        doorward.throttle().charge_sign_up(requester, doorward.instant())?;
         let user = confirm(doorward, user, password, requester).await;
         confirmed = Some(user.map_err(|error| match error {
             ConfirmError::WrongPassword => ChangeError::WrongPassword,
@@ -95,7 +93,7 @@ async fn request_email(
     new: &Email,
     requester: Requester,
 ) -> Result<(), ChangeError> {
-    let (now, language) = (Instant::now(), requester.language);
+    let (now, language) = (doorward.instant(), requester.language);
     doorward.throttle().charge_mail_request(requester, now)?;
     doorward.throttle().charge_requested_mail(&new.key(), now)?;
     let owner = doorward.store().user_by_email(&new.key()).await?;

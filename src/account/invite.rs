@@ -1,9 +1,6 @@
 //! Invitations: the operator or a user makes one, and whoever holds it may register with its address.
 
-use std::{
-    ops::RangeInclusive,
-    time::{Duration, Instant},
-};
+use std::{ops::RangeInclusive, time::Duration};
 
 use zeroize::Zeroizing;
 
@@ -136,7 +133,7 @@ pub(crate) async fn by_user(
     if !may_invite(doorward, inviter) {
         return Err(InviteError::NotAllowed);
     }
-    doorward.throttle().charge_invitation(inviter.id, Instant::now())?;
+    doorward.throttle().charge_invitation(inviter.id, doorward.instant())?;
     check_usable(doorward, &email).await?;
     // An invitation by the operator may grant roles, which a user must not take away.
     let earlier = doorward.store().invitation_by_email(&email.key(), doorward.now()).await?;

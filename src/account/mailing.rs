@@ -1,6 +1,6 @@
 //! The mail that an operation queues: which one-time secret is in it, how long it lives, and who is told of what.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::{
     Doorward,
@@ -178,12 +178,12 @@ fn notice(
 
 /// Whether an address that is not verified may get one more mail about what its user does.
 fn may_mail(doorward: &Doorward, email: &Email) -> bool {
-    doorward.throttle().charge_mail(&email.key(), Instant::now()).is_ok()
+    doorward.throttle().charge_mail(&email.key(), doorward.instant()).is_ok()
 }
 
 /// Whether an address may get one more mail that anybody can ask for.
 pub(super) fn may_be_asked_to_mail(doorward: &Doorward, email: &Email) -> bool {
-    doorward.throttle().charge_requested_mail(&email.key(), Instant::now()).is_ok()
+    doorward.throttle().charge_requested_mail(&email.key(), doorward.instant()).is_ok()
 }
 
 impl Doorward {

@@ -1,8 +1,6 @@
 //! Finding the one-time secret that a person presents: by the secret of a link, or by a typed code and the address that it
 //! was sent to. A wrong code is a failed login of the account.
 
-use std::time::Instant;
-
 use super::{Failure, InvalidInput, has_failure, sign_in::begin_attempt, silence::on_tick};
 use crate::{
     Doorward,
@@ -62,7 +60,7 @@ pub(super) async fn find(
 ) -> Result<Option<(OneTime, User)>, Failure> {
     match presented {
         Presented::Secret(digest) => {
-            doorward.throttle().charge_reset(requester, Instant::now())?;
+            doorward.throttle().charge_reset(requester, doorward.instant())?;
             let found = by_secret(doorward, purposes, digest).await?;
             if found.is_none() {
                 tracing::info!(network = %requester.network, "unknown one-time secret");

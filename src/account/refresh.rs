@@ -1,6 +1,6 @@
 //! Refreshing a session: a new token replaces the old one. Using a replaced token again ends the session.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Failure, has_failure, mailing::sessions_ended};
 use crate::{
@@ -29,7 +29,7 @@ has_failure!(RefreshError);
 
 /// Replaces the token of the caller's session.
 pub(crate) async fn refresh(doorward: &Doorward, caller: &Caller) -> Result<Token, RefreshError> {
-    doorward.throttle().charge_refresh(caller.user.id, Instant::now())?;
+    doorward.throttle().charge_refresh(caller.user.id, doorward.instant())?;
     let (token_id, now) = (TokenId::random(), doorward.now());
     if !doorward.store().renew_session(&caller.session, token_id, now).await? {
         return Err(RefreshError::TokenReplaced);

@@ -1,6 +1,6 @@
 //! Registration: by the user, who is signed in at once, and by the operator.
 
-use std::{net::IpAddr, time::Instant};
+use std::net::IpAddr;
 
 use zeroize::Zeroizing;
 
@@ -106,7 +106,7 @@ async fn try_to_register(
     persistence: Persistence,
 ) -> Result<Registered, RegisterError> {
     let registration = registration.check_password(doorward)?;
-    doorward.throttle().charge_sign_up(requester, Instant::now())?;
+    doorward.throttle().charge_sign_up(requester, doorward.instant())?;
     let invitation = admit(doorward, &registration, origin.address, requester).await?;
     // Hashed before the insert, so that the response time does not reveal whether the address is taken.
     let mut user = registration.into_user(doorward, requester.network).await?;
@@ -123,7 +123,7 @@ async fn try_to_register(
     let mailing = verify_email(doorward, &user, requester.language);
     let invitation = invitation.map(|invitation| invitation.id);
     add(doorward, &user, Some(&session), invitation, &mailing).await?;
-    doorward.throttle().clear_account(&user.email.key(), Instant::now());
+    doorward.throttle().clear_account(&user.email.key(), doorward.instant());
     doorward.counts().registrations.add_one(RegistrationOutcome::Registered);
     tracing::info!(user = %user.id, session = %session.id, "registered");
     Ok(Registered::SignedIn(Box::new(OpenedSession { user, session })))

@@ -1,8 +1,6 @@
 //! Setting a new password without the old one: with a reset code that the operator has created, or with a mailed link or
 //! code.
 
-use std::time::Instant;
-
 use zeroize::Zeroizing;
 
 use super::{
@@ -79,7 +77,7 @@ pub(crate) async fn reset(
         return Err(ResetError::WrongCode);
     }
     doorward.announce(&mailing);
-    doorward.throttle().clear_account(&user.email.key(), Instant::now());
+    doorward.throttle().clear_account(&user.email.key(), doorward.instant());
     tracing::info!(user = %user.id, "password reset");
     Ok(user)
 }

@@ -1,8 +1,6 @@
 //! Signing in with a password, and confirming an action with one. An attempt is throttled before the password is hashed.
 //! An unknown address costs the same work as a wrong password.
 
-use std::time::Instant;
-
 use super::{Failure, NewSession, OpenedSession, has_failure, mailing::new_sign_in, requester};
 use crate::{
     Doorward,
@@ -112,7 +110,7 @@ pub(super) async fn begin_attempt<'a>(
     email: &EmailKey,
     requester: Requester,
 ) -> Result<LoginAttempt<'a>, Failure> {
-    let (throttle, now) = (doorward.throttle(), Instant::now());
+    let (throttle, now) = (doorward.throttle(), doorward.instant());
     let refused = match throttle.begin_login(email, requester, now) {
         Ok(attempt) => return Ok(attempt),
         Err(refused) => refused,

@@ -28,7 +28,7 @@ pub(super) async fn request_mail(
     purpose: Purpose,
     mailing_to: impl FnOnce(&User) -> Mailing,
 ) -> Result<(), Failure> {
-    let (now, network) = (std::time::Instant::now(), requester.network);
+    let (now, network) = (doorward.instant(), requester.network);
     doorward.throttle().charge_mail_request(requester, now)?;
     let queue = async {
         if !may_be_asked_to_mail(doorward, &email) {

@@ -1,7 +1,5 @@
 //! Verifying e-mail addresses: by a mailed link or code, or by the operator.
 
-use std::time::Instant;
-
 use super::{
     mailing::{email_changed, with_secret},
     one_time::{MailError, OneTimeError, find},
@@ -42,7 +40,7 @@ pub(crate) async fn send(
     if user.email_verified {
         return Ok(());
     }
-    let now = Instant::now();
+    let now = doorward.instant();
     doorward.throttle().charge_mail_request(requester, now)?;
     doorward.throttle().charge_mail(&user.email.key(), now)?;
     let purpose = Purpose::VerifyEmail;

@@ -9,6 +9,7 @@ mod upkeep;
 use std::{
     net::SocketAddr,
     sync::{Arc, OnceLock, atomic::AtomicBool},
+    time::Instant,
 };
 
 use arc_swap::{ArcSwap, Guard as Borrowed};
@@ -269,6 +270,11 @@ impl Doorward {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.inner.clock.now()
+    }
+
+    /// The instant that the throttle counts by.
+    pub(crate) fn instant(&self) -> Instant {
+        self.inner.clock.instant()
     }
 
     /// When a session was last used, as far as this instance knows.

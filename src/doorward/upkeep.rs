@@ -66,20 +66,20 @@ impl Doorward {
     /// Counts the failed logins that other instances have saved in the last seconds.
     async fn load_recent_failures(&self) -> Result<(), store::Error> {
         let stored = self.store().recent_failures().await?;
-        self.throttle().merge(&stored, Instant::now(), self.now());
+        self.throttle().merge(&stored, self.instant(), self.now());
         Ok(())
     }
 
     pub(super) async fn load_failures(&self) -> Result<(), store::Error> {
         let stored = self.store().all_failures().await?;
-        self.throttle().merge(&stored, Instant::now(), self.now());
+        self.throttle().merge(&stored, self.instant(), self.now());
         Ok(())
     }
 
     /// Clears the failed logins of an account in memory and in the database: a command runs no upkeep that would save
     /// the change.
     pub(crate) async fn clear_failures(&self, email: &EmailKey) -> Result<(), store::Error> {
-        self.throttle().clear_account(email, Instant::now());
+        self.throttle().clear_account(email, self.instant());
         let account = self.store().account_secret().await?.account(email);
         let cleared = AccountChange { account, cleared: true, failures: 0 };
         let recovery = self.settings().throttle.account_recovery;
@@ -146,7 +146,7 @@ impl Doorward {
         while self.store().delete_expired(self.now(), BATCH).await? == BATCH {}
         let expired = self.now() - (self.settings().token.lifetime + CLOCK_SKEW);
         while self.store().delete_endings(expired, BATCH).await? == BATCH {}
-        let recovered = self.throttle().obsolete_before(Instant::now(), self.now());
+        let recovered = self.throttle().obsolete_before(self.instant(), self.now());
         while self.store().delete_failures(recovered, BATCH).await? == BATCH {}
         Ok(())
     }

@@ -5,8 +5,6 @@ pub(super) mod revocations;
 pub(super) mod revoke;
 pub(super) mod well_known;
 
-use std::time::Instant;
-
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
     http::{HeaderMap, request::Parts},
@@ -27,7 +25,7 @@ impl FromRequestParts<Doorward> for AuthenticatedClient {
         let (name, secret) = name_and_secret(&parts.headers).ok_or(Error::InvalidClient)?;
         if !doorward.settings().clients.authenticate(&name, &secret) {
             let (_, requester) = requester(parts, doorward);
-            doorward.throttle().charge_wrong_client_secret(requester, Instant::now())?;
+            doorward.throttle().charge_wrong_client_secret(requester, doorward.instant())?;
             tracing::info!(network = %requester.network, "wrong client secret");
             return Err(Error::InvalidClient);
         }
