@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 /// A refused field: its message for programs, and what pages need to say the same in the person's language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -78,6 +80,11 @@ impl Fault {
         Self { kind: FaultKind::Malformed, message: message.into() }
     }
 
+    /// A value that breaks another rule.
+    pub fn malformed(message: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind: FaultKind::Malformed, message: message.into() }
+    }
+
     /// What is wrong.
     pub fn kind(&self) -> FaultKind {
         self.kind
@@ -86,5 +93,17 @@ impl Fault {
     /// The message.
     pub fn message(&self) -> &str {
         &self.message
+    }
+}
+
+/// The name of the type of a JSON value, as messages have it.
+pub(crate) fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }

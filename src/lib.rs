@@ -93,6 +93,8 @@ mod control;
 mod count;
 mod credential;
 mod data_folder;
+#[cfg(feature = "cli")]
+mod dev;
 mod doorward;
 mod fault;
 mod http;

@@ -172,6 +172,38 @@ pub const REVOKE: &str = "/oauth/revoke";
 /// The path at which a guard ends a sign-in. It exists on the host of every app and never reaches the app.
 pub const APP_SIGN_IN: &str = "/.doorward/in";
 
+/// What handles a route of `doorward dev`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "internals",
+    expect(missing_docs, reason = "the table shows the path of each")
+)]
+pub enum DevEndpoint {
+    ShowClock,
+    SetClock,
+    ListMail,
+    ClearMail,
+    AddUser,
+    SignIn,
+    RotateKeys,
+    Reset,
+}
+
+/// The prefix of the routes of `doorward dev`. No other route starts with it.
+pub const DEV_PREFIX: &str = "/dev/";
+
+/// The routes that control `doorward dev`. No other server has them.
+pub const DEV_ROUTES: &[(Method, &str, DevEndpoint)] = &[
+    (Get, "/dev/clock", DevEndpoint::ShowClock),
+    (Post, "/dev/clock", DevEndpoint::SetClock),
+    (Get, "/dev/mail", DevEndpoint::ListMail),
+    (Delete, "/dev/mail", DevEndpoint::ClearMail),
+    (Post, "/dev/users", DevEndpoint::AddUser),
+    (Post, "/dev/sign-in", DevEndpoint::SignIn),
+    (Post, "/dev/rotate-keys", DevEndpoint::RotateKeys),
+    (Post, "/dev/reset", DevEndpoint::Reset),
+];
+
 /// Every route of the service.
 pub const ROUTES: &[Route] = &[
     api(Post, "/api/user", Register),
@@ -314,6 +346,14 @@ mod tests {
         }
         assert!(!is_reserved_guard_name("{guard}"));
         assert!(!is_reserved_guard_name("staff"));
+    }
+
+    #[test]
+    fn only_routes_of_the_development_server_have_its_prefix() {
+        assert!(DEV_ROUTES.iter().all(|(_, path, _)| path.starts_with(DEV_PREFIX)));
+        assert!(
+            !ROUTES.iter().any(|route| route.path.starts_with(DEV_PREFIX.trim_end_matches('/')))
+        );
     }
 
     #[test]

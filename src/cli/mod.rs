@@ -7,6 +7,7 @@ macro_rules! print_line {
 
 mod client;
 mod config;
+mod dev;
 mod guard;
 mod invitation;
 mod keys;
@@ -55,6 +56,8 @@ const AFTER_HELP: &str = "Without a command, doorward starts the service. Every 
 enum Command {
     /// Start the service (the default)
     Serve(serve::Serve),
+    /// Start a service in memory for tests of an app
+    Dev(dev::Dev),
     /// List, show, add, change and delete users
     #[command(subcommand)]
     User(user::User),
@@ -91,6 +94,7 @@ pub fn main() -> ExitCode {
         let settings = Settings::from_sources(sources.clone())?;
         match cli.command.unwrap_or(Command::Serve(cli.serve)) {
             Command::Serve(serve) => serve.run(settings, sources),
+            Command::Dev(dev) => dev.run(settings, &sources),
             Command::User(user) => user.run(settings),
             Command::Guard(guard) => guard.run(settings),
             Command::Keys(keys) => keys.run(settings),

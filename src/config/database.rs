@@ -9,7 +9,7 @@ use super::{
     key::Key,
     value::{Choice, Custom, HOUR, Number, OptionalPath, SECOND, Seconds, field},
 };
-use crate::store::PostgresUrl;
+use crate::store::{MemoryDatabase, PostgresUrl};
 
 pub(super) const KEYS: &[Key] = &[
     Key {
@@ -67,6 +67,8 @@ pub enum DatabaseUrl {
     Sqlite(PathBuf),
     /// PostgreSQL, which several instances can share.
     Postgres(PostgresUrl),
+    /// The memory of this process, for `doorward dev`. No setting selects it.
+    Memory(MemoryDatabase),
 }
 
 impl DatabaseUrl {
@@ -148,6 +150,7 @@ impl fmt::Display for DatabaseUrl {
         match self {
             Self::Sqlite(file) => write!(f, "sqlite://{}", file.display()),
             Self::Postgres(url) => url.fmt(f),
+            Self::Memory(_) => f.write_str("memory"),
         }
     }
 }

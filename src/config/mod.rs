@@ -54,7 +54,7 @@ pub use self::{
     proxies::IdentityHeaders,
     sections::keys,
     server::PublicUrl,
-    sources::{CONFIG_VARIABLE, Sources},
+    sources::{CONFIG_VARIABLE, Sources, URL_VARIABLE},
 };
 use crate::{
     access::{
@@ -271,6 +271,7 @@ impl Settings {
         match &self.database {
             DatabaseUrl::Sqlite(file) => Some(folder_of(file)),
             DatabaseUrl::Postgres(_) => self.data_folder.as_deref(),
+            DatabaseUrl::Memory(_) => None,
         }
     }
 
@@ -286,6 +287,11 @@ impl Settings {
             _ => {}
         }
         format!("http://{listening}")
+    }
+
+    /// Whether this is `doorward dev`, whose data ends with its process.
+    pub(crate) fn is_development(&self) -> bool {
+        matches!(self.database, DatabaseUrl::Memory(_))
     }
 
     /// Whether other machines can connect to this address and no setting indicates a proxy with TLS in front.

@@ -16,6 +16,8 @@ use crate::spelling;
 
 /// The variable that names the settings file.
 pub const CONFIG_VARIABLE: &str = "DOORWARD_CONFIG";
+/// The variable in which `doorward dev` tells the command that it runs where it listens. It is not a setting.
+pub const URL_VARIABLE: &str = "DOORWARD_URL";
 /// The suffix of a variable that names the file of a secret.
 const FILE_SUFFIX: &str = "_FILE";
 /// The table of the file that declares guards.
@@ -112,6 +114,9 @@ impl Environment {
             else {
                 continue;
             };
+            if variable == URL_VARIABLE {
+                continue;
+            }
             if variable == CONFIG_VARIABLE {
                 environment.config_file = Some(value.into());
                 continue;

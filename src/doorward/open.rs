@@ -16,7 +16,7 @@ use crate::{
     data_folder::{self, DataFolder},
     mail::TransportError,
     network::ProxyWarnings,
-    store::{self, Connectivity, SqliteStore, Store, transfer::Installation},
+    store::{self, Connectivity, MemoryDatabase, SqliteStore, Store, transfer::Installation},
     throttle::{AccountSecret, Throttle},
     token::{
         cookie::{CookieMint, CookieSecret},
@@ -278,6 +278,11 @@ pub(crate) async fn open_database(settings: &Settings) -> Result<OpenedDatabase,
             let opened = store::open_postgres(url, settings.postgres.clone()).await;
             let (store, installation) = opened.map_err(in_store)?;
             Ok(OpenedDatabase { folder, store, installation })
+        }
+        DatabaseUrl::Memory(memory) => {
+            let MemoryDatabase { store, key_store } = memory.clone();
+            let installation = Installation { archive: Arc::clone(&store) as _, key_store };
+            Ok(OpenedDatabase { folder: None, store, installation })
         }
     }
 }

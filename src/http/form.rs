@@ -15,7 +15,7 @@ use super::error::Error;
 use crate::{
     Doorward,
     credential::password::Password,
-    fault::Fault,
+    fault::{Fault, json_type},
     spelling::is_misspelling,
     token::one_time::Presented,
     user::{EmailKey, User},
@@ -60,8 +60,30 @@ impl Form {
                 Ok(value) => Ok(Some(value)),
                 Err(fault) => self.record(field, fault),
             },
-            Some(other) => self.record(field, Fault::wrong_type("string", type_of(&other))),
+            Some(other) => self.record(field, Fault::wrong_type("string", json_type(&other))),
         }
+    }
+
+    /// A field that is `true`, `false` or absent.
+    #[cfg(feature = "cli")]
+    pub(super) fn optional_flag(
+        &mut self,
+        field: &'static str,
+    ) -> Result<Option<bool>, FaultRecorded> {
+        match self.fields.remove(field) {
+            None => {
+                self.missing.push(field);
+                Ok(None)
+            }
+            Some(Value::Bool(flag)) => Ok(Some(flag)),
+            Some(other) => self.record(field, Fault::wrong_type("boolean", json_type(&other))),
+        }
+    }
+
+    /// All fields, unchecked.
+    #[cfg(feature = "cli")]
+    pub(super) fn into_fields(mut self) -> Map<String, Value> {
+        mem::take(&mut self.fields)
     }
 
     /// Records a fault for each unknown field that is a misspelling of a missing one. Other unknown fields are ignored.
@@ -258,9 +280,10 @@ fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<Map<String, Value>, Error>
     }
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(fields)) => Ok(fields),
-        Ok(other) => {
-            Err(Error::Invalid(vec![("body".into(), Fault::wrong_type("object", type_of(&other)))]))
-        }
+        Ok(other) => Err(Error::Invalid(vec![(
+            "body".into(),
+            Fault::wrong_type("object", json_type(&other)),
+        )])),
         Err(_) => Err(invalid_json()),
     }
 }
@@ -275,17 +298,6 @@ pub(super) fn is_type(headers: &HeaderMap, expected: &str) -> bool {
         let essence = value.to_str().ok().and_then(|value| value.split(';').next());
         essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(expected))
     })
-}
-
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ mod answer;
 mod api;
 mod browser;
 mod client_ip;
+#[cfg(feature = "cli")]
+pub(crate) mod dev;
 mod error;
 mod form;
 mod forward_auth;

@@ -1,6 +1,7 @@
 //! Mail: what it says, how it is written, and the servers that take it.
 
 mod compose;
+mod memory_mailbox;
 mod message;
 mod settings;
 mod test_mail;
@@ -13,6 +14,7 @@ use lettre::address::Envelope;
 pub(crate) use self::transport::script;
 pub use self::{
     compose::{Letterhead, compose, link},
+    memory_mailbox::{MemoryMailbox, SentMail},
     message::{EndedBy, Message},
     settings::{
         Encryption, InvalidMailUrl, MailSettings, MailUrl, Mailbox, SmtpServer, parse_mailbox,
@@ -74,4 +76,23 @@ pub struct Composed {
     pub envelope: Envelope,
     /// The mail in the format of RFC 5322.
     pub bytes: Vec<u8>,
+    /// What a person reads in it.
+    pub contents: Contents,
+}
+
+/// What a person reads in a mail.
+#[derive(Clone, Default)]
+pub struct Contents {
+    /// The name of the message, such as `verify_email`.
+    pub kind: &'static str,
+    /// The subject.
+    pub subject: String,
+    /// The text for programs that show no HTML.
+    pub text: String,
+    /// The HTML.
+    pub html: String,
+    /// Where the button leads.
+    pub link: Option<String>,
+    /// The code to type instead.
+    pub code: Option<String>,
 }

@@ -4,6 +4,7 @@ use std::{fmt, net::IpAddr, path::PathBuf};
 
 pub use lettre::message::Mailbox;
 
+use super::MemoryMailbox;
 use crate::language::Language;
 
 /// Where mail is handed over, and whom it is from.
@@ -32,6 +33,8 @@ pub enum MailUrl {
     Smtp(SmtpServer),
     /// A folder for `.eml` files, for development.
     Folder(PathBuf),
+    /// The memory of this process, for `doorward dev`. No setting selects it.
+    Memory(MemoryMailbox),
 }
 
 /// A mail server.
@@ -202,6 +205,7 @@ impl fmt::Display for MailUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folder(path) => write!(f, "file:{}", path.display()),
+            Self::Memory(_) => f.write_str("memory"),
             Self::Smtp(server) => match server.encryption {
                 Encryption::Implicit => write!(f, "smtps://{server}"),
                 Encryption::StartTls if SmtpServer::is_loopback(&server.host) => {

@@ -6,7 +6,7 @@ use lettre::{
     message::{Mailbox, header::ContentType},
 };
 
-use super::{Composed, MailId};
+use super::{Composed, Contents, MailId};
 
 /// A mail that tests the way to a mailbox. It says nothing that is secret.
 ///
@@ -30,5 +30,6 @@ pub fn test_mail(
     }
     let body = format!("{service} can send mail to this address.\r\n");
     let mail = mail.body(body).map_err(|_| AddressError::Unbalanced)?;
-    Ok(Composed { envelope: mail.envelope().clone(), bytes: mail.formatted() })
+    let (envelope, bytes) = (mail.envelope().clone(), mail.formatted());
+    Ok(Composed { envelope, bytes, contents: Contents::default() })
 }

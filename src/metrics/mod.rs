@@ -67,6 +67,7 @@ fn write_build(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result
     let database = match doorward.settings().database {
         DatabaseUrl::Sqlite(_) => "sqlite",
         DatabaseUrl::Postgres(_) => "postgres",
+        DatabaseUrl::Memory(_) => "memory",
     };
     let labels = [("version", env!("CARGO_PKG_VERSION")), ("database", database)];
     metrics.gauges(

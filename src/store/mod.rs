@@ -10,6 +10,7 @@ mod ended_tokens;
 mod invitations;
 mod known_networks;
 mod login_failures;
+mod memory;
 mod one_times;
 mod outbox;
 #[cfg(feature = "postgres")]
@@ -36,6 +37,7 @@ pub use self::{
     invitations::InvitationStore,
     known_networks::KnownNetworkStore,
     login_failures::{LoginFailureStore, MAX_ACCOUNTS},
+    memory::MemoryDatabase,
     one_times::{MAX_CODES, OneTimeEffect, OneTimeStore},
     outbox::{ClaimedMail, KEEP_GIVEN_UP, OutboxStore, QueuedMail},
     postgres::PostgresUrl,

@@ -113,6 +113,8 @@ pub struct ThrottleSettings {
     pub network_failures: u32,
     /// Sign-ups of one network in an hour.
     pub network_sign_ups: u32,
+    /// Whether no budget is ever exhausted, for `doorward dev`. No setting selects it.
+    pub unlimited: bool,
 }
 
 impl Default for ThrottleSettings {
@@ -124,6 +126,7 @@ impl Default for ThrottleSettings {
             network_recovery: Duration::from_secs(60 * 60),
             network_failures: 600,
             network_sign_ups: 1000,
+            unlimited: false,
         }
     }
 }
@@ -158,21 +161,26 @@ impl Throttle {
             network_recovery,
             network_failures,
             network_sign_ups,
+            unlimited,
         } = *settings;
+        let burst = |size: u32| if unlimited { u32::MAX } else { size };
         let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
         let hour = 60 * minute;
         Self {
-            accounts: Accounts::new(account_failures, account_recovery, secret),
-            from_network: NetworkBudgets::new(account_failures_per_network, network_recovery),
-            from_known_network: Budgets::new(account_failures_per_network, network_recovery),
-            failures: NetworkBudgets::new(network_failures, second),
+            accounts: Accounts::new(burst(account_failures), account_recovery, secret),
+            from_network: NetworkBudgets::new(
+                burst(account_failures_per_network),
+                network_recovery,
+            ),
+            from_known_network: Budgets::new(burst(account_failures_per_network), network_recovery),
+            failures: NetworkBudgets::new(burst(network_failures), second),
             known_network_checks: NetworkBudgets::new(60, second),
-            sign_ups: NetworkBudgets::new(network_sign_ups, hour / network_sign_ups),
-            mail_requests: NetworkBudgets::new(60, minute),
-            mails: Budgets::new(5, 15 * minute),
-            requested_mails: Budgets::new(5, 15 * minute),
-            refreshes: Budgets::new(120, Duration::from_secs(30)),
-            invitations: Budgets::new(INVITATIONS, 24 * hour / INVITATIONS),
+            sign_ups: NetworkBudgets::new(burst(network_sign_ups), hour / network_sign_ups),
+            mail_requests: NetworkBudgets::new(burst(60), minute),
+            mails: Budgets::new(burst(5), 15 * minute),
+            requested_mails: Budgets::new(burst(5), 15 * minute),
+            refreshes: Budgets::new(burst(120), Duration::from_secs(30)),
+            invitations: Budgets::new(burst(INVITATIONS), 24 * hour / INVITATIONS),
             hasher: RandomState::new(),
             refusals: Counters::default(),
         }

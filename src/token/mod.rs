@@ -8,6 +8,7 @@ mod key;
 pub mod key_file;
 pub mod key_store;
 mod mac;
+pub mod memory_key_store;
 mod mint;
 pub mod one_time;
 pub mod signing_keys;

@@ -274,6 +274,15 @@ impl Doorward {
         &self.inner.delivery.fates
     }
 
+    /// Sends all mail that is due, for a test that reads it next.
+    ///
+    /// # Errors
+    /// If the database cannot be read or written.
+    pub(crate) async fn deliver_queued_mail(&self) -> Result<(), store::Error> {
+        while self.deliver_due(Instant::now()).await? == Round::More {}
+        Ok(())
+    }
+
     /// Sends a batch of the mail that is due. `now` is the time for pauses.
     ///
     /// # Errors

@@ -4,6 +4,8 @@
 use axum::http::{HeaderMap, header};
 
 use super::{SEC_FETCH_SITE, Single, single};
+#[cfg(feature = "cli")]
+use crate::access::guard::{host_of, is_loopback_host};
 
 /// Whether a page of `origin` itself, or the person directly, has caused a request. Another origin of the same site does not
 /// count. A request with neither header is not from a browser that could be trusted to tell.
@@ -15,6 +17,27 @@ pub(in crate::http) fn is_own_request(headers: &HeaderMap, origin: &str) -> bool
             matches!(single(headers, &header::ORIGIN), Single::Value(sent) if sent == origin)
         }
     }
+}
+
+/// Whether a page of another origin may have caused a request to a service on loopback. Programs send neither header. A host name
+/// that is not loopback is that of another site which resolves to this machine.
+#[cfg(feature = "cli")]
+pub(in crate::http) fn is_from_other_site(headers: &HeaderMap) -> bool {
+    let Single::Value(host) = single(headers, &header::HOST) else { return true };
+    if !is_loopback_host(&host_of(host)) {
+        return true;
+    }
+    let is_own_origin = match single(headers, &header::ORIGIN) {
+        Single::Absent => true,
+        Single::Value(origin) => origin.strip_prefix("http://") == Some(host),
+        Single::Ambiguous => false,
+    };
+    let is_own_site = match single(headers, &SEC_FETCH_SITE) {
+        Single::Absent => true,
+        Single::Value(site) => ["same-origin", "none"].contains(&site),
+        Single::Ambiguous => false,
+    };
+    !(is_own_origin && is_own_site)
 }
 
 /// Whether requests with this method change nothing.
@@ -65,6 +88,39 @@ mod tests {
                 assert_eq!(is_own_request(&headers, OWN), own, "{site:?} {origin:?}");
             }
         }
+    }
+
+    #[cfg(feature = "cli")]
+    #[test]
+    fn a_page_of_another_origin_or_of_a_name_that_is_not_loopback_is_another_site() {
+        let is_other = |sent: &[(HeaderName, &'static str)]| {
+            let value = |(name, value): &(HeaderName, &'static str)| {
+                (name.clone(), HeaderValue::from_static(value))
+            };
+            is_from_other_site(&sent.iter().map(value).collect())
+        };
+        let host = (header::HOST, "127.0.0.1:3000");
+        let (origin, site) = (header::ORIGIN, SEC_FETCH_SITE);
+        for own in [
+            &[][..],
+            &[(origin.clone(), "http://127.0.0.1:3000"), (site.clone(), "same-origin")],
+            &[(site.clone(), "none")],
+        ] {
+            assert!(!is_other(&[std::slice::from_ref(&host), own].concat()), "{own:?}");
+        }
+        for other in [
+            &[(origin.clone(), "http://127.0.0.1:5173")][..],
+            &[(origin.clone(), "https://127.0.0.1:3000")],
+            &[(origin.clone(), "null")],
+            &[(site.clone(), "same-site")],
+            &[(site.clone(), "cross-site")],
+            &[(origin, "http://127.0.0.1:3000"), (site, "cross-site")],
+        ] {
+            assert!(is_other(&[std::slice::from_ref(&host), other].concat()), "{other:?}");
+        }
+        assert!(!is_other(&[(header::HOST, "localhost:3000")]));
+        assert!(is_other(&[(header::HOST, "evil.example:3000")]));
+        assert!(is_other(&[]));
     }
 
     #[test]

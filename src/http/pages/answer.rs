@@ -51,6 +51,7 @@ impl Pages {
             logo: doorward.logo().map(str::to_owned),
             terms: settings.terms.clone(),
             privacy: settings.privacy.clone(),
+            is_development: doorward.settings().is_development(),
             style: Style::new(settings.accent.0),
         };
         let site = Site::new(doorward.public_base());

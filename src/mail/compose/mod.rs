@@ -13,7 +13,7 @@ use lettre::{
 };
 
 use super::{
-    Composed, Mail,
+    Composed, Contents, Mail,
     message::Message,
     text::{Letter, NewSignIn, Texts},
 };
@@ -80,7 +80,7 @@ pub fn compose(
         .message_id(Some(message_id))
         .from(from)
         .to(recipient.into())
-        .subject(subject)
+        .subject(subject.clone())
         .raw_header(header("Auto-Submitted", "auto-generated"))
         .raw_header(header("Content-Language", texts.language.tag()));
     if let Some(reply_to) = letterhead.reply_to {
@@ -89,10 +89,14 @@ pub fn compose(
     let parts = MultiPart::builder()
         .kind(MultiPartKind::Alternative)
         .boundary(format!("=_{}", mail.id))
-        .singlepart(SinglePart::plain(text))
-        .singlepart(SinglePart::html(html));
+        .singlepart(SinglePart::plain(text.clone()))
+        .singlepart(SinglePart::html(html.clone()));
     let message = builder.multipart(parts).map_err(ComposeError::Headers)?;
-    Ok(Some(Composed { envelope: message.envelope().clone(), bytes: message.formatted() }))
+    let (link, code) = (view.link.clone(), view.code.as_ref().map(|(_, code)| code.clone()));
+    let kind = mail.message.name();
+    let contents = Contents { kind, subject, text, html, link, code };
+    let (envelope, bytes) = (message.envelope().clone(), message.formatted());
+    Ok(Some(Composed { envelope, bytes, contents }))
 }
 
 /// The link with which a person uses a one-time secret on the pages at this address.

@@ -71,11 +71,12 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::mail::Contents;
 
     fn mail(bytes: &str) -> Composed {
         let to = vec!["ada@example.com".parse().unwrap()];
         let envelope = lettre::address::Envelope::new(None, to).unwrap();
-        Composed { envelope, bytes: bytes.into() }
+        Composed { envelope, bytes: bytes.into(), contents: Contents::default() }
     }
 
     #[tokio::test]

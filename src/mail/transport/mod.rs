@@ -1,4 +1,4 @@
-//! What takes mail: a mail server, or a folder for development. One connection is used for many mails.
+//! What takes mail: a mail server, or a folder or the memory for development. One connection is used for many mails.
 
 mod error;
 mod folder;
@@ -10,7 +10,7 @@ pub use self::error::{Failure, SendError, Step, TransportError};
 #[cfg(test)]
 pub(crate) use self::smtp::script;
 use self::{folder::Folder, smtp::Smtp};
-use super::{Composed, MailId, MailSettings, MailUrl};
+use super::{Composed, MailId, MailSettings, MailUrl, MemoryMailbox};
 use crate::clock::Timestamp;
 
 /// The most time that [`Transport::send`] takes.
@@ -27,6 +27,7 @@ pub struct Transport {
 enum Target {
     Smtp(Box<Smtp>),
     Folder(Folder),
+    Memory(MemoryMailbox),
 }
 
 impl Transport {
@@ -40,6 +41,7 @@ impl Transport {
                 Target::Smtp(Box::new(Smtp::new(server.clone(), settings)?))
             }
             Some(MailUrl::Folder(path)) => Target::Folder(Folder::new(path.clone())),
+            Some(MailUrl::Memory(mailbox)) => Target::Memory(mailbox.clone()),
             None => return Err(TransportError::new("mail.url", "not set")),
         };
         Ok(Self { target })
@@ -51,6 +53,7 @@ impl Transport {
         match &mut self.target {
             Target::Smtp(smtp) => smtp.report_to(progress),
             Target::Folder(folder) => folder.report_to(progress),
+            Target::Memory(_) => {}
         }
         self
     }
@@ -69,6 +72,10 @@ impl Transport {
         match &mut self.target {
             Target::Smtp(smtp) => smtp.send(mail).await,
             Target::Folder(folder) => folder.send(id, created_at, mail).await,
+            Target::Memory(mailbox) => {
+                mailbox.put(id, created_at, mail);
+                Ok(())
+            }
         }
     }
 

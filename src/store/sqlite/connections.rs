@@ -1,4 +1,4 @@
-//! Opens the database file and its connections, and closes all of them after a failed flush.
+//! Opens the database and its connections, and closes all of them after a failed flush.
 
 use std::{
     fs, io,
@@ -12,6 +12,7 @@ use std::{
 };
 
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, ffi, wal::CheckpointMode};
+use uuid::Uuid;
 
 use super::{
     ended_tokens,
@@ -24,9 +25,42 @@ pub(super) const READERS: usize = 2;
 /// The page cache of each connection.
 const CACHE_KIB: i32 = 8 << 10;
 
-/// The file and the connections of the readers. Each is behind a lock, so that all can be closed at once.
+/// Where a database is.
+pub(super) enum Place {
+    File(PathBuf),
+    Memory(MemoryDatabase),
+}
+
+/// A database in the memory of this process. It exists as long as this, because the connection in it keeps it open. SQLite allows
+/// no reader beside a writer there, so only the writer's connection is used.
+pub(super) struct MemoryDatabase {
+    url: String,
+    _keeps_open: Mutex<Connection>,
+}
+
+impl MemoryDatabase {
+    pub(super) fn new() -> rusqlite::Result<Self> {
+        // The name starts with a slash: only then all connections share one database.
+        let url = format!("file:/{}?vfs=memdb", Uuid::new_v4());
+        let _keeps_open = Mutex::new(Self::connect(&url)?);
+        Ok(Self { url, _keeps_open })
+    }
+
+    fn connect(url: &str) -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let db = Connection::open_with_flags(url, flags)?;
+        // Else SQLite sorts large results in a temporary file.
+        db.pragma_update(None, "temp_store", "MEMORY")?;
+        Ok(db)
+    }
+}
+
+/// The database and the connections of the readers. Each is behind a lock, so that all can be closed at once.
 pub(super) struct Database {
-    file: PathBuf,
+    place: Place,
     readers: [Mutex<Option<Connection>>; READERS],
     /// The number of pages in the write-ahead log after the last commit.
     wal_pages: Arc<AtomicUsize>,
@@ -47,8 +81,13 @@ enum Access {
 }
 
 impl Database {
-    pub(super) fn new(file: &Path) -> Self {
-        Self { file: file.to_owned(), readers: Default::default(), wal_pages: Arc::default() }
+    pub(super) fn new(place: Place) -> Self {
+        Self { place, readers: Default::default(), wal_pages: Arc::default() }
+    }
+
+    /// Whether reads have connections of their own.
+    pub(super) fn has_readers(&self) -> bool {
+        matches!(self.place, Place::File(_))
     }
 
     pub(super) fn reader(&self, number: usize) -> MutexGuard<'_, Option<Connection>> {
@@ -82,8 +121,10 @@ impl Database {
     }
 
     fn try_to_open_first(&self) -> Result<Opened, migrations::Error> {
-        private_file::create_if_missing(&self.file)
-            .map_err(|error| self.cannot_open(&error.to_string()))?;
+        if let Place::File(file) = &self.place {
+            let created = private_file::create_if_missing(file);
+            created.map_err(|error| cannot_open(file, &error.to_string()))?;
+        }
         let mut db = self.open_to_write()?;
         migrations::apply(&mut db, MIGRATIONS)?;
         let mut last_ending = 0;
@@ -100,10 +141,11 @@ impl Database {
         if !class.fails_transaction() {
             return error.into();
         }
-        if let Some(cause) = self.read_error() {
+        let Place::File(file) = &self.place else { return error.into() };
+        if let Some(cause) = read_error(file) {
             return Error::Unavailable(cause);
         }
-        let (file, cause) = (self.file.display(), describe(&error));
+        let (file, cause) = (file.display(), describe(&error));
         match (class, error.sqlite_error_code()) {
             (ErrorClass::Damaged, _) => Error::Failed(
                 format!(
@@ -117,22 +159,6 @@ impl Database {
             }
             _ => Error::Unavailable(cause),
         }
-    }
-
-    /// The system's error when the files are read without SQLite.
-    fn read_error(&self) -> Option<String> {
-        let mut wal = self.file.clone().into_os_string();
-        wal.push("-wal");
-        let read_error_of = |path: &Path| {
-            let error = read_through(path).err()?;
-            let advice = match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => "",
-                _ => ": check the disk",
-            };
-            Some(format!("cannot read {}: {error}{advice}", path.display()))
-        };
-        let wal = Path::new(&wal);
-        read_error_of(&self.file).or_else(|| wal.exists().then(|| read_error_of(wal)).flatten())
     }
 
     pub(super) fn open_to_read(&self) -> rusqlite::Result<Connection> {
@@ -151,25 +177,10 @@ impl Database {
     }
 
     fn open(&self, access: Access) -> rusqlite::Result<Connection> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let db = Connection::open_with_flags(&self.file, flags)?;
-        // SQLite silently opens a file read-only when it cannot open it for writing.
-        if access == Access::Write && db.is_readonly(MAIN_DB)? {
-            let writable = rustix::fs::access(&self.file, rustix::fs::Access::WRITE_OK);
-            let cause = writable.map_or_else(
-                |error| io::Error::from(error).to_string(),
-                |()| "it could only be opened read-only".into(),
-            );
-            return Err(self.cannot_open(&cause));
-        }
-        db.busy_timeout(Duration::from_secs(5))?;
-        let mode: String =
-            db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
-        if mode != "wal" {
-            return Err(self.cannot_open(&format!("the journal mode is {mode} and cannot be WAL")));
-        }
-        db.pragma_update(None, "synchronous", "FULL")?;
-        db.pragma_update(None, "journal_size_limit", 64 << 20)?;
+        let db = match &self.place {
+            Place::File(file) => open_file(file, access)?,
+            Place::Memory(memory) => MemoryDatabase::connect(&memory.url)?,
+        };
         // The inner pages of a million users fit; with less, every look-up reads some of them again.
         db.pragma_update(None, "cache_size", -CACHE_KIB)?;
         db.pragma_update(None, "trusted_schema", false)?;
@@ -190,11 +201,49 @@ impl Database {
         self.wal_pages.store(0, Ordering::Relaxed);
         Ok(db)
     }
+}
 
-    fn cannot_open(&self, cause: &str) -> rusqlite::Error {
-        let message = format!("cannot open {}: {cause}", self.file.display());
-        rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CANTOPEN), Some(message))
+fn open_file(file: &Path, access: Access) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(file, flags)?;
+    // SQLite silently opens a file read-only when it cannot open it for writing.
+    if access == Access::Write && db.is_readonly(MAIN_DB)? {
+        let writable = rustix::fs::access(file, rustix::fs::Access::WRITE_OK);
+        let cause = writable.map_or_else(
+            |error| io::Error::from(error).to_string(),
+            |()| "it could only be opened read-only".into(),
+        );
+        return Err(cannot_open(file, &cause));
     }
+    db.busy_timeout(Duration::from_secs(5))?;
+    let mode: String = db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(cannot_open(file, &format!("the journal mode is {mode} and cannot be WAL")));
+    }
+    db.pragma_update(None, "synchronous", "FULL")?;
+    db.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    Ok(db)
+}
+
+fn cannot_open(file: &Path, cause: &str) -> rusqlite::Error {
+    let message = format!("cannot open {}: {cause}", file.display());
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CANTOPEN), Some(message))
+}
+
+/// The system's error when the files are read without SQLite.
+fn read_error(file: &Path) -> Option<String> {
+    let mut wal = file.to_owned().into_os_string();
+    wal.push("-wal");
+    let read_error_of = |path: &Path| {
+        let error = read_through(path).err()?;
+        let advice = match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => "",
+            _ => ": check the disk",
+        };
+        Some(format!("cannot read {}: {error}{advice}", path.display()))
+    };
+    let wal = Path::new(&wal);
+    read_error_of(file).or_else(|| wal.exists().then(|| read_error_of(wal)).flatten())
 }
 
 fn read_through(path: &Path) -> io::Result<()> {
@@ -218,7 +267,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("doorward.db");
         fs::write(&file, contents).unwrap();
-        Database::new(&file).open_first(None).err().expect("opened")
+        Database::new(Place::File(file)).open_first(None).err().expect("opened")
     }
 
     #[test]
@@ -236,7 +285,9 @@ mod tests {
     fn a_file_that_cannot_be_opened_is_named_with_the_system_error() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("missing/doorward.db");
-        let Err(Error::Unavailable(cause)) = Database::new(&missing).open_first(None) else {
+        let Err(Error::Unavailable(cause)) =
+            Database::new(Place::File(missing.clone())).open_first(None)
+        else {
             panic!("opened, or not temporary");
         };
         assert!(cause.contains(missing.to_str().unwrap()), "{cause}");

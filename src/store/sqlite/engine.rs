@@ -2,7 +2,6 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
     sync::Arc,
     thread,
     time::Instant,
@@ -13,7 +12,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::{
-    connections::{Database, READERS},
+    connections::{Database, Place, READERS},
     error_class::{ErrorClass, panic_error},
     health::Health,
     writer::{Write, Writer},
@@ -30,7 +29,8 @@ const QUEUE_CAPACITY: usize = 1024;
 /// The threads and connections of one database file.
 pub(super) struct Engine {
     writes: Sender<Box<dyn Write>>,
-    reads: Sender<Read>,
+    /// `None` for a database in memory, whose reads are queued as writes.
+    reads: Option<Sender<Read>>,
     changes: Arc<Changes>,
     endings: Arc<Endings>,
     health: Arc<Health>,
@@ -42,8 +42,8 @@ pub(super) struct Engine {
 type Read = Box<dyn FnOnce(rusqlite::Result<&Connection>) -> bool + Send>;
 
 impl Engine {
-    pub(super) fn start(file: &Path, reserve: Option<Arc<Reserve>>) -> Result<Self, Error> {
-        let database = Arc::new(Database::new(file));
+    pub(super) fn start(place: Place, reserve: Option<Arc<Reserve>>) -> Result<Self, Error> {
+        let database = Arc::new(Database::new(place));
         let opened = database.open_first(reserve.as_deref())?;
         let (changes, endings) = (Arc::new(Changes::embedded()), Arc::new(Endings::new()));
         let health = Arc::<Health>::default();
@@ -56,14 +56,17 @@ impl Engine {
             reserve,
         );
         let (writes, waiting_writes) = crossbeam_channel::bounded(QUEUE_CAPACITY);
-        let (reads, waiting_reads) = crossbeam_channel::bounded(QUEUE_CAPACITY);
         let mut threads = vec![spawn("write".into(), move || writer.run(&waiting_writes))];
-        for number in 0..READERS {
-            let (database, waiting) = (Arc::clone(&database), waiting_reads.clone());
-            threads.push(spawn(format!("read-{number}"), move || {
-                run_reads(&database, number, &waiting);
-            }));
-        }
+        let reads = database.has_readers().then(|| {
+            let (reads, waiting_reads) = crossbeam_channel::bounded(QUEUE_CAPACITY);
+            for number in 0..READERS {
+                let (database, waiting) = (Arc::clone(&database), waiting_reads.clone());
+                threads.push(spawn(format!("read-{number}"), move || {
+                    run_reads(&database, number, &waiting);
+                }));
+            }
+            reads
+        });
         let counts = StoreCounts::default();
         Ok(Self { writes, reads, changes, endings, health, counts, threads })
     }
@@ -100,6 +103,11 @@ impl Engine {
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
+        let Some(reads) = &self.reads else {
+            let mut work = Some(work);
+            let read = move |db: &_| work.take().map(|work| work(db)).transpose();
+            return self.queue_write(None, false, read).await;
+        };
         let (reply, answer) = oneshot::channel();
         let read: Read = Box::new(move |db| {
             if reply.is_closed() {
@@ -120,7 +128,7 @@ impl Engine {
             let _ = reply.send(outcome);
             reusable
         });
-        self.reads.try_send(read).map_err(queue_error)?;
+        reads.try_send(read).map_err(queue_error)?;
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 
@@ -172,8 +180,7 @@ impl Engine {
 /// Runs all queued reads and writes, then closes the file.
 impl Drop for Engine {
     fn drop(&mut self) {
-        (self.writes, self.reads) =
-            (crossbeam_channel::bounded(0).0, crossbeam_channel::bounded(0).0);
+        (self.writes, self.reads) = (crossbeam_channel::bounded(0).0, None);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -240,12 +247,16 @@ impl<T: Send, F: FnMut(&Connection) -> rusqlite::Result<Option<T>> + Send> Write
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::connections::MemoryDatabase, *};
 
     fn engine() -> (tempfile::TempDir, Engine) {
         let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::start(&folder.path().join("doorward.db"), None).unwrap();
-        (folder, engine)
+        let file = Place::File(folder.path().join("doorward.db"));
+        (folder, Engine::start(file, None).unwrap())
+    }
+
+    fn engine_in_memory() -> Engine {
+        Engine::start(Place::Memory(MemoryDatabase::new().unwrap()), None).unwrap()
     }
 
     /// Inserts a row into a table that only these tests use.
@@ -292,6 +303,28 @@ mod tests {
             assert!(matches!(outcome, Err(Error::Failed(_))), "{outcome:?}");
         }
         assert_eq!(notes(&engine).await, ["kept"]);
+    }
+
+    #[tokio::test]
+    async fn a_database_in_memory_survives_panics_and_is_not_shared_with_another_one() {
+        let (engine, other) = (engine_in_memory(), engine_in_memory());
+        note(&engine, "before").await.unwrap();
+        note(&other, "elsewhere").await.unwrap();
+        let panicking = engine.write::<()>(None, |db| {
+            insert(db, "never")?;
+            panic!("in the middle of a write");
+        });
+        let reading = engine.read::<()>(|_| panic!("in the middle of a read"));
+        let (one, panicked, read) = tokio::join!(note(&engine, "one"), panicking, reading);
+        assert!(matches!(panicked, Err(Error::Failed(_))), "{panicked:?}");
+        assert!(matches!(read, Err(Error::Failed(_))), "{read:?}");
+        one.unwrap();
+        note(&engine, "after").await.unwrap();
+        assert_eq!(notes(&engine).await, ["before", "one", "after"]);
+        assert_eq!(notes(&other).await, ["elsewhere"]);
+        assert_eq!(engine.check(), Ok(()));
+        drop(engine);
+        assert_eq!(notes(&other).await, ["elsewhere"]);
     }
 
     #[tokio::test]

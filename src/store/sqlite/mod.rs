@@ -24,14 +24,17 @@ use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 
-use self::engine::Engine;
+use self::{
+    connections::{MemoryDatabase, Place},
+    engine::Engine,
+};
 use super::{
     Changes, Error, NotReady, Sizes, Store, StoreCounts, UserStore,
     counts::{SIZES, size},
 };
 use crate::{clock::Timestamp, data_folder::Reserve};
 
-/// A store in one SQLite file, for one process.
+/// A store in one SQLite file or in memory, for one process.
 pub struct SqliteStore {
     engine: Engine,
 }
@@ -43,7 +46,16 @@ impl SqliteStore {
     /// # Errors
     /// If the file cannot be opened, or a newer version has written it.
     pub fn open(file: &Path, reserve: Option<Arc<Reserve>>) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::start(file, reserve)? })
+        Ok(Self { engine: Engine::start(Place::File(file.to_owned()), reserve)? })
+    }
+
+    /// An empty database in the memory of this process. It ends with this store.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(crate) fn in_memory() -> Result<Self, Error> {
+        let memory = MemoryDatabase::new()?;
+        Ok(Self { engine: Engine::start(Place::Memory(memory), None)? })
     }
 }
 

@@ -7,6 +7,7 @@ pub(super) static TEXTS: Texts = Texts {
     language: Language::German,
     error_prefix: "Fehler: ",
     problem: "Es gibt ein Problem",
+    development: "Entwicklungsserver: Daten liegen im Speicher, Passwörter sind nicht geschützt.",
     terms: "Nutzungsbedingungen",
     privacy: "Datenschutz",
     name: "Name",

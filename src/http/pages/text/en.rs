@@ -7,6 +7,7 @@ pub(super) static TEXTS: Texts = Texts {
     language: Language::English,
     error_prefix: "Error: ",
     problem: "There is a problem",
+    development: "Development server: data is in memory and passwords are not protected.",
     terms: "Terms",
     privacy: "Privacy",
     name: "Name",

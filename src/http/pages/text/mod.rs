@@ -21,6 +21,7 @@ pub struct Texts {
     pub language: Language,
     pub error_prefix: &'static str,
     pub problem: &'static str,
+    pub development: &'static str,
     pub terms: &'static str,
     pub privacy: &'static str,
     pub name: &'static str,

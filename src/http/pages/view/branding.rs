@@ -12,6 +12,8 @@ pub struct Branding {
     pub terms: Option<String>,
     /// The address of the privacy policy.
     pub privacy: Option<String>,
+    /// Whether the pages say that this is a development server.
+    pub is_development: bool,
     /// The style sheet, in the operator's colour.
     pub style: Style,
 }

@@ -19,6 +19,7 @@ fn branding() -> Branding {
         logo: Some("data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAzMiAzMiI+PGNpcmNsZSBjeD0iMTYiIGN5PSIxNiIgcj0iMTYiIGZpbGw9IiNlMDdhNWYiLz48cGF0aCBkPSJNOCAyMmw4LTE0IDggMTR6IiBmaWxsPSIjZmZmIi8+PC9zdmc+".into()),
         terms: Some("https://example.com/terms".into()),
         privacy: Some("https://example.com/privacy".into()),
+        is_development: false,
         style: Style::new([0x2b, 0x5c, 0xd9]),
     }
 }

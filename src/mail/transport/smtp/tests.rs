@@ -6,7 +6,7 @@ use super::{
     script::{GO, HELLO, OK, SILENT, Turn, server},
     *,
 };
-use crate::mail::{Encryption, parse_mailbox};
+use crate::mail::{Contents, Encryption, parse_mailbox};
 
 fn smtp(port: u16, encryption: Encryption) -> Smtp {
     let settings =
@@ -18,7 +18,11 @@ fn smtp(port: u16, encryption: Encryption) -> Smtp {
 fn mail() -> Composed {
     let (from, to) = ("shop@example.com".parse().unwrap(), "ada@example.com".parse().unwrap());
     let envelope = Envelope::new(Some(from), vec![to]).unwrap();
-    Composed { envelope, bytes: b"Subject: hello\r\n\r\n.dot\r\n".to_vec() }
+    Composed {
+        envelope,
+        bytes: b"Subject: hello\r\n\r\n.dot\r\n".to_vec(),
+        contents: Contents::default(),
+    }
 }
 
 fn script(turns: &[Turn]) -> Vec<Turn> {

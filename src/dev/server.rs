@@ -1,0 +1,256 @@
+//! The running service of `doorward dev`, which a reset replaces by a new one.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use tokio::task::AbortHandle;
+
+use super::{clock::SettableClock, users::SeedUser};
+use crate::{
+    Doorward, MissingKey, OpenError,
+    account::OpenedSession,
+    clock::{Clock, Timestamp},
+    config::{DatabaseUrl, Settings},
+    credential::password::Busy,
+    mail::{MailUrl, Mailing, MemoryMailbox, SentMail},
+    network::Network,
+    session::{Origin, Persistence, TokenId},
+    store::{
+        self, EndedTokenStore, MemoryDatabase,
+        archive::{Archive, Page, UserRecord},
+    },
+    throttle::KnownNetworks,
+    token::memory_key_store::MemoryKeyStore,
+    user::{EmailKey, User, UserId},
+};
+
+/// A service in memory, and what it is reset to.
+pub(crate) struct DevServer {
+    settings: Settings,
+    address: SocketAddr,
+    clock: SettableClock,
+    /// The time after a reset, unless it is the system's.
+    initial_time: Option<Timestamp>,
+    /// Kept at a reset, because apps cache the key set.
+    key_store: Arc<MemoryKeyStore>,
+    users: Vec<UserRecord>,
+    running: ArcSwap<Running>,
+    /// Tokens that have ended before the last reset, so that apps that follow the feed refuse them.
+    ended: Mutex<Vec<(TokenId, Timestamp)>>,
+    one_reset_at_a_time: tokio::sync::Mutex<()>,
+}
+
+/// The service since the last reset.
+struct Running {
+    doorward: Doorward,
+    database: MemoryDatabase,
+    mailbox: MemoryMailbox,
+    upkeep: AbortHandle,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.upkeep.abort();
+    }
+}
+
+/// Why the service could not be started or reset.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Busy(#[from] Busy),
+}
+
+impl DevServer {
+    /// The most ended tokens that are kept.
+    const MAX_ENDED: usize = 10_000;
+
+    /// Starts the service with these users. Its clock shows `initial_time`, or the time of the system.
+    pub(crate) async fn start(
+        settings: Settings,
+        address: SocketAddr,
+        users: Vec<SeedUser>,
+        initial_time: Option<Timestamp>,
+    ) -> Result<Self, StartError> {
+        let (clock, key_store) = (SettableClock::new(Clock::system()), Arc::default());
+        set_initial_time(&clock, initial_time);
+        let running = open(&settings, address, &clock, &key_store).await?;
+        let mut records = Vec::with_capacity(users.len());
+        for user in users {
+            let user = to_user(&running.doorward, user).await?;
+            let known_networks = KnownNetworks::default();
+            records.push(UserRecord { user, reset_code: None, known_networks });
+        }
+        running.add(&records).await?;
+        Ok(Self {
+            settings,
+            address,
+            clock,
+            initial_time,
+            key_store,
+            users: records,
+            running: ArcSwap::from_pointee(running),
+            ended: Mutex::default(),
+            one_reset_at_a_time: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// The service since the last reset.
+    pub(crate) fn doorward(&self) -> Doorward {
+        self.running.load().doorward.clone()
+    }
+
+    pub(crate) fn clock(&self) -> &SettableClock {
+        &self.clock
+    }
+
+    /// The number of users after a reset.
+    pub(crate) fn user_count(&self) -> usize {
+        self.users.len()
+    }
+
+    /// Replaces the service by one with the initial users, the initial time and nothing else. Tokens of before are refused.
+    pub(crate) async fn reset(&self) -> Result<Doorward, StartError> {
+        let _guard = self.one_reset_at_a_time.lock().await;
+        let old = self.running.load_full();
+        let ended = self.end_tokens_of(&old).await?;
+        set_initial_time(&self.clock, self.initial_time);
+        let new = open(&self.settings, self.address, &self.clock, &self.key_store).await?;
+        new.add(&self.users).await?;
+        new.database.store.endings().add(ended);
+        let doorward = new.doorward.clone();
+        self.running.store(Arc::new(new));
+        old.doorward.feed().close();
+        Ok(doorward)
+    }
+
+    /// All tokens that have ended, with those of the sessions that a reset ends.
+    async fn end_tokens_of(
+        &self,
+        old: &Running,
+    ) -> Result<Vec<(TokenId, Timestamp)>, store::Error> {
+        const PAGE: usize = 500;
+        let (archive, now) = (&old.database.store, self.clock.now());
+        let mut ended = Vec::new();
+        let mut last = None;
+        loop {
+            let page = archive.session_records(last, PAGE).await?;
+            ended.extend(page.iter().map(|session| (session.token_id, now)));
+            match page.last() {
+                Some(session) => last = Some(session.id),
+                None => break,
+            }
+        }
+        let mut last = None;
+        loop {
+            let page = archive.ending_records(last, PAGE).await?;
+            ended.extend(&page);
+            match page.last() {
+                Some((token, _)) => last = Some(*token),
+                None => break,
+            }
+        }
+        let mut all = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(ended);
+        let surplus = all.len().saturating_sub(Self::MAX_ENDED);
+        all.drain(..surplus);
+        Ok(all.clone())
+    }
+
+    /// All mail since the last reset, the newest first. Mail that is queued is sent first, so that nobody has to wait for it.
+    pub(crate) async fn mails(&self) -> Result<Vec<SentMail>, store::Error> {
+        let running = self.running.load_full();
+        running.doorward.deliver_queued_mail().await?;
+        Ok(running.mailbox.mails())
+    }
+
+    /// Removes all mail, that which is queued as well.
+    pub(crate) async fn clear_mails(&self) -> Result<(), store::Error> {
+        let running = self.running.load_full();
+        running.doorward.deliver_queued_mail().await?;
+        running.mailbox.clear();
+        Ok(())
+    }
+
+    /// Adds a user until the next reset.
+    pub(crate) async fn add_user(&self, user: SeedUser) -> Result<User, StartError> {
+        let doorward = self.doorward();
+        let user = to_user(&doorward, user).await?;
+        doorward.store().add_user(&user, None, None, &Mailing::NONE).await?;
+        Ok(user)
+    }
+
+    /// Opens a session without a password; `None` if there is no such user or they are disabled.
+    pub(crate) async fn sign_in(&self, user: &str) -> Result<Option<OpenedSession>, store::Error> {
+        let doorward = self.doorward();
+        let found = match user.parse::<UserId>() {
+            Ok(id) => doorward.store().user_by_id(id).await?,
+            Err(_) => doorward.store().user_by_email(&EmailKey::of(user)).await?,
+        };
+        let Some(user) = found else { return Ok(None) };
+        let origin = Origin::new(IpAddr::V4(Ipv4Addr::LOCALHOST), "doorward dev");
+        let session = doorward.new_session(user.id, origin, Persistence::Lifetime);
+        let added = doorward.store().add_session(&user, &session, &Mailing::NONE).await?;
+        Ok(added.then_some(OpenedSession { user, session }))
+    }
+
+    /// Removes what has expired and changes keys that are due, after the clock was set. Upkeep would do it later.
+    pub(crate) async fn apply_time(&self) -> Result<(), store::Error> {
+        let doorward = self.doorward();
+        if let Err(error) = doorward.tend_keys().await {
+            tracing::warn!(%error, "cannot rotate the signing keys");
+        }
+        doorward.clean_up().await
+    }
+}
+
+impl Running {
+    async fn add(&self, users: &[UserRecord]) -> Result<(), store::Error> {
+        let page = Page { users: users.to_vec(), ..Page::default() };
+        self.database.store.import(page).await
+    }
+}
+
+fn set_initial_time(clock: &SettableClock, time: Option<Timestamp>) {
+    match time {
+        Some(time) => clock.set(time, false),
+        None => clock.follow_system(),
+    }
+}
+
+/// Opens an empty service and starts its upkeep.
+async fn open(
+    settings: &Settings,
+    address: SocketAddr,
+    clock: &SettableClock,
+    key_store: &Arc<MemoryKeyStore>,
+) -> Result<Running, StartError> {
+    let database = MemoryDatabase::new(Arc::clone(key_store))?;
+    let mailbox = MemoryMailbox::default();
+    let mut settings =
+        Settings { database: DatabaseUrl::Memory(database.clone()), ..settings.clone() };
+    settings.mail.url = Some(MailUrl::Memory(mailbox.clone()));
+    let doorward = Doorward::open_with(settings, MissingKey::Replace, clock.to_clock()).await?;
+    doorward.set_listen_address(address);
+    let upkeep = doorward.clone();
+    let upkeep = tokio::spawn(async move { upkeep.run_upkeep().await }).abort_handle();
+    Ok(Running { doorward, database, mailbox, upkeep })
+}
+
+async fn to_user(doorward: &Doorward, seed: SeedUser) -> Result<User, Busy> {
+    let SeedUser { id, name, email, password, verified, roles, disabled, created_at } = seed;
+    let hash = match password {
+        Some(password) => Some(doorward.hasher().hash(password, Network::LOOPBACK).await?),
+        None => None,
+    };
+    let mut user = User::new(name, email, hash, created_at.unwrap_or_else(|| doorward.now()));
+    (user.id, user.email_verified, user.roles, user.disabled) = (id, verified, roles, disabled);
+    Ok(user)
+}

@@ -1,0 +1,138 @@
+//! The service of `doorward dev`: the whole service since the last reset, a header that says what it is on every answer, and
+//! routes below `/dev` for tests.
+
+mod clock;
+mod keys;
+mod mail;
+mod reset;
+mod sign_in;
+mod users;
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use arc_swap::ArcSwap;
+use axum::{
+    Router,
+    extract::{FromRef, Request},
+    http::{HeaderName, HeaderValue},
+    middleware::{Next, from_fn},
+    response::{IntoResponse, Response},
+    routing::{MethodFilter, on},
+};
+
+use super::{Error, Service, browser::cross_site::is_from_other_site, request_log, service};
+use crate::{
+    Doorward,
+    dev::{DevServer, StartError},
+    routes::{DEV_PREFIX, DEV_ROUTES, DevEndpoint, Method},
+};
+
+/// What every answer says.
+pub(crate) const WARNING: &str =
+    "Development server: data is in memory and passwords are not protected";
+const WARNING_HEADER: HeaderName = HeaderName::from_static("x-doorward-development");
+
+/// The service of `doorward dev`.
+#[derive(Clone)]
+pub(crate) struct DevService {
+    current: Arc<ArcSwap<Service>>,
+    routes: Router,
+}
+
+/// What the routes below `/dev` share.
+#[derive(Clone)]
+struct Control {
+    server: Arc<DevServer>,
+    current: Arc<ArcSwap<Service>>,
+}
+
+impl FromRef<Control> for Doorward {
+    fn from_ref(control: &Control) -> Self {
+        control.server.doorward()
+    }
+}
+
+impl DevService {
+    pub(crate) fn new(server: Arc<DevServer>) -> Self {
+        let current = Arc::new(ArcSwap::from_pointee(service(server.doorward())));
+        let routes = routes(Control { server, current: Arc::clone(&current) });
+        Self { current, routes }
+    }
+}
+
+fn routes(control: Control) -> Router {
+    let mut router = Router::new();
+    for (method, path, endpoint) in DEV_ROUTES {
+        let method = match method {
+            Method::Get => MethodFilter::GET,
+            Method::Post => MethodFilter::POST,
+            Method::Patch => MethodFilter::PATCH,
+            Method::Delete => MethodFilter::DELETE,
+        };
+        let handler = match endpoint {
+            DevEndpoint::ShowClock => on(method, clock::show),
+            DevEndpoint::SetClock => on(method, clock::set),
+            DevEndpoint::ListMail => on(method, mail::list),
+            DevEndpoint::ClearMail => on(method, mail::clear),
+            DevEndpoint::AddUser => on(method, users::add),
+            DevEndpoint::SignIn => on(method, sign_in::sign_in),
+            DevEndpoint::RotateKeys => on(method, keys::rotate),
+            DevEndpoint::Reset => on(method, reset::reset),
+        };
+        router = router.route(path, handler);
+    }
+    router
+        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
+        .fallback(async || Error::NotFound)
+        .layer(from_fn(refuse_other_sites))
+        .layer(from_fn(request_log::log_request))
+        .with_state(control)
+}
+
+/// Keeps pages of other sites in the developer's browser from controlling the server.
+async fn refuse_other_sites(request: Request, next: Next) -> Response {
+    match is_from_other_site(request.headers()) {
+        true => Error::CrossSite(None).into_response(),
+        false => next.run(request).await,
+    }
+}
+
+impl tower_service::Service<Request> for DevService {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let is_control = request.uri().path().starts_with(DEV_PREFIX);
+        let (mut current, mut routes) = (Service::clone(&self.current.load()), self.routes.clone());
+        Box::pin(async move {
+            let answered = match is_control {
+                true => routes.call(request).await,
+                false => current.call(request).await,
+            };
+            answered.map(|mut response| {
+                response.headers_mut().insert(WARNING_HEADER, HeaderValue::from_static(WARNING));
+                response
+            })
+        })
+    }
+}
+
+impl From<StartError> for Error {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Store(error) => error.into(),
+            StartError::Busy(busy) => busy.into(),
+            StartError::Open(error) => Self::Internal(error.to_string()),
+        }
+    }
+}
