@@ -1,0 +1,64 @@
+"""The tests in examples/testing pass, and the steps of its workflow too."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import PATIENCE_SECONDS, REPOSITORY, clean_environment
+from ruamel.yaml import YAML
+
+TESTING = REPOSITORY / "examples" / "testing"
+
+
+@pytest.fixture
+def testing(tmp_path):
+    """A copy of examples/testing, so that nothing is written into the repository."""
+    return shutil.copytree(TESTING, tmp_path / "testing")
+
+
+@pytest.fixture
+def environment(path_with_doorward):
+    return clean_environment(PATH=path_with_doorward, PYTHONDONTWRITEBYTECODE="1")
+
+
+def run(command, folder, environment):
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def valid(schema, file):
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", str(file)]
+    run(command, REPOSITORY, clean_environment())
+
+
+def steps():
+    workflow = YAML(typ="safe").load(TESTING / "workflow.yml")
+    [job] = workflow["jobs"].values()
+    return {step["name"]: step["run"] for step in job["steps"] if "run" in step}
+
+
+def test_the_workflow_is_valid():
+    valid("github-workflows", TESTING / "workflow.yml")
+    assert list(steps()) == ["Install Doorward", "Install pytest", "Test in Python", "Test in JavaScript", "Test with curl"]
+
+
+@pytest.mark.parametrize("name, printed", [
+    ("Test in Python", "5 passed"),
+    ("Test in JavaScript", "# pass 3"),
+    ("Test with curl", '"You may pass."'),
+])
+def test_the_steps_of_the_workflow_pass(testing, environment, name, printed):
+    # As the service runs a step.
+    command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", steps()[name]]
+    assert printed in run(command, testing, environment)
+
+
+def test_the_step_fails_if_a_test_does(testing, environment):
+    users = testing / "users.jsonl"
+    users.write_text(users.read_text().replace('"analyst"', '"intern"'))
+    for name in ("Test in Python", "Test in JavaScript"):
+        command = ["bash", "-e", "-c", steps()[name]]
+        ran = subprocess.run(command, cwd=testing, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+        assert ran.returncode == 1, (name, ran.stdout)
