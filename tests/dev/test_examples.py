@@ -19,7 +19,8 @@ def testing(tmp_path):
 
 @pytest.fixture
 def environment(path_with_doorward):
-    return clean_environment(PATH=path_with_doorward, PYTHONDONTWRITEBYTECODE="1")
+    # Plugins of other suites take seconds to load.
+    return clean_environment(PATH=path_with_doorward, PYTHONDONTWRITEBYTECODE="1", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
 
 
 def run(command, folder, environment):

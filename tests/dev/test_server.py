@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from conftest import ADA, BINARY, BOB, PATIENCE_SECONDS, Dev, clean_environment
 from stall import StallRecorder
-from support import Service
+from support import Service, Span
 
 HEADER = "X-Doorward-Development"
 WARNING = "Development server: data is in memory and passwords are not protected"
@@ -133,20 +133,20 @@ def test_two_servers_side_by_side_share_nothing(tmp_path):
         assert "(--listen 127.0.0.1:0 chooses a free port)" in taken.stderr
 
 
-def test_a_start_takes_less_than_20_milliseconds(tmp_path):
-    """With the release binary. A debug binary starts more slowly, and is only asked to start."""
-    bound = 0.02 if "release" in BINARY.parts else 1
+def test_a_start_takes_less_than_50_milliseconds(tmp_path):
+    """With the release binary, as lab/footprint bounds it. A debug binary is only asked to start."""
+    bound = 0.05 if "release" in BINARY.parts else 1
     folder = tmp_path / "work"
     folder.mkdir()
-    taken = []
-    for _ in range(5):
+    starts = []
+    for _ in range(9):
         started = time.monotonic()
         with Dev(folder) as dev, socket.create_connection((urlsplit(dev.url).hostname, urlsplit(dev.url).port)) as client:
             client.sendall(b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n")
             assert client.recv(12) == b"HTTP/1.1 200"
-            ended = time.monotonic()
-            taken.append(ended - started - STALLS.between(started, ended))
-    assert min(taken) < bound, taken
+            starts.append(Span(started, time.monotonic()))
+    median = sorted(starts, key=lambda span: span.seconds)[len(starts) // 2]
+    assert not median.exceeds(bound, STALLS), median.seconds
 
 
 def test_users_have_what_the_file_says(dev):
