@@ -1,6 +1,7 @@
 """Services with their second listener, what it shows, and a Prometheus that scrapes them."""
 
 import contextlib
+import http.client
 import json
 import re
 import subprocess
@@ -79,11 +80,12 @@ def names(text):
 
 
 def repeat(stop, work, pause=0.02):
-    """Does something in a thread until `stop` is set. An error of the service does not end it."""
+    """Does something in a thread until `stop` is set. An answer that is missing or an error does not end it."""
+    errors = (OSError, http.client.HTTPException, IndexError, ValueError, AssertionError, SystemExit)
 
     def run():
         while not stop.wait(pause):
-            with contextlib.suppress(OSError, IndexError, ValueError):
+            with contextlib.suppress(*errors):
                 work()
 
     thread = threading.Thread(target=run, daemon=True)
