@@ -162,6 +162,8 @@ pub const DESIGNATED_GUARD: &str = "/api/auth/{segment}";
 pub const SEGMENT: &str = "{segment}";
 /// The path of the key set with which tokens are verified.
 pub const KEY_SET: &str = "/.well-known/jwks.json";
+/// The metadata (RFC 8414).
+pub const METADATA: &str = "/.well-known/oauth-authorization-server";
 /// The path of the feed of ended tokens.
 pub const REVOCATIONS: &str = "/.well-known/revocations";
 /// The path of token introspection (RFC 7662).
@@ -236,7 +238,7 @@ pub const ROUTES: &[Route] = &[
     api(Post, REVOKE, Revoke),
     api(Get, KEY_SET, KeySet),
     api(Get, "/.well-known/openid-configuration", Metadata),
-    api(Get, "/.well-known/oauth-authorization-server", Metadata),
+    api(Get, METADATA, Metadata),
     polled(REVOCATIONS, Revocations),
     server("/openapi.json", OpenApi),
     server("/livez", Live),

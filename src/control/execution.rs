@@ -4,7 +4,7 @@ use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use super::{
     Command, GuardInfo, KeyInfo, Reply, SampleRequest, Secret, SessionInfo, UserInfo, UserRef,
-    browser_check, invitations, outbox, refusals,
+    browser_check, diagnosis, invitations, outbox, refusals,
 };
 use crate::{
     Caller, Doorward, Settings,
@@ -144,6 +144,12 @@ async fn try_execute(
         }
         Command::ListMail { after } => outbox::page(doorward, after.as_deref()).await?,
         Command::RetryMail => outbox::retry(doorward).await?,
+        Command::Diagnose => Reply::Diagnosis(Box::new(diagnosis::diagnose(doorward).await)),
+        Command::ExpectProbe(nonce) => {
+            doorward.probes().expect(nonce.clone());
+            Reply::Done
+        }
+        Command::ShowProbe(nonce) => Reply::Probe(doorward.probes().arrival(nonce)),
     })
 }
 

@@ -2,6 +2,7 @@
 //! command line executes them itself.
 
 mod browser_check;
+mod diagnosis;
 mod embedded;
 mod execution;
 mod invitations;
@@ -12,9 +13,10 @@ mod runner;
 mod secret;
 mod socket;
 
-#[cfg(feature = "internals")]
+#[cfg(any(feature = "cli", feature = "internals"))]
 pub use self::runner::Error;
 pub use self::{
+    diagnosis::Diagnosis,
     execution::{ReadSettings, execute, reload_guards},
     invitations::{InvitationInfo, Invite, TicketInfo},
     protocol::{

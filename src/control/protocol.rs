@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Secret,
+    Diagnosis, Secret,
     invitations::{InvitationInfo, Invite, TicketInfo},
 };
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
         guard::{Explanation, Guard, Mode},
         refusals::Refusal,
     },
+    network::Arrival,
     session::Session,
     token::signing_keys::{self, KeyStatus},
     user::User,
@@ -110,6 +111,12 @@ pub enum Command {
     },
     /// Makes all mail due that waits or was given up.
     RetryMail,
+    /// Reports what the server knows about itself.
+    Diagnose,
+    /// Announces a request with this value of the header `X-Doorward-Probe`.
+    ExpectProbe(String),
+    /// Shows how the announced request arrived.
+    ShowProbe(String),
 }
 
 /// A user by id or e-mail address, as typed.
@@ -192,6 +199,10 @@ pub enum Reply {
     },
     /// The number of mails that are due now.
     MailsRetried(usize),
+    /// What the server knows about itself.
+    Diagnosis(Box<Diagnosis>),
+    /// How an announced request arrived, if it did.
+    Probe(Option<Arrival>),
     /// There is no such key.
     NoSuchKey,
     /// There is no such guard.

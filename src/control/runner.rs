@@ -35,6 +35,9 @@ pub enum Error {
         "no server is running on this database: refusals are kept only in the memory of a server"
     )]
     NothingInMemory,
+    /// The command is about requests to a running server, and none runs.
+    #[error("no server is running on this database: nobody receives requests")]
+    NoListener,
     /// The command is for a running server, and there is no data folder to find it by.
     #[error(
         "a command finds a server on PostgreSQL by its data folder: set data_folder for the server and for this \
@@ -108,6 +111,11 @@ impl CommandRunner {
         Ok(Self { target })
     }
 
+    /// Whether a server runs and executes the commands.
+    pub fn is_server(&self) -> bool {
+        matches!(self.target, Target::Server(_))
+    }
+
     /// Runs a command.
     ///
     /// # Errors
@@ -137,6 +145,7 @@ impl Command {
     fn server_only(&self) -> Option<Error> {
         match self {
             Self::ReloadGuards => Some(Error::NotRunning),
+            Self::ExpectProbe(_) | Self::ShowProbe(_) => Some(Error::NoListener),
             Self::ShowRefusal(_) | Self::ListRefusals(_) => Some(Error::NothingInMemory),
             Self::ListUsers { .. }
             | Self::ShowUser(_)
@@ -160,7 +169,8 @@ impl Command {
             | Self::RotateKeys
             | Self::RevokeKey(_)
             | Self::ListMail { .. }
-            | Self::RetryMail => None,
+            | Self::RetryMail
+            | Self::Diagnose => None,
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-const SIGNING: &str = "signing-key.pem";
+pub(super) const SIGNING: &str = "signing-key.pem";
 const NEXT: &str = "signing-key-next.pem";
 const RETIRED: &str = "retired-";
 const PEM: &str = ".pem";

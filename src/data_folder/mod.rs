@@ -107,6 +107,21 @@ impl DataFolder {
         }
     }
 
+    /// The files of Doorward in a folder, which another process may have locked.
+    #[cfg(feature = "cli")]
+    pub(crate) fn own_files(folder: &Path, database: Option<&Path>) -> Vec<PathBuf> {
+        let database = database.and_then(Path::file_name);
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let ours = entries.filter(|entry| is_ours(&entry.file_name(), database));
+        ours.map(|entry| entry.path()).collect()
+    }
+
+    /// The signing key in a folder, which another process may have locked.
+    #[cfg(feature = "cli")]
+    pub(crate) fn signing_key_in(folder: &Path) -> PathBuf {
+        folder.join(key_files::SIGNING)
+    }
+
     /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path

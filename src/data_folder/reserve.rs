@@ -19,9 +19,16 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    const BYTES: u64 = 8 << 20;
+    /// The size of a full reserve.
+    pub(crate) const BYTES: u64 = 8 << 20;
     /// A disk with less space than this counts as full.
     const FULL_BELOW: u64 = 1 << 20;
+
+    /// How much a folder, which another process may have locked, has in reserve.
+    #[cfg(feature = "cli")]
+    pub(crate) fn held_in(folder: &Path) -> u64 {
+        Self::in_folder(folder).held()
+    }
 
     pub(super) fn in_folder(folder: &Path) -> Self {
         Self { path: folder.join("doorward.reserve"), spent: Mutex::new(None) }

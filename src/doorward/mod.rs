@@ -33,7 +33,7 @@ use crate::{
     config::{RegistrationConflict, Settings},
     credential::password::Hasher,
     data_folder::DataFolder,
-    network::{Network, ProxyWarnings},
+    network::{Network, Probes, ProxyWarnings},
     session::{Origin, Persistence, Session},
     store::Store,
     throttle::Throttle,
@@ -65,6 +65,7 @@ struct Inner {
     hasher: Hasher,
     throttle: Throttle,
     proxy_warnings: ProxyWarnings,
+    probes: Probes,
     designated: Designated,
     guards: ArcSwap<GuardSet>,
     refusals: Refusals,
@@ -186,6 +187,11 @@ impl Doorward {
         let _ = self.inner.address.set(address);
     }
 
+    /// The address that the server listens on, once it does.
+    pub(crate) fn listen_address(&self) -> Option<SocketAddr> {
+        self.inner.address.get().copied()
+    }
+
     /// The public URL of the service, without a trailing slash.
     pub(crate) fn public_base(&self) -> String {
         let settings = self.settings();
@@ -266,6 +272,11 @@ impl Doorward {
     /// When it was opened.
     pub(crate) fn opened_at(&self) -> Timestamp {
         self.inner.opened_at
+    }
+
+    /// Requests that `doorward doctor` sends through the public URL.
+    pub(crate) fn probes(&self) -> &Probes {
+        &self.inner.probes
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -15,7 +15,7 @@ use crate::{
     credential::password::{Hasher, HasherError},
     data_folder::{self, DataFolder},
     mail::TransportError,
-    network::ProxyWarnings,
+    network::{Probes, ProxyWarnings},
     store::{self, Connectivity, MemoryDatabase, SqliteStore, Store, transfer::Installation},
     throttle::{AccountSecret, Throttle},
     token::{
@@ -228,6 +228,7 @@ impl Doorward {
             hasher: hasher?,
             throttle: Throttle::new(&settings.throttle, &secrets.account),
             proxy_warnings: ProxyWarnings::default(),
+            probes: Probes::default(),
             designated: Designated::new(&settings.designated_name),
             guards: ArcSwap::new(Arc::clone(&settings.guards)),
             refusals: Refusals::default(),

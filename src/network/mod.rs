@@ -1,5 +1,6 @@
 //! Networks: the unit by which limits and the hashing queue count requests.
 
+mod probes;
 mod proxy_warnings;
 
 use std::{
@@ -7,7 +8,10 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-pub use self::proxy_warnings::{ProxyWarnings, RequestSource};
+pub use self::{
+    probes::{Arrival, PROBE_HEADER, Probes},
+    proxy_warnings::{ProxyWarnings, RequestSource},
+};
 use crate::language::Language;
 
 /// The smallest unit that limits apply to: an IPv4 address, or an IPv6 /64, from which one host can choose any address.

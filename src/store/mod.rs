@@ -19,6 +19,7 @@ mod postgres;
 #[path = "postgres_disabled.rs"]
 mod postgres;
 mod postgres_options;
+mod report;
 mod sessions;
 mod sqlite;
 pub mod transfer;
@@ -42,6 +43,7 @@ pub use self::{
     outbox::{ClaimedMail, KEEP_GIVEN_UP, OutboxStore, QueuedMail},
     postgres::PostgresUrl,
     postgres_options::PostgresOptions,
+    report::DatabaseReport,
     sessions::{MAX_SESSIONS, ReusedToken, SessionStore},
     sqlite::SqliteStore,
     users::UserStore,
@@ -82,6 +84,9 @@ pub trait Store:
 
     /// Whether the database can be read and written.
     async fn check(&self) -> Result<(), NotReady>;
+
+    /// What the database says about itself. It may take seconds.
+    async fn report(&self) -> Result<DatabaseReport, Error>;
 }
 
 /// Why a store is not ready. The text is public, so it names no file, host or cause.

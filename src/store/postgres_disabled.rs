@@ -14,6 +14,11 @@ impl PostgresUrl {
     pub(crate) const SYNTAX: &str =
         "postgres:// in a build with the feature `postgres`, which this build lacks";
 
+    #[cfg(feature = "cli")]
+    pub(crate) fn has_password(&self) -> bool {
+        match *self {}
+    }
+
     /// Accepts no URL.
     pub fn parse(_text: &str) -> Option<Self> {
         None

@@ -1,11 +1,19 @@
 //! `GET /.well-known/…`: the key set and the metadata that verifiers of tokens need. Both are public.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
-use axum::extract::State;
+use axum::{
+    extract::{ConnectInfo, Request, State},
+    http::{HeaderMap, request::Parts},
+};
 use serde::Serialize;
 
-use crate::{Doorward, http::answer::Cacheable, routes};
+use crate::{
+    Doorward,
+    http::{answer::Cacheable, client_ip},
+    network::{Arrival, PROBE_HEADER},
+    routes,
+};
 
 /// The members of RFC 8414 and OpenID Connect Discovery that apply without an authorisation endpoint.
 #[derive(Serialize)]
@@ -27,7 +35,11 @@ pub(crate) async fn keys(State(doorward): State<Doorward>) -> Cacheable<impl Ser
     Cacheable(max_age(&doorward), doorward.mint().public_keys())
 }
 
-pub(crate) async fn metadata(State(doorward): State<Doorward>) -> Cacheable<Metadata> {
+pub(crate) async fn metadata(
+    State(doorward): State<Doorward>,
+    request: Request,
+) -> Cacheable<Metadata> {
+    record_probe(&doorward, &request.into_parts().0);
     let settings = doorward.settings();
     let base = doorward.public_base();
     let at = |path: &str| format!("{base}{path}");
@@ -45,6 +57,30 @@ pub(crate) async fn metadata(State(doorward): State<Doorward>) -> Cacheable<Meta
         grant_types_supported: [],
     };
     Cacheable(max_age(&doorward), metadata)
+}
+
+/// Records a request of `doorward doctor`. Every proxy of `deploy/` passes this path to Doorward.
+fn record_probe(doorward: &Doorward, parts: &Parts) {
+    let Some(nonce) = text(&parts.headers, PROBE_HEADER) else { return };
+    doorward.probes().record(&nonce, || {
+        let peer = client_ip::peer(&parts.extensions);
+        let trusted = &doorward.settings().trusted_proxies;
+        let client = client_ip::client_address(&parts.headers, peer, trusted);
+        Arrival {
+            peer: parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0),
+            is_trusted: client_ip::is_trusted(peer, trusted),
+            client: client.unwrap_or(peer),
+            forwarded_for: text(&parts.headers, "x-forwarded-for"),
+            forwarded_proto: text(&parts.headers, "x-forwarded-proto"),
+        }
+    });
+}
+
+/// The lines of a header, as one list.
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
+    let lines: Vec<_> = lines.collect();
+    (!lines.is_empty()).then(|| lines.join(", "))
 }
 
 /// A cached key set expires before a key that it lacks starts to sign.

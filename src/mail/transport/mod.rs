@@ -79,6 +79,17 @@ impl Transport {
         }
     }
 
+    /// Connects and logs in, without sending a mail. A folder is not checked.
+    ///
+    /// # Errors
+    /// If the server takes no mail.
+    pub async fn check(&self) -> Result<(), Failure> {
+        match &self.target {
+            Target::Smtp(smtp) => smtp.check().await,
+            Target::Folder(_) => Ok(()),
+        }
+    }
+
     /// Closes a connection that nobody has used for this long.
     pub async fn close_if_idle(&mut self, idle: Duration, now: Instant) {
         if let Target::Smtp(smtp) = &mut self.target {

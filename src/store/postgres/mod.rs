@@ -15,6 +15,7 @@ mod migrations;
 mod one_times;
 mod outbox;
 mod query_batch;
+mod report;
 mod row;
 mod sessions;
 mod shared_connection;
@@ -44,7 +45,7 @@ use self::{
     value::{Value, sql_limit},
 };
 use super::{
-    Changes, Error, KEEP_GIVEN_UP, NotReady, PostgresOptions, Sizes, Store, StoreCounts, UserStore,
+    Changes, DatabaseReport, Error, KEEP_GIVEN_UP, NotReady, PostgresOptions, Sizes, Store, StoreCounts, UserStore,
     archive::UserRecord, counts::size, transfer::Installation,
 };
 use crate::{
@@ -201,5 +202,9 @@ impl Store for PostgresStore {
             Some(Ok(setting)) if setting == "on" => Err(NotReady::ReadOnly),
             _ => Ok(()),
         }
+    }
+
+    async fn report(&self) -> Result<DatabaseReport, Error> {
+        report::report(self).await
     }
 }

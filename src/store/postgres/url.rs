@@ -89,6 +89,12 @@ impl PostgresUrl {
         Some(Self { hosts, verification, root_certificates })
     }
 
+    /// Whether it contains a password.
+    #[cfg(feature = "cli")]
+    pub(crate) fn has_password(&self) -> bool {
+        self.hosts.iter().any(|host| host.get_password().is_some())
+    }
+
     pub(super) fn hosts(&self) -> &[Config] {
         &self.hosts
     }

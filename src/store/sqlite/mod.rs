@@ -15,6 +15,7 @@ mod mailing;
 mod migrations;
 mod one_times;
 mod outbox;
+mod report;
 mod row;
 mod sessions;
 mod users;
@@ -29,7 +30,7 @@ use self::{
     engine::Engine,
 };
 use super::{
-    Changes, Error, NotReady, Sizes, Store, StoreCounts, UserStore,
+    Changes, DatabaseReport, Error, NotReady, Sizes, Store, StoreCounts, UserStore,
     counts::{SIZES, size},
 };
 use crate::{clock::Timestamp, data_folder::Reserve};
@@ -104,6 +105,10 @@ impl Store for SqliteStore {
     async fn check(&self) -> Result<(), NotReady> {
         self.has_users().await.map_err(NotReady::cannot_read)?;
         self.engine.check()
+    }
+
+    async fn report(&self) -> Result<DatabaseReport, Error> {
+        self.engine.read(report::report).await
     }
 }
 

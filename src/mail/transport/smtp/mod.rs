@@ -132,11 +132,7 @@ impl Smtp {
                 Err(_) => drop(connection),
             }
         }
-        let session = tokio::time::timeout(self.timeouts.session, self.connect()).await;
-        let mut connection = session.unwrap_or_else(|_| {
-            let seconds = self.timeouts.session.as_secs();
-            Err(Failure::new(Step::Hello, format!("the server was not ready within {seconds} s")))
-        })?;
+        let mut connection = self.connect_in_time().await?;
         match self.mail_from(&mut connection, mail).await {
             Ok(()) => Ok(connection),
             Err(failure) => {
@@ -144,6 +140,19 @@ impl Smtp {
                 Err(failure)
             }
         }
+    }
+
+    async fn connect_in_time(&self) -> Result<AsyncSmtpConnection, Failure> {
+        let session = tokio::time::timeout(self.timeouts.session, self.connect()).await;
+        session.unwrap_or_else(|_| {
+            let seconds = self.timeouts.session.as_secs();
+            Err(Failure::new(Step::Hello, format!("the server was not ready within {seconds} s")))
+        })
+    }
+
+    pub(super) async fn check(&self) -> Result<(), Failure> {
+        self.quit(self.connect_in_time().await?).await;
+        Ok(())
     }
 
     async fn mail_from(
