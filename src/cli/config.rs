@@ -1,16 +1,70 @@
-//! `doorward config`: prints the settings in force as a settings file.
+//! `doorward config`: prints the settings in force as a settings file, or as JSON with the source of each value.
 
-use crate::config::{Settings, keys};
+use serde::Serialize;
 
-/// Prints every setting with its value, in the form of `doorward.toml`.
+use super::{Output, print_json};
+use crate::config::{Key, Origin, Origins, Settings, keys};
+
+/// Print the settings in force, their meaning and where each comes from
 #[derive(clap::Args)]
-pub(super) struct Config {}
+#[command(after_help = "Examples:
+  doorward config
+  doorward config token --sources
+  doorward config --json")]
+pub(super) struct Config {
+    /// Only settings with this text in their name
+    text: Option<String>,
+    /// Show where each value comes from instead of what it means
+    #[arg(long)]
+    sources: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// A setting as JSON.
+#[derive(Serialize)]
+struct Setting {
+    name: &'static str,
+    /// Without any secret part.
+    value: String,
+    default: String,
+    /// `default`, `file`, `variable` or `flag`.
+    source: &'static str,
+    /// The line of the file, the variable or the flag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    variable: String,
+    flag: String,
+    meaning: String,
+}
 
 impl Config {
-    pub(super) fn run(self, settings: &Settings) -> anyhow::Result<()> {
-        for key in keys() {
-            print_line!("{} = {}  # {}", key.name, key.toml_value(settings), key.help());
+    pub(super) fn run(self, settings: &Settings, origins: &Origins) -> anyhow::Result<()> {
+        // As a flag, so that both spellings of a name are found.
+        let text = self.text.unwrap_or_default().replace(['.', '_'], "-");
+        let chosen = keys().filter(|key| key.flag().contains(&text));
+        if self.output.json {
+            let all: Vec<_> = chosen.map(|key| setting(key, settings, origins)).collect();
+            return print_json(&all);
+        }
+        for key in chosen {
+            let comment = if self.sources { origins.of(key).to_string() } else { key.help() };
+            print_line!("{} = {}  # {comment}", key.name, key.toml_value(settings));
         }
         Ok(())
+    }
+}
+
+fn setting(key: &Key, settings: &Settings, origins: &Origins) -> Setting {
+    let origin = origins.of(key);
+    Setting {
+        name: key.name,
+        value: key.value(settings),
+        default: key.value(&Settings::default()),
+        source: origin.kind(),
+        place: (origin != Origin::Default).then(|| origin.to_string()),
+        variable: key.variable(),
+        flag: format!("--{}", key.flag()),
+        meaning: key.help(),
     }
 }

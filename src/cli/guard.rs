@@ -2,23 +2,36 @@
 
 use std::net::IpAddr;
 
+use serde::Serialize;
+
 use super::{Output, block_on, counted, print_explanation, print_json, run, unexpected_reply};
 use crate::{
     Settings,
+    access::guard::Explanation,
     control::{BrowserCheck, Command, GuardInfo, Reply, SampleRequest, UserRef},
 };
+
+pub(super) const EXAMPLES: &str = "Examples:
+  doorward guard list
+  doorward guard check staff --user ada@example.com
+  doorward guard test";
 
 #[derive(clap::Subcommand)]
 pub(super) enum Guard {
     /// List the guards in force
+    #[command(after_help = "Examples:\n  doorward guard list\n  doorward guard list --json")]
     List(Output),
     /// Show what a guard lacks for people with a browser, and how it decides about a user
     Check(Check),
     /// Run the examples ([[guards.NAME.expect]]) of the settings file
-    Test,
+    #[command(after_help = "Examples:\n  doorward guard test --config new.toml")]
+    Test(Output),
 }
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  doorward guard check staff
+  doorward guard check staff --user ada@example.com --path /reports --method POST")]
 pub(super) struct Check {
     /// Name of the guard
     guard: String,
@@ -37,6 +50,8 @@ pub(super) struct Check {
     /// IP address of the client
     #[arg(long, requires = "user")]
     address: Option<IpAddr>,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl Guard {
@@ -44,7 +59,7 @@ impl Guard {
         match self {
             Self::List(output) => list(settings, &output),
             Self::Check(check) => check.run(settings),
-            Self::Test => test(&settings),
+            Self::Test(output) => test(&settings, &output),
         }
     }
 }
@@ -89,12 +104,15 @@ fn warn<'a>(warnings: impl IntoIterator<Item = &'a str>) {
 
 impl Check {
     fn run(self, settings: Settings) -> anyhow::Result<()> {
-        let Self { guard, user, method, host, path, address } = self;
+        let Self { guard, user, method, host, path, address, output } = self;
         let browsers = Command::CheckBrowsers { guard: guard.clone() };
         let Some(user) = user else {
             let Reply::Browsers(check) = block_on(run(settings, browsers))? else {
                 return Err(unexpected_reply());
             };
+            if output.json {
+                return print_json(&check);
+            }
             print_browsers(&check);
             return Ok(());
         };
@@ -105,12 +123,34 @@ impl Check {
         else {
             return Err(unexpected_reply());
         };
+        if output.json {
+            return print_json(&Decision { admitted, condition, warning, explanation });
+        }
         print_line!("{}", if admitted { "admitted" } else { "refused" });
         print_line!("\n{condition}\n");
         print_explanation(&explanation, !admitted);
         warn(warning.as_deref());
         Ok(())
     }
+}
+
+/// The decision of a guard as JSON.
+#[derive(Serialize)]
+struct Decision {
+    admitted: bool,
+    condition: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+    explanation: Explanation,
+}
+
+/// A guard whose examples pass, as JSON.
+#[derive(Serialize)]
+struct Tested<'a> {
+    guard: &'a str,
+    passed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 fn print_browsers(check: &BrowserCheck) {
@@ -128,7 +168,15 @@ fn print_browsers(check: &BrowserCheck) {
 }
 
 /// Reports the examples. Loading the settings has run them, and fails if one of them fails.
-fn test(settings: &Settings) -> anyhow::Result<()> {
+fn test(settings: &Settings, output: &Output) -> anyhow::Result<()> {
+    if output.json {
+        let tested = settings.guards.iter().map(|guard| Tested {
+            guard: &guard.name,
+            passed: guard.expectations.len(),
+            warning: guard.warning(),
+        });
+        return print_json(&tested.collect::<Vec<_>>());
+    }
     if settings.guards.is_empty() {
         print_no_guards();
     }

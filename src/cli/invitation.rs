@@ -12,6 +12,9 @@ use crate::{
 };
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  doorward user invite grace@example.com --role staff
+  doorward user invite grace@example.com --expires 2d --print --json")]
 pub(super) struct InviteArguments {
     /// E-mail address
     email: String,

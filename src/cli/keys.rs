@@ -7,13 +7,20 @@ use crate::{
     token::signing_keys::KeyStatus,
 };
 
+pub(super) const EXAMPLES: &str = "Examples:
+  doorward keys list
+  doorward keys rotate";
+
 #[derive(clap::Subcommand)]
 pub(super) enum Keys {
     /// List the keys and what each is used for
+    #[command(after_help = "Examples:\n  doorward keys list\n  doorward keys list --json")]
     List(Output),
     /// Publish a new key, which signs after token.publish_before_signing. No session ends
+    #[command(after_help = "Examples:\n  doorward keys rotate")]
     Rotate(Output),
     /// Refuse all tokens of a key from the next request on. Another key signs in its place
+    #[command(after_help = "Examples:\n  doorward keys revoke 2Rj3wq0bV7mXc1Yt")]
     Revoke {
         /// Id of the key, as `keys list` shows it
         // One id in 64 begins with a hyphen.

@@ -1,27 +1,36 @@
 //! `doorward mail …`: tests the way of mail, shows what waits, and tries it again.
 
 use anyhow::{anyhow, bail};
+use serde::Serialize;
 
 use super::{Output, block_on, counted, print_json, reject_failure, run, unexpected_reply};
 use crate::{
     Settings,
     clock::Clock,
+    config::SettingsError,
     control::{Command, CommandRunner, MailInfo, Reply},
     mail::{MailId, SendError, Transport, test_mail},
     user::Email,
 };
 
+pub(super) const EXAMPLES: &str = "Examples:
+  doorward mail test ada@example.com
+  doorward mail queue";
+
 #[derive(clap::Subcommand)]
 pub(super) enum Mail {
     /// Send a test mail from here with these settings, and show each step and what failed
+    #[command(after_help = "Examples:\n  doorward mail test ada@example.com")]
     Test {
         /// E-mail address
         address: String,
     },
     /// List mail that waits or was given up, the oldest first
+    #[command(after_help = "Examples:\n  doorward mail queue\n  doorward mail queue --json")]
     Queue(Output),
     /// Send all mail now that waits or was given up and has not expired
-    Retry,
+    #[command(after_help = "Examples:\n  doorward mail retry")]
+    Retry(Output),
 }
 
 impl Mail {
@@ -30,7 +39,8 @@ impl Mail {
             match self {
                 Self::Test { address } => test(&settings, address).await,
                 Self::Queue(output) => queue(settings, &output).await,
-                Self::Retry => match run(settings, Command::RetryMail).await? {
+                Self::Retry(output) => match run(settings, Command::RetryMail).await? {
+                    Reply::MailsRetried(count) if output.json => print_json(&Retried { count }),
                     Reply::MailsRetried(count) => {
                         print_line!("{}", counted(count, "mail is due now", "mails are due now"));
                         Ok(())
@@ -42,6 +52,13 @@ impl Mail {
     }
 }
 
+/// How many mails are due, as JSON.
+#[derive(Serialize)]
+struct Retried {
+    #[serde(rename = "mailsDue")]
+    count: usize,
+}
+
 async fn test(settings: &Settings, address: String) -> anyhow::Result<()> {
     let mail = &settings.mail;
     let (Some(url), Some(from)) = (&mail.url, &mail.from) else {
@@ -50,7 +67,7 @@ async fn test(settings: &Settings, address: String) -> anyhow::Result<()> {
         );
     };
     let Ok(to) = Email::parse(address.clone()) else {
-        bail!("\"{address}\" is not an e-mail address");
+        return Err(SettingsError::new(format!("\"{address}\" is not an e-mail address")).into());
     };
     print_line!("sending to {} by {url}", to.as_str());
     let progress = Box::new(|step: &str| print_line!("  {step}"));

@@ -1,32 +1,53 @@
 //! `doorward migrate --to URL`: copies all data to another database.
 
-use anyhow::{Context, bail};
+use anyhow::Context;
+use serde::Serialize;
 
-use super::{block_on, progress::ProgressLine};
+use super::{Output, block_on, print_json, progress::ProgressLine};
 use crate::{
     Settings,
     clock::Clock,
-    config::DatabaseUrl,
+    config::{DatabaseUrl, SettingsError},
     doorward::open_database,
-    store::transfer::{self, Progress},
+    store::{
+        archive::Size,
+        transfer::{self, Inventory, Progress},
+    },
 };
 
+/// A finished migration as JSON.
+#[derive(Serialize)]
+struct Migrated {
+    from: String,
+    to: String,
+    users: u64,
+    sessions: u64,
+    checksum: String,
+}
+
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  doorward migrate --to postgres://doorward@db.example.com/doorward
+  doorward migrate --to sqlite://new/doorward.db --json")]
 pub(super) struct Migrate {
     /// URL of the new database, in the form of database_url. The settings name the old one
     #[arg(long, value_name = "URL")]
     to: String,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl Migrate {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
-        let to = DatabaseUrl::parse(&self.to).with_context(|| {
+        let to = DatabaseUrl::parse(&self.to).ok_or_else(|| {
             // Without the value, which may contain a password.
-            "--to: the value is not sqlite:// and a file, or postgres:// as libpq reads it"
+            SettingsError::new(
+                "--to: the value is not sqlite:// and a file, or postgres:// as libpq reads it",
+            )
         })?;
         let from = settings.database.clone();
         if to == from {
-            bail!("--to: {to} is the old database");
+            return Err(SettingsError::new(format!("--to: {to} is the old database")).into());
         }
         from.ensure_exists().context("the old database")?;
         let new_settings = Settings { database: to.clone(), data_folder: None, ..settings.clone() };
@@ -39,6 +60,11 @@ impl Migrate {
             let (old, new) = (&old.installation, &new.installation);
             Ok(transfer::migrate(old, new, signs_at, &mut report).await?)
         })?;
+        if self.output.json {
+            let Inventory { size: Size { users, sessions }, checksum } = moved;
+            let (from, to) = (from.to_string(), to.to_string());
+            return print_json(&Migrated { from, to, users, sessions, checksum });
+        }
         print_line!("copied {from} to {to} and compared them: {moved}");
         print_line!(
             "start the servers with the new database_url, and keep the old database until they work"

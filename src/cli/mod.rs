@@ -6,12 +6,18 @@ macro_rules! print_line {
 }
 
 mod client;
+mod completions;
 mod config;
 mod dev;
+mod doctor;
+mod exit_code;
 mod guard;
+mod health;
+mod http_client;
 mod invitation;
 mod keys;
 mod mail;
+mod man;
 mod migrate;
 mod password;
 mod progress;
@@ -31,6 +37,7 @@ use std::{
 use anyhow::{anyhow, bail};
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use self::exit_code::{Exit, Negative, NotFound};
 use crate::{
     access::guard::{Explanation, Step},
     config::{CONFIG_VARIABLE, Settings, Sources, keys as setting_keys},
@@ -40,7 +47,7 @@ use crate::{
 
 /// Sign-up, login and guarded routes for any app, in one small binary.
 #[derive(Parser)]
-#[command(version, propagate_version = true, after_help = AFTER_HELP)]
+#[command(name = "doorward", version, propagate_version = true, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -49,29 +56,31 @@ struct Cli {
     serve: serve::Serve,
 }
 
-const AFTER_HELP: &str = "Without a command, doorward starts the service. Every setting can also be set in doorward.toml or \
-    in the environment: --token-lifetime is lifetime in [token], or DOORWARD_TOKEN_LIFETIME.";
+const EXAMPLES: &str = "Examples:
+  doorward serve --listen 127.0.0.1:8080
+  doorward user add ada@example.com --name \"Ada Lovelace\"";
 
 #[derive(Subcommand)]
 enum Command {
     /// Start the service (the default)
+    #[command(after_help = serve::EXAMPLES)]
     Serve(serve::Serve),
     /// Start a service in memory for tests of an app
     Dev(dev::Dev),
     /// List, show, add, change and delete users
-    #[command(subcommand)]
+    #[command(subcommand, after_help = user::EXAMPLES)]
     User(user::User),
     /// List and test the declared guards
-    #[command(subcommand)]
+    #[command(subcommand, after_help = guard::EXAMPLES)]
     Guard(guard::Guard),
     /// List, rotate and revoke the keys that sign tokens
-    #[command(subcommand)]
+    #[command(subcommand, after_help = keys::EXAMPLES)]
     Keys(keys::Keys),
     /// Test the way of mail, and show what waits
-    #[command(subcommand)]
+    #[command(subcommand, after_help = mail::EXAMPLES)]
     Mail(mail::Mail),
     /// Register programs that may introspect and revoke tokens
-    #[command(subcommand)]
+    #[command(subcommand, after_help = client::EXAMPLES)]
     Client(client::Client),
     /// Explain why a request or a login was refused
     Why(why::Why),
@@ -81,8 +90,11 @@ enum Command {
     Snippet(snippet::Snippet),
     /// Copy all data to another database; users stay logged in
     Migrate(migrate::Migrate),
-    /// Print the settings in force
     Config(config::Config),
+    Doctor(doctor::Doctor),
+    Health(health::Health),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 /// Runs the command that this process was started with.
@@ -91,8 +103,19 @@ pub fn main() -> ExitCode {
     let run = || -> anyhow::Result<()> {
         let cli = Cli::from_arg_matches(&matches)?;
         let sources = sources(&matches);
-        let settings = Settings::from_sources(sources.clone())?;
-        match cli.command.unwrap_or(Command::Serve(cli.serve)) {
+        let chosen = match cli.command.unwrap_or(Command::Serve(cli.serve)) {
+            // These need no settings.
+            Command::Completions(completions) => {
+                completions.run(documented_command());
+                return Ok(());
+            }
+            Command::Man(man) => return man.run(documented_command()),
+            // Settings that cannot be used are its first finding.
+            Command::Doctor(doctor) => return doctor.run(sources),
+            other => other,
+        };
+        let (settings, origins) = Settings::with_origins(sources.clone())?;
+        match chosen {
             Command::Serve(serve) => serve.run(settings, sources),
             Command::Dev(dev) => dev.run(settings, &sources),
             Command::User(user) => user.run(settings),
@@ -104,32 +127,59 @@ pub fn main() -> ExitCode {
             Command::Reload(reload) => reload.run(settings),
             Command::Snippet(snippet) => snippet.run(&settings),
             Command::Migrate(migrate) => migrate.run(settings),
-            Command::Config(config) => config.run(&settings),
+            Command::Config(config) => config.run(&settings, &origins),
+            Command::Health(health) => health.run(&settings),
+            Command::Completions(_) | Command::Doctor(_) | Command::Man(_) => {
+                unreachable!("handled above")
+            }
         }
     };
     let outcome = run();
     log::flush();
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => Exit::Done.into(),
         Err(error) => {
-            eprintln!("doorward: {error:#}");
-            ExitCode::FAILURE
+            if !error.is::<Negative>() {
+                eprintln!("doorward: {error:#}");
+            }
+            Exit::of(&error).into()
         }
     }
 }
 
-/// The derived command line with one flag for each setting.
+/// The derived command line with one flag for each setting. The flags are not listed, because they would hide the options
+/// of a command: `doorward config` explains them.
 fn command() -> clap::Command {
-    let flags = setting_flags();
-    let names: Vec<_> = flags.iter().filter_map(Arg::get_long).collect();
-    let names = setting_names(&names);
-    Cli::command().arg(port()).args(&flags).mut_subcommands(|command| match command.get_name() {
-        "serve" | "config" => command,
-        _ => {
-            let hidden = flags.iter().map(|flag| flag.clone().hide(true));
-            with_setting_names(command.args(hidden), &names)
-        }
-    })
+    let command = Cli::command().arg(port()).args(setting_flags());
+    // The help of `serve` has it.
+    let command = command.mut_arg("new_signing_key", |flag| flag.hide(true));
+    command.mut_subcommands(with_settings).after_help(root_help())
+}
+
+/// The command line for manual pages and completions: the flags of settings belong to `serve` only, and are listed there.
+/// Repeated for each command, they would be most of the text.
+fn documented_command() -> clap::Command {
+    let (global, settings): (Vec<_>, Vec<_>) =
+        setting_flags().into_iter().partition(|flag| !flag.is_hide_set());
+    let settings = settings.into_iter().map(|flag| flag.hide(false).global(false));
+    let command = Cli::command().args(global).mut_subcommand("serve", |serve| serve.args(settings));
+    command.after_help(root_help())
+}
+
+fn root_help() -> String {
+    format!("{EXAMPLES}\n\n{}\n{SETTINGS}", exit_code::HELP)
+}
+
+/// The last line of each help text.
+const SETTINGS: &str = "Every setting is a flag, such as --token-lifetime 1h: `doorward config` lists and explains them.";
+
+/// Adds [`SETTINGS`] to the help of a command and its subcommands.
+fn with_settings(command: clap::Command) -> clap::Command {
+    let text = match command.get_after_help() {
+        Some(examples) => format!("{examples}\n\n{SETTINGS}"),
+        None => SETTINGS.to_owned(),
+    };
+    command.after_help(text).mut_subcommands(with_settings)
 }
 
 /// A hint for `--port`, which people try first. Without it, clap suggests `--password-threads`.
@@ -149,37 +199,10 @@ fn setting_flags() -> Vec<Arg> {
         .help("Settings file [default: doorward.toml, if it exists]")
         .value_parser(clap::value_parser!(PathBuf));
     let keys = setting_keys().map(|key| {
-        Arg::new(key.name).long(key.flag()).value_name("VALUE").help(format!(
-            "{} [default: {}]",
-            key.help(),
-            key.value(&defaults)
-        ))
+        let help = format!("{} [default: {}]", key.help(), key.value(&defaults));
+        Arg::new(key.name).long(key.flag()).value_name("VALUE").help(help).hide(true)
     });
-    let flags = [file].into_iter().chain(keys);
-    flags.map(|flag| flag.help_heading("Settings").global(true)).collect()
-}
-
-/// The names of all settings in a few lines. Their full help would hide the options of a command.
-fn setting_names(names: &[&str]) -> String {
-    const WIDTH: usize = 100;
-    let mut text = String::from("Settings (`doorward config --help` explains them):");
-    let mut column = WIDTH;
-    for name in names {
-        if column + name.len() + 3 > WIDTH {
-            text.push_str("\n ");
-            column = 1;
-        }
-        text.push_str(" --");
-        text.push_str(name);
-        column += name.len() + 3;
-    }
-    text
-}
-
-/// Lists the settings at the end of the help text of a command and its subcommands.
-fn with_setting_names(command: clap::Command, names: &str) -> clap::Command {
-    let named = command.after_help(names.to_owned());
-    named.mut_subcommands(|command| with_setting_names(command, names))
+    [file].into_iter().chain(keys).map(|flag| flag.global(true)).collect()
 }
 
 fn sources(matches: &ArgMatches) -> Sources {
@@ -208,23 +231,25 @@ async fn run(settings: Settings, command: control::Command) -> anyhow::Result<Re
 fn reject_failure(reply: Reply) -> anyhow::Result<Reply> {
     match reply {
         Reply::NoSuchUser => {
-            bail!("there is no such user: `doorward user list` shows all users")
+            not_found("there is no such user: `doorward user list` shows all users")
         }
-        Reply::NoSuchInvitation => {
-            bail!("there is no such invitation: `doorward user invitations` shows all invitations")
-        }
+        Reply::NoSuchInvitation => not_found(
+            "there is no such invitation: `doorward user invitations` shows all invitations",
+        ),
         Reply::NoSuchGuard => {
-            bail!("there is no such guard: `doorward guard list` shows all guards")
+            not_found("there is no such guard: `doorward guard list` shows all guards")
         }
-        Reply::NoSuchKey => {
-            bail!("there is no such key: `doorward keys list` shows all keys")
-        }
-        Reply::NoSuchRefusal => {
-            bail!("there is no such refusal: the server keeps only the latest ones, until it stops")
-        }
+        Reply::NoSuchKey => not_found("there is no such key: `doorward keys list` shows all keys"),
+        Reply::NoSuchRefusal => not_found(
+            "there is no such refusal: the server keeps only the latest ones, until it stops",
+        ),
         Reply::Failed(cause) => bail!("{cause}"),
         reply => Ok(reply),
     }
+}
+
+fn not_found(message: &str) -> anyhow::Result<Reply> {
+    Err(NotFound(message.to_owned()).into())
 }
 
 /// The error for a reply that does not belong to the command.
@@ -256,7 +281,7 @@ fn print_json(value: &(impl serde::Serialize + ?Sized)) -> anyhow::Result<()> {
 /// The output format.
 #[derive(Args)]
 struct Output {
-    /// Print JSON instead of a table
+    /// Print JSON, for programs
     #[arg(long)]
     json: bool,
 }
@@ -268,6 +293,89 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         command().debug_assert();
+    }
+
+    /// Each command and subcommand with the words that call it.
+    fn all_commands() -> Vec<(Vec<String>, clap::Command)> {
+        fn collect(
+            words: &[String],
+            command: &clap::Command,
+            all: &mut Vec<(Vec<String>, clap::Command)>,
+        ) {
+            all.push((words.to_vec(), command.clone()));
+            for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+                collect(&[words, &[sub.get_name().to_owned()]].concat(), sub, all);
+            }
+        }
+        let mut root = command();
+        root.build();
+        let mut all = Vec::new();
+        collect(&["doorward".to_owned()], &root, &mut all);
+        assert!(all.len() > 30, "not all commands are found");
+        all
+    }
+
+    /// The lines of a text on a screen of 100 columns.
+    fn screen_lines(text: &str) -> usize {
+        text.lines().map(|line| line.chars().count().div_ceil(100).max(1)).sum()
+    }
+
+    /// The words of the call of doorward in an example of a shell.
+    fn words(example: &str) -> Vec<String> {
+        let call = &example[example.find("doorward ").expect("the example calls doorward")..];
+        // An explanation follows after a gap.
+        let call = call.split("   ").next().unwrap_or(call);
+        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        for character in call.chars().chain([' ']) {
+            match (character, quote) {
+                ('"' | '\'', None) => quote = Some(character),
+                (_, Some(open)) if open == character => quote = None,
+                ('|' | '>', None) => break,
+                (' ', None) if word.is_empty() => {}
+                (' ', None) => words.push(std::mem::take(&mut word)),
+                _ => word.push(character),
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn the_help_of_every_command_fits_one_screen() {
+        for (mut words, _) in all_commands() {
+            words.push("--help".to_owned());
+            let help = command().try_get_matches_from(&words).unwrap_err().to_string();
+            assert!(screen_lines(&help) <= 40, "{words:?}: {} lines\n{help}", screen_lines(&help));
+        }
+    }
+
+    #[test]
+    fn every_command_has_examples_that_the_real_parser_accepts() {
+        for (name, called) in all_commands() {
+            let help = called.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let (_, examples) = help.split_once("Examples:\n").unwrap_or_default();
+            let examples: Vec<_> =
+                examples.lines().take_while(|line| line.starts_with("  ")).collect();
+            assert!((1..=3).contains(&examples.len()), "{name:?} has no examples: {help}");
+            for example in examples {
+                let words = words(example);
+                assert!(words.starts_with(&name), "{name:?}: {example}");
+                if let Err(error) = command().try_get_matches_from(&words) {
+                    panic!("{example}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_documented_command_line_has_all_settings_once() {
+        let command = documented_command();
+        command.clone().debug_assert();
+        let serve = command.find_subcommand("serve").unwrap();
+        for key in setting_keys() {
+            let flag = serve.get_arguments().find(|flag| flag.get_long() == Some(&key.flag()));
+            assert!(flag.is_some_and(|flag| !flag.is_hide_set()), "{}", key.name);
+        }
+        assert!(command.get_arguments().all(|flag| flag.get_long() != Some("token-lifetime")));
     }
 
     #[test]

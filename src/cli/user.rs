@@ -5,7 +5,10 @@ use std::{
     process,
 };
 
-use serde::ser::{SerializeSeq, Serializer};
+use serde::{
+    Serialize,
+    ser::{SerializeSeq, Serializer},
+};
 
 use super::{
     Output, block_on, counted,
@@ -17,18 +20,24 @@ use crate::{
     control::{Command, CommandRunner, Reply, SessionInfo, UserInfo, UserRef},
 };
 
+pub(super) const EXAMPLES: &str = "Examples:
+  doorward user list
+  doorward user add ada@example.com --name \"Ada Lovelace\"
+  doorward user disable ada@example.com";
+
 #[derive(clap::Subcommand)]
 pub(super) enum User {
     /// List users in the order of their e-mail addresses
     List(List),
     /// Show one user with their sessions
-    Show {
-        /// E-mail address or id
-        user: String,
-        #[command(flatten)]
-        output: Output,
-    },
+    #[command(
+        after_help = "Examples:\n  doorward user show ada@example.com\n  doorward user show ada@example.com --json"
+    )]
+    Show(Target),
     /// Add a user. Asks for a password on a terminal; without one, the user can set it with a code from `reset-code`
+    #[command(after_help = "Examples:
+  doorward user add ada@example.com --name \"Ada Lovelace\"
+  printf 'correct horse' | doorward user add ada@example.com --name Ada --password-stdin")]
     Add {
         /// E-mail address
         email: String,
@@ -44,72 +53,81 @@ pub(super) enum User {
     /// Invite somebody to register, by mail if the service sends any
     Invite(InviteArguments),
     /// List invitations in the order of their e-mail addresses
+    #[command(after_help = "Examples:\n  doorward user invitations --json")]
     Invitations {
         #[command(flatten)]
         output: Output,
     },
     /// Revoke an invitation
+    #[command(after_help = "Examples:\n  doorward user uninvite grace@example.com")]
     Uninvite {
         /// E-mail address or id of the invitation
         invitation: String,
+        #[command(flatten)]
+        output: Output,
     },
     /// Set a user's password and end all their sessions. Asks for it on a terminal, or reads it from standard input
-    SetPassword {
-        /// E-mail address or id
-        user: String,
-    },
+    #[command(
+        after_help = "Examples:\n  doorward user set-password ada@example.com\n  printf 'correct horse' | doorward user set-password ada@example.com"
+    )]
+    SetPassword(Target),
     /// Print a code with which the user can set a password, once within 30 minutes
-    ResetCode {
-        /// E-mail address or id
-        user: String,
-    },
+    #[command(after_help = "Examples:\n  doorward user reset-code ada@example.com")]
+    ResetCode(Target),
     /// Disable a user: their sessions end at once and they cannot log in
-    Disable {
-        /// E-mail address or id
-        user: String,
-    },
+    #[command(after_help = "Examples:\n  doorward user disable ada@example.com")]
+    Disable(Target),
     /// Let a disabled user log in again
-    Enable {
-        /// E-mail address or id
-        user: String,
-    },
+    #[command(after_help = "Examples:\n  doorward user enable ada@example.com")]
+    Enable(Target),
     /// Mark a user's e-mail address as verified; conditions read it as user.emailVerified
-    Verify {
-        /// E-mail address or id
-        user: String,
-    },
+    #[command(after_help = "Examples:\n  doorward user verify ada@example.com")]
+    Verify(Target),
     /// Mark a user's e-mail address as not verified
-    Unverify {
-        /// E-mail address or id
-        user: String,
-    },
+    #[command(after_help = "Examples:\n  doorward user unverify ada@example.com")]
+    Unverify(Target),
     /// End all sessions of a user. Their tokens are refused from the next request on
-    Logout {
-        /// E-mail address or id
-        user: String,
-    },
+    #[command(after_help = "Examples:\n  doorward user logout ada@example.com")]
+    Logout(Target),
     /// Grant a role to a user
+    #[command(after_help = "Examples:\n  doorward user grant ada@example.com staff")]
     Grant {
         /// E-mail address or id
         user: String,
         /// Role
         role: String,
+        #[command(flatten)]
+        output: Output,
     },
     /// Revoke a role of a user
+    #[command(after_help = "Examples:\n  doorward user revoke ada@example.com staff")]
     Revoke {
         /// E-mail address or id
         user: String,
         /// Role
         role: String,
+        #[command(flatten)]
+        output: Output,
     },
     /// Delete a user and everything stored about them
-    Delete {
-        /// E-mail address or id
-        user: String,
-    },
+    #[command(after_help = "Examples:\n  doorward user delete ada@example.com")]
+    Delete(Target),
+}
+
+/// A user.
+#[derive(clap::Args)]
+pub(super) struct Target {
+    /// E-mail address or id
+    user: String,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  doorward user list
+  doorward user list ada --role staff
+  doorward user list --limit 100 --json")]
 pub(super) struct List {
     /// Only users with this text in their e-mail address or name
     text: Option<String>,
@@ -134,7 +152,7 @@ impl User {
         block_on(async {
             match self {
                 Self::List(list) => list.run(settings).await,
-                Self::Show { user, output } => {
+                Self::Show(Target { user, output }) => {
                     match run(settings, Command::ShowUser(UserRef(user))).await? {
                         Reply::User(user) if output.json => print(&[user], &output),
                         Reply::User(user) => {
@@ -158,36 +176,51 @@ impl User {
                 }
                 Self::Invite(arguments) => arguments.run(settings).await,
                 Self::Invitations { output } => invitation::list(settings, &output).await,
-                Self::Uninvite { invitation } => {
-                    change(settings, Command::RevokeInvitation(invitation), "revoked", None).await
+                Self::Uninvite { invitation, output } => {
+                    change(
+                        settings,
+                        Command::RevokeInvitation(invitation),
+                        "revoked",
+                        None,
+                        &output,
+                    )
+                    .await
                 }
-                Self::SetPassword { user } => {
+                Self::SetPassword(Target { user, output }) => {
                     let command = Command::SetPassword(UserRef(user), password::required()?);
-                    change(settings, command, "password set", None).await
+                    change(settings, command, "password set", None, &output).await
                 }
-                Self::ResetCode { user } => {
+                Self::ResetCode(Target { user, output }) => {
                     match run(settings, Command::CreateResetCode(UserRef(user))).await? {
+                        Reply::ResetCode(code) if output.json => {
+                            print_json(&NewCode { code: code.as_str() })?;
+                        }
                         Reply::ResetCode(code) => print_line!("{}", code.as_str()),
                         _ => return Err(unexpected_reply()),
                     }
                     Ok(())
                 }
-                Self::Disable { user } => {
-                    change(settings, Command::DisableUser(UserRef(user)), "disabled", None).await
+                Self::Disable(Target { user, output }) => {
+                    change(settings, Command::DisableUser(UserRef(user)), "disabled", None, &output)
+                        .await
                 }
-                Self::Enable { user } => {
-                    change(settings, Command::EnableUser(UserRef(user)), "enabled", None).await
+                Self::Enable(Target { user, output }) => {
+                    change(settings, Command::EnableUser(UserRef(user)), "enabled", None, &output)
+                        .await
                 }
-                Self::Verify { user } => {
+                Self::Verify(Target { user, output }) => {
                     let command = Command::SetEmailVerified(UserRef(user), true);
-                    change(settings, command, "verified", Some("already verified")).await
+                    change(settings, command, "verified", Some("already verified"), &output).await
                 }
-                Self::Unverify { user } => {
+                Self::Unverify(Target { user, output }) => {
                     let command = Command::SetEmailVerified(UserRef(user), false);
-                    change(settings, command, "unverified", Some("was not verified")).await
+                    change(settings, command, "unverified", Some("was not verified"), &output).await
                 }
-                Self::Logout { user } => {
+                Self::Logout(Target { user, output }) => {
                     match run(settings, Command::EndSessions(UserRef(user))).await? {
+                        Reply::SessionsEnded(sessions_ended) if output.json => {
+                            print_json(&Ended { sessions_ended })?;
+                        }
                         Reply::SessionsEnded(ended) => {
                             print_line!("{}", counted(ended, "session ended", "sessions ended"));
                         }
@@ -195,18 +228,31 @@ impl User {
                     }
                     Ok(())
                 }
-                Self::Grant { user, role } => {
+                Self::Grant { user, role, output } => {
                     let command = Command::GrantRole(UserRef(user), role);
-                    change(settings, command, "granted", Some("the user already has this role"))
-                        .await
+                    change(
+                        settings,
+                        command,
+                        "granted",
+                        Some("the user already has this role"),
+                        &output,
+                    )
+                    .await
                 }
-                Self::Revoke { user, role } => {
+                Self::Revoke { user, role, output } => {
                     let command = Command::RevokeRole(UserRef(user), role);
-                    change(settings, command, "revoked", Some("the user does not have this role"))
-                        .await
+                    change(
+                        settings,
+                        command,
+                        "revoked",
+                        Some("the user does not have this role"),
+                        &output,
+                    )
+                    .await
                 }
-                Self::Delete { user } => {
-                    change(settings, Command::DeleteUser(UserRef(user)), "deleted", None).await
+                Self::Delete(Target { user, output }) => {
+                    change(settings, Command::DeleteUser(UserRef(user)), "deleted", None, &output)
+                        .await
                 }
             }
         })
@@ -219,13 +265,37 @@ async fn change(
     command: Command,
     done: &str,
     unchanged: Option<&str>,
+    output: &Output,
 ) -> anyhow::Result<()> {
-    match (run(settings, command).await?, unchanged) {
-        (Reply::Done, _) => print_line!("{done}"),
-        (Reply::Unchanged, Some(unchanged)) => print_line!("{unchanged}"),
+    let (changed, text) = match (run(settings, command).await?, unchanged) {
+        (Reply::Done, _) => (true, done),
+        (Reply::Unchanged, Some(unchanged)) => (false, unchanged),
         _ => return Err(unexpected_reply()),
+    };
+    if output.json {
+        return print_json(&Changed { changed });
     }
+    print_line!("{text}");
     Ok(())
+}
+
+/// Whether a command changed anything, as JSON.
+#[derive(Serialize)]
+struct Changed {
+    changed: bool,
+}
+
+/// How many sessions were ended, as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Ended {
+    sessions_ended: usize,
+}
+
+/// A reset code as JSON.
+#[derive(Serialize)]
+struct NewCode<'a> {
+    code: &'a str,
 }
 
 impl List {

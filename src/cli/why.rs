@@ -2,7 +2,7 @@
 
 use chrono::DateTime;
 
-use super::{block_on, print_explanation, run, unexpected_reply};
+use super::{Output, block_on, print_explanation, print_json, run, unexpected_reply};
 use crate::{
     Settings,
     access::refusals::Refusal,
@@ -10,6 +10,9 @@ use crate::{
 };
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  doorward why 7f3c9a51e0b24d68
+  doorward why --user ada@example.com --json")]
 pub(super) struct Why {
     /// X-Decision-Id of the refusal
     #[arg(required_unless_present = "user")]
@@ -17,6 +20,8 @@ pub(super) struct Why {
     /// List failed logins and refusals of a user
     #[arg(long, value_name = "ADDRESS|ID", conflicts_with = "id")]
     user: Option<String>,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl Why {
@@ -26,6 +31,8 @@ impl Why {
             (None, user) => Command::ListRefusals(UserRef(user.unwrap_or_default())),
         };
         match block_on(run(settings, command))? {
+            Reply::Refusal(refusal) if self.output.json => print_json(&refusal)?,
+            Reply::Refusals(refusals) if self.output.json => print_json(&refusals)?,
             Reply::Refusal(refusal) => print(&refusal),
             Reply::Refusals(refusals) => print_recent(&refusals),
             _ => return Err(unexpected_reply()),

@@ -36,7 +36,7 @@ impl Settings {
     /// Applies a text with the syntax of `doorward.toml`. Its `[guards]` replace those declared before.
     #[must_use]
     pub fn with_toml(self, text: &str) -> Self {
-        self.change(|settings| settings.apply_file(&SettingsFile::from_text(text)))
+        self.change(|settings| settings.apply_file(&SettingsFile::from_text(text)).map(drop))
     }
 
     /// Sets any setting by its name in `doorward.toml`, such as `("limits.body", "128KiB")`.

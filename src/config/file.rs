@@ -42,10 +42,19 @@ impl SettingsFile {
         Ok(parsed.into_inner())
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The line of a byte, counted from 1.
+    pub(super) fn line(&self, offset: usize) -> usize {
+        self.text[..self.text.floor_char_boundary(offset)].matches('\n').count() + 1
+    }
+
     /// The file, line and column of a byte.
     pub(super) fn place(&self, offset: usize) -> String {
         let before = &self.text[..self.text.floor_char_boundary(offset)];
-        let line = before.matches('\n').count() + 1;
+        let line = self.line(offset);
         let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
         format!("{}:{line}:{column}", Path::new(&self.path).display())
     }

@@ -54,7 +54,7 @@ pub use self::{
     proxies::IdentityHeaders,
     sections::keys,
     server::PublicUrl,
-    sources::{CONFIG_VARIABLE, Sources, URL_VARIABLE},
+    sources::{CONFIG_VARIABLE, Origin, Origins, Sources, URL_VARIABLE},
 };
 use crate::{
     access::{

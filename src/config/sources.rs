@@ -1,6 +1,6 @@
 //! Where settings come from: flags override the environment, which overrides the file, which overrides the defaults.
 
-use std::{ffi::OsString, fs, path::PathBuf, sync::Arc};
+use std::{ffi::OsString, fmt, fs, path::PathBuf, sync::Arc};
 
 use toml::de::DeValue;
 
@@ -42,28 +42,106 @@ impl Sources {
     }
 }
 
+/// Where the value of a setting comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// No source has it.
+    #[default]
+    Default,
+    /// A line of the settings file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// A variable of the environment.
+    Variable(String),
+    /// A flag of the command line.
+    Flag(String),
+}
+
+impl Origin {
+    /// The kind of source, for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::File { .. } => "file",
+            Self::Variable(_) => "variable",
+            Self::Flag(_) => "flag",
+        }
+    }
+}
+
+/// The place for people: `doorward.toml:3`, `DOORWARD_LISTEN`, `--listen` or `default`.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::Variable(name) | Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Where the value of each setting comes from.
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    /// The settings file, if there is one.
+    pub file: Option<PathBuf>,
+    /// Later ones override earlier ones.
+    found: Vec<(&'static str, Origin)>,
+}
+
+impl Origins {
+    /// Where the value of this setting comes from.
+    pub fn of(&self, key: &Key) -> Origin {
+        let found = self.found.iter().rfind(|(name, _)| *name == key.name);
+        found.map(|(_, origin)| origin.clone()).unwrap_or_default()
+    }
+}
+
 impl Settings {
     /// Reads the settings from all sources.
     ///
     /// # Errors
     /// For the first setting that is unknown or cannot be used.
     pub(crate) fn from_sources(sources: Sources) -> Result<Self, SettingsError> {
+        Self::with_origins(sources).map(|(settings, _)| settings)
+    }
+
+    /// As [`Self::from_sources`], with where each value comes from.
+    ///
+    /// # Errors
+    /// As [`Self::from_sources`].
+    pub(crate) fn with_origins(sources: Sources) -> Result<(Self, Origins), SettingsError> {
         let environment = Environment::read(sources.environment)?;
-        let mut settings = Self::default();
+        let (mut settings, mut origins) = (Self::default(), Origins::default());
         if let Some(file) = SettingsFile::read(sources.file.or(environment.config_file))? {
-            settings.apply_file(&file)?;
+            for (key, offset) in settings.apply_file(&file)? {
+                let (path, line) = (file.path().to_owned(), file.line(offset));
+                origins.found.push((key.name, Origin::File { path, line }));
+            }
+            origins.file = Some(file.path().to_owned());
         }
         for (key, variable, value) in environment.values {
             key.set(&mut settings, &value, &variable)?;
+            origins.found.push((key.name, Origin::Variable(variable)));
         }
         for (key, value) in sources.flags {
-            key.set(&mut settings, &value, &format!("--{}", key.flag()))?;
+            let flag = format!("--{}", key.flag());
+            key.set(&mut settings, &value, &flag)?;
+            origins.found.push((key.name, Origin::Flag(flag)));
         }
         settings.check()?;
-        Ok(settings)
+        Ok((settings, origins))
     }
 
-    pub(super) fn apply_file(&mut self, file: &SettingsFile) -> Result<(), SettingsError> {
+    /// Applies the values of a file. Returns the settings that it has, each with the offset of its name.
+    pub(super) fn apply_file(
+        &mut self,
+        file: &SettingsFile,
+    ) -> Result<Vec<(&'static Key, usize)>, SettingsError> {
         let mut table = file.parse()?;
         if let Some(guards) = table.remove(GUARDS) {
             let DeValue::Table(tables) = guards.get_ref() else {
@@ -72,7 +150,7 @@ impl Settings {
             };
             self.guards = Arc::new(guards::read(file, tables)?);
         }
-        let mut values = Vec::new();
+        let (mut values, mut applied) = (Vec::new(), Vec::new());
         file::flatten("", &table, &mut values);
         for FileValue { name, offset, span, text, items } in values {
             let key =
@@ -95,8 +173,9 @@ impl Settings {
                 }
                 None => error,
             })?;
+            applied.push((key, offset));
         }
-        Ok(())
+        Ok(applied)
     }
 }
 

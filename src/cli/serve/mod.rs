@@ -27,6 +27,11 @@ use crate::{
     log,
 };
 
+pub(super) const EXAMPLES: &str = "Examples:
+  doorward serve
+  doorward serve --config /etc/doorward/doorward.toml
+  doorward serve --listen 127.0.0.1:8080 --database-url sqlite:///var/lib/doorward/doorward.db";
+
 #[derive(clap::Args)]
 pub(super) struct Serve {
     /// Create a new signing key if the old one is missing. All users have to log in again

@@ -13,6 +13,7 @@ use std::{
 use anyhow::{Context, bail};
 
 use self::hosts::Hosts;
+use super::exit_code::NotFound;
 use crate::{
     Settings,
     access::guard::{Guard, ProxyStyle},
@@ -20,6 +21,9 @@ use crate::{
 };
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  doorward snippet nginx
+  doorward snippet caddy staff --into /etc/caddy")]
 pub(super) struct Snippet {
     /// Proxy in front of the app, or framework of the app
     #[arg(value_enum)]
@@ -115,10 +119,11 @@ impl Snippet {
         let declared = settings.guards.iter().map(|guard| guard.name.as_str());
         let guards: Vec<_> = ["guard", designated].into_iter().chain(declared).collect();
         if !guards.contains(&self.guard.as_str()) {
-            match suggest(&self.guard, guards.iter().copied()) {
-                Some(meant) => bail!("there is no guard {}: did you mean {meant}?", self.guard),
-                None => bail!("there is no guard {}: there are {}", self.guard, guards.join(", ")),
-            }
+            let hint = match suggest(&self.guard, guards.iter().copied()) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => format!("there are {}", guards.join(", ")),
+            };
+            return Err(NotFound(format!("there is no guard {}: {hint}", self.guard)).into());
         }
         let declared = settings.guards.by_name(&self.guard);
         warn(self.kind, declared.map(|guard| &**guard));

@@ -86,7 +86,7 @@ impl Transport {
     pub async fn check(&self) -> Result<(), Failure> {
         match &self.target {
             Target::Smtp(smtp) => smtp.check().await,
-            Target::Folder(_) => Ok(()),
+            Target::Folder(_) | Target::Memory(_) => Ok(()),
         }
     }
 

@@ -45,8 +45,8 @@ use self::{
     value::{Value, sql_limit},
 };
 use super::{
-    Changes, DatabaseReport, Error, KEEP_GIVEN_UP, NotReady, PostgresOptions, Sizes, Store, StoreCounts, UserStore,
-    archive::UserRecord, counts::size, transfer::Installation,
+    Changes, DatabaseReport, Error, KEEP_GIVEN_UP, NotReady, PostgresOptions, Sizes, Store,
+    StoreCounts, UserStore, archive::UserRecord, counts::size, transfer::Installation,
 };
 use crate::{
     clock::Timestamp,

@@ -1,0 +1,152 @@
+//! `doorward doctor`: looks for mistakes in the set-up. Each group of checks has a file.
+
+mod certificate;
+mod clock;
+mod database;
+mod disk;
+mod files;
+mod finding;
+mod guards;
+mod hashing;
+mod mail;
+mod public_url;
+mod server;
+mod settings;
+
+use anyhow::anyhow;
+
+use self::finding::{Kind, Report, Severity};
+use super::{Output, block_on, counted, exit_code::Negative, print_json};
+use crate::{
+    Settings,
+    clock::Clock,
+    config::{DatabaseUrl, Origins, Sources},
+    control::{self, Command, CommandRunner, Diagnosis, Reply},
+};
+
+/// Look for mistakes in the set-up and say what to do; changes nothing and sends no mail
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  doorward doctor
+  doorward doctor --verbose
+  doorward doctor --json --config /etc/doorward/doorward.toml")]
+pub(super) struct Doctor {
+    /// Also list what was checked
+    #[arg(long, short)]
+    verbose: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Doctor {
+    pub(super) fn run(self, sources: Sources) -> anyhow::Result<()> {
+        let mut report = Report::default();
+        if let Some((settings, origins)) = settings::read(&mut report, sources) {
+            block_on(examine(&mut report, settings, &origins))?;
+        }
+        report.finish();
+        if self.output.json {
+            print_json(&report)?;
+        } else {
+            self.print(&report);
+        }
+        if report.findings().is_empty() { Ok(()) } else { Err(Negative.into()) }
+    }
+
+    fn print(&self, report: &Report) {
+        for finding in report.findings() {
+            print_line!("{finding}");
+        }
+        if self.verbose {
+            report.checks().iter().for_each(|check| print_line!("checked: {check}"));
+        }
+        let (errors, warnings) = (report.count(Severity::Error), report.count(Severity::Warning));
+        if errors + warnings == 0 {
+            print_line!("no problems found");
+        } else {
+            let errors = counted(errors, "error", "errors");
+            print_line!("{errors}, {}", counted(warnings, "warning", "warnings"));
+        }
+    }
+}
+
+async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> anyhow::Result<()> {
+    let database = match &settings.database {
+        DatabaseUrl::Sqlite(file) => Some(file.as_path()),
+        DatabaseUrl::Postgres(_) | DatabaseUrl::Memory(_) => None,
+    };
+    let now = Clock::system().now();
+    if let Some(folder) = settings.folder() {
+        files::check_data(report, folder, database);
+        clock::check_files(report, folder, database, now);
+        disk::check(report, folder, database.is_some());
+        database::check_key(report, folder, now);
+    }
+    files::check_secrets(report, &settings, origins);
+    server::check_exposure(report, &settings);
+    hashing::check(report, &settings).await?;
+    let opened = open(report, &settings).await;
+    let running = match &opened {
+        Some((runner, diagnosis)) => {
+            database::check(report, &settings, diagnosis);
+            guards::check(report, &settings, runner).await;
+            if runner.is_server() {
+                settings::compare(report, &settings, diagnosis);
+                server::check(report, diagnosis, &settings).await;
+                if let (Some(folder), Some(_)) = (settings.folder(), database) {
+                    disk::check_reserve(report, folder);
+                }
+            }
+            runner.is_server().then_some(runner)
+        }
+        None => None,
+    };
+    // A server on PostgreSQL without a data folder has no command socket.
+    let has_no_socket = settings.folder().is_none();
+    if has_no_socket {
+        server::answers(report, super::health::reachable(settings.listen), false).await;
+    }
+    if running.is_some() || has_no_socket {
+        public_url::check(report, &settings, running, Clock::system().now()).await;
+    } else if opened.is_some() {
+        report.add(
+            Kind::ServerNotRunning,
+            format!("no server is running on {}", settings.database),
+            "start it (doorward serve): what needs a running server was not checked",
+        );
+    }
+    mail::check(report, &settings, opened.as_ref().map(|(runner, _)| runner)).await;
+    Ok(())
+}
+
+/// Finds the running server or opens the database, and asks it what it knows.
+async fn open(report: &mut Report, settings: &Settings) -> Option<(CommandRunner, Diagnosis)> {
+    let asked = async {
+        let runner = CommandRunner::open(settings.clone()).await?;
+        match runner.run(&Command::Diagnose).await? {
+            Reply::Diagnosis(diagnosis) => Ok((runner, *diagnosis)),
+            Reply::Failed(cause) => Err(anyhow!("{cause}")),
+            _ => Err(super::unexpected_reply()),
+        }
+    };
+    match asked.await {
+        Ok(opened) => Some(opened),
+        Err(error) => {
+            let (kind, advice) = match error.downcast_ref::<control::Error>() {
+                Some(control::Error::NoDatabase(_)) => {
+                    (Kind::ServerNotRunning, "the server creates the database at its first start")
+                }
+                Some(control::Error::Unreachable { .. }) => (
+                    Kind::ServerUnreachable,
+                    "run this command as the user that the server runs as, or restart it",
+                ),
+                Some(_) => (Kind::DatabaseUnavailable, database::advice(settings)),
+                None => {
+                    (Kind::ServerUnreachable, "restart the server: it may have another version")
+                }
+            };
+            report.add(kind, error.to_string(), advice);
+            None
+        }
+    }
+}

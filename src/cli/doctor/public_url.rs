@@ -1,0 +1,280 @@
+//! Asks the public URL for this server, and the server how the request arrived: whether a proxy passes requests to it, and with
+//! the address of the client.
+
+use std::{net::SocketAddr, time::Duration};
+
+use chrono::DateTime;
+use hyper::{Uri, header::DATE};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::{
+    super::http_client::{Answer, Client},
+    certificate,
+    finding::{Kind, Report},
+};
+use crate::{
+    Settings,
+    clock::Timestamp,
+    config::PublicUrl,
+    control::{Command, CommandRunner, Reply},
+    network::{Arrival, PROBE_HEADER},
+    routes,
+};
+
+/// A documentation address (RFC 5737), which no client has.
+const FORGED: &str = "192.0.2.123";
+/// Clocks may differ by this much, and an answer may be this old.
+const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(30);
+/// How many times to ask before giving up to reach this instance among others.
+const ATTEMPTS: usize = 8;
+
+pub(super) async fn check(
+    report: &mut Report,
+    settings: &Settings,
+    runner: Option<&CommandRunner>,
+    now: Timestamp,
+) {
+    let Some(public_url) = &settings.public_url else {
+        report.checked("public_url is not set");
+        return;
+    };
+    let url = public_url.to_string();
+    let Ok(uri) = url.parse::<Uri>() else { return };
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let is_local = host == "localhost"
+        || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.to_canonical().is_loopback());
+    if !public_url.is_https() && !is_local {
+        report.add(
+            Kind::PublicUrlPlain,
+            format!("public_url is {url}: passwords and tokens are sent unencrypted"),
+            "publish the service with https:// and correct public_url",
+        );
+    }
+    let client = Client { limit: Duration::from_secs(10), address: None };
+    let probe = Probe { client, url: &url, runner };
+    let (answer, arrival) = match probe.ask_until_arrival(&[], settings).await {
+        Ok(asked) => asked,
+        Err(error) => {
+            report.add(
+                Kind::PublicUrlUnreachable,
+                format!("public_url {url}: {error}"),
+                "check that the proxy runs, that DNS names it, and that this machine may connect to it",
+            );
+            return;
+        }
+    };
+    let place = format!("the certificate of {url}");
+    certificate::check(report, &place, &host, &answer.certificates, now);
+    check_clock(report, &url, &answer, now);
+    if !is_doorward(&answer, settings) {
+        let text = match answer.status {
+            200 => "the answer is not from Doorward".to_owned(),
+            status => format!("the answer has status {status}"),
+        };
+        report.add(
+            Kind::PublicUrlElsewhere,
+            format!("public_url {url} does not lead to this server: {text}"),
+            format!("let the proxy pass {} to Doorward (`doorward snippet` prints its configuration), or correct public_url", routes::METADATA),
+        );
+        return;
+    }
+    if runner.is_none() {
+        report.checked(format!(
+            "public_url {url} leads to a Doorward; set data_folder to find out how requests arrive"
+        ));
+        return;
+    }
+    let Some(arrival) = arrival else {
+        report.add(
+            Kind::PublicUrlElsewhere,
+            format!("public_url {url} leads to another server than this one"),
+            "let the proxy pass requests to this server, stop the other one, or correct public_url",
+        );
+        return;
+    };
+    report.checked(format!("public_url {url} leads to this server"));
+    let forged = [("x-forwarded-for", FORGED)];
+    let forged =
+        probe.ask_until_arrival(&forged, settings).await.ok().and_then(|(_, arrival)| arrival);
+    judge(report, public_url, answer.local, &arrival, forged.as_ref());
+}
+
+/// Judges how requests arrive: an honest one from `local`, and one with a forged address.
+fn judge(
+    report: &mut Report,
+    public_url: &PublicUrl,
+    local: SocketAddr,
+    honest: &Arrival,
+    forged: Option<&Arrival>,
+) {
+    let same_end = |peer: &SocketAddr| {
+        (peer.ip().to_canonical(), peer.port()) == (local.ip().to_canonical(), local.port())
+    };
+    if honest.peer.as_ref().is_some_and(same_end) {
+        report.checked("no proxy is between public_url and the server");
+        return;
+    }
+    let peer = honest
+        .peer
+        .map_or_else(|| "unknown".to_owned(), |peer| peer.ip().to_canonical().to_string());
+    report.checked(format!("requests to public_url arrive from {peer}"));
+    if honest.forwarded_for.is_none() {
+        report.add(
+            Kind::ProxyHidesClients,
+            format!("requests to public_url arrive from {peer} without X-Forwarded-For, so all clients look alike"),
+            "let the proxy send the client's address in X-Forwarded-For: one attacker uses up the limits of everybody",
+        );
+    } else if !honest.is_trusted {
+        report.add(
+            Kind::ProxyUntrusted,
+            format!("the proxy {peer} is not in trusted_proxies, so all clients look like {peer}"),
+            format!("add \"{peer}\" to trusted_proxies, and restart the server"),
+        );
+    } else if forged.is_some_and(|forged| last_hop(forged) == Some(FORGED)) {
+        report.add(
+            Kind::ProxyForgeable,
+            "the proxy passes X-Forwarded-For of clients on, so everybody can forge an address",
+            "let the proxy replace it (nginx: proxy_set_header X-Forwarded-For $remote_addr) or append to it",
+        );
+    }
+    let scheme = if public_url.is_https() { "https" } else { "http" };
+    if let Some(sent) = honest.forwarded_proto.as_deref().filter(|sent| *sent != scheme) {
+        report.add(
+            Kind::ProxyScheme,
+            format!("the proxy sends X-Forwarded-Proto: {sent}, but public_url is {scheme}://"),
+            format!("let the proxy send {scheme}: conditions read it as request.scheme"),
+        );
+    }
+}
+
+fn last_hop(arrival: &Arrival) -> Option<&str> {
+    arrival.forwarded_for.as_deref()?.rsplit(',').next().map(str::trim)
+}
+
+/// Compares the clock of this machine with the time in the answer.
+fn check_clock(report: &mut Report, url: &str, answer: &Answer, now: Timestamp) {
+    let Some(date) = answer.header(DATE).and_then(|date| DateTime::parse_from_rfc2822(date).ok())
+    else {
+        return;
+    };
+    let difference = now.seconds() - date.timestamp();
+    if difference.unsigned_abs() > MAX_CLOCK_DIFFERENCE.as_secs() {
+        let way = if difference > 0 { "ahead of" } else { "behind" };
+        report.add(
+            Kind::ClockPublic,
+            format!(
+                "the clock of this machine is {} s {way} that of {url}",
+                difference.unsigned_abs()
+            ),
+            "synchronise the clocks (systemd-timesyncd, chrony): tokens expire by the clock",
+        );
+    }
+}
+
+fn is_doorward(answer: &Answer, settings: &Settings) -> bool {
+    #[derive(Deserialize)]
+    struct Metadata {
+        issuer: String,
+        revocations_uri: String,
+    }
+    answer.status == 200
+        && serde_json::from_slice(&answer.body).is_ok_and(|metadata: Metadata| {
+            metadata.issuer == settings.token.issuer && !metadata.revocations_uri.is_empty()
+        })
+}
+
+/// Requests to the public URL.
+struct Probe<'a> {
+    client: Client,
+    url: &'a str,
+    /// The running server.
+    runner: Option<&'a CommandRunner>,
+}
+
+impl Probe<'_> {
+    /// Asks, and returns how the request arrived at this server. Other instances may share the public URL, so it asks again
+    /// if another one has answered.
+    async fn ask_until_arrival(
+        &self,
+        headers: &[(&str, &str)],
+        settings: &Settings,
+    ) -> Result<(Answer, Option<Arrival>), super::super::http_client::Error> {
+        let mut asked = self.ask(headers).await?;
+        for _ in 1..ATTEMPTS {
+            if asked.1.is_some() || self.runner.is_none() || !is_doorward(&asked.0, settings) {
+                break;
+            }
+            asked = self.ask(headers).await?;
+        }
+        Ok(asked)
+    }
+
+    async fn ask(
+        &self,
+        headers: &[(&str, &str)],
+    ) -> Result<(Answer, Option<Arrival>), super::super::http_client::Error> {
+        let nonce = Uuid::new_v4().simple().to_string();
+        self.run(Command::ExpectProbe(nonce.clone())).await;
+        // The query keeps caches from answering.
+        let url = format!("{}{}?probe={nonce}", self.url, routes::METADATA);
+        let own = [(PROBE_HEADER, nonce.as_str()), ("cache-control", "no-cache")];
+        let answer = self.client.get(&url, &[&own, headers].concat()).await?;
+        let arrival = match self.run(Command::ShowProbe(nonce.clone())).await {
+            Some(Reply::Probe(arrival)) => arrival,
+            _ => None,
+        };
+        Ok((answer, arrival))
+    }
+
+    async fn run(&self, command: Command) -> Option<Reply> {
+        self.runner?.run(&command).await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(url: &str, honest: &Arrival, forged: &Arrival) -> String {
+        let mut report = Report::default();
+        let local = "198.51.100.7:5000".parse().unwrap();
+        let url = PublicUrl::parse(url).unwrap();
+        judge(&mut report, &url, local, honest, Some(forged));
+        report.names().join(" ")
+    }
+
+    fn arrival(peer: &str, is_trusted: bool, forwarded_for: Option<&str>) -> Arrival {
+        Arrival {
+            peer: Some(peer.parse().unwrap()),
+            is_trusted,
+            client: [198, 51, 100, 7].into(),
+            forwarded_for: forwarded_for.map(str::to_owned),
+            forwarded_proto: Some("https".into()),
+        }
+    }
+
+    #[test]
+    fn a_proxy_that_tells_the_real_client_is_good() {
+        let (https, proxy) = ("https://auth.example.com", "10.0.0.9:4711");
+        let real = arrival(proxy, true, Some("198.51.100.7"));
+        let appended = arrival(proxy, true, Some("192.0.2.123, 198.51.100.7"));
+        assert_eq!(found(https, &real, &real), "");
+        assert_eq!(found(https, &real, &appended), "");
+        let direct = arrival("198.51.100.7:5000", false, None);
+        assert_eq!(found(https, &direct, &direct), "");
+    }
+
+    #[test]
+    fn each_mistake_of_a_proxy_is_found() {
+        let (https, proxy) = ("https://auth.example.com", "10.0.0.9:4711");
+        let real = arrival(proxy, true, Some("198.51.100.7"));
+        let forged = arrival(proxy, true, Some("192.0.2.123"));
+        let untrusted = arrival(proxy, false, Some("198.51.100.7"));
+        let silent = arrival(proxy, true, None);
+        assert_eq!(found(https, &real, &forged), "proxy-forgeable");
+        assert_eq!(found(https, &untrusted, &untrusted), "proxy-untrusted");
+        assert_eq!(found(https, &silent, &silent), "proxy-hides-clients");
+        assert_eq!(found("http://localhost:8000", &real, &real), "proxy-scheme");
+    }
+}

@@ -1,0 +1,82 @@
+//! The server: whether it runs, answers and is ready, and who can reach it.
+
+use std::{net::SocketAddr, time::Duration};
+
+use super::{
+    super::health::{reachable, readiness},
+    finding::{Kind, Report},
+};
+use crate::{Settings, control::Diagnosis};
+
+/// Descriptors for the database, the log, the command socket and the runtime.
+const OTHER_DESCRIPTORS: u64 = 64;
+
+/// Checks what the running server says about itself, and whether it answers at its address.
+pub(super) async fn check(report: &mut Report, running: &Diagnosis, settings: &Settings) {
+    if running.version != env!("CARGO_PKG_VERSION") {
+        report.add(
+            Kind::ServerVersion,
+            format!(
+                "the running server is version {}, this program {}",
+                running.version,
+                env!("CARGO_PKG_VERSION")
+            ),
+            "restart the server",
+        );
+    }
+    if let Some(reason) = &running.not_ready {
+        report.add(
+            Kind::ServerNotReady,
+            format!("the server is not ready: {reason}"),
+            "its log tells the cause",
+        );
+    }
+    let needed = settings.connections as u64 + OTHER_DESCRIPTORS;
+    if let Some(limit) = running.open_files.filter(|limit| *limit < needed) {
+        report.add(
+            Kind::OpenFiles,
+            format!("the server may open {limit} files, and limits.connections needs {needed}"),
+            "raise the limit (LimitNOFILE= in a systemd unit, ulimit -n in a shell), or lower limits.connections",
+        );
+    }
+    let listening = running.listening.as_deref().and_then(|address| address.parse().ok());
+    let address = reachable(listening.unwrap_or(settings.listen));
+    answers(report, address, running.not_ready.is_some()).await;
+}
+
+/// Whether a server answers at this address.
+pub(super) async fn answers(report: &mut Report, address: SocketAddr, is_known_unready: bool) {
+    const LIMIT: Duration = Duration::from_secs(5);
+    let readiness = readiness(address, LIMIT).await;
+    match readiness.message {
+        None => report.checked(format!("{} is ready", readiness.url)),
+        Some(_) if is_known_unready => {}
+        Some(message) => report.add(
+            Kind::ServerNotAnswering,
+            format!("{}: {message}", readiness.url),
+            "check that the server runs with these settings (`listen`), and its log",
+        ),
+    }
+}
+
+/// Whether other machines reach the server without encryption.
+pub(super) fn check_exposure(report: &mut Report, settings: &Settings) {
+    let is_local = settings.listen.ip().to_canonical().is_loopback();
+    report.checked(format!("who can reach {}", settings.listen));
+    if settings.is_exposed_on(settings.listen.ip()) {
+        report.add(
+            Kind::ExposedWithoutTls,
+            format!(
+                "other machines can connect to {}, and passwords are sent unencrypted",
+                settings.listen
+            ),
+            "listen on 127.0.0.1 behind a proxy with TLS, and set public_url to its https:// URL",
+        );
+    } else if !is_local && settings.public_url.is_none() {
+        report.add(
+            Kind::PublicUrlMissing,
+            format!("public_url is not set although other machines can connect to {}", settings.listen),
+            "set public_url to the https:// URL at which people reach the service: links and redirects start with it",
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! The settings: whether they can be used, and whether the running server has them.
+
+use std::ffi::OsString;
+
+use super::finding::{Kind, Report};
+use crate::{
+    Settings,
+    config::{Origins, Sources, keys},
+    control::Diagnosis,
+};
+
+const PREFIX: &str = "DOORWARD_";
+
+/// Reads the settings. `None` if that is not possible: then nothing else can be checked.
+pub(super) fn read(report: &mut Report, sources: Sources) -> Option<(Settings, Origins)> {
+    let ignored = ignored_variables(&sources.environment);
+    match Settings::with_origins(sources) {
+        Ok((settings, origins)) => {
+            report.checked(match &origins.file {
+                Some(file) => format!("settings, with {}", file.display()),
+                None => "settings, without a file".to_owned(),
+            });
+            for name in ignored {
+                report.add(
+                    Kind::VariableIgnored,
+                    format!("the variable {name} is not read: it does not start with {PREFIX}"),
+                    format!("rename it to start with {PREFIX}, or remove it"),
+                );
+            }
+            Some((settings, origins))
+        }
+        Err(error) => {
+            report.add(
+                Kind::SettingsInvalid,
+                error.to_string(),
+                "correct it; `doorward config` lists and explains all settings",
+            );
+            None
+        }
+    }
+}
+
+/// Variables that look like a setting and are not read as one.
+fn ignored_variables(environment: &[(OsString, OsString)]) -> Vec<String> {
+    let names = environment.iter().filter_map(|(name, _)| name.to_str());
+    let looks_like_ours = |name: &&str| {
+        !name.starts_with(PREFIX) && name.to_uppercase().starts_with(PREFIX.trim_end_matches('_'))
+    };
+    // The name of the program alone, such as in a path, is not a setting.
+    let is_longer = |name: &&str| name.len() > PREFIX.len();
+    names.filter(looks_like_ours).filter(is_longer).map(str::to_owned).collect()
+}
+
+/// Compares the settings with those of the running server.
+pub(super) fn compare(report: &mut Report, settings: &Settings, running: &Diagnosis) {
+    report.checked("the running server has these settings");
+    for key in keys() {
+        let Some((_, value)) = running.settings.iter().find(|(name, _)| name == key.name) else {
+            continue;
+        };
+        let wanted = key.value(settings);
+        if *value != wanted {
+            report.add(
+                Kind::SettingsChanged,
+                format!("the running server has {} = {value}, these settings say {wanted}", key.name),
+                "restart the server to apply it, or run this command with the settings of the server",
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelled_prefix_is_found() {
+        let names = ["doorward_listen", "DOORWARDLISTEN", "DOORWARD", "DOORWARD_LISTEN", "HOME"];
+        let environment = names.map(|name| (name.into(), "x".into()));
+        assert_eq!(ignored_variables(&environment), ["doorward_listen", "DOORWARDLISTEN"]);
+    }
+}

@@ -1,0 +1,93 @@
+//! `doorward health`: asks the running server whether it is ready, for containers and scripts.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Output, block_on, exit_code::Negative, http_client::Client, print_json};
+use crate::Settings;
+
+/// Ask the running server whether it is ready, such as for HEALTHCHECK in a container
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  doorward health
+  doorward health --timeout 2 --json")]
+pub(super) struct Health {
+    /// Seconds to wait for the answer
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=60))]
+    timeout: u64,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Whether a server is ready, as JSON.
+#[derive(Debug, Serialize)]
+pub(super) struct Readiness {
+    pub(super) ready: bool,
+    pub(super) url: String,
+    /// Why it is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) message: Option<String>,
+}
+
+impl Health {
+    pub(super) fn run(self, settings: &Settings) -> anyhow::Result<()> {
+        let limit = Duration::from_secs(self.timeout);
+        let address = reachable(settings.listen);
+        let readiness = block_on(async { Ok(readiness(address, limit).await) })?;
+        match (&readiness.message, self.output.json) {
+            (_, true) => print_json(&readiness)?,
+            (None, false) => print_line!("ready"),
+            (Some(message), false) => print_line!("not ready: {message}"),
+        }
+        if readiness.ready { Ok(()) } else { Err(Negative.into()) }
+    }
+}
+
+/// Asks `/readyz` at this address.
+pub(super) async fn readiness(address: SocketAddr, limit: Duration) -> Readiness {
+    #[derive(Deserialize)]
+    struct Reason {
+        message: String,
+    }
+    let url = format!("http://{address}/readyz");
+    let client = Client { limit, address: Some(address) };
+    let message = match client.get(&url, &[]).await {
+        Ok(answer) if answer.status == 200 => None,
+        Ok(answer) => Some(match serde_json::from_slice::<Reason>(&answer.body) {
+            Ok(Reason { message }) => message,
+            Err(_) => format!("the answer has status {}", answer.status),
+        }),
+        Err(error) => Some(error.to_string()),
+    };
+    Readiness { ready: message.is_none(), url, message }
+}
+
+/// The address at which this machine reaches a server that listens on `listen`.
+pub(super) fn reachable(mut listen: SocketAddr) -> SocketAddr {
+    match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => listen.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => listen.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    listen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_address_is_reached_through_loopback() {
+        for (listen, reached) in [
+            ("0.0.0.0:3000", "127.0.0.1:3000"),
+            ("[::]:3000", "[::1]:3000"),
+            ("192.0.2.7:80", "192.0.2.7:80"),
+        ] {
+            assert_eq!(reachable(listen.parse().unwrap()).to_string(), reached);
+        }
+    }
+}
