@@ -152,29 +152,26 @@ fn a_list_can_be_filtered_and_read_in_pages() {
 }
 
 #[test]
-fn help_shows_a_commands_own_options_and_names_the_settings() {
+fn help_shows_a_commands_own_options_and_where_the_settings_are() {
     let home = Home::new();
-    for command in [&["user", "list"][..], &["keys", "list"], &["why"], &["user"]] {
+    for command in [&["user", "list"][..], &["serve"], &["config"], &["user"], &[]] {
         let help = stdout_of(&home, &[command, &["--help"]].concat());
-        let (own, settings) = help.split_once("Settings (").expect("the settings come last");
-        assert!(own.lines().count() < 30, "{help}");
-        assert!(settings.lines().count() < 20, "only their names: {help}");
-        assert!(
-            help.contains("--token-lifetime") && !help.contains("How long a token is valid"),
-            "{help}"
-        );
-        assert!(help.contains("doorward config --help"), "{help}");
-        let (own, settings) = (help.find("--help"), help.find("--token-lifetime"));
-        assert!(own < settings, "{help}");
+        let (own, settings) =
+            help.split_once("Every setting is a flag").expect("it names the settings");
+        assert!(own.contains("Examples:\n") && help.lines().count() <= 40, "{help}");
+        assert!(settings.contains("`doorward config` lists"), "{help}");
+        assert!(!help.contains("How long a token is valid"), "{help}");
     }
-    for command in [&["serve"][..], &["config"], &[]] {
-        let help = stdout_of(&home, &[command, &["--help"]].concat());
-        assert!(
-            help.contains("--token-lifetime") && help.contains("How long a token is valid"),
-            "{help}"
-        );
-    }
-    // A setting may come before or after the command.
+    let config = stdout_of(&home, &["config", "token-life"]);
+    assert!(
+        config.contains("How long a token is valid") && config.lines().count() == 1,
+        "{config}"
+    );
+}
+
+#[test]
+fn a_setting_may_come_before_or_after_the_command() {
+    let home = Home::new();
     let url = format!("sqlite://{}", home.database().display());
     home.start().stop();
     for arguments in [
@@ -362,4 +359,150 @@ fn a_snippet_replaces_a_different_file_only_with_force() {
     let with_remote = [&into[..], &["--force", "--identity-headers", "remote"]].concat();
     stdout_of(&home, &with_remote);
     assert!(fs::read_to_string(&script).unwrap().contains("\"remote-user\""));
+}
+
+/// No server of these tests gets this port.
+const NOBODY_LISTENS: &str = "127.0.0.1:1";
+
+#[test]
+fn the_exit_code_tells_what_kind_of_failure_it_is() {
+    let home = Home::new();
+    let code = |arguments: &[&str]| home.run(arguments).status.code();
+    assert_eq!(code(&["user", "lits"]), Some(2));
+    assert_eq!(code(&["user", "list", "--token-lifetime", "soon"]), Some(2));
+    assert_eq!(code(&["user", "list"]), Some(1), "there is no database");
+    assert_eq!(code(&["health", "--listen", NOBODY_LISTENS]), Some(1), "there is no server");
+    let server = home.start();
+    let address = server.address.to_string();
+    for arguments in [
+        &["user", "show", "nobody@example.com"][..],
+        &["user", "uninvite", "nobody@example.com"],
+        &["guard", "check", "missing"],
+        &["keys", "revoke", "missing"],
+        &["why", "missing"],
+        &["snippet", "nginx", "missing"],
+    ] {
+        assert_eq!(code(arguments), Some(4), "{arguments:?}");
+    }
+    assert_eq!(code(&["user", "list"]), Some(0));
+    assert_eq!(code(&["health", "--listen", &address]), Some(0));
+    server.stop();
+    for arguments in [&["reload"][..], &["why", "missing"]] {
+        assert_eq!(code(arguments), Some(3), "{arguments:?}");
+    }
+}
+
+#[test]
+fn health_says_in_one_line_whether_the_server_is_ready() {
+    let home = Home::new();
+    let server = home.start();
+    let address = server.address.to_string();
+    let health = ["health", "--listen", &address];
+    assert_eq!(stdout_of(&home, &health), "ready\n");
+    // A wildcard address is reached through loopback.
+    let wildcard = format!("0.0.0.0:{}", server.address.port());
+    assert_eq!(stdout_of(&home, &["health", "--listen", &wildcard]), "ready\n");
+    let json = |finished: &str| serde_json::from_str::<Value>(finished).unwrap();
+    let answer = json(&stdout_of(&home, &[&health[..], &["--json"]].concat()));
+    assert_eq!(
+        answer,
+        serde_json::json!({"ready": true, "url": format!("http://{address}/readyz")})
+    );
+    let health = ["health", "--listen", NOBODY_LISTENS];
+    let Finished { stdout, stderr, .. } = home.run(&health);
+    assert!(stdout.starts_with("not ready: ") && stdout.lines().count() == 1, "{stdout}");
+    assert_eq!(stderr, "");
+    let answer = json(&home.run(&[&health[..], &["--json"]].concat()).stdout);
+    assert_eq!(answer["ready"], false, "{answer}");
+    assert!(answer["message"].as_str().unwrap().contains("refused"), "{answer}");
+}
+
+#[test]
+fn config_tells_where_each_value_comes_from_and_no_secret() {
+    let home = Home::new();
+    let file =
+        "[token]\nissuer = \"x\"\n\n[mail]\nurl = \"file:mails\"\nfrom = \"a@example.com\"\n";
+    std::fs::write(home.root().join("doorward.toml"), file).unwrap();
+    let mut command = home.command();
+    command.env("DOORWARD_DATABASE_URL", "postgres://me:geheim@127.0.0.1/db");
+    command.args(["config", "--json", "--token-audience", "y"]);
+    let Finished { status, stdout, stderr } = run(command);
+    assert!(status.success(), "{stderr}");
+    assert!(!stdout.contains("geheim"), "{stdout}");
+    let settings: Vec<Value> = serde_json::from_str(&stdout).unwrap();
+    let of = |name: &str| settings.iter().find(|setting| setting["name"] == name).unwrap();
+    for (name, value, source, place) in [
+        ("token.issuer", "x", "file", Some("doorward.toml:2")),
+        ("mail.url", "file:mails", "file", Some("doorward.toml:5")),
+        ("token.audience", "y", "flag", Some("--token-audience")),
+        ("database_url", "postgres://127.0.0.1:5432/db", "variable", Some("DOORWARD_DATABASE_URL")),
+        ("token.lifetime", "1d", "default", None),
+    ] {
+        let setting = of(name);
+        assert_eq!(setting["source"], source, "{setting}");
+        assert_eq!(setting["place"].as_str(), place, "{setting}");
+        assert!(setting["value"].as_str().unwrap().starts_with(value), "{setting}");
+    }
+    let sources = stdout_of(&home, &["config", "issuer", "--sources"]);
+    assert_eq!(sources, "token.issuer = \"x\"  # doorward.toml:2\n");
+}
+
+#[test]
+fn completions_and_manual_pages_name_every_command() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = stdout_of(&home, &["completions", shell]);
+        for word in ["set-password", "doctor", "token-lifetime"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+        if is_installed(shell) {
+            let path = home.root().join(shell);
+            std::fs::write(&path, script).unwrap();
+            let mut check = std::process::Command::new(shell);
+            check.arg("-n").arg(&path);
+            let checked = run(check);
+            assert!(checked.status.success(), "{shell}: {checked:?}");
+        }
+    }
+    let pages = home.root().join("man");
+    stdout_of(&home, &["man", "--into", pages.to_str().unwrap()]);
+    let page = |name: &str| std::fs::read_to_string(pages.join(name)).unwrap();
+    assert!(page("doorward-user-add.1").contains("password\\-stdin"));
+    assert!(page("doorward-serve.1").contains("token\\-lifetime"));
+    assert!(page("doorward.1").contains("Exit codes"));
+    assert!(stdout_of(&home, &["man"]).starts_with(".ie"), "it is roff");
+}
+
+#[test]
+fn what_a_script_would_read_is_there_as_json() {
+    let home = Home::new();
+    let guard = "[guards.staff]\nallow = \"'staff' in user.roles\"\n";
+    std::fs::write(home.root().join("doorward.toml"), guard).unwrap();
+    let server = home.start();
+    let ada = server.client.register("ada@example.com");
+    let json = |arguments: &[&str]| -> Value {
+        let arguments = [arguments, &["--json"]].concat();
+        serde_json::from_str(&stdout_of(&home, &arguments)).unwrap()
+    };
+    assert_eq!(json(&["user", "grant", &ada.email, "staff"])["changed"], true);
+    assert_eq!(json(&["user", "grant", &ada.email, "staff"])["changed"], false);
+    assert_eq!(json(&["user", "verify", &ada.email])["changed"], true);
+    assert_eq!(json(&["user", "logout", &ada.email])["sessionsEnded"], 1);
+    assert_eq!(json(&["user", "reset-code", &ada.email])["code"].as_str().unwrap().len(), 32);
+    assert_eq!(json(&["guard", "check", "staff", "--user", &ada.email])["admitted"], true);
+    assert!(json(&["guard", "check", "staff"])["findings"].is_array());
+    assert_eq!(json(&["guard", "test"])[0]["guard"], "staff");
+    assert_eq!(json(&["reload"])[0]["name"], "staff");
+    assert!(json(&["why", "--user", &ada.email])["refused"].is_array());
+    assert_eq!(json(&["keys", "list"])[0]["stage"], "signing");
+    assert_eq!(json(&["client", "secret", "gateway"])["name"], "gateway");
+    assert_eq!(json(&["user", "disable", &ada.email])["changed"], true);
+    assert_eq!(json(&["user", "delete", &ada.email])["changed"], true);
+    server.stop();
+    let new = format!("sqlite://{}", home.root().join("new/doorward.db").display());
+    let migrated = json(&["migrate", "--to", &new]);
+    assert_eq!(
+        (&migrated["users"], migrated["checksum"].as_str().unwrap().len()),
+        (&Value::from(0), 64)
+    );
 }

@@ -1,0 +1,270 @@
+"""Plants one mistake at a time. Each must be found by its name, and no other one must be reported."""
+
+import contextlib
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from postgres import PASSWORD, free_port
+from setup import BINARY, Doctor, LateProxy, environment, serve
+
+# Flags for a command only, so the running server has another value.
+CHANGED = "settings-changed"
+
+
+def test_a_good_set_up_is_quiet(site):
+    done = site.doctor.run()
+    assert (done.returncode, done.stdout) == (0, "no problems found\n")
+    done = site.doctor.run("--verbose")
+    checked = [line for line in done.stdout.splitlines() if line.startswith("checked: ")]
+    assert len(checked) > 10 and done.returncode == 0, done.stdout
+    for part in ("leads to this server", "password hash", "valid for more than 14 days", "mail server", "disk"):
+        assert any(part in line for line in checked), (part, done.stdout)
+
+
+def test_a_server_that_is_reached_without_a_proxy_is_quiet(site, tmp_path, write_settings):
+    port = free_port()
+    settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", f"sqlite://{tmp_path}/data/doorward.db")
+    with serve(tmp_path, settings, port):
+        assert Doctor(settings, site.authority).run().stdout == "no problems found\n"
+
+
+def test_the_text_names_the_mistake_and_what_to_do(site):
+    done = site.doctor.run(site.behind("elsewhere on the network"))
+    assert done.returncode == 1
+    assert "error: the proxy 127.0.0.9 is not in trusted_proxies" in done.stdout, done.stdout
+    assert '\n    add "127.0.0.9" to trusted_proxies' in done.stdout, done.stdout
+    assert done.stdout.endswith("\n1 error, 1 warning\n"), done.stdout
+
+
+@pytest.mark.parametrize(
+    "proxy, found",
+    [
+        ("appending", set()),
+        ("hiding", {"proxy-hides-clients"}),
+        ("passing", {"proxy-forgeable"}),
+        ("plain scheme", {"proxy-scheme"}),
+        ("elsewhere on the network", {"proxy-untrusted"}),
+        ("another site", {"public-url-elsewhere"}),
+        ("expired", {"certificate-expired"}),
+        ("expiring", {"certificate-expires-soon"}),
+        ("other name", {"certificate-name"}),
+        ("self-signed", {"certificate-untrusted"}),
+    ],
+)
+def test_mistakes_of_the_proxy(site, proxy, found):
+    assert set(site.doctor.findings(site.behind(proxy))) == found | {CHANGED}
+
+
+def test_a_proxy_that_leads_to_another_server(site, tmp_path, write_settings):
+    port = free_port()
+    settings = write_settings(tmp_path, port, f"http://127.0.0.1:{site.port}", f"sqlite://{tmp_path}/data/doorward.db")
+    with serve(tmp_path, settings, port):
+        found = Doctor(settings, site.authority).findings()
+    assert set(found) == {"public-url-elsewhere"}
+    assert "another server" in found["public-url-elsewhere"]["problem"]
+
+
+def test_a_clock_that_differs_from_that_of_the_proxy(site):
+    with LateProxy(site.port) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        found = site.doctor.findings(f"--public-url=http://127.0.0.1:{proxy.server_port}")
+        proxy.shutdown()
+    assert set(found) == {"clock-public", CHANGED}
+    seconds = int(re.search(r"is (\d+) s ahead of", found["clock-public"]["problem"])[1])
+    assert 3500 < seconds < 3700, found
+
+
+@pytest.mark.parametrize(
+    "flags, found",
+    [
+        (["--token-lifetime=2h"], {CHANGED}),
+        (["--public-url=https://localhost:1"], {"public-url-unreachable", CHANGED}),
+        (["--public-url=http://0.0.0.0:1"], {"public-url-plain", "public-url-unreachable", CHANGED}),
+        (["--listen=0.0.0.0:3000", "--trusted-proxies=127.0.0.1", "--public-url=http://localhost:1"],
+         {"exposed-without-tls", "public-url-unreachable", CHANGED}),
+        (["--listen=0.0.0.0:3000", "--trusted-proxies=10.0.0.1", "--public-url=auto", "--mail-url=none"],
+         {"public-url-missing", CHANGED}),
+        (["--password-memory-kib=7168", "--password-passes=1"], {"hash-weak", CHANGED}),
+        (["--password-memory-kib=1048576", "--password-threads=256"], {"hash-memory", CHANGED}),
+        (["--mail-url=smtp://127.0.0.1:1"], {"mail-unreachable", CHANGED}),
+        (["--mail-url=none", "--invitations-allow=true"], {"mail-missing", CHANGED}),
+    ],
+)  # fmt: skip
+def test_mistakes_in_the_settings(site, flags, found):
+    assert set(site.doctor.findings(*flags)) == found
+
+
+def test_settings_that_cannot_be_used(site):
+    found = site.doctor.findings(DOORWARD_TOKN_LIFETIME="1h")
+    assert set(found) == {"settings-invalid"}
+    assert "did you mean DOORWARD_TOKEN_LIFETIME?" in found["settings-invalid"]["problem"]
+
+
+def test_a_variable_without_the_prefix(site):
+    assert set(site.doctor.findings(doorward_listen="127.0.0.1:80")) == {"variable-ignored"}
+
+
+def test_modes_of_files(site):
+    data = site.folder / "data"
+    key = data / "signing-key.pem"
+    for path, mode, name in [
+        (data, 0o777, "folder-writable"),
+        (key, 0o644, "file-readable"),
+        (site.settings, 0o666, "settings-writable"),
+    ]:
+        before = path.stat().st_mode
+        path.chmod(mode)
+        try:
+            found = site.doctor.findings()
+        finally:
+            path.chmod(before)
+        assert set(found) == {name}
+        assert str(path) in found[name]["advice"], found
+    if os.geteuid() == 0:
+        os.chown(key, 65534, 65534)
+        try:
+            found = site.doctor.findings()
+        finally:
+            os.chown(key, 0, 0)
+        assert set(found) == {"file-owner"}
+
+
+def test_times_of_files(site):
+    key = site.folder / "data" / "signing-key.pem"
+    now = time.time()
+    for moment, name in [(now + 3600, "clock-set-back"), (now - 500 * 86400, "key-old")]:
+        os.utime(key, (moment, moment))
+        try:
+            found = site.doctor.findings()
+        finally:
+            os.utime(key, (now, now))
+        assert set(found) == {name}
+
+
+def test_files_of_secrets(site, tmp_path):
+    secret = tmp_path / "password"
+    flags = ["--mail-url=none", "--mail-user=shop", f"--mail-password-file={secret}"]
+    assert set(site.doctor.findings(*flags)) == {"secret-missing", CHANGED}
+    secret.write_text("geheim")
+    secret.chmod(0o644)
+    assert set(site.doctor.findings(*flags)) == {"secret-readable", CHANGED}
+    secret.chmod(0o640)
+    assert set(site.doctor.findings(*flags)) == {CHANGED}
+
+
+def test_guards(site):
+    before = site.settings.read_text()
+    guard = "\n[guards.ours]\nallow = 'user.email.endsWith(\"@example.com\")'\n"
+    browsers = "\n[guards.app]\nallow = 'true'\nproxy = 'nginx'\norigins = ['https://localhost:1']\nmode = 'report'\n"
+    verified = "\n[guards.verified]\nallow = 'user.emailVerified'\n"
+    try:
+        site.settings.write_text(before + guard)
+        assert set(site.doctor.findings()) == {"guards-changed", "guard-warning"}
+        site.settings.write_text(before + verified)
+        assert set(site.doctor.findings("--mail-url=none")) == {"guards-changed", "mail-missing", CHANGED}
+        site.settings.write_text(before + browsers)
+        subprocess.run([BINARY, "reload", "--config", site.settings], check=True, env=environment(), capture_output=True)
+        assert set(site.doctor.findings()) == {"guard-browsers"}
+    finally:
+        site.settings.write_text(before)
+        subprocess.run([BINARY, "reload", "--config", site.settings], check=True, env=environment(), capture_output=True)
+
+
+def test_no_server_and_a_damaged_database(site, tmp_path, write_settings):
+    port, file = free_port(), tmp_path / "data" / "doorward.db"
+    settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", f"sqlite://{file}")
+    doctor = Doctor(settings, site.authority)
+    assert set(doctor.findings()) == {"server-not-running"}
+    with serve(tmp_path, settings, port):
+        pass
+    found = doctor.findings()
+    assert set(found) == {"server-not-running"}
+    assert "no server is running" in found["server-not-running"]["problem"]
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        # A table that no start reads.
+        ((page,),) = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'invitations'").fetchall()
+    with file.open("r+b") as bytes_of_database:
+        bytes_of_database.seek((page - 1) * 4096)
+        bytes_of_database.write(b"\x5a" * 4096)
+    assert set(doctor.findings()) == {"server-not-running", "database-damaged"}
+
+
+def test_a_low_limit_of_open_files(site, tmp_path, write_settings):
+    port = free_port()
+    settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", f"sqlite://{tmp_path}/data/doorward.db")
+    with serve(tmp_path, settings, port, nofile=512):
+        assert set(Doctor(settings, site.authority).findings()) == {"open-files"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small disk")
+def test_a_small_disk(site, tmp_path, write_settings):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "doorward-test", disk], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a small disk: {mounted.stderr}")
+    try:
+        port = free_port()
+        settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", f"sqlite://{disk}/data/doorward.db")
+        doctor = Doctor(settings, site.authority)
+        with serve(tmp_path, settings, port):
+            assert set(doctor.findings()) == {"disk-low"}
+            ballast = disk / "ballast"
+            ballast.write_bytes(bytes(shutil.disk_usage(disk).free - (8 << 20)))
+            assert set(doctor.findings()) == {"disk-full"}
+            ballast.unlink()
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_postgresql(site, tmp_path, write_settings, postgres):
+    port, url = free_port(), postgres.url(postgres.fresh_database())
+    folder = f'data_folder = "{tmp_path}/data"\n'
+    settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", url, folder)
+    doctor = Doctor(settings, site.authority)
+    with serve(tmp_path, settings, port):
+        assert doctor.run().stdout == "no problems found\n"
+        checked = doctor.run("--verbose").stdout
+        assert "checked: database: PostgreSQL 1" in checked and "connections are used" in checked, checked
+        assert set(doctor.findings("--database-connections=100")) == {"database-connections", CHANGED}
+        settings.chmod(0o644)
+        found = doctor.findings()
+        assert set(found) == {"secret-readable"} and PASSWORD not in str(found), found
+        settings.chmod(0o600)
+        # Commits wait from now on, but no test writes.
+        postgres.query("ALTER SYSTEM SET synchronous_standby_names = 'absent'")
+        postgres.query("SELECT pg_reload_conf()")
+        try:
+            deadline = time.monotonic() + 60
+            while set(found := doctor.findings()) != {"standby-missing"}:
+                assert time.monotonic() < deadline, found
+        finally:
+            postgres.query("ALTER SYSTEM RESET synchronous_standby_names")
+            postgres.query("SELECT pg_reload_conf()")
+    wrong = url.replace(PASSWORD, "wrong")
+    found = doctor.findings(DOORWARD_DATABASE_URL=wrong)
+    assert set(found) == {"database-unavailable"} and "wrong" not in str(found["database-unavailable"]), found
+
+
+def test_postgresql_without_a_command_socket(site, tmp_path, write_settings, postgres):
+    port, url = free_port(), postgres.url(postgres.fresh_database())
+    settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", url)
+    doctor = Doctor(settings, site.authority)
+    with serve(tmp_path, settings, port):
+        assert doctor.run().stdout == "no problems found\n"
+        assert set(doctor.findings("--listen=127.0.0.1:1")) == {"server-not-answering"}
+
+
+def test_everything_planted_is_documented():
+    """The names in this file are those of the documentation, so that none of them is misspelled."""
+    text = Path(__file__).read_text()
+    documented = set(re.findall(r"^\| `([a-z-]+)` \| (?:error|warning) ", (Path(__file__).parents[2] / "docs/commands.md").read_text(), re.M))
+    planted = {name for name in documented if f'"{name}"' in text}
+    assert len(planted) >= 30, planted
