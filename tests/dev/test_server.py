@@ -384,7 +384,7 @@ def test_a_command_runs_with_the_url_and_its_exit_code_counts(folder):
     assert run("dev", "--", "true", cwd=folder).returncode == 0
     assert run("dev", "--", "sh", "-c", "kill -TERM $$", cwd=folder).returncode == 128 + signal.SIGTERM
     missing = run("dev", "--", "no-such-program", cwd=folder)
-    assert missing.returncode == 1 and "cannot run no-such-program: No such file" in missing.stderr
+    assert missing.returncode != 0 and "cannot run no-such-program: No such file" in missing.stderr
     assert list(folder.iterdir()) == []
 
 
@@ -394,3 +394,9 @@ def test_ending_it_ends_its_command(folder):
         assert process.stdout.readline() == "ready\n"
         process.terminate()
         assert process.wait(PATIENCE_SECONDS) == 3
+
+
+def test_its_help_fits_one_screen(folder):
+    shown = run("dev", "--help", cwd=folder).stdout
+    assert "doorward dev --users users.jsonl -- pytest" in shown
+    assert len(shown.splitlines()) <= 50, shown
