@@ -137,6 +137,7 @@ pub enum Page {
     ExportAccount,
     Refused,
     ChangePasswordLink,
+    Docs,
 }
 
 /// Which guards handle a path.
@@ -244,6 +245,7 @@ pub const ROUTES: &[Route] = &[
     server("/livez", Live),
     server("/readyz", Ready),
     Route { method: Get, path: "/", target: Target::ServerPage(Page::Start) },
+    Route { method: Get, path: "/docs", target: Target::ServerPage(Page::Docs) },
     page(Get, "/sign-in", Page::ShowSignIn),
     page(Post, "/sign-in", Page::SignIn),
     page(Get, "/sign-up", Page::ShowSignUp),

@@ -298,3 +298,51 @@ impl From<Throttled> for Error {
         Self::Throttled(throttled.retry_after)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Most of these are rare, so that no other test compares them with the document.
+    #[test]
+    fn the_openapi_document_has_the_message_and_headers_of_each_error() {
+        let document = include_str!("../../docs/openapi.json");
+        let document: Value = serde_json::from_str(document).unwrap();
+        let unauthorized = || Error::Unauthorized(Challenge::InvalidToken, None);
+        let wait = Duration::from_secs(1);
+        for (name, error) in [
+            ("Unauthorized", unauthorized()),
+            ("WrongCode", unauthorized()),
+            ("InvalidClient", Error::InvalidClient),
+            ("InvalidForm", Error::NoTokenField),
+            ("MayNotRegister", Error::MayNotRegister),
+            ("MayNotInvite", Error::MayNotInvite),
+            ("RefusedVisit", Error::CrossSite(None)),
+            ("NotFound", Error::NotFound),
+            ("WrongCredentials", Error::NotFound),
+            ("TooSlow", Error::TooSlow),
+            ("TooLarge", Error::TooLarge),
+            ("NotJson", Error::NotJson),
+            ("Throttled", Error::Throttled(wait)),
+            ("Internal", Error::Internal(String::new())),
+            ("NeedsMail", Error::NeedsMail),
+            ("Unavailable", Error::Unavailable(String::new())),
+        ] {
+            let documented = &document["components"]["responses"][name];
+            let schema = &documented["content"]["application/json"]["schema"];
+            assert_eq!(schema["properties"]["message"]["const"], error.message(), "{name}");
+            let answer = error.into_response();
+            for (header, description) in documented["headers"].as_object().unwrap() {
+                let reference = description["$ref"].as_str().unwrap_or_default();
+                let pointer = reference.trim_start_matches('#');
+                let description = document.pointer(pointer).unwrap_or(description);
+                // The middleware adds this one.
+                if description["required"] == true && header != "X-Request-Id" {
+                    assert!(answer.headers().contains_key(header), "{name}: {header}");
+                }
+            }
+        }
+    }
+}

@@ -54,7 +54,7 @@ impl Doorward {
     /// name, and the endpoints for token verifiers.
     pub fn routes(&self) -> Router {
         let guards = Arc::new(GuardRoutes::new(&Arc::new(Pages::new(self.clone()))));
-        embedded_routes(self, &guards).with_state(self.clone())
+        embedded_routes(&guards).with_state(self.clone())
     }
 }
 
@@ -63,9 +63,7 @@ pub fn service(doorward: Doorward) -> Service {
     let pages = Arc::new(Pages::new(doorward.clone()));
     let guards = Arc::new(GuardRoutes::new(&pages));
     let server = ROUTES.iter().fold(Router::new(), |router, route| match route.target {
-        Target::Server(endpoint) => {
-            router.route(route.path, handler(route.method, endpoint, &doorward))
-        }
+        Target::Server(endpoint) => router.route(route.path, handler(route.method, endpoint)),
         _ => router,
     });
     let server = server
@@ -74,7 +72,7 @@ pub fn service(doorward: Doorward) -> Service {
     let mut other_paths = Router::new()
         .fallback(async || Error::NotFound)
         .layer(from_fn(request_log::log_polled_request));
-    let mut service = embedded_routes(&doorward, &guards).merge(server);
+    let mut service = embedded_routes(&guards).merge(server);
     if doorward.settings().pages {
         service = service.merge(pages::server_pages(&pages).with_state(()));
         other_paths = other_paths.layer(from_fn_with_state(pages, pages::for_other_paths));
@@ -82,15 +80,15 @@ pub fn service(doorward: Doorward) -> Service {
     Service::new(service.merge(other_paths).with_state(doorward), guards)
 }
 
-fn embedded_routes(doorward: &Doorward, guards: &Arc<GuardRoutes>) -> Router<Doorward> {
+fn embedded_routes(guards: &Arc<GuardRoutes>) -> Router<Doorward> {
     let (mut api, mut polled, mut guarded) = (Router::new(), Router::new(), Router::new());
     for route in ROUTES {
         match route.target {
             Target::Api(endpoint) => {
-                api = api.route(route.path, handler(route.method, endpoint, doorward));
+                api = api.route(route.path, handler(route.method, endpoint));
             }
             Target::Polled(endpoint) => {
-                polled = polled.route(route.path, handler(route.method, endpoint, doorward));
+                polled = polled.route(route.path, handler(route.method, endpoint));
             }
             Target::Guard(kind) => guarded = with_guard(guarded, route.path, kind, guards),
             Target::Server(_) | Target::Page(_) | Target::ServerPage(_) => {}
@@ -128,7 +126,7 @@ fn with_guard(
         .route(&format!("{path}/{{*tail}}"), answer)
 }
 
-fn handler(method: Method, endpoint: Endpoint, doorward: &Doorward) -> MethodRouter<Doorward> {
+fn handler(method: Method, endpoint: Endpoint) -> MethodRouter<Doorward> {
     let method = match method {
         Method::Get => MethodFilter::GET,
         Method::Post => MethodFilter::POST,
@@ -164,10 +162,7 @@ fn handler(method: Method, endpoint: Endpoint, doorward: &Doorward) -> MethodRou
         Endpoint::KeySet => on(method, well_known::keys),
         Endpoint::Metadata => on(method, well_known::metadata),
         Endpoint::Revocations => on(method, revocations::revocations),
-        Endpoint::OpenApi => {
-            let document = openapi::document(doorward);
-            on(method, async move || openapi::answer(document))
-        }
+        Endpoint::OpenApi => on(method, openapi::show),
         Endpoint::Live => on(method, health::live),
         Endpoint::Ready => on(method, health::ready),
     }

@@ -4,7 +4,10 @@ use axum::{
     body::Body,
     http::{Request, StatusCode, header},
 };
-use doorward::internals::routes::{ROUTES, SEGMENT, Target};
+use doorward::{
+    Settings,
+    internals::routes::{ROUTES, SEGMENT, Target},
+};
 use serde_json::{Value, json};
 
 use crate::support::{TestServer, with_mail};
@@ -15,6 +18,10 @@ async fn operations(server: &TestServer) -> Vec<(String, String, Value)> {
     let mut operations = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
+            // Parameters of every method stand beside the methods.
+            if method == "parameters" {
+                continue;
+            }
             operations.push((path.clone(), method.to_uppercase(), operation.clone()));
         }
     }
@@ -78,7 +85,7 @@ async fn the_answers_of_success_have_the_documented_members() {
         ("Session", export["sessions"][0].clone()),
         ("Export", export),
         ("Profile", as_ada(&format!("/api/user/{}", ada.id)).await),
-        ("Error", server.get("/nowhere").await.json()),
+        ("Message", server.get("/nowhere").await.json()),
         ("FieldErrors", server.post("/api/user", &json!({})).await.json()),
     ];
     for (schema, answer) in answers {
@@ -93,23 +100,47 @@ async fn the_answers_of_success_have_the_documented_members() {
 }
 
 #[tokio::test]
-async fn the_document_names_the_public_url() {
+async fn the_document_has_the_settings_of_the_service() {
     let document = TestServer::open().await.get("/openapi.json").await.json();
     assert_eq!(document["servers"], json!([{"url": "http://127.0.0.1:3000"}]));
-    let server = TestServer::open_with(|s| s.with_public_url("https://auth.example.com/")).await;
+    let password = &document["components"]["schemas"]["NewPassword"];
+    assert_eq!((&password["minLength"], &password["maxLength"]), (&json!(8), &json!(128)));
+
+    let set = |settings: Settings| {
+        let settings = settings.with_public_url("https://auth.example.com/");
+        let settings = settings.with("password.min_length", "12").with("password.max_length", "64");
+        settings.with("designated.name", "Billie \"Lady\" Day").with("designated.segment", "lady")
+    };
+    let server = TestServer::open_with(set).await;
     let document = server.get("/openapi.json").await.json();
     assert_eq!(document["servers"], json!([{"url": "https://auth.example.com"}]));
+    let password = &document["components"]["schemas"]["NewPassword"];
+    assert_eq!((&password["minLength"], &password["maxLength"]), (&json!(12), &json!(64)));
+    assert!(document["paths"].get("/api/auth/miles").is_none());
+    assert!(document["paths"].get("/api/auth/lady").is_some());
+    let greeting = &document["components"]["responses"]["Designated"]["content"];
+    let greeting = &greeting["application/json"]["schema"]["const"];
+    assert_eq!(greeting, "You are Billie \"Lady\" Day.");
 }
 
 #[tokio::test]
 async fn the_document_has_exactly_the_routes_of_the_service() {
     let server = TestServer::open().await;
     let segment = server.doorward.settings().designated_segment();
+    // OpenAPI cannot say "any other method". `HEAD` belongs to `GET`.
+    let every_method = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "PATCH", "TRACE"];
     let mut routes: Vec<_> = ROUTES
         .iter()
         // Pages are for people.
         .filter(|route| !matches!(route.target, Target::Page(_) | Target::ServerPage(_)))
-        .map(|route| (route.path.replace(SEGMENT, segment), route.method.as_str().to_owned()))
+        .flat_map(|route| {
+            let methods = match route.target {
+                Target::Guard(_) => every_method.to_vec(),
+                _ => vec![route.method.as_str()],
+            };
+            let path = route.path.replace(SEGMENT, segment);
+            methods.into_iter().map(move |method| (path.clone(), method.to_owned()))
+        })
         .collect();
     let operations = operations(&server).await;
     let mut documented: Vec<_> =

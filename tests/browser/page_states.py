@@ -518,3 +518,19 @@ def not_found(tour):
 @state(status=405)
 def method_not_allowed(tour):
     tour.open("/account/name")
+
+
+# --- documentation ---------------------------------------------------------------------------------------------------
+
+
+@state()
+def api_documentation(tour):
+    tour.open("/docs")
+
+
+@state()
+def api_documentation_unfolded(tour):
+    """Everything that a person can unfold."""
+    tour.open("/docs")
+    for operation in ("register", "declaredGuard", "introspect"):
+        tour.page.locator(f"#{operation} summary").click()

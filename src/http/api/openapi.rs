@@ -1,9 +1,10 @@
-//! `GET /openapi.json`: the API description in `docs/openapi.json`. A test compares the routes with it.
+//! `GET /openapi.json`: the API description in `docs/openapi.json`, with the settings of this service. Tests compare the
+//! routes and their answers with it.
 
 use std::time::Duration;
 
 use axum::{
-    body::Bytes,
+    extract::State,
     http::header,
     response::{IntoResponse, Response},
 };
@@ -11,18 +12,41 @@ use axum::{
 use crate::{
     Doorward,
     http::answer::{JSON, public},
+    routes::{DESIGNATED_GUARD, SEGMENT},
 };
 
-/// The document with the real URL of the service.
-pub(crate) fn document(doorward: &Doorward) -> Bytes {
+/// How long caches may keep the document.
+pub(crate) const MAX_AGE: Duration = Duration::from_secs(60 * 60);
+
+/// The document with what this service has set: its URL, the designated user, and the rules for passwords. It is made for
+/// each request, so that an idle service does not keep it in memory.
+pub(crate) fn document(doorward: &Doorward) -> String {
     const DOCUMENT: &str = include_str!("../../../docs/openapi.json");
-    const DEFAULT_URL: &str = "\"http://127.0.0.1:3000\"";
-    let url = serde_json::Value::from(doorward.public_base()).to_string();
-    DOCUMENT.replacen(DEFAULT_URL, &url, 1).into()
+    let settings = doorward.settings();
+    let rules = settings.password_rules;
+    let guard = DESIGNATED_GUARD.replace(SEGMENT, &settings.designated_segment);
+    let greeting = format!("You are {}.", doorward.designated().name());
+    [
+        ("http://127.0.0.1:3000", json_text(&doorward.public_base())),
+        ("/api/auth/miles", guard),
+        ("You are Miles Davis.", json_text(&greeting)),
+        ("\"minLength\": 8,", format!("\"minLength\": {},", rules.min_length)),
+        ("\"maxLength\": 128,", format!("\"maxLength\": {},", rules.max_length)),
+    ]
+    .iter()
+    .fold(DOCUMENT.to_owned(), |document, (default, actual)| match actual == default {
+        true => document,
+        false => document.replace(default, actual),
+    })
 }
 
-pub(crate) fn answer(document: Bytes) -> Response {
-    const MAX_AGE: Duration = Duration::from_secs(60 * 60);
+/// The text as it stands between the quotes of a JSON string.
+fn json_text(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+pub(crate) async fn show(State(doorward): State<Doorward>) -> Response {
     let headers = [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, public(MAX_AGE))];
-    (headers, document).into_response()
+    (headers, document(&doorward)).into_response()
 }

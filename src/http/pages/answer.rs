@@ -1,17 +1,23 @@
 //! The answers of all pages: HTML and redirects, with the headers that keep them safe. What does not change between
 //! requests is built once.
 
+use std::sync::OnceLock;
+
 use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::Response,
 };
 use form_urlencoded::parse;
 
-use super::view::{Branding, PageContext, Style};
+use super::{
+    docs::DocsPage,
+    view::{Branding, PageContext, Style},
+};
 use crate::{
     Doorward,
     http::{
-        answer::{NO_STORE, NOSNIFF},
+        answer::{NO_STORE, NOSNIFF, public},
+        api::openapi::MAX_AGE,
         browser::site::Site,
     },
     language::Language,
@@ -25,6 +31,8 @@ pub(in crate::http) struct Pages {
     /// The headers of every page but `Content-Language`. The content security policy is that of a page whose forms stay on
     /// this site.
     headers: HeaderMap,
+    /// Made at the first request for it.
+    docs: OnceLock<DocsPage>,
 }
 
 /// The headers on which a page depends.
@@ -45,15 +53,7 @@ const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 impl Pages {
     /// The pages of a service whose address is known.
     pub(in crate::http) fn new(doorward: Doorward) -> Self {
-        let settings = &doorward.settings().branding;
-        let branding = Branding {
-            name: settings.name.clone(),
-            logo: doorward.logo().map(str::to_owned),
-            terms: settings.terms.clone(),
-            privacy: settings.privacy.clone(),
-            is_development: doorward.settings().is_development(),
-            style: Style::new(settings.accent.0),
-        };
+        let branding = branding(&doorward, Style::new);
         let site = Site::new(doorward.public_base());
         let mut headers = HeaderMap::with_capacity(14);
         headers.insert(header::CONTENT_TYPE, HTML);
@@ -69,7 +69,7 @@ impl Pages {
         if site.is_https {
             headers.insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
         }
-        Self { doorward, site, branding, headers }
+        Self { doorward, site, branding, headers, docs: OnceLock::new() }
     }
 
     pub(in crate::http) fn doorward(&self) -> &Doorward {
@@ -123,6 +123,19 @@ impl Pages {
         response
     }
 
+    /// The documentation of the API.
+    pub(super) fn docs(&self) -> Response {
+        let docs = self.docs.get_or_init(|| DocsPage::new(self));
+        let mut response = self.html(StatusCode::OK, Language::English, String::new(), None);
+        *response.body_mut() = docs.html.clone().into();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_SECURITY_POLICY, docs.content_security_policy.clone());
+        // It is the same for everybody.
+        headers.insert(header::CACHE_CONTROL, public(MAX_AGE));
+        headers.remove(header::VARY);
+        response
+    }
+
     /// A redirect after which the browser sends `GET`, whatever it sent before.
     pub(in crate::http) fn redirect(&self, location: &str) -> Response {
         let mut response = Response::new(Default::default());
@@ -150,8 +163,24 @@ impl Pages {
     }
 }
 
+/// The operator's looks, with the style sheet that `style` makes for the accent colour.
+pub(super) fn branding(doorward: &Doorward, style: fn([u8; 3]) -> Style) -> Branding {
+    let settings = &doorward.settings().branding;
+    Branding {
+        name: settings.name.clone(),
+        logo: doorward.logo().map(str::to_owned),
+        terms: settings.terms.clone(),
+        privacy: settings.privacy.clone(),
+        is_development: doorward.settings().is_development(),
+        style: style(settings.accent.0),
+    }
+}
+
 /// Chrome applies `form-action` to the redirects after a form too, so it names the app that the form leads back to.
-fn content_security_policy(branding: &Branding, app_origin: Option<&str>) -> HeaderValue {
+pub(super) fn content_security_policy(
+    branding: &Branding,
+    app_origin: Option<&str>,
+) -> HeaderValue {
     let (space, origin) = app_origin.map_or(("", ""), |origin| (" ", origin));
     let policy = format!(
         "default-src 'none'; style-src {}; img-src data:; form-action 'self'{space}{origin}; \

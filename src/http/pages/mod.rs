@@ -2,6 +2,7 @@
 
 mod account;
 mod answer;
+mod docs;
 mod error_page;
 mod forgot;
 mod form_refusal;
@@ -126,5 +127,6 @@ fn handler(method: Method, page: Page) -> MethodRouter<Arc<Pages>> {
         Page::ExportAccount => on(method, account::export),
         Page::Refused => on(method, refused::show),
         Page::ChangePasswordLink => on(method, start::change_password),
+        Page::Docs => on(method, docs::show),
     }
 }

@@ -3,6 +3,7 @@
 mod account;
 mod apps;
 mod cross_site;
+mod docs;
 mod errors;
 mod invitations;
 mod looks;

@@ -2,6 +2,7 @@
 
 mod account;
 mod branding;
+mod docs;
 mod field;
 mod invitations;
 mod mail_request;
@@ -20,6 +21,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 pub use self::{
     account::{Account, AppLink, FailedForm, SessionRow},
     branding::Branding,
+    docs::Docs,
     invitations::{InvitationRow, Invitations, Ticket},
     mail_request::{MailRequest, MailRequestKind},
     message::MessagePage,

@@ -16,6 +16,8 @@ pub struct Style {
 }
 
 const SHEET: &str = include_str!("../../../../assets/style.css");
+/// What only the documentation of the API needs besides.
+const DOCS_SHEET: &str = include_str!("../../../../assets/docs.css");
 
 /// The backgrounds of `assets/style.css` that have the least contrast with a link.
 const LIGHT: Colour = Colour([0xf4, 0xf5, 0xf7]);
@@ -24,6 +26,15 @@ const DARK: Colour = Colour([0x1b, 0x1f, 0x26]);
 impl Style {
     /// The style sheet with this accent colour (red, green, blue).
     pub fn new(accent: [u8; 3]) -> Self {
+        Self::of_sheets(accent, &[SHEET])
+    }
+
+    /// The style sheet of the documentation of the API.
+    pub fn for_docs(accent: [u8; 3]) -> Self {
+        Self::of_sheets(accent, &[SHEET, DOCS_SHEET])
+    }
+
+    fn of_sheets(accent: [u8; 3], sheets: &[&str]) -> Self {
         let accent = Colour(accent);
         let on_accent = accent.text_on_it();
         // Links and outlines take the accent too, darker or lighter if it is hard to see.
@@ -34,7 +45,7 @@ impl Style {
             on_accent.hex(),
             on_light.hex(),
             on_dark.hex(),
-            minified(SHEET)
+            minified(&sheets.concat())
         );
         let hash = STANDARD.encode(digest(&SHA256, css.as_bytes()));
         let icon = format!(
@@ -85,9 +96,11 @@ mod tests {
 
     #[test]
     fn the_hash_is_that_of_the_sheet() {
-        let style = Style::new([0x2b, 0x5c, 0xd9]);
-        let hash = STANDARD.encode(digest(&SHA256, style.css.as_bytes()));
-        assert_eq!(style.csp_hash, format!("'sha256-{hash}'"));
-        assert!(!style.css.contains("</"), "it would end the element");
+        let accent = [0x2b, 0x5c, 0xd9];
+        for style in [Style::new(accent), Style::for_docs(accent)] {
+            let hash = STANDARD.encode(digest(&SHA256, style.css.as_bytes()));
+            assert_eq!(style.csp_hash, format!("'sha256-{hash}'"));
+            assert!(!style.css.contains("</"), "it would end the element");
+        }
     }
 }

@@ -1,0 +1,177 @@
+// A client for Doorward: `fetch`, types from the OpenAPI document, no dependencies.
+
+import type { paths } from "./schema.js";
+
+type Method = "get" | "put" | "post" | "delete" | "patch";
+type Operation<P extends keyof paths, M extends Method> = NonNullable<paths[P][M]>;
+
+/** The paths that have an operation with this method. */
+type PathsWith<M extends Method> = {
+  [P in keyof paths]: paths[P] extends Record<M, object> ? P : never;
+}[keyof paths];
+
+type JsonOf<T> = T extends { content: { "application/json": infer Body } } ? Body : undefined;
+type Success = 200 | 201 | 202 | 204;
+
+/** What an operation answers if it succeeds. */
+export type Answer<P extends keyof paths, M extends Method> =
+  Operation<P, M> extends { responses: infer Responses }
+    ? { [S in keyof Responses & Success]: JsonOf<Responses[S]> }[keyof Responses & Success]
+    : never;
+
+type Body<P extends keyof paths, M extends Method> =
+  Operation<P, M> extends { requestBody: { content: { "application/json": infer Value } } }
+    ? { body: Value }
+    : Operation<P, M> extends { requestBody?: { content: { "application/json": infer Value } } }
+      ? { body?: Value }
+      : { body?: never };
+
+type PathParameters<P extends keyof paths, M extends Method> =
+  Operation<P, M> extends { parameters: { path: infer Parameters } } ? { path: Parameters } : { path?: never };
+
+export type Input<P extends keyof paths, M extends Method> = Body<P, M> & PathParameters<P, M>;
+
+/** The input may be left out if nothing in it is required. */
+type InputArgument<P extends keyof paths, M extends Method> =
+  {} extends Input<P, M> ? [input?: Input<P, M>] : [input: Input<P, M>];
+
+/** Where the token is kept. One that several tabs share lets them use each other's new tokens. */
+export interface TokenStore {
+  get(): string | undefined;
+  set(token: string | undefined): void;
+}
+
+export interface Options {
+  baseUrl: string;
+  tokens?: TokenStore;
+  /** The longest wait for `Retry-After`. Beyond it, the error is thrown. */
+  maxWaitSeconds?: number;
+  fetch?: typeof fetch;
+}
+
+/** Any answer that is not a success. */
+export class DoorwardError extends Error {
+  override readonly name: string = "DoorwardError";
+
+  constructor(
+    readonly status: number,
+    message: string,
+    /** The messages for the fields of the body, if the server names any. */
+    readonly fields: Readonly<Record<string, string>>,
+    /** The code of `WWW-Authenticate`: `invalid_token`, `insufficient_scope`, or none. */
+    readonly challenge: string | undefined,
+    /** The seconds of `Retry-After`. */
+    readonly retryAfter: number | undefined,
+    readonly requestId: string | undefined,
+  ) {
+    super(message);
+  }
+
+  static async from(response: Response): Promise<DoorwardError> {
+    const body: unknown = await response.json().catch(() => undefined);
+    const { message, error } = (body ?? {}) as { message?: string; error?: unknown };
+    const fields = Array.isArray(error) ? (error[0] as Record<string, string>) : {};
+    const challenge = response.headers.get("www-authenticate")?.match(/\berror="([^"]*)"/)?.[1];
+    const retryAfter = Number(response.headers.get("retry-after") ?? Number.NaN);
+    return new DoorwardError(
+      response.status,
+      message ?? response.statusText,
+      fields,
+      challenge,
+      Number.isNaN(retryAfter) ? undefined : retryAfter,
+      response.headers.get("x-request-id") ?? undefined,
+    );
+  }
+}
+
+const RETRIED = new Set([429, 503]);
+const MAX_RETRIES = 2;
+const REFRESH = "/api/auth/refresh";
+
+/** Keeps the token in memory. */
+export function memoryStore(token?: string): TokenStore {
+  return { get: () => token, set: (next) => void (token = next) };
+}
+
+export function createClient(options: Options) {
+  const { baseUrl, tokens = memoryStore(), maxWaitSeconds = 10, fetch: send = fetch } = options;
+  let refreshing: Promise<boolean> | undefined;
+
+  /** Sends a request, and sends it again after `Retry-After` if the server asks for that. */
+  async function attempt(method: Method, path: string, body: unknown, token: string | undefined): Promise<Response> {
+    const headers = new Headers({ Accept: "application/json" });
+    if (token !== undefined) headers.set("Authorization", `Bearer ${token}`);
+    const request: RequestInit = { method: method.toUpperCase(), headers };
+    if (body !== undefined) {
+      headers.set("Content-Type", "application/json");
+      request.body = JSON.stringify(body);
+    }
+    for (let retries = 0; ; retries++) {
+      const response = await send(baseUrl + path, request);
+      const wait = Number(response.headers.get("retry-after") ?? Number.NaN);
+      if (!RETRIED.has(response.status) || retries === MAX_RETRIES || !(wait <= maxWaitSeconds)) return response;
+      await response.body?.cancel();
+      await new Promise((resolve) => setTimeout(resolve, wait * 1000));
+    }
+  }
+
+  /** Gets a new token. Requests that fail at the same time share one refresh. */
+  function refreshed(old: string): Promise<boolean> {
+    const run = async () => {
+      // Another tab may have replaced the token.
+      if (tokens.get() !== old) return tokens.get() !== undefined;
+      const response = await attempt("post", REFRESH, undefined, old);
+      if (!response.ok) {
+        await response.body?.cancel();
+        return false;
+      }
+      tokens.set(((await response.json()) as { token: string }).token);
+      return true;
+    };
+    refreshing ??= run().finally(() => (refreshing = undefined));
+    return refreshing;
+  }
+
+  async function call<M extends Method, P extends PathsWith<M>>(
+    method: M,
+    path: P,
+    ...[input]: InputArgument<P, M>
+  ): Promise<Answer<P, M>> {
+    const { body, path: parameters = {} } = (input ?? {}) as { body?: unknown; path?: Record<string, string> };
+    const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(parameters[name])));
+    const token = tokens.get();
+    let response = await attempt(method, filled, body, token);
+    if (!response.ok) {
+      let error = await DoorwardError.from(response);
+      // A new token helps if this one is not valid any more. It never helps against `insufficient_scope`.
+      if (error.challenge !== "invalid_token" || token === undefined || path === REFRESH) throw error;
+      if (!(await refreshed(token))) throw error;
+      response = await attempt(method, filled, body, tokens.get());
+      if (!response.ok) throw await DoorwardError.from(response);
+    }
+    const text = await response.text();
+    return (text === "" ? undefined : JSON.parse(text)) as Answer<P, M>;
+  }
+
+  type Signed = { token: string };
+  async function signedIn<T extends object | undefined>(answer: Promise<T>): Promise<T> {
+    const value = await answer;
+    if (value && "token" in value) tokens.set((value as unknown as Signed).token);
+    return value;
+  }
+
+  return {
+    /** Any operation of the document. */
+    call,
+    register: (body: Input<"/api/user", "post">["body"]) => signedIn(call("post", "/api/user", { body })),
+    login: (body: Input<"/api/auth/login", "post">["body"]) => signedIn(call("post", "/api/auth/login", { body })),
+    refresh: () => signedIn(call("post", REFRESH)),
+    me: () => call("get", "/api/me"),
+    sessions: () => call("get", "/api/sessions"),
+    endSession: (id: string) => call("delete", "/api/sessions/{id}", { path: { id } }),
+    logout: async () => {
+      await call("post", "/api/auth/logout");
+      tokens.set(undefined);
+    },
+  };
+}

@@ -1,0 +1,67 @@
+//! The command that sends the example of an operation.
+
+use super::{json::Json, schema::Resolver};
+
+/// A command for a shell in which `TOKEN` is a token and `CLIENT` the name and secret of a client, as `name:secret`.
+pub(super) fn curl(
+    resolver: Resolver<'_>,
+    path: &str,
+    method: &str,
+    parameters: &[&Json],
+    operation: &Json,
+) -> String {
+    let mut url = resolver
+        .document
+        .at("servers")
+        .items()
+        .first()
+        .map_or("", |s| s.at("url").text())
+        .to_owned();
+    url.push_str(path);
+    for parameter in parameters.iter().filter(|parameter| parameter.at("in").text() == "path") {
+        let place = format!("{{{}}}", parameter.at("name").text());
+        url = url.replace(&place, parameter.at("example").text());
+    }
+    let body = operation.at("requestBody").at("content").members().first();
+    let mut words = vec!["curl".to_owned()];
+    // curl sends GET, and POST with a body, by itself.
+    if !matches!((method, body), ("get", None) | ("post", Some(_))) {
+        words.push(format!("-X {}", method.to_uppercase()));
+    }
+    words.push(quoted(&url));
+    let security = operation.at("security").items().first().and_then(|way| way.members().first());
+    words.extend(security.map(|(scheme, _)| match scheme.as_str() {
+        "basic" => "-u \"$CLIENT\"".to_owned(),
+        _ => "-H \"Authorization: Bearer $TOKEN\"".to_owned(),
+    }));
+    match body {
+        Some((kind, media)) if kind == "application/json" => {
+            words.push("-H 'Content-Type: application/json'".to_owned());
+            words.push(format!("-d {}", quoted(&media.at("example").compact())));
+        }
+        Some(_) => words.push("-d \"token=$TOKEN\"".to_owned()),
+        None => {}
+    }
+    words.join(" ")
+}
+
+/// A word that the shell does not change.
+fn quoted(text: &str) -> String {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:".contains(&b);
+    if text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shell_reads_a_quoted_text_as_it_is() {
+        assert_eq!(quoted("http://127.0.0.1:3000/api/me"), "http://127.0.0.1:3000/api/me");
+        assert_eq!(quoted("$(x)"), "'$(x)'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}

@@ -1,0 +1,100 @@
+"""Starts a Doorward that sends mail into a folder, has an OAuth client and a declared guard, and throttles late."""
+
+import email
+import email.policy
+import hashlib
+import json
+import re
+import sys
+import time
+import uuid
+from pathlib import Path
+from urllib.request import ProxyHandler, Request, build_opener
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.append(str(REPOSITORY / "lab"))
+
+from support import HOST, Service  # noqa: E402
+
+PASSWORD = "correct horse battery staple"
+CLIENT = ("shop", "a secret of the shop")
+# The longest wait for a mail. The machine may be busy with other work.
+PATIENCE_SECONDS = 60
+
+SETTINGS = f"""
+log = "warn"
+clients = ["{CLIENT[0]}:{hashlib.sha256(CLIENT[1].encode()).hexdigest()}"]
+[mail]
+url = "file:mails"
+from = "Doorward <door@example.com>"
+[sign_in]
+mail_code = true
+[invitations]
+allow = "true"
+# The cheapest hash: these tests are not about it.
+[password]
+memory_kib = 7168
+passes = 1
+[throttle]
+account_failures = 100
+account_failures_per_network = 100
+network_failures = 100000
+network_sign_ups = 100000
+[guards.staff]
+allow = "true"
+grant = "user"
+"""
+
+# The service is on this machine, so no proxy of the environment is used.
+opener = build_opener(ProxyHandler({}))
+
+
+class DocumentedService(Service):
+    """A service with the settings above, and what its mails say."""
+
+    def __init__(self, folder, settings=SETTINGS):
+        super().__init__(folder, settings)
+        self.url = f"http://{HOST}:{self.port}"
+        (folder / "mails").mkdir()
+
+    def read(self, path):
+        with opener.open(self.url + path, timeout=60) as answer:
+            return answer.read()
+
+    def post(self, path, body):
+        request = Request(self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        with opener.open(request, timeout=60) as answer:
+            return json.load(answer)
+
+    def register(self, **fields):
+        """Registers somebody; returns their id and token."""
+        return self.post("/api/user", {"name": "Ada Lovelace", "email": f"{uuid.uuid4().hex}@example.com"} | fields)
+
+    def document(self):
+        return json.loads(self.read("/openapi.json"))
+
+    def code_in_mail(self, address, subject, mails=1):
+        """The code of 8 digits in the last of this many mails to an address whose subject starts with this text."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            codes = [code for _, code in sorted(self._codes(address, subject))]
+            if len(codes) >= mails:
+                return codes[-1]
+            assert time.monotonic() < deadline, f"no mail to {address} about {subject}"
+            time.sleep(0.02)
+
+    def _codes(self, address, subject):
+        for path in (self._folder / "mails").glob("*.eml"):
+            mail = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
+            if mail["To"] == address and mail["Subject"].startswith(subject):
+                text = mail.get_body(("plain",)).get_content()
+                if code := re.search(r"(?<![\w-])(\d{4}) (\d{4})(?![\w-])", text):
+                    yield path.stat().st_mtime_ns, code[1] + code[2]
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory):
+    with DocumentedService(tmp_path_factory.mktemp("doorward")) as service:
+        yield service
