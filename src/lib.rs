@@ -84,6 +84,7 @@
 
 mod access;
 mod account;
+mod backup;
 #[cfg(feature = "cli")]
 mod cli;
 mod clock;
@@ -144,6 +145,9 @@ pub use self::{
 pub mod internals {
     pub mod access {
         pub use crate::access::*;
+    }
+    pub mod backup {
+        pub use crate::backup::*;
     }
     pub mod clock {
         pub use crate::clock::*;

@@ -5,6 +5,7 @@ macro_rules! print_line {
     ($($argument:tt)*) => { $crate::cli::print_line(format_args!($($argument)*)) };
 }
 
+mod backup;
 mod client;
 mod completions;
 mod config;
@@ -22,6 +23,7 @@ mod migrate;
 mod password;
 mod progress;
 mod reload;
+mod restore;
 mod serve;
 mod snippet;
 mod user;
@@ -90,6 +92,10 @@ enum Command {
     Snippet(snippet::Snippet),
     /// Copy all data to another database; users stay logged in
     Migrate(migrate::Migrate),
+    /// Save everything to one file, while the server runs or not
+    Backup(backup::Backup),
+    /// Replace the contents of the database with a backup
+    Restore(restore::Restore),
     Config(config::Config),
     Doctor(doctor::Doctor),
     Health(health::Health),
@@ -127,6 +133,8 @@ pub fn main() -> ExitCode {
             Command::Reload(reload) => reload.run(settings),
             Command::Snippet(snippet) => snippet.run(&settings),
             Command::Migrate(migrate) => migrate.run(settings),
+            Command::Backup(backup) => backup.run(settings),
+            Command::Restore(restore) => restore.run(settings),
             Command::Config(config) => config.run(&settings, &origins),
             Command::Health(health) => health.run(&settings),
             Command::Completions(_) | Command::Doctor(_) | Command::Man(_) => {

@@ -1,6 +1,7 @@
 //! The operator's commands. A running server receives them over a socket in its data folder. If no server runs, the
 //! command line executes them itself.
 
+mod backup;
 mod browser_check;
 mod diagnosis;
 mod embedded;
@@ -16,6 +17,7 @@ mod socket;
 #[cfg(any(feature = "cli", feature = "internals"))]
 pub use self::runner::Error;
 pub use self::{
+    backup::{SentBackup, is_in_use, request_backup},
     diagnosis::Diagnosis,
     execution::{ReadSettings, execute, reload_guards},
     invitations::{InvitationInfo, Invite, TicketInfo},

@@ -1,5 +1,5 @@
-//! The socket in the data folder: one command and one reply per connection, each a line of JSON. Buffers are wiped,
-//! because some commands carry a password.
+//! The socket in the data folder: one command and one reply per connection, each a line of JSON. A backup follows its reply.
+//! Buffers are wiped, because some commands carry a password.
 
 use std::{
     fs::{self, Permissions},
@@ -17,7 +17,7 @@ use tokio::{
 };
 use zeroize::Zeroizing;
 
-use super::{Command, ReadSettings, Reply, execute};
+use super::{Command, ReadSettings, Reply, backup, execute};
 use crate::{
     Doorward,
     data_folder::{DataFolder, SocketPath},
@@ -78,15 +78,17 @@ async fn serve_one(
     doorward: &Doorward,
     read: &ReadSettings,
 ) -> io::Result<()> {
-    let (reader, mut writer) = stream.split();
-    let line = read_line(reader.take(MAX_COMMAND_BYTES as u64)).await?;
+    let line = read_line((&mut stream).take(MAX_COMMAND_BYTES as u64)).await?;
+    if *line == backup::REQUEST {
+        return backup::serve(stream.into_std()?, doorward.clone());
+    }
     let reply = match serde_json::from_slice::<Command>(&line) {
         Ok(command) => execute(doorward, read, &command).await,
         Err(error) => {
             Reply::Failed(format!("the running server does not know this command: {error}"))
         }
     };
-    writer.write_all(&to_line(&reply)).await
+    stream.write_all(&to_line(&reply)).await
 }
 
 /// Sends a command to the server that runs on this data folder, and waits for its reply.

@@ -1,6 +1,8 @@
 //! The data folder: its lock, its permissions, and the files in it other than the database.
 
 mod key_files;
+mod last_backup;
+mod replacement;
 mod reserve;
 
 use std::{
@@ -83,6 +85,7 @@ impl DataFolder {
         // On a full disk the file stays empty. The lock is held regardless.
         let _ = lock.set_len(0);
         let _ = writeln!(lock, "process {}", std::process::id());
+        replacement::complete(path)?;
         let reserve = Arc::new(Reserve::in_folder(path));
         Ok(Self { path: path.to_owned(), reserve, _lock: lock })
     }
@@ -93,8 +96,11 @@ impl DataFolder {
         let database = database.and_then(Path::file_name);
         let mut holds_only_ours = true;
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
-            if is_ours(&entry.file_name(), database) {
+            let name = entry.file_name();
+            if is_ours(&name, database) {
                 private_file::restrict(&entry.path(), 0o600);
+            } else if name.to_str().is_some_and(replacement::is_of_replacement) {
+                private_file::restrict(&entry.path(), 0o700);
             } else {
                 holds_only_ours = false;
             }
@@ -202,6 +208,7 @@ fn is_ours(name: &OsStr, database: Option<&OsStr>) -> bool {
     of_database.is_some_and(|rest| ["", "-wal", "-shm", "-journal"].contains(&rest))
         || ["doorward.lock", "doorward.sock", "doorward.reserve", UNFINISHED].contains(&name)
         || key_files::is_key_file(name)
+        || last_backup::is_time_of_backup(name)
 }
 
 fn io_error(path: &Path, error: io::Error) -> Error {

@@ -93,7 +93,8 @@ impl Reserve {
         fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
     }
 
-    fn available(&self) -> Option<u64> {
+    /// The free space of the disk, in bytes.
+    pub fn available(&self) -> Option<u64> {
         let disk = rustix::fs::statvfs(self.path.parent()?).ok()?;
         Some(disk.f_bavail.saturating_mul(disk.f_frsize))
     }

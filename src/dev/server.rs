@@ -20,7 +20,7 @@ use crate::{
     session::{Origin, Persistence, TokenId},
     store::{
         self, EndedTokenStore, MemoryDatabase,
-        archive::{Archive, Page, UserRecord},
+        archive::{Archive, Page, Records, UserRecord},
     },
     throttle::KnownNetworks,
     token::memory_key_store::MemoryKeyStore,

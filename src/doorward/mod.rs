@@ -16,7 +16,7 @@ use arc_swap::{ArcSwap, Guard as Borrowed};
 use tokio::sync::Notify;
 
 use self::delivery::Delivery;
-pub(crate) use self::open::open_database;
+pub(crate) use self::open::{OpenedDatabase, open_database};
 pub use self::{
     counts::{Counts, RegistrationOutcome},
     open::{MissingKey, OpenError},
@@ -35,7 +35,7 @@ use crate::{
     data_folder::DataFolder,
     network::{Network, Probes, ProxyWarnings},
     session::{Origin, Persistence, Session},
-    store::Store,
+    store::{Store, archive::Archive},
     throttle::Throttle,
     token::{
         TokenMint, cookie::CookieMint, feed::Feed, one_time::OneTimeMint, signing_keys::SigningKeys,
@@ -52,6 +52,8 @@ pub struct Doorward {
 struct Inner {
     settings: Settings,
     store: Arc<dyn Store>,
+    /// The same database, for a backup.
+    archive: Arc<dyn Archive>,
     keys: SigningKeys,
     /// Whether the last attempt to read or rotate the keys failed.
     keys_failing: AtomicBool,
@@ -179,6 +181,11 @@ impl Doorward {
     #[doc(hidden)]
     pub fn store(&self) -> &dyn Store {
         &*self.inner.store
+    }
+
+    /// The database, for a backup.
+    pub(crate) fn archive(&self) -> &dyn Archive {
+        &*self.inner.archive
     }
 
     /// Sets the address that the server listens on. It is part of the URLs in the metadata unless `public_url` is set.

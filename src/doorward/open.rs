@@ -16,7 +16,10 @@ use crate::{
     data_folder::{self, DataFolder},
     mail::TransportError,
     network::{Probes, ProxyWarnings},
-    store::{self, Connectivity, MemoryDatabase, SqliteStore, Store, transfer::Installation},
+    store::{
+        self, Connectivity, MemoryDatabase, SqliteStore, Store, archive::Archive,
+        transfer::Installation,
+    },
     throttle::{AccountSecret, Throttle},
     token::{
         cookie::{CookieMint, CookieSecret},
@@ -83,6 +86,12 @@ enum Purpose {
 struct Secrets {
     cookie: CookieSecret,
     account: AccountSecret,
+}
+
+/// An open database, for the service and for backups.
+struct Database {
+    store: Arc<dyn Store>,
+    archive: Arc<dyn Archive>,
 }
 
 /// Parts that a command does not need: it shows no pages and sends no mail.
@@ -177,7 +186,8 @@ impl Doorward {
             Purpose::Command { .. } => AccountSecret::random(),
         };
         let secrets = Secrets { cookie: cookie_secret, account: secret };
-        let doorward = Self::assemble(settings, folder, store, keys, &secrets, serving, clock)?;
+        let database = Database { store, archive: installation.archive };
+        let doorward = Self::assemble(settings, folder, database, keys, &secrets, serving, clock)?;
         if purpose == Purpose::Serve {
             let loaded = doorward.load_failures().await;
             loaded.map_err(|error| OpenError::Store {
@@ -192,17 +202,17 @@ impl Doorward {
     fn assemble(
         settings: Settings,
         folder: Option<Arc<DataFolder>>,
-        store: Arc<dyn Store>,
+        database: Database,
         keys: SigningKeys,
         secrets: &Secrets,
         serving: ServerParts,
         clock: Clock,
     ) -> Result<Self, OpenError> {
         let hasher = Hasher::new(settings.password_cost, settings.password_threads);
-        let changes = Arc::clone(&store);
+        let changes = Arc::clone(&database.store);
         let feed = Feed::new(
             Arc::clone(keys.mint()),
-            Arc::clone(store.endings()),
+            Arc::clone(database.store.endings()),
             move || {
                 matches!(
                     changes.changes().connectivity(),
@@ -218,7 +228,7 @@ impl Doorward {
             callers: Callers::new(
                 Arc::clone(keys.mint()),
                 Arc::clone(&cookies),
-                Arc::clone(&store),
+                Arc::clone(&database.store),
             ),
             cookies,
             one_times: OneTimeMint::new(&secrets.cookie),
@@ -236,7 +246,8 @@ impl Doorward {
             counts,
             logo: serving.logo,
             settings,
-            store,
+            store: database.store,
+            archive: database.archive,
             keys,
             keys_failing: false.into(),
             opened_at: clock.now(),

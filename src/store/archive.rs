@@ -1,4 +1,4 @@
-//! Exports and imports a whole database in pages, to move it to another one.
+//! Exports and imports a whole database in pages, to move it to another one or to back it up.
 
 use async_trait::async_trait;
 
@@ -9,9 +9,16 @@ use crate::{
     mail::MailId,
     session::{Session, SessionId, TokenId},
     throttle::KnownNetworks,
-    token::one_time::{OneTime, OneTimeId, SecretDigest},
+    token::{
+        cookie::CookieSecret,
+        key_store::StoredKeys,
+        one_time::{OneTime, OneTimeId, SecretDigest},
+    },
     user::{EmailKey, Invitation, User},
 };
+
+/// The maximum number of rows in a page.
+const PAGE_ROWS: usize = 500;
 
 /// A user with their reset code and known networks.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,11 +68,22 @@ impl Page {
             && mails.is_empty()
             && invitations.is_empty()
     }
+
+    /// Adds the rows of another page.
+    pub fn append(&mut self, other: Self) {
+        let Self { users, sessions, endings, one_times, mails, invitations } = other;
+        self.users.extend(users);
+        self.sessions.extend(sessions);
+        self.endings.extend(endings);
+        self.one_times.extend(one_times);
+        self.mails.extend(mails);
+        self.invitations.extend(invitations);
+    }
 }
 
-/// Exports and imports a whole database.
+/// Reads a whole database in pages.
 #[async_trait]
-pub trait Archive: Send + Sync {
+pub trait Records: Send + Sync {
     /// The number of rows.
     async fn size(&self) -> Result<Size, Error>;
 
@@ -110,6 +128,55 @@ pub trait Archive: Send + Sync {
         after: Option<&EmailKey>,
         limit: usize,
     ) -> Result<Vec<(Invitation, SecretDigest)>, Error>;
+}
+
+/// The contents of a database at one moment.
+pub struct Snapshot {
+    /// The rows. Rows that are written later are not among them.
+    pub records: Box<dyn Records>,
+    /// The kind of database.
+    pub database: DatabaseKind,
+    /// The keys, if the database holds them.
+    pub keys: Option<KeySnapshot>,
+}
+
+/// The contents of a key store.
+pub struct KeySnapshot {
+    /// The signing keys.
+    pub keys: StoredKeys,
+    /// The secret of cookies.
+    pub cookie_secret: Option<CookieSecret>,
+}
+
+/// A kind of database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatabaseKind {
+    /// SQLite.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+}
+
+impl DatabaseKind {
+    /// Its name in a backup.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        [Self::Sqlite, Self::Postgres].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Exports and imports a whole database.
+#[async_trait]
+pub trait Archive: Records {
+    /// Begins to read the contents at this moment. Every write that was acknowledged before is in it.
+    async fn snapshot(&self) -> Result<Snapshot, Error>;
 
     /// Whether a move into this database has started and not finished.
     async fn is_move_unfinished(&self) -> Result<bool, Error>;
@@ -119,4 +186,95 @@ pub trait Archive: Send + Sync {
 
     /// Inserts the rows of a page in one transaction. Skips rows whose ids exist already.
     async fn import(&self, page: Page) -> Result<(), Error>;
+}
+
+/// Replaces the contents of a database in one transaction. Dropping it changes nothing.
+#[async_trait]
+pub trait Restoration: Send {
+    /// Adds rows.
+    async fn add(&mut self, page: Page) -> Result<(), Error>;
+
+    /// Adds the keys. `signs_at` is when the next key starts to sign, unless its time is known.
+    async fn add_keys(&mut self, keys: &KeySnapshot, signs_at: Timestamp) -> Result<(), Error>;
+
+    /// Commits everything.
+    async fn commit(self: Box<Self>) -> Result<(), Error>;
+}
+
+/// The pages of a database, one kind of rows after the other.
+pub struct Pages<'a> {
+    records: &'a dyn Records,
+    position: Position,
+}
+
+/// Where the next page begins: after this key.
+enum Position {
+    Users(Option<EmailKey>),
+    Sessions(Option<SessionId>),
+    Endings(Option<TokenId>),
+    OneTimes(Option<OneTimeId>),
+    Mails(Option<MailId>),
+    Invitations(Option<EmailKey>),
+    End,
+}
+
+impl<'a> Pages<'a> {
+    /// All pages.
+    pub fn new(records: &'a dyn Records) -> Self {
+        Self { records, position: Position::Users(None) }
+    }
+
+    /// The next page that has rows; none at the end.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub async fn next(&mut self) -> Result<Option<Page>, Error> {
+        loop {
+            let mut page = Page::default();
+            match &self.position {
+                Position::Users(after) => {
+                    page.users = self.records.user_records(after.as_ref(), PAGE_ROWS).await?;
+                    let last = page.users.last().map(|record| record.user.email.key());
+                    self.position =
+                        last.map_or(Position::Sessions(None), |last| Position::Users(Some(last)));
+                }
+                Position::Sessions(after) => {
+                    page.sessions = self.records.session_records(*after, PAGE_ROWS).await?;
+                    let last = page.sessions.last().map(|session| session.id);
+                    self.position =
+                        last.map_or(Position::Endings(None), |last| Position::Sessions(Some(last)));
+                }
+                Position::Endings(after) => {
+                    page.endings = self.records.ending_records(*after, PAGE_ROWS).await?;
+                    let last = page.endings.last().map(|(token, _)| *token);
+                    self.position =
+                        last.map_or(Position::OneTimes(None), |last| Position::Endings(Some(last)));
+                }
+                Position::OneTimes(after) => {
+                    page.one_times = self.records.one_time_records(*after, PAGE_ROWS).await?;
+                    let last = page.one_times.last().map(|one_time| one_time.id);
+                    self.position =
+                        last.map_or(Position::Mails(None), |last| Position::OneTimes(Some(last)));
+                }
+                Position::Mails(after) => {
+                    page.mails = self.records.mail_records(*after, PAGE_ROWS).await?;
+                    let last = page.mails.last().map(|queued| queued.mail.id);
+                    self.position = last
+                        .map_or(Position::Invitations(None), |last| Position::Mails(Some(last)));
+                }
+                Position::Invitations(after) => {
+                    let after = after.as_ref();
+                    page.invitations = self.records.invitation_records(after, PAGE_ROWS).await?;
+                    let last =
+                        page.invitations.last().map(|(invitation, _)| invitation.email.key());
+                    self.position =
+                        last.map_or(Position::End, |last| Position::Invitations(Some(last)));
+                }
+                Position::End => return Ok(None),
+            }
+            if !page.is_empty() {
+                return Ok(Some(page));
+            }
+        }
+    }
 }

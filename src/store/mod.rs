@@ -29,7 +29,9 @@ use async_trait::async_trait;
 
 #[cfg(all(feature = "internals", feature = "postgres"))]
 pub use self::postgres::PostgresStore;
-pub(crate) use self::postgres::open as open_postgres;
+pub(crate) use self::postgres::{
+    begin_restoration as begin_postgres_restoration, open as open_postgres,
+};
 pub use self::{
     changes::{Changes, Connectivity, Stamp},
     counts::{Sizes, StoreCounts},
@@ -132,6 +134,30 @@ pub enum Error {
     /// An internal error: a bug, or a damaged database.
     #[error("the database failed: {0}")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl archive::DatabaseKind {
+    /// The number of the newest schema that this version knows.
+    pub fn schema(self) -> usize {
+        match self {
+            Self::Sqlite => sqlite::SCHEMA,
+            Self::Postgres => postgres::SCHEMA,
+        }
+    }
+}
+
+/// Why a backup cannot be restored into a database.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// A server uses the database.
+    #[error("a server is running on this database: stop every server that uses it first")]
+    InUse,
+    /// The database has users.
+    #[error("the database already has users: add --replace to replace everything in it")]
+    NotEmpty,
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] Error),
 }
 
 /// A newer version of Doorward has migrated the schema.

@@ -3,7 +3,12 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Error, PostgresOptions, Store, transfer::Installation};
+use super::{
+    Error, PostgresOptions, RestoreError, Store, archive::Restoration, transfer::Installation,
+};
+
+/// Unknown here. The format of a backup tells whether this version can read it.
+pub(super) const SCHEMA: usize = usize::MAX;
 
 /// No value of this type exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,5 +40,13 @@ pub(crate) async fn open(
     url: &PostgresUrl,
     _options: PostgresOptions,
 ) -> Result<(Arc<dyn Store>, Installation), Error> {
+    match *url {}
+}
+
+pub(crate) async fn begin_restoration(
+    url: &PostgresUrl,
+    _options: PostgresOptions,
+    _replace: bool,
+) -> Result<Box<dyn Restoration>, RestoreError> {
     match *url {}
 }

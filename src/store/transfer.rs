@@ -7,19 +7,19 @@ use std::{fmt, sync::Arc};
 use aws_lc_rs::digest::{Context, SHA256};
 use serde_json::json;
 
-use super::archive::{Archive, Page, Size, UserRecord};
+use super::archive::{Archive, Page, Pages, Size, UserRecord};
 use crate::{
     clock::Timestamp,
     credential::password::PasswordHash,
-    mail::{Mail, MailId},
-    session::{Origin, Session, SessionId, TokenId},
+    mail::Mail,
+    session::{Origin, Session},
     store::{self, QueuedMail},
     token::{
         SigningKey,
         key_store::{KeyStore, KeyStoreError, StoredKeys},
-        one_time::{OneTime, OneTimeId, SecretDigest},
+        one_time::{OneTime, SecretDigest},
     },
-    user::{EmailKey, Invitation, User},
+    user::{Invitation, User},
 };
 
 /// One of the two databases of a move.
@@ -87,9 +87,6 @@ impl fmt::Display for Inventory {
         write!(f, "{users}, {sessions}, checksum {}", &self.checksum[..16])
     }
 }
-
-/// The maximum number of rows in a page.
-const PAGE_ROWS: usize = 500;
 
 /// Copies everything that `new` does not have yet, and compares the two. `signs_at` is when the next signing key starts to
 /// sign, unless the old key store records a time.
@@ -226,79 +223,6 @@ async fn inventory(
     let digest = checksum.finish();
     let checksum = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(Inventory { size, checksum })
-}
-
-/// The pages of an archive, one kind of rows after the other.
-struct Pages<'a> {
-    archive: &'a dyn Archive,
-    position: Position,
-}
-
-/// Where the next page begins: after this key.
-enum Position {
-    Users(Option<EmailKey>),
-    Sessions(Option<SessionId>),
-    Endings(Option<TokenId>),
-    OneTimes(Option<OneTimeId>),
-    Mails(Option<MailId>),
-    Invitations(Option<EmailKey>),
-    End,
-}
-
-impl<'a> Pages<'a> {
-    fn new(archive: &'a dyn Archive) -> Self {
-        Self { archive, position: Position::Users(None) }
-    }
-
-    async fn next(&mut self) -> Result<Option<Page>, store::Error> {
-        loop {
-            let mut page = Page::default();
-            match &self.position {
-                Position::Users(after) => {
-                    page.users = self.archive.user_records(after.as_ref(), PAGE_ROWS).await?;
-                    let last = page.users.last().map(|record| record.user.email.key());
-                    self.position =
-                        last.map_or(Position::Sessions(None), |last| Position::Users(Some(last)));
-                }
-                Position::Sessions(after) => {
-                    page.sessions = self.archive.session_records(*after, PAGE_ROWS).await?;
-                    let last = page.sessions.last().map(|session| session.id);
-                    self.position =
-                        last.map_or(Position::Endings(None), |last| Position::Sessions(Some(last)));
-                }
-                Position::Endings(after) => {
-                    page.endings = self.archive.ending_records(*after, PAGE_ROWS).await?;
-                    let last = page.endings.last().map(|(token, _)| *token);
-                    self.position =
-                        last.map_or(Position::OneTimes(None), |last| Position::Endings(Some(last)));
-                }
-                Position::OneTimes(after) => {
-                    page.one_times = self.archive.one_time_records(*after, PAGE_ROWS).await?;
-                    let last = page.one_times.last().map(|one_time| one_time.id);
-                    self.position =
-                        last.map_or(Position::Mails(None), |last| Position::OneTimes(Some(last)));
-                }
-                Position::Mails(after) => {
-                    page.mails = self.archive.mail_records(*after, PAGE_ROWS).await?;
-                    let last = page.mails.last().map(|queued| queued.mail.id);
-                    self.position = last
-                        .map_or(Position::Invitations(None), |last| Position::Mails(Some(last)));
-                }
-                Position::Invitations(after) => {
-                    let after = after.as_ref();
-                    page.invitations = self.archive.invitation_records(after, PAGE_ROWS).await?;
-                    let last =
-                        page.invitations.last().map(|(invitation, _)| invitation.email.key());
-                    self.position =
-                        last.map_or(Position::End, |last| Position::Invitations(Some(last)));
-                }
-                Position::End => return Ok(None),
-            }
-            if !page.is_empty() {
-                return Ok(Some(page));
-            }
-        }
-    }
 }
 
 /// One line per user. Destructures the record completely, so that a new field cannot be left out of the checksum.

@@ -170,6 +170,18 @@ impl SigningKeys {
         Err(Error::Contended)
     }
 
+    /// The contents of a key store that only this process changes, read while no key changes.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn read_unchanged(
+        &self,
+        key_store: &dyn KeyStore,
+    ) -> Result<StoredKeys, KeyStoreError> {
+        let _ring = self.ring.lock().await;
+        key_store.stored_keys().await
+    }
+
     /// Waits until another instance may have changed the keys.
     pub async fn changed(&self) {
         self.key_store.changed().await;

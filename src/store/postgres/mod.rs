@@ -16,10 +16,12 @@ mod one_times;
 mod outbox;
 mod query_batch;
 mod report;
+mod restoration;
 mod row;
 mod sessions;
 mod shared_connection;
 mod signing_keys;
+mod snapshot;
 mod statements;
 mod tls;
 mod url;
@@ -35,6 +37,7 @@ use async_trait::async_trait;
 use tokio::sync::{Mutex, watch};
 use uuid::Uuid;
 
+pub(crate) use self::restoration::begin_restoration;
 pub use self::url::PostgresUrl;
 use self::{
     connection::Connection,
@@ -53,6 +56,9 @@ use crate::{
     session::Session,
     user::{User, UserId},
 };
+
+/// The number of the newest schema that this version knows.
+pub(super) const SCHEMA: usize = migrations::MIGRATIONS.len();
 
 /// Connects to the database. Returns the same store twice: for a service, and as the source or target of a move.
 pub(crate) async fn open(

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio_postgres::Row;
 
 use super::{
     PostgresStore, change_listener,
     engine::{StatementBatch, Write, WriteScope},
     row::{column, optional_timestamp},
     statements as sql,
+    value::Value,
 };
 use crate::{
     clock::Timestamp,
@@ -26,23 +28,7 @@ const NEXT: &str = "next";
 #[async_trait]
 impl KeyStore for PostgresStore {
     async fn stored_keys(&self) -> Result<StoredKeys, KeyStoreError> {
-        let mut keys = StoredKeys::default();
-        for row in &self.engine.read(sql::KEYS, []).await? {
-            let (slot, kid): (String, String) = (column(row, 0)?, column(row, 1)?);
-            let pem: String = column(row, 2)?;
-            let until = optional_timestamp(row, 3)?;
-            let key = SigningKey::from_pem(&pem).map_err(|error| {
-                let cause = format!("the key {kid} in the table signing_keys: {error}");
-                Error::Failed(cause.into())
-            })?;
-            match (slot.as_str(), until) {
-                (SIGNING, _) => keys.signing = Some(key),
-                (NEXT, at) => keys.next = Some((key, at)),
-                (_, Some(until)) => keys.retired.push((key, until)),
-                (_, None) => {}
-            }
-        }
-        Ok(keys)
+        Ok(keys_from_rows(&self.engine.read(sql::KEYS, []).await?)?)
     }
 
     async fn add_first_key(&self, key: &SigningKey) -> Result<(), KeyStoreError> {
@@ -109,11 +95,7 @@ impl KeyStore for PostgresStore {
     }
 
     async fn stored_cookie_secret(&self) -> Result<Option<CookieSecret>, KeyStoreError> {
-        let rows = self.engine.read(sql::COOKIE_SECRET, []).await?;
-        let stored = rows.first().map(|row| column::<&[u8]>(row, 0)).transpose()?;
-        let damaged = || Error::Failed("the table cookie_secrets is damaged".into());
-        let secret = stored.map(|bytes| CookieSecret::from_store(bytes).ok_or_else(damaged));
-        Ok(secret.transpose()?)
+        Ok(cookie_secret_from_rows(&self.engine.read(sql::COOKIE_SECRET, []).await?)?)
     }
 
     async fn add_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
@@ -142,6 +124,60 @@ impl From<Error> for KeyStoreError {
     fn from(error: Error) -> Self {
         Self::new(error)
     }
+}
+
+/// Reads the rows of [`sql::KEYS`].
+pub(super) fn keys_from_rows(rows: &[Row]) -> Result<StoredKeys, Error> {
+    let mut keys = StoredKeys::default();
+    for row in rows {
+        let (slot, kid): (String, String) = (column(row, 0)?, column(row, 1)?);
+        let pem: String = column(row, 2)?;
+        let until = optional_timestamp(row, 3)?;
+        let key = SigningKey::from_pem(&pem).map_err(|error| {
+            let cause = format!("the key {kid} in the table signing_keys: {error}");
+            Error::Failed(cause.into())
+        })?;
+        match (slot.as_str(), until) {
+            (SIGNING, _) => keys.signing = Some(key),
+            (NEXT, at) => keys.next = Some((key, at)),
+            (_, Some(until)) => keys.retired.push((key, until)),
+            (_, None) => {}
+        }
+    }
+    Ok(keys)
+}
+
+/// Reads the rows of [`sql::COOKIE_SECRET`].
+pub(super) fn cookie_secret_from_rows(rows: &[Row]) -> Result<Option<CookieSecret>, Error> {
+    let stored = rows.first().map(|row| column::<&[u8]>(row, 0)).transpose()?;
+    let damaged = || Error::Failed("the table cookie_secrets is damaged".into());
+    let secret = stored.map(|bytes| CookieSecret::from_store(bytes).ok_or_else(damaged));
+    secret.transpose()
+}
+
+/// The statements that add all keys of another key store.
+pub(super) fn key_insertions(
+    stored: &StoredKeys,
+    signs_at: Timestamp,
+) -> Vec<(&'static str, Vec<Value>)> {
+    // Keys that only verify are in the operator's file.
+    let StoredKeys { signing, next, retired, verifying: _ } = stored;
+    let mut statements = Vec::new();
+    let mut add = |slot: &str, key: &SigningKey, until: Option<Timestamp>| {
+        let (kid, pem) = (key.id().to_string(), key.to_pem());
+        let values = vec![slot.into(), kid.into(), pem.as_str().into(), until.into()];
+        statements.push((sql::ADD_KEY, values));
+    };
+    if let Some(key) = signing {
+        add(SIGNING, key, None);
+    }
+    if let Some((key, at)) = next {
+        add(NEXT, key, Some(at.unwrap_or(signs_at)));
+    }
+    for (key, until) in retired {
+        add(&retired_slot(key.id()), key, Some(*until));
+    }
+    statements
 }
 
 /// The slot of a key that no longer signs.

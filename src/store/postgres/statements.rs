@@ -70,6 +70,7 @@ statements! {
     BEGIN = "BEGIN";
     COMMIT = "COMMIT";
     ROLLBACK = "ROLLBACK";
+    BEGIN_SNAPSHOT = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
     SCHEMA_VERSION = "SELECT max(version) FROM schema_versions";
     ADD_SCHEMA_VERSION =
@@ -289,6 +290,19 @@ statements! {
     UNFINISHED_MOVES = "SELECT id FROM unfinished_moves";
     BEGIN_MOVE = "INSERT INTO unfinished_moves (id) VALUES (1) ON CONFLICT (id) DO NOTHING";
     END_MOVE = "DELETE FROM unfinished_moves";
+    /// When another connection of Doorward last began or ended a statement.
+    LAST_ACTIVITY =
+        "SELECT max(state_change) FROM pg_stat_activity WHERE datname = current_database() \
+         AND pid <> pg_backend_pid() AND application_name = current_setting('application_name')";
+    DELETE_ALL_USERS = "DELETE FROM users";
+    DELETE_ALL_SESSIONS = "DELETE FROM sessions";
+    DELETE_ALL_ENDED_TOKENS = "DELETE FROM ended_tokens";
+    DELETE_ALL_KEYS = "DELETE FROM signing_keys";
+    DELETE_ALL_USED_CODES = "DELETE FROM used_codes";
+    DELETE_ALL_COOKIE_SECRETS = "DELETE FROM cookie_secrets";
+    DELETE_ALL_ONE_TIMES = "DELETE FROM one_times";
+    DELETE_ALL_MAIL = "DELETE FROM outbox";
+    DELETE_ALL_INVITATIONS = "DELETE FROM invitations";
     USER_RECORDS = concat!(
         "SELECT ", user_record_columns!(), " FROM users u WHERE u.email_key > $1 \
          ORDER BY u.email_key LIMIT $2"
@@ -338,6 +352,20 @@ statements! {
          AND NOT EXISTS (SELECT 1 FROM signing_keys s WHERE s.slot = 'signing')";
     DELETE_KEY = "DELETE FROM signing_keys WHERE kid = $1 AND slot <> 'signing'";
 }
+
+/// Deletes what a backup contains, and an unfinished move. Failed logins stay, because an attack may be under way.
+pub(super) const DELETE_CONTENTS: [&str; 10] = [
+    DELETE_ALL_USERS,
+    DELETE_ALL_SESSIONS,
+    DELETE_ALL_ENDED_TOKENS,
+    DELETE_ALL_KEYS,
+    DELETE_ALL_USED_CODES,
+    DELETE_ALL_COOKIE_SECRETS,
+    DELETE_ALL_ONE_TIMES,
+    DELETE_ALL_MAIL,
+    DELETE_ALL_INVITATIONS,
+    END_MOVE,
+];
 
 #[cfg(test)]
 mod tests {

@@ -26,7 +26,7 @@ use crate::{
     session::{Session, SessionId, TokenId},
     store::{
         Error, QueuedMail,
-        archive::{Archive, Page, Size, UserRecord},
+        archive::{Archive, DatabaseKind, Page, Records, Size, Snapshot, UserRecord},
         columns::{
             USER_COLUMN_COUNT, invitation_columns, mail_columns, one_time_columns, session_columns,
             user_columns,
@@ -37,21 +37,37 @@ use crate::{
     user::{EmailKey, Invitation},
 };
 
+/// Runs reads on one of the connections of a database.
+pub(super) trait Reads: Send + Sync {
+    fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> impl Future<Output = Result<T, Error>> + Send;
+}
+
+impl Reads for SqliteStore {
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.engine.read(work).await
+    }
+}
+
 #[async_trait]
-impl Archive for SqliteStore {
+impl<R: Reads> Records for R {
     async fn size(&self) -> Result<Size, Error> {
-        self.engine
-            .read(|db| {
-                let count = |sql| {
-                    let count: i64 = db.query_row(sql, [], |row| row.get(0))?;
-                    Ok::<_, rusqlite::Error>(u64::try_from(count).unwrap_or(0))
-                };
-                Ok(Size {
-                    users: count("SELECT count(*) FROM users")?,
-                    sessions: count("SELECT count(*) FROM sessions")?,
-                })
+        self.read(|db| {
+            let count = |sql| {
+                let count: i64 = db.query_row(sql, [], |row| row.get(0))?;
+                Ok::<_, rusqlite::Error>(u64::try_from(count).unwrap_or(0))
+            };
+            Ok(Size {
+                users: count("SELECT count(*) FROM users")?,
+                sessions: count("SELECT count(*) FROM sessions")?,
             })
-            .await
+        })
+        .await
     }
 
     async fn user_records(
@@ -60,19 +76,18 @@ impl Archive for SqliteStore {
         limit: usize,
     ) -> Result<Vec<UserRecord>, Error> {
         let after = after.map_or(String::new(), |key| key.as_str().to_owned());
-        self.engine
-            .read(move |db| {
-                db.prepare_cached(concat!(
-                    "SELECT ",
-                    user_columns!("u."),
-                    ", c.digest, c.expires_at, u.known_networks FROM users u
+        self.read(move |db| {
+            db.prepare_cached(concat!(
+                "SELECT ",
+                user_columns!("u."),
+                ", c.digest, c.expires_at, u.known_networks FROM users u
                      LEFT JOIN reset_codes c ON c.user_id = u.id
                      WHERE u.email_key > ?1 ORDER BY u.email_key LIMIT ?2"
-                ))?
-                .query_map(params![after, sql_limit(limit)], user_record_from_row)?
-                .collect()
-            })
-            .await
+            ))?
+            .query_map(params![after, sql_limit(limit)], user_record_from_row)?
+            .collect()
+        })
+        .await
     }
 
     async fn session_records(
@@ -82,17 +97,16 @@ impl Archive for SqliteStore {
     ) -> Result<Vec<Session>, Error> {
         // Every id sorts after the nil one.
         let after = after.unwrap_or(SessionId::from_uuid(Uuid::nil()));
-        self.engine
-            .read(move |db| {
-                db.prepare_cached(concat!(
-                    "SELECT ",
-                    session_columns!("s."),
-                    " FROM sessions s WHERE s.id > ?1 ORDER BY s.id LIMIT ?2"
-                ))?
-                .query_map(params![after, sql_limit(limit)], session_from_row)?
-                .collect()
-            })
-            .await
+        self.read(move |db| {
+            db.prepare_cached(concat!(
+                "SELECT ",
+                session_columns!("s."),
+                " FROM sessions s WHERE s.id > ?1 ORDER BY s.id LIMIT ?2"
+            ))?
+            .query_map(params![after, sql_limit(limit)], session_from_row)?
+            .collect()
+        })
+        .await
     }
 
     async fn ending_records(
@@ -101,18 +115,17 @@ impl Archive for SqliteStore {
         limit: usize,
     ) -> Result<Vec<(TokenId, Timestamp)>, Error> {
         let after = after.unwrap_or(TokenId::from_uuid(Uuid::nil()));
-        self.engine
-            .read(move |db| {
-                db.prepare_cached(
-                    "SELECT token_id, ended_at FROM ended_tokens WHERE token_id > ?1
+        self.read(move |db| {
+            db.prepare_cached(
+                "SELECT token_id, ended_at FROM ended_tokens WHERE token_id > ?1
                      ORDER BY token_id LIMIT ?2",
-                )?
-                .query_map(params![after, sql_limit(limit)], |row| {
-                    Ok((row.get(0)?, timestamp(row, 1)?))
-                })?
-                .collect()
-            })
-            .await
+            )?
+            .query_map(params![after, sql_limit(limit)], |row| {
+                Ok((row.get(0)?, timestamp(row, 1)?))
+            })?
+            .collect()
+        })
+        .await
     }
 
     async fn one_time_records(
@@ -121,17 +134,16 @@ impl Archive for SqliteStore {
         limit: usize,
     ) -> Result<Vec<OneTime>, Error> {
         let after = after.unwrap_or(OneTimeId::from_uuid(Uuid::nil()));
-        self.engine
-            .read(move |db| {
-                db.prepare_cached(concat!(
-                    "SELECT ",
-                    one_time_columns!("o."),
-                    " FROM one_times o WHERE o.id > ?1 ORDER BY o.id LIMIT ?2"
-                ))?
-                .query_map(params![after, sql_limit(limit)], one_time_from_row)?
-                .collect()
-            })
-            .await
+        self.read(move |db| {
+            db.prepare_cached(concat!(
+                "SELECT ",
+                one_time_columns!("o."),
+                " FROM one_times o WHERE o.id > ?1 ORDER BY o.id LIMIT ?2"
+            ))?
+            .query_map(params![after, sql_limit(limit)], one_time_from_row)?
+            .collect()
+        })
+        .await
     }
 
     async fn mail_records(
@@ -140,17 +152,16 @@ impl Archive for SqliteStore {
         limit: usize,
     ) -> Result<Vec<QueuedMail>, Error> {
         let after = after.unwrap_or(MailId::from_uuid(Uuid::nil()));
-        self.engine
-            .read(move |db| {
-                db.prepare_cached(concat!(
-                    "SELECT ",
-                    mail_columns!(),
-                    " FROM outbox WHERE id > ?1 ORDER BY id LIMIT ?2"
-                ))?
-                .query_map(params![after, sql_limit(limit)], mail_from_row)?
-                .collect()
-            })
-            .await
+        self.read(move |db| {
+            db.prepare_cached(concat!(
+                "SELECT ",
+                mail_columns!(),
+                " FROM outbox WHERE id > ?1 ORDER BY id LIMIT ?2"
+            ))?
+            .query_map(params![after, sql_limit(limit)], mail_from_row)?
+            .collect()
+        })
+        .await
     }
 
     async fn invitation_records(
@@ -159,17 +170,24 @@ impl Archive for SqliteStore {
         limit: usize,
     ) -> Result<Vec<(Invitation, SecretDigest)>, Error> {
         let after = after.map_or(String::new(), |key| key.as_str().to_owned());
-        self.engine
-            .read(move |db| {
-                db.prepare_cached(concat!(
-                    "SELECT ",
-                    invitation_columns!(),
-                    " FROM invitations WHERE email_key > ?1 ORDER BY email_key LIMIT ?2"
-                ))?
-                .query_map(params![after, sql_limit(limit)], invitation_from_row)?
-                .collect()
-            })
-            .await
+        self.read(move |db| {
+            db.prepare_cached(concat!(
+                "SELECT ",
+                invitation_columns!(),
+                " FROM invitations WHERE email_key > ?1 ORDER BY email_key LIMIT ?2"
+            ))?
+            .query_map(params![after, sql_limit(limit)], invitation_from_row)?
+            .collect()
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Archive for SqliteStore {
+    async fn snapshot(&self) -> Result<Snapshot, Error> {
+        let records = Box::new(self.engine.snapshot()?);
+        Ok(Snapshot { records, database: DatabaseKind::Sqlite, keys: None })
     }
 
     async fn is_move_unfinished(&self) -> Result<bool, Error> {

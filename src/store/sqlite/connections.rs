@@ -62,8 +62,16 @@ impl MemoryDatabase {
 pub(super) struct Database {
     place: Place,
     readers: [Mutex<Option<Connection>>; READERS],
+    /// The connection of a backup. At most one runs at a time.
+    pub(super) snapshot: Mutex<Option<SnapshotConnection>>,
     /// The number of pages in the write-ahead log after the last commit.
     wal_pages: Arc<AtomicUsize>,
+}
+
+/// A connection with an open transaction, and the number of the snapshot that it belongs to.
+pub(super) struct SnapshotConnection {
+    pub(super) number: u64,
+    pub(super) db: Connection,
 }
 
 /// The writing connection and what was read when it was first opened.
@@ -82,7 +90,12 @@ enum Access {
 
 impl Database {
     pub(super) fn new(place: Place) -> Self {
-        Self { place, readers: Default::default(), wal_pages: Arc::default() }
+        Self {
+            place,
+            readers: Default::default(),
+            snapshot: Mutex::default(),
+            wal_pages: Arc::default(),
+        }
     }
 
     /// Whether reads have connections of their own.
@@ -195,6 +208,9 @@ impl Database {
     pub(super) fn reopen(&self, writer: Option<Connection>) -> rusqlite::Result<Connection> {
         let mut readers: Vec<_> = (0..READERS).map(|number| self.reader(number)).collect();
         readers.iter_mut().for_each(|reader| **reader = None);
+        // A backup then fails: it has read a part of a state that cannot be read again.
+        let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        *snapshot = None;
         drop(writer);
         let db = self.open_to_write()?;
         db.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::TRUNCATE)?;

@@ -15,6 +15,7 @@ use super::{
     connections::{Database, Place, READERS},
     error_class::{ErrorClass, panic_error},
     health::Health,
+    snapshot::SqliteSnapshot,
     writer::{Write, Writer},
 };
 use crate::{
@@ -28,6 +29,7 @@ const QUEUE_CAPACITY: usize = 1024;
 
 /// The threads and connections of one database file.
 pub(super) struct Engine {
+    database: Arc<Database>,
     writes: Sender<Box<dyn Write>>,
     /// `None` for a database in memory, whose reads are queued as writes.
     reads: Option<Sender<Read>>,
@@ -68,7 +70,7 @@ impl Engine {
             reads
         });
         let counts = StoreCounts::default();
-        Ok(Self { writes, reads, changes, endings, health, counts, threads })
+        Ok(Self { database, writes, reads, changes, endings, health, counts, threads })
     }
 
     pub(super) fn changes(&self) -> &Changes {
@@ -86,6 +88,11 @@ impl Engine {
     /// Whether writes succeed, as the writer thread last saw it.
     pub(super) fn check(&self) -> Result<(), NotReady> {
         self.health.check()
+    }
+
+    /// Begins to read the state at this moment, on a connection of its own.
+    pub(super) fn snapshot(&self) -> Result<SqliteSnapshot, Error> {
+        SqliteSnapshot::begin(&self.database)
     }
 
     /// Runs `work` on a reading connection.

@@ -18,6 +18,7 @@ mod outbox;
 mod report;
 mod row;
 mod sessions;
+mod snapshot;
 mod users;
 mod writer;
 
@@ -34,6 +35,9 @@ use super::{
     counts::{SIZES, size},
 };
 use crate::{clock::Timestamp, data_folder::Reserve};
+
+/// The number of the newest schema that this version knows.
+pub(super) const SCHEMA: usize = migrations::MIGRATIONS.len();
 
 /// A store in one SQLite file or in memory, for one process.
 pub struct SqliteStore {

@@ -348,11 +348,13 @@ impl Writer {
         }
     }
 
-    /// Warns that a long read by another program keeps the write-ahead log from being reset. Writes continue.
+    /// Warns that a long read, of a backup or by another program, keeps the write-ahead log from being reset. Writes continue.
     fn warn_of_reader(&mut self, pages: usize, is_held: bool) {
         let is_long = is_held && pages >= MAX_WAL_PAGES;
         if is_long && !self.warned_of_reader {
-            tracing::warn!("another program reads the database, so its write-ahead log grows");
+            tracing::warn!(
+                "a backup or another program reads the database, so its write-ahead log grows"
+            );
         }
         self.warned_of_reader = is_long;
     }

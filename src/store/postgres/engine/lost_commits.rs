@@ -31,6 +31,23 @@ impl CommitChecks {
 }
 
 impl Engine {
+    /// Whether a change of all rows was committed. If it was not, it cannot be committed later.
+    ///
+    /// # Errors
+    /// If that cannot be found out.
+    pub(in crate::store::postgres) async fn has_committed(
+        &self,
+        change_id: Uuid,
+    ) -> Result<bool, Error> {
+        match self.commit_outcome(change_id, WriteScope::SigningKeys).await {
+            CommitOutcome::Committed => Ok(true),
+            CommitOutcome::NotCommitted => Ok(false),
+            CommitOutcome::Unknown => {
+                Err(Error::Unavailable("the outcome of the commit is unknown".into()))
+            }
+        }
+    }
+
     /// Finds out whether a change was committed. If it was not, it cannot be committed later.
     pub(super) async fn commit_outcome(&self, change_id: Uuid, scope: WriteScope) -> CommitOutcome {
         const GIVE_UP_AFTER: Duration = Duration::from_secs(600);

@@ -1,0 +1,74 @@
+//! Restores a backup: into an empty folder, which later replaces a data folder, or in a transaction.
+
+use std::{io::BufRead, path::Path, sync::Arc};
+
+use super::{Description, Error, Reader};
+use crate::{
+    clock::Timestamp,
+    data_folder::DataFolder,
+    store::{
+        SqliteStore,
+        archive::{Archive, KeySnapshot, Records, Restoration, Size},
+    },
+    token::key_store::{KeyStore, StoredKeys},
+};
+
+/// Creates a SQLite file with this name, and the key files, in an empty folder. `signs_at` is when the next key starts to
+/// sign, unless its time is known.
+///
+/// # Errors
+/// If the backup is not good, or the files cannot be written.
+pub async fn fill_folder(
+    mut backup: Reader<impl BufRead>,
+    folder: &Path,
+    database: &Path,
+    signs_at: Timestamp,
+    report: &mut dyn FnMut(u64),
+) -> Result<Description, Error> {
+    let folder = DataFolder::open(folder)?;
+    let store = Arc::new(SqliteStore::open(&folder.path().join(database), None)?);
+    while let Some(page) = backup.next_page()? {
+        store.import(page).await?;
+        report(backup.records());
+    }
+    let (description, KeySnapshot { keys, cookie_secret }) = backup.finish()?;
+    let Size { users, sessions } = store.size().await?;
+    if (users, sessions) != (description.counts.users, description.counts.sessions) {
+        let cause = "a record occurs twice".to_owned();
+        return Err(Error::Damaged { line: description.counts.records(), cause });
+    }
+    let StoredKeys { signing, next, retired, verifying: _ } = keys;
+    if let Some(key) = signing {
+        folder.add_first_key(&key).await?;
+    }
+    if let Some((key, at)) = next {
+        folder.add_next_key(&key, at.unwrap_or(signs_at)).await?;
+    }
+    for (key, until) in retired {
+        folder.add_retired_key(&key, until).await?;
+    }
+    if let Some(secret) = cookie_secret {
+        folder.add_cookie_secret(&secret).await?;
+    }
+    Ok(description)
+}
+
+/// Adds everything in a transaction and commits it.
+///
+/// # Errors
+/// If the backup is not good, or the database fails. Then nothing has changed.
+pub async fn restore_into(
+    mut backup: Reader<impl BufRead>,
+    mut restoration: Box<dyn Restoration>,
+    signs_at: Timestamp,
+    report: &mut dyn FnMut(u64),
+) -> Result<Description, Error> {
+    while let Some(page) = backup.next_page()? {
+        restoration.add(page).await?;
+        report(backup.records());
+    }
+    let (description, keys) = backup.finish()?;
+    restoration.add_keys(&keys, signs_at).await?;
+    restoration.commit().await?;
+    Ok(description)
+}

@@ -1,0 +1,124 @@
+"""What the commands promise: files, modes, refusals, and the time of the last backup."""
+
+import json
+import subprocess
+import time
+
+import pytest
+from installation import registered, refused
+
+KINDS = ["sqlite", "postgres"]
+
+
+@pytest.fixture
+def filled(new_installation):
+    """An installation with three people, without a running server."""
+    installation = new_installation("sqlite")
+    with installation.service() as service:
+        installation.people = registered(service, "ada", 3)
+    return installation
+
+
+def test_a_backup_is_private_and_replaced_only_on_request(filled, tmp_path):
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    file = folder / "today"
+    said = filled.run("backup", file)
+    assert said.startswith(f"{file}: 3 users, 3 sessions, 1 signing key, made 20") and "of sqlite" in said
+    assert file.stat().st_mode & 0o777 == 0o600
+    before = file.read_bytes()
+    assert "exists: choose another name, or add --force" in filled.refuses("backup", file)
+    assert file.read_bytes() == before
+    filled.run("backup", file, "--force")
+    assert file.read_bytes() != before
+    assert [path.name for path in folder.iterdir()] == ["today"]
+    assert "is a folder" in filled.refuses("backup", folder)
+    assert "No such file" in filled.refuses("backup", folder / "missing" / "file")
+
+
+def test_standard_output_gets_the_backup_and_nothing_else(filled, tmp_path):
+    with filled.service():
+        process = filled.start("backup", "-")
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and b"3 users" in err
+    (tmp_path / "piped").write_bytes(out)
+    assert filled.verify(tmp_path / "piped")["users"] == 3
+    verified = filled.start("backup", "verify", "-", "--json", stdin=subprocess.PIPE)
+    out, err = verified.communicate(out, timeout=60)
+    assert json.loads(out)["users"] == 3, err
+
+
+def test_the_description_is_complete(filled, tmp_path):
+    described = json.loads(filled.run("backup", tmp_path / "file", "--json"))
+    assert described == filled.verify(tmp_path / "file")
+    keys = ["createdAt", "version", "database", "users", "sessions", "endedTokens", "oneTimes", "mails", "invitations", "keys"]
+    assert list(described) == [*keys, "sha256"]
+    assert filled.run("backup", "verify", tmp_path / "file").startswith(f"{tmp_path}/file: 3 users, 3 sessions, 1 signing key")
+
+
+def test_the_time_of_the_last_good_backup_is_recorded(filled, tmp_path):
+    recorded = filled.folder / "last-backup"
+    assert not recorded.exists()
+    before = time.time()
+    filled.run("backup", tmp_path / "one")
+    millis, text = recorded.read_text().split()
+    assert before - 1 <= int(millis) / 1000 <= time.time() + 1 and text.endswith("Z")
+    assert recorded.stat().st_mode & 0o777 == 0o600
+    filled.refuses("backup", tmp_path)
+    assert recorded.read_text() == f"{millis} {text}\n"
+    with filled.service():
+        filled.run("backup", tmp_path / "two")
+        assert int(recorded.read_text().split()[0]) > int(millis)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_restored_while_a_server_runs(kind, filled, new_installation, tmp_path):
+    filled.run("backup", tmp_path / "file")
+    target = new_installation(kind)
+    with target.service() as service:
+        people = registered(service, "grace", 2)
+        error = target.refuses("restore", tmp_path / "file", "--replace")
+        assert "is in use by another doorward" in error or "a server is running on this database" in error
+        assert refused(service, people) == []
+        assert target.emails() == {person.email for person in people}
+
+
+def test_what_was_there_is_kept_beside(filled, new_installation, tmp_path):
+    filled.run("backup", tmp_path / "file")
+    target = new_installation("sqlite")
+    with target.service() as service:
+        people = registered(service, "grace", 2)
+    before = target.files()
+    assert "already has users: add --replace" in target.refuses("restore", tmp_path / "file")
+    assert target.files() == before
+    said = target.run("restore", tmp_path / "file", "--replace")
+    [kept] = target.folder.glob("replaced-*")
+    assert str(kept) in said and kept.stat().st_mode & 0o777 == 0o700
+    assert {path.name for path in kept.iterdir()} == {"doorward.db", "signing-key.pem", "cookie-secret"}
+    with target.service() as service:
+        assert refused(service, filled.people) == []
+        assert len(refused(service, people)) == 2
+    # The old files in a folder of their own are the old installation.
+    target.database = f"sqlite://{kept}/doorward.db"
+    with target.service() as service:
+        assert refused(service, people) == []
+
+
+def test_a_damaged_database_is_moved_aside(filled, tmp_path):
+    filled.run("backup", tmp_path / "file")
+    (filled.folder / "doorward.db").write_bytes(b"x" * 8192)
+    assert "add --replace to move it aside" in filled.refuses("restore", tmp_path / "file")
+    filled.run("restore", tmp_path / "file", "--replace")
+    with filled.service() as service:
+        assert refused(service, filled.people) == []
+
+
+def test_keys_of_the_operator_are_not_in_the_backup(filled, tmp_path):
+    key = tmp_path / "key.pem"
+    command = ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key]
+    subprocess.run(command, check=True, capture_output=True)
+    process = filled.start("backup", tmp_path / "file", "--token-key-file", key)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and b"key.pem (token.key_file) are not in the backup" in err
+    secret = key.read_text().splitlines()[1]
+    assert secret not in (tmp_path / "file").read_text()
