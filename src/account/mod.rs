@@ -6,6 +6,7 @@ pub(crate) mod change;
 pub(crate) mod disable;
 pub(crate) mod export;
 pub(crate) mod forgot;
+pub(crate) mod import;
 pub(crate) mod invite;
 pub(crate) mod leave;
 pub(crate) mod look_up;

@@ -142,9 +142,6 @@ async fn check(
     network: Network,
 ) -> Result<Checked, Failure> {
     let found = doorward.store().user_by_email(email).await?;
-    let user = found.as_ref().filter(|user| !user.disabled);
-    let stored = user.and_then(|user| user.password_hash.as_ref());
-    let verification = doorward.hasher().verify(password, stored, network).await?;
     let reason = match &found {
         None => LoginRefusal::UnknownAddress,
         Some(user) if user.disabled => LoginRefusal::Disabled,
@@ -155,8 +152,12 @@ async fn check(
         }
         Some(_) => LoginRefusal::WrongPassword,
     };
+    // Who is refused whatever they type gets no hash compared: a match takes another time than a mismatch.
+    let may_match = found.as_ref().filter(|_| reason == LoginRefusal::WrongPassword);
+    let stored = may_match.and_then(|user| user.password_hash.as_ref());
+    let verification = doorward.hasher().verify(password, stored, network).await?;
     match (verification, found) {
-        (Verification::Match { rehashed }, Some(user)) if reason == LoginRefusal::WrongPassword => {
+        (Verification::Match { rehashed }, Some(user)) => {
             if let (Some(new), Some(old)) = (rehashed, &user.password_hash) {
                 doorward.store().replace_password_hash(user.id, old, &new).await?;
             }

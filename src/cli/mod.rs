@@ -12,9 +12,11 @@ mod config;
 mod dev;
 mod doctor;
 mod exit_code;
+mod export;
 mod guard;
 mod health;
 mod http_client;
+mod import;
 mod invitation;
 mod keys;
 mod mail;
@@ -90,6 +92,12 @@ enum Command {
     Reload(reload::Reload),
     /// Print a working configuration for a proxy or an app that uses a guard
     Snippet(snippet::Snippet),
+    /// Add the users of another system, with their password hashes
+    #[command(after_help = import::EXAMPLES)]
+    Import(import::Import),
+    /// Write all users with their password hashes to a file
+    #[command(after_help = export::EXAMPLES)]
+    Export(export::Export),
     /// Copy all data to another database; users stay logged in
     Migrate(migrate::Migrate),
     /// Save everything to one file, while the server runs or not
@@ -132,6 +140,8 @@ pub fn main() -> ExitCode {
             Command::Why(why) => why.run(settings),
             Command::Reload(reload) => reload.run(settings),
             Command::Snippet(snippet) => snippet.run(&settings),
+            Command::Import(import) => import.run(settings),
+            Command::Export(export) => export.run(settings),
             Command::Migrate(migrate) => migrate.run(settings),
             Command::Backup(backup) => backup.run(settings),
             Command::Restore(restore) => restore.run(settings),

@@ -4,7 +4,7 @@ use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use super::{
     Command, GuardInfo, KeyInfo, Reply, SampleRequest, Secret, SessionInfo, UserInfo, UserRef,
-    browser_check, diagnosis, invitations, outbox, refusals,
+    browser_check, diagnosis, imports, invitations, outbox, refusals,
 };
 use crate::{
     Caller, Doorward, Settings,
@@ -150,6 +150,13 @@ async fn try_execute(
             Reply::Done
         }
         Command::ShowProbe(nonce) => Reply::Probe(doorward.probes().arrival(nonce)),
+        Command::ImportUsers { users, only_check } => {
+            Reply::Imported(imports::import(doorward, users, *only_check).await?)
+        }
+        Command::ExportUsers => {
+            let (file, users) = imports::export(doorward).await?;
+            Reply::Exported { file, users }
+        }
     })
 }
 
@@ -256,6 +263,7 @@ reply_with_text!(
     config::SettingsError,
     store::Error,
     signing_keys::Error,
+    imports::Error,
     InviteError,
     RegisterError,
     RoleError,

@@ -6,6 +6,7 @@ mod browser_check;
 mod diagnosis;
 mod embedded;
 mod execution;
+mod imports;
 mod invitations;
 mod outbox;
 mod protocol;
@@ -20,6 +21,7 @@ pub use self::{
     backup::{SentBackup, is_in_use, request_backup},
     diagnosis::Diagnosis,
     execution::{ReadSettings, execute, reload_guards},
+    imports::{ImportOutcome, UserRecord, export_folder},
     invitations::{InvitationInfo, Invite, TicketInfo},
     protocol::{
         BrowserCheck, Command, GuardInfo, KeyInfo, MailInfo, RecentRefusal, RecentRefusals,

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Diagnosis, Secret,
+    Diagnosis, ImportOutcome, Secret, UserRecord,
     invitations::{InvitationInfo, Invite, TicketInfo},
 };
 use crate::{
@@ -117,6 +117,15 @@ pub enum Command {
     ExpectProbe(String),
     /// Shows how the announced request arrived.
     ShowProbe(String),
+    /// Adds users of another system.
+    ImportUsers {
+        /// The users.
+        users: Vec<UserRecord>,
+        /// Only finds out what would come of them.
+        only_check: bool,
+    },
+    /// Writes all users to a file in the data folder.
+    ExportUsers,
 }
 
 /// A user by id or e-mail address, as typed.
@@ -203,6 +212,15 @@ pub enum Reply {
     Diagnosis(Box<Diagnosis>),
     /// How an announced request arrived, if it did.
     Probe(Option<Arrival>),
+    /// What came of each imported user.
+    Imported(Vec<ImportOutcome>),
+    /// All users are in a file.
+    Exported {
+        /// The name of the file in the data folder, or in the folder for temporary files if there is none.
+        file: String,
+        /// How many they are.
+        users: usize,
+    },
     /// There is no such key.
     NoSuchKey,
     /// There is no such guard.

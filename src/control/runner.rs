@@ -170,7 +170,9 @@ impl Command {
             | Self::RevokeKey(_)
             | Self::ListMail { .. }
             | Self::RetryMail
-            | Self::Diagnose => None,
+            | Self::Diagnose
+            | Self::ImportUsers { .. }
+            | Self::ExportUsers => None,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod checks;
 mod counts;
 mod delivery;
+mod foreign_hashes;
 mod open;
 mod upkeep;
 

@@ -189,8 +189,11 @@ impl Doorward {
         let database = Database { store, archive: installation.archive };
         let doorward = Self::assemble(settings, folder, database, keys, &secrets, serving, clock)?;
         if purpose == Purpose::Serve {
-            let loaded = doorward.load_failures().await;
-            loaded.map_err(|error| OpenError::Store {
+            let loaded = async {
+                doorward.load_failures().await?;
+                doorward.read_foreign_hashes().await
+            };
+            loaded.await.map_err(|error| OpenError::Store {
                 database: doorward.settings().database.clone(),
                 error,
             })?;

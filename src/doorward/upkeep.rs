@@ -18,6 +18,7 @@ impl Doorward {
             self.clean_up_regularly(),
             self.maintain_keys(),
             self.share_failures(),
+            self.maintain_foreign_hashes(),
             self.deliver_mail()
         );
     }

@@ -7,6 +7,7 @@ mod columns;
 mod counts;
 mod credentials;
 mod ended_tokens;
+mod imports;
 mod invitations;
 mod known_networks;
 mod login_failures;
@@ -37,6 +38,7 @@ pub use self::{
     counts::{Sizes, StoreCounts},
     credentials::{CredentialStore, PasswordCondition},
     ended_tokens::EndedTokenStore,
+    imports::{ImportStore, VisitUser},
     invitations::InvitationStore,
     known_networks::KnownNetworkStore,
     login_failures::{LoginFailureStore, MAX_ACCOUNTS},
@@ -67,6 +69,7 @@ pub trait Store:
     + OneTimeStore
     + OutboxStore
     + InvitationStore
+    + ImportStore
 {
     /// Deletes up to `limit` expired rows of each kind: sessions, reset codes, one-time secrets, invitations, mail that was given up
     /// long ago and the store's internal records. Returns the largest of these counts.

@@ -4,6 +4,7 @@
 mod commit;
 mod concurrency;
 mod failed_logins;
+mod imports;
 mod invitations;
 mod migrate;
 mod model;

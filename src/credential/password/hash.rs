@@ -16,7 +16,10 @@ use super::{
 /// A stored hash with a higher memory cost counts as damaged.
 const MAX_MEMORY_KIB: u32 = 1 << 20;
 
-/// A password hash as a PHC string.
+/// What our hashes with the default cost begin with.
+pub(super) const DEFAULT_PREFIX: &str = "$argon2id$v=19$m=19456,t=2,p=1$";
+
+/// A password hash as a PHC string, of our own or of another system.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(String);
 
@@ -91,10 +94,22 @@ impl ParsedHash {
         }
     }
 
+    /// Whether it is a hash as we make it, with this cost.
     pub(super) fn has_cost(&self, params: &Params) -> bool {
-        let own = &self.spec.params;
+        let HashSpec { algorithm, version, params: own } = &self.spec;
         (own.m_cost(), own.t_cost(), own.p_cost())
             == (params.m_cost(), params.t_cost(), params.p_cost())
+            && (*algorithm, *version) == (Algorithm::Argon2id, Version::V0x13)
+            && self.output.len() == Cost::HASH_BYTES
+    }
+
+    pub(super) fn memory_kib(&self) -> u64 {
+        self.spec.params.m_cost().into()
+    }
+
+    /// Memory in KiB times the passes over it, which determines the time.
+    pub(super) fn memory_passes(&self) -> u64 {
+        self.memory_kib() * u64::from(self.spec.params.t_cost())
     }
 }
 

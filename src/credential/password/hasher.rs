@@ -2,12 +2,14 @@
 
 use std::{num::NonZeroUsize, sync::Arc, time::Instant};
 
+use arc_swap::ArcSwapOption;
 use argon2::Params;
 use tokio::sync::oneshot;
 
 use super::{
     Cost, Password, PasswordHash,
     backend::{Backend, SelfTestFailed},
+    foreign::{Decoy, ForeignHash},
     hash::{self, ParsedHash, dummy},
     pool::{Load, Pool},
 };
@@ -39,7 +41,7 @@ pub enum Verification {
     Mismatch,
     /// The password matches.
     Match {
-        /// A new hash of the password, if the stored one has another cost.
+        /// A new hash of the password, if the stored one has another cost or is of another system.
         rehashed: Option<PasswordHash>,
     },
 }
@@ -50,6 +52,8 @@ pub struct Hasher {
     params: Params,
     dummy: PasswordHash,
     times: Arc<Histogram>,
+    /// Set while there are imported hashes.
+    decoy: ArcSwapOption<Decoy>,
 }
 
 impl Hasher {
@@ -63,8 +67,9 @@ impl Hasher {
     pub fn new(cost: Cost, threads: NonZeroUsize) -> Result<Self, HasherError> {
         let params = cost.params()?;
         Backend::self_test().map_err(|SelfTestFailed| HasherError::WrongHash)?;
-        let pool = Pool::new(threads, Self::QUEUE_CAPACITY);
-        Ok(Self { pool, dummy: dummy(&params), params, times: Arc::default() })
+        let (pool, dummy) = (Pool::new(threads, Self::QUEUE_CAPACITY), dummy(&params));
+        let (times, decoy) = (Arc::default(), ArcSwapOption::empty());
+        Ok(Self { pool, dummy, params, times, decoy })
     }
 
     /// Hashes a new password.
@@ -77,7 +82,8 @@ impl Hasher {
     }
 
     /// Compares a password with a stored hash. Without one it does the same work and does not match, so that the response
-    /// time does not reveal whether there is one.
+    /// time does not reveal whether there is one. While there are imported hashes, every mismatch costs one of our hashes and
+    /// the slowest of theirs.
     ///
     /// # Errors
     /// [`Busy`] if too many passwords are waiting.
@@ -89,15 +95,28 @@ impl Hasher {
     ) -> Result<Verification, Busy> {
         let params = self.params.clone();
         let stored = stored.unwrap_or(&self.dummy).clone();
-        let dummy = self.dummy.clone();
+        let (dummy, decoy) = (self.dummy.clone(), self.decoy.load_full());
         self.run(network, move |backend| {
+            let parsed = match ForeignHash::parse(stored.as_phc()) {
+                Some(ForeignHash::Argon2(hash)) if decoy.is_none() || hash.has_cost(&params) => {
+                    Some(hash)
+                }
+                Some(foreign) => {
+                    let (decoy, prefix) = (decoy.as_deref(), stored.foreign_prefix());
+                    return verify_foreign(
+                        &foreign, prefix, &password, &params, &dummy, decoy, backend,
+                    );
+                }
+                None => None,
+            };
             // A hash that cannot be parsed costs the same as any other and matches no password.
-            let parsed = ParsedHash::parse(&stored).or_else(|| {
+            let parsed = parsed.or_else(|| {
                 tracing::error!("cannot parse a stored password hash");
                 ParsedHash::parse(&dummy)
             });
             let Some(stored) = parsed else { return Ok(Verification::Mismatch) };
             if !stored.matches(&password, backend)? {
+                decoy.map_or(Ok(()), |decoy| decoy.run(&password, backend))?;
                 return Ok(Verification::Mismatch);
             }
             let outdated = !stored.has_cost(&params);
@@ -115,6 +134,35 @@ impl Hasher {
     /// What waits, runs and was refused.
     pub fn load(&self) -> Load {
         self.pool.load()
+    }
+
+    /// Says which schemes and costs the imported hashes have, each as the text of a hash up to the salt.
+    pub fn set_foreign_hashes(&self, prefixes: &[String]) {
+        let own = self.dummy.foreign_prefix();
+        let foreign: Vec<_> =
+            prefixes.iter().filter(|prefix| Some(prefix.as_str()) != own).cloned().collect();
+        let decoy = Decoy::of_slowest(&foreign).map(Arc::new);
+        let current = self.decoy.load();
+        let prefix = |decoy: Option<&Arc<Decoy>>| decoy.map(|decoy| decoy.prefix().to_owned());
+        if prefix(decoy.as_ref()) != prefix(current.as_ref()) {
+            self.decoy.store(decoy);
+        }
+    }
+
+    /// Whether there are imported hashes.
+    pub fn has_decoy(&self) -> bool {
+        self.decoy.load().is_some()
+    }
+
+    /// Measures how long the slowest imported hash takes, unless that is known.
+    ///
+    /// # Errors
+    /// [`Busy`] if too many passwords are waiting.
+    pub async fn measure_decoy(&self) -> Result<(), Busy> {
+        let decoy = self.decoy.load_full().filter(|decoy| !decoy.is_measured());
+        let Some(decoy) = decoy else { return Ok(()) };
+        let password = Password::unchecked(String::from("measured"));
+        self.run(Network::LOOPBACK, move |backend| decoy.run(&password, backend)).await
     }
 
     async fn run<T: Send + 'static>(
@@ -139,6 +187,31 @@ impl Hasher {
         // The pool drops a job that it does not run, which closes the channel.
         answer.await.unwrap_or(Err(Busy))
     }
+}
+
+/// Compares a password with the hash of another system, and makes one of ours if it matches.
+fn verify_foreign(
+    foreign: &ForeignHash,
+    prefix: Option<&str>,
+    password: &Password,
+    params: &Params,
+    dummy: &PasswordHash,
+    decoy: Option<&Decoy>,
+    backend: &mut Backend,
+) -> Result<Verification, Busy> {
+    let started = Instant::now();
+    if foreign.matches(password, backend)? {
+        let rehashed = Some(hash::hash(password, params, backend)?);
+        return Ok(Verification::Match { rehashed });
+    }
+    let took = started.elapsed();
+    if let Some(dummy) = ParsedHash::parse(dummy) {
+        dummy.matches(password, backend)?;
+    }
+    if let Some(decoy) = decoy {
+        decoy.fill(prefix, took);
+    }
+    Ok(Verification::Mismatch)
 }
 
 #[cfg(test)]
@@ -216,6 +289,49 @@ mod tests {
             let stored = PasswordHash::from_store(stored.into());
             assert_eq!(verify(&hasher, "anything", Some(&stored)).await, Verification::Mismatch);
         }
+    }
+
+    #[tokio::test]
+    async fn a_hash_of_another_system_is_replaced_when_its_password_matches() {
+        let hasher = hasher(CHEAP);
+        let bcrypt = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe";
+        let stored = PasswordHash::from_store(bcrypt.into());
+        for prefixes in [vec![], vec!["$2a$06$".to_owned()], vec!["$2a$07$".to_owned()]] {
+            hasher.set_foreign_hashes(&prefixes);
+            hasher.measure_decoy().await.unwrap();
+            assert_eq!(hasher.has_decoy(), !prefixes.is_empty());
+            assert_eq!(verify(&hasher, "b", Some(&stored)).await, Verification::Mismatch);
+            assert_eq!(verify(&hasher, "a", None).await, Verification::Mismatch);
+            let Verification::Match { rehashed: Some(renewed) } =
+                verify(&hasher, "a", Some(&stored)).await
+            else {
+                panic!("the password matches");
+            };
+            assert!(renewed.as_phc().starts_with("$argon2id$v=19$m=64,t=1,p=1$"));
+            assert_eq!(
+                verify(&hasher, "a", Some(&renewed)).await,
+                Verification::Match { rehashed: None }
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn argon2i_of_our_cost_is_replaced() {
+        let hasher = hasher(CHEAP);
+        let spec = crate::credential::password::backend::HashSpec {
+            algorithm: argon2::Algorithm::Argon2i,
+            ..crate::credential::password::backend::HashSpec::argon2id(CHEAP.params().unwrap())
+        };
+        let mut output = [0; 32];
+        Backend::default().hash(&spec, b"long enough", b"saltsalt", &mut output).unwrap();
+        use base64::{Engine, prelude::BASE64_STANDARD_NO_PAD};
+        let stored = format!(
+            "$argon2i$v=19$m=64,t=1,p=1$c2FsdHNhbHQ${}",
+            BASE64_STANDARD_NO_PAD.encode(output)
+        );
+        let stored = PasswordHash::from_store(stored);
+        let verified = verify(&hasher, "long enough", Some(&stored)).await;
+        assert!(matches!(verified, Verification::Match { rehashed: Some(_) }));
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod backend;
 mod common;
+mod foreign;
 mod hash;
 mod hasher;
 mod pool;
@@ -12,6 +13,7 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 pub use self::{
+    foreign::{FirebaseKeys, HashFault, HashOptions, ScryptCost},
     hash::{Cost, PasswordHash},
     hasher::{Busy, Hasher, HasherError, Verification},
 };

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::{
     PostgresStore,
     engine::{StatementBatch, Write},
+    imports::foreign_hash_insertions,
     invitations::invitation_values,
     mailing::{mail_values, one_time_values},
     row::{
@@ -167,6 +168,7 @@ pub(super) fn insertions(page: &Page) -> Vec<(&'static str, Vec<Value>)> {
     for record in users {
         statements.push((sql::IMPORT_USER, user_record_values(record)));
     }
+    statements.extend(foreign_hash_insertions(users.iter().map(|record| &record.user)));
     for session in sessions {
         statements.push((sql::IMPORT_SESSION, session_values(session)));
     }

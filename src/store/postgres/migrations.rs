@@ -9,8 +9,10 @@ use super::{connection::Connection, engine::jitter, row::column, statements};
 use crate::store::{Error, NewerSchema};
 
 /// In order, never changed after a release. The table `schema_versions` has the numbers of the applied files.
-pub(super) const MIGRATIONS: &[&str] =
-    &[include_str!("../../../migrations/postgres/0001_schema.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("../../../migrations/postgres/0001_schema.sql"),
+    include_str!("../../../migrations/postgres/0002_foreign_hashes.sql"),
+];
 
 pub(super) const CREATE_VERSIONS_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS schema_versions (version BIGINT NOT NULL PRIMARY KEY)";

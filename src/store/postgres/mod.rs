@@ -7,6 +7,7 @@ mod credentials;
 mod ended_tokens;
 mod engine;
 mod error_class;
+mod imports;
 mod invitations;
 mod known_networks;
 mod login_failures;

@@ -111,6 +111,19 @@ statements! {
     USERS = concat!(
         "SELECT ", user_columns!("u."), " FROM users u WHERE u.email_key > $1 ORDER BY u.email_key LIMIT $2"
     );
+    USERS_BY_EMAIL =
+        concat!("SELECT ", user_columns!("u."), " FROM users u WHERE u.email_key IN ", ids!());
+    ALL_USERS = concat!("SELECT ", user_columns!("u."), " FROM users u ORDER BY u.email_key");
+    ADD_USER_IF_FREE = concat!(
+        "INSERT INTO users (", user_columns!(""), ", email_key) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING"
+    );
+    FOREIGN_HASHES = "SELECT prefix FROM foreign_hashes ORDER BY prefix";
+    ADD_FOREIGN_HASH =
+        "INSERT INTO foreign_hashes (prefix) VALUES ($1) ON CONFLICT (prefix) DO NOTHING";
+    DELETE_UNUSED_FOREIGN_HASHES =
+        "DELETE FROM foreign_hashes WHERE NOT EXISTS (SELECT 1 FROM users u \
+         WHERE substr(u.password_hash, 1, length(foreign_hashes.prefix)) = foreign_hashes.prefix)";
     HAS_USERS = "SELECT 1 FROM users LIMIT 1";
     SET_NAME_AND_EMAIL =
         "UPDATE users SET name = $2, email = $3, email_key = $4, email_verified = $5, updated_at = $6 WHERE id = $1";

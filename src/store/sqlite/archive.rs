@@ -8,6 +8,7 @@ use super::{
     SqliteStore,
     credentials::import_reset_code,
     ended_tokens::add_ended_token,
+    imports::add_foreign_hash,
     invitations::import_invitation,
     known_networks::set_known_networks,
     mailing::{insert_mail, insert_one_time},
@@ -225,6 +226,7 @@ impl Archive for SqliteStore {
 fn import_user_record(db: &Connection, record: &UserRecord) -> rusqlite::Result<()> {
     let UserRecord { user, reset_code, known_networks } = record;
     import_user(db, user)?;
+    add_foreign_hash(db, user)?;
     if let Some((digest, expires_at)) = reset_code {
         import_reset_code(db, user.id, digest, *expires_at)?;
     }

@@ -5,8 +5,10 @@ use rusqlite::Connection;
 use crate::store::{self, NewerSchema};
 
 /// In order, never changed after a release. The number of applied files is the database's `user_version`.
-pub(super) const MIGRATIONS: &[&str] =
-    &[include_str!("../../../migrations/sqlite/0001_schema.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("../../../migrations/sqlite/0001_schema.sql"),
+    include_str!("../../../migrations/sqlite/0002_foreign_hashes.sql"),
+];
 
 /// Why the schema could not be migrated.
 #[derive(Debug, thiserror::Error)]

@@ -8,6 +8,7 @@ mod engine;
 mod error_class;
 mod health;
 mod ids;
+mod imports;
 mod invitations;
 mod known_networks;
 mod login_failures;

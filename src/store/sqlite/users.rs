@@ -197,15 +197,20 @@ macro_rules! insert_user {
 }
 
 fn insert_user(db: &Connection, user: &User) -> rusqlite::Result<()> {
-    execute_insert(db, insert_user!(), user)
+    execute_insert(db, insert_user!(), user).map(drop)
 }
 
 /// Inserts a user unless one with this id exists, because a move may be resumed.
 pub(super) fn import_user(db: &Connection, user: &User) -> rusqlite::Result<()> {
-    execute_insert(db, concat!(insert_user!(), " ON CONFLICT (id) DO NOTHING"), user)
+    execute_insert(db, concat!(insert_user!(), " ON CONFLICT (id) DO NOTHING"), user).map(drop)
 }
 
-fn execute_insert(db: &Connection, sql: &str, user: &User) -> rusqlite::Result<()> {
+/// Inserts a user unless the id or the address is taken.
+pub(super) fn insert_user_if_free(db: &Connection, user: &User) -> rusqlite::Result<bool> {
+    Ok(execute_insert(db, concat!(insert_user!(), " ON CONFLICT DO NOTHING"), user)? > 0)
+}
+
+fn execute_insert(db: &Connection, sql: &str, user: &User) -> rusqlite::Result<usize> {
     let User {
         id,
         name,
@@ -219,22 +224,20 @@ fn execute_insert(db: &Connection, sql: &str, user: &User) -> rusqlite::Result<(
         updated_at,
         last_login_at,
     } = user;
-    db.prepare_cached(sql)?
-        .execute(params![
-            id,
-            name.as_str(),
-            email.as_str(),
-            email_verified,
-            password_hash.as_ref().map(PasswordHash::as_phc),
-            password_version.number(),
-            roles.to_text(),
-            disabled,
-            created_at.millis(),
-            updated_at.millis(),
-            last_login_at.map(Timestamp::millis),
-            email.key().as_str(),
-        ])
-        .map(drop)
+    db.prepare_cached(sql)?.execute(params![
+        id,
+        name.as_str(),
+        email.as_str(),
+        email_verified,
+        password_hash.as_ref().map(PasswordHash::as_phc),
+        password_version.number(),
+        roles.to_text(),
+        disabled,
+        created_at.millis(),
+        updated_at.millis(),
+        last_login_at.map(Timestamp::millis),
+        email.key().as_str(),
+    ])
 }
 
 pub(super) fn select_user(db: &Connection, id: UserId) -> rusqlite::Result<Option<User>> {

@@ -1,0 +1,265 @@
+//! Reads the entries of a file: the lines of a CSV or JSONL file, or the objects of a JSON file.
+
+use std::fmt;
+
+use anyhow::{Context, bail};
+use serde_json::{Map, Value};
+
+/// How the entries of a file are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Format {
+    /// Comma-separated values with a header line
+    Csv,
+    /// One JSON object in each line
+    Jsonl,
+    /// One JSON array, or an object with an array
+    Json,
+}
+
+impl Format {
+    /// The format that a file name tells.
+    pub(super) fn of(file: &str) -> Option<Self> {
+        match file.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
+            "csv" => Some(Self::Csv),
+            "jsonl" | "ndjson" => Some(Self::Jsonl),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+}
+
+/// Where an entry is in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Position {
+    /// In the line with this number.
+    Line(usize),
+    /// The object with this number.
+    Entry(usize),
+}
+
+impl Position {
+    /// The number of the line or of the object.
+    pub(super) fn number(self) -> usize {
+        match self {
+            Self::Line(number) | Self::Entry(number) => number,
+        }
+    }
+
+    /// What it is, in a sentence.
+    pub(super) fn named(self) -> String {
+        match self {
+            Self::Line(number) => format!("line {number}"),
+            Self::Entry(number) => format!("entry {number}"),
+        }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(number) => write!(f, "{number}"),
+            Self::Entry(number) => write!(f, "entry {number}"),
+        }
+    }
+}
+
+/// The fields of one user, or why they cannot be read.
+pub(super) struct Entry {
+    pub(super) position: Position,
+    pub(super) fields: Result<Map<String, Value>, String>,
+}
+
+pub(super) fn entries(text: &str, format: Format) -> anyhow::Result<Vec<Entry>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match format {
+        Format::Csv => csv_entries(text),
+        Format::Jsonl => Ok(jsonl_entries(text)),
+        Format::Json => json_entries(text),
+    }
+}
+
+fn csv_entries(text: &str) -> anyhow::Result<Vec<Entry>> {
+    let mut records = Records { rest: text, line: 1 };
+    let header =
+        records.next().context("the file is empty: the first line has to name the columns")?;
+    let header = header.1.map_err(anyhow::Error::msg).context("line 1")?;
+    let entries = records.map(|(line, values)| {
+        let fields = values.and_then(|values| {
+            if values.len() != header.len() {
+                return Err(format!(
+                    "has {} columns, the header has {}",
+                    values.len(),
+                    header.len()
+                ));
+            }
+            let pairs = header.iter().map(|name| name.trim().to_owned());
+            Ok(pairs.zip(values.into_iter().map(Value::String)).collect())
+        });
+        Entry { position: Position::Line(line), fields }
+    });
+    Ok(entries.collect())
+}
+
+/// The records of a CSV file by RFC 4180, each with the number of its first line. Empty lines are left out.
+struct Records<'a> {
+    rest: &'a str,
+    line: usize,
+}
+
+impl Iterator for Records<'_> {
+    type Item = (usize, Result<Vec<String>, String>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while let Some(rest) = self.rest.strip_prefix("\r\n").or(self.rest.strip_prefix('\n')) {
+            self.rest = rest;
+            self.line += 1;
+        }
+        if self.rest.is_empty() {
+            return None;
+        }
+        let (line, mut values) = (self.line, Vec::new());
+        loop {
+            match self.value() {
+                Ok(value) => values.push(value),
+                Err(problem) => {
+                    self.skip_line();
+                    return Some((line, Err(problem)));
+                }
+            }
+            match self.rest.strip_prefix(',') {
+                Some(rest) => self.rest = rest,
+                None => {
+                    self.skip_line();
+                    return Some((line, Ok(values)));
+                }
+            }
+        }
+    }
+}
+
+impl Records<'_> {
+    fn value(&mut self) -> Result<String, String> {
+        let Some(mut rest) = self.rest.strip_prefix('"') else {
+            let end = self.rest.find([',', '\n']).unwrap_or(self.rest.len());
+            let (value, rest) = self.rest.split_at(end);
+            self.rest = rest;
+            return Ok(value.strip_suffix('\r').unwrap_or(value).to_owned());
+        };
+        let mut value = String::new();
+        loop {
+            let Some(end) = rest.find('"') else {
+                return Err("a quotation mark is not closed".into());
+            };
+            value.push_str(&rest[..end]);
+            rest = &rest[end + 1..];
+            match rest.strip_prefix('"') {
+                Some(after) => {
+                    value.push('"');
+                    rest = after;
+                }
+                None => break,
+            }
+        }
+        if !(rest.is_empty() || rest.starts_with([',', '\n']) || rest.starts_with("\r\n")) {
+            return Err("text follows a closing quotation mark".into());
+        }
+        self.line += value.matches('\n').count();
+        self.rest = rest;
+        Ok(value)
+    }
+
+    fn skip_line(&mut self) {
+        let end = self.rest.find('\n').map_or(self.rest.len(), |end| end + 1);
+        self.line += usize::from(end <= self.rest.len() && self.rest[..end].ends_with('\n'));
+        self.rest = &self.rest[end..];
+    }
+}
+
+fn jsonl_entries(text: &str) -> Vec<Entry> {
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let entries = lines.map(|(number, line)| {
+        // The parser's message names a position, and no text of the line.
+        let fields = serde_json::from_str(line).map_err(|error| match error.classify() {
+            serde_json::error::Category::Data => "is not a JSON object".to_owned(),
+            _ => format!("is not JSON: column {}", error.column()),
+        });
+        Entry { position: Position::Line(number), fields }
+    });
+    entries.collect()
+}
+
+fn json_entries(text: &str) -> anyhow::Result<Vec<Entry>> {
+    let document: Value = match serde_json::from_str(text) {
+        Ok(document) => document,
+        Err(error) => bail!("not JSON: line {}, column {}", error.line(), error.column()),
+    };
+    let list = match document {
+        Value::Array(list) => list,
+        Value::Object(mut object) => {
+            // Of Firebase and Keycloak, of PocketBase, and of a query of Supabase.
+            let list = ["users", "items", "data"].into_iter().find_map(|name| object.remove(name));
+            match list {
+                Some(Value::Array(list)) => list,
+                _ => bail!("the JSON has no list of users"),
+            }
+        }
+        _ => bail!("the JSON has no list of users"),
+    };
+    let entries = (1..).zip(list).map(|(number, value)| {
+        let fields = match value {
+            Value::Object(fields) => Ok(fields),
+            _ => Err("is not a JSON object".to_owned()),
+        };
+        Entry { position: Position::Entry(number), fields }
+    });
+    Ok(entries.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<(usize, Result<Vec<String>, String>)> {
+        Records { rest: text, line: 1 }.collect()
+    }
+
+    #[test]
+    fn csv_is_read_by_rfc_4180() {
+        let text = "id,name\r\n1,\"Ada, \"\"Countess\"\"\"\r\n\r\n2,\"two\nlines\"\n3,\n";
+        let expected = [
+            (1, vec!["id", "name"]),
+            (2, vec!["1", "Ada, \"Countess\""]),
+            (4, vec!["2", "two\nlines"]),
+            (6, vec!["3", ""]),
+        ];
+        let expected: Vec<_> = expected
+            .map(|(line, values)| (line, Ok(values.into_iter().map(str::to_owned).collect())))
+            .into();
+        assert_eq!(read(text), expected);
+    }
+
+    #[test]
+    fn a_bad_csv_line_is_reported_and_the_next_one_is_read() {
+        let read = read("a,b\n\"x\"y,1\n2,3");
+        assert_eq!(read.len(), 3);
+        assert!(read[1].1.is_err() && read[1].0 == 2);
+        assert_eq!(read[2], (3, Ok(vec!["2".into(), "3".into()])));
+        assert!(Records { rest: "\"open", line: 1 }.next().unwrap().1.is_err());
+    }
+
+    #[test]
+    fn jsonl_and_json_are_read() {
+        let entries = entries("{\"id\":1}\n\n[]\n{\"x", Format::Jsonl).unwrap();
+        let read: Vec<_> = entries.iter().map(|e| (e.position, e.fields.is_ok())).collect();
+        use Position::Line;
+        assert_eq!(read, [(Line(1), true), (Line(3), false), (Line(4), false)]);
+        for text in ["[{}, 1]", "{\"users\": [{}, 1]}", "{\"items\": [{}, 1]}"] {
+            let entries = super::entries(text, Format::Json).unwrap();
+            let read: Vec<_> = entries.iter().map(|e| e.fields.is_ok()).collect();
+            assert_eq!(read, [true, false], "{text}");
+        }
+        for text in ["", "1", "{}", "{\"users\": 1}"] {
+            assert!(super::entries(text, Format::Json).is_err(), "{text}");
+        }
+    }
+}

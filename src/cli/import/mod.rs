@@ -1,0 +1,327 @@
+//! `doorward import FILE`: adds the users of another system, with their password hashes.
+
+mod file;
+mod firebase_config;
+mod record;
+mod system;
+mod time;
+
+use std::{
+    collections::HashMap,
+    fs,
+    io::{self, Read},
+    path::PathBuf,
+};
+
+use anyhow::{Context as _, bail};
+use serde::Serialize;
+
+use self::{
+    file::{Entry, Format, Position},
+    record::{Context, Fault, Raw},
+    system::System,
+};
+use super::{
+    block_on, counted, print_json, progress::ProgressLine, reject_failure, unexpected_reply,
+};
+use crate::{
+    Settings,
+    clock::{Clock, Timestamp},
+    control::{Command, CommandRunner, ImportOutcome, Reply, UserRecord},
+    credential::password::{HashOptions, ScryptCost},
+};
+
+#[derive(clap::Args)]
+pub(super) struct Import {
+    /// CSV, JSONL or JSON file, or - for standard input
+    file: String,
+    /// Read the export of firebase, django, aspnet, pocketbase, supabase or keycloak
+    #[arg(long, value_name = "SYSTEM", hide_possible_values = true)]
+    from: Option<System>,
+    /// Format of the file: csv, jsonl or json [default: by its extension]
+    #[arg(long, hide_possible_values = true)]
+    format: Option<Format>,
+    /// Check every line and report what would happen, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Leave out bad lines instead of refusing the whole file
+    #[arg(long)]
+    skip_bad: bool,
+    /// File with the password hash parameters of the Firebase project, as its console shows them
+    #[arg(long, value_name = "FILE")]
+    firebase_config: Option<PathBuf>,
+    /// Cost of hashes of the form salt:hash, such as 16384,8,1
+    #[arg(long, value_name = "N,R,P", value_parser = parse_scrypt)]
+    scrypt: Option<ScryptCost>,
+    /// Name from which ids are derived that are no UUIDs [default: the system, or import]
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) const EXAMPLES: &str = "Examples:
+  doorward import users.csv --dry-run
+  doorward import users.jsonl
+  doorward import realm.json --from keycloak --skip-bad";
+
+/// The most bytes of a batch. The server takes commands of up to 64 KiB.
+const BATCH_BYTES: usize = 56 << 10;
+
+/// A user, and where they are in the file.
+struct Located {
+    position: Position,
+    user: UserRecord,
+}
+
+/// A bad line.
+struct Bad {
+    position: Position,
+    fault: Fault,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary<'a> {
+    file: &'a str,
+    dry_run: bool,
+    written: bool,
+    added: usize,
+    existing: usize,
+    differing: Vec<DifferingUser>,
+    taken: Vec<DifferingUser>,
+    bad: Vec<BadLine>,
+    ignored_fields: &'a [String],
+}
+
+#[derive(Serialize)]
+struct DifferingUser {
+    position: String,
+    email: String,
+    fields: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct BadLine {
+    position: String,
+    field: &'static str,
+    problem: String,
+}
+
+impl Import {
+    pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
+        let mut line = ProgressLine::new();
+        let (mut users, mut bad, ignored) = self.read(&settings, &mut line)?;
+        let entries = users.len() + bad.len();
+        find_duplicates(&mut users, &mut bad);
+        bad.sort_by_key(|bad| bad.position.number());
+        let stops = !bad.is_empty() && !self.skip_bad;
+        let writes = !self.dry_run && !stops;
+        let outcomes = block_on(import(settings, &users, writes, &mut line))?;
+        drop(line);
+        self.report(&users, &outcomes, &bad, &ignored, writes)?;
+        match (stops, self.dry_run) {
+            (false, _) => Ok(()),
+            (true, true) => bail!("{} of {entries} users cannot be imported", count_users(&bad)),
+            (true, false) => bail!(
+                "{} of {entries} users cannot be imported, so nothing was changed: correct them, or leave them out \
+                 with --skip-bad",
+                count_users(&bad)
+            ),
+        }
+    }
+
+    fn read(
+        &self,
+        settings: &Settings,
+        line: &mut ProgressLine,
+    ) -> anyhow::Result<(Vec<Located>, Vec<Bad>, Vec<String>)> {
+        let firebase = self.firebase_config.as_deref().map(firebase_config::read).transpose()?;
+        if self.from == Some(System::Firebase) && firebase.is_none() {
+            bail!(
+                "--from firebase needs --firebase-config FILE: the console shows the parameters under Authentication, \
+                 Users, Password hash parameters"
+            );
+        }
+        let format = self.format.or_else(|| Format::of(&self.file)).with_context(|| {
+            format!(
+                "{}: the name does not tell the format: use --format csv, jsonl or json",
+                self.file
+            )
+        })?;
+        let text = read_text(&self.file).with_context(|| self.file.clone())?;
+        let entries = file::entries(&text, format).with_context(|| self.file.clone())?;
+        drop(text);
+        let source = self.source.clone();
+        let source = source.unwrap_or_else(|| self.from.map_or("import", System::name).to_owned());
+        let hashes = HashOptions { own_cost: settings.password_cost, scrypt: self.scrypt };
+        let context = Context { source, hashes, firebase };
+        let (total, now) = (entries.len() as u64, Clock::system().now());
+        let (mut users, mut bad, mut ignored) = (Vec::new(), Vec::new(), Vec::new());
+        for (done, Entry { position, fields }) in (1..).zip(entries) {
+            line.set("reading", done, total);
+            match self.validate(fields, &context, &mut ignored, now) {
+                Ok(Some(user)) => users.push(Located { position, user }),
+                Ok(None) => {}
+                Err(faults) => bad.extend(faults.into_iter().map(|fault| Bad { position, fault })),
+            }
+        }
+        Ok((users, bad, ignored))
+    }
+
+    fn validate(
+        &self,
+        fields: Result<serde_json::Map<String, serde_json::Value>, String>,
+        context: &Context,
+        ignored: &mut Vec<String>,
+        now: Timestamp,
+    ) -> Result<Option<UserRecord>, Vec<Fault>> {
+        let fields = fields.map_err(|problem| vec![Fault::new("line", problem)])?;
+        let raw = match self.from {
+            Some(system) => system.read(fields, now),
+            None => Some(Raw::from_fields(fields, ignored)),
+        };
+        raw.map(|raw| raw.validate(context)).transpose()
+    }
+
+    fn report(
+        &self,
+        users: &[Located],
+        outcomes: &[ImportOutcome],
+        bad: &[Bad],
+        ignored: &[String],
+        written: bool,
+    ) -> anyhow::Result<()> {
+        let (mut added, mut existing) = (0, 0);
+        let (mut differing, mut taken) = (Vec::new(), Vec::new());
+        for (Located { position, user }, outcome) in users.iter().zip(outcomes) {
+            let differs = |fields: &[String]| DifferingUser {
+                position: position.to_string(),
+                email: user.email.clone(),
+                fields: fields.to_vec(),
+            };
+            match outcome {
+                ImportOutcome::Added => added += 1,
+                ImportOutcome::Exists => existing += 1,
+                ImportOutcome::Differs(fields) => differing.push(differs(fields)),
+                ImportOutcome::EmailTaken => taken.push(differs(&["id".to_owned()])),
+            }
+        }
+        let file = &self.file;
+        if !self.json {
+            for Bad { position, fault: Fault { field, problem } } in bad {
+                eprintln!("{file}:{position}: {field}: {problem}");
+            }
+            for DifferingUser { position, email, fields } in &differing {
+                eprintln!("{file}:{position}: {email} exists and differs: {}", fields.join(", "));
+            }
+            for DifferingUser { position, email, .. } in &taken {
+                eprintln!("{file}:{position}: {email} exists with another id");
+            }
+            if !ignored.is_empty() {
+                eprintln!("{file}: ignored fields: {}", ignored.join(", "));
+            }
+            let would = if written { "" } else { "would be " };
+            print_line!("{} {would}added", counted(added, "user", "users"));
+            print_line!("{existing} exist already and were not changed");
+            print_line!("{} exist and differ, and were not changed", differing.len() + taken.len());
+            print_line!("{} cannot be imported", count_users(bad));
+            return Ok(());
+        }
+        let bad = bad.iter().map(|Bad { position, fault }| BadLine {
+            position: position.to_string(),
+            field: fault.field,
+            problem: fault.problem.clone(),
+        });
+        print_json(&Summary {
+            file,
+            dry_run: self.dry_run,
+            written,
+            added,
+            existing,
+            differing,
+            taken,
+            bad: bad.collect(),
+            ignored_fields: ignored,
+        })
+    }
+}
+
+fn parse_scrypt(text: &str) -> Result<ScryptCost, String> {
+    let numbers: Option<Vec<u32>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    match numbers.as_deref() {
+        Some([n, r, p]) if n.is_power_of_two() => Ok(ScryptCost { n: u64::from(*n), r: *r, p: *p }),
+        _ => Err("write N, r and p, such as 16384,8,1; N is a power of two".into()),
+    }
+}
+
+fn read_text(file: &str) -> io::Result<String> {
+    if file != "-" {
+        return fs::read_to_string(file);
+    }
+    let mut text = String::new();
+    io::stdin().read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The number of bad entries. An entry may have several faults.
+fn count_users(bad: &[Bad]) -> usize {
+    let mut positions: Vec<_> = bad.iter().map(|bad| bad.position.number()).collect();
+    positions.dedup();
+    positions.len()
+}
+
+/// Moves users to the bad ones whose address or id an earlier one has.
+fn find_duplicates(users: &mut Vec<Located>, bad: &mut Vec<Bad>) {
+    let (mut emails, mut ids) = (HashMap::new(), HashMap::new());
+    users.retain(|Located { position, user }| {
+        let email = user.email.to_ascii_lowercase();
+        let earlier = [("email", emails.get(&email)), ("id", ids.get(&user.id))];
+        let found = earlier.into_iter().find_map(|(field, at)| Some((field, *at?)));
+        if let Some((field, at)) = found {
+            let at: Position = at;
+            let problem = format!("is the same as that of {}: remove one of them", at.named());
+            bad.push(Bad { position: *position, fault: Fault::new(field, problem) });
+            return false;
+        }
+        emails.insert(email, *position);
+        ids.insert(user.id.clone(), *position);
+        true
+    });
+}
+
+/// Finds out what comes of each user, and adds the new ones if `writes`.
+async fn import(
+    settings: Settings,
+    users: &[Located],
+    writes: bool,
+    line: &mut ProgressLine,
+) -> anyhow::Result<Vec<ImportOutcome>> {
+    let runner = CommandRunner::open(settings).await?;
+    let (mut outcomes, total) = (Vec::with_capacity(users.len()), users.len() as u64);
+    let step = if writes { "importing" } else { "checking" };
+    let mut users = users.iter().map(|located| &located.user).peekable();
+    while users.peek().is_some() {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while let Some(user) = users.peek() {
+            bytes += serde_json::to_vec(user)?.len() + 1;
+            if bytes > BATCH_BYTES && !batch.is_empty() {
+                break;
+            }
+            batch.push(UserRecord::clone(user));
+            users.next();
+        }
+        let sent = batch.len();
+        let command = Command::ImportUsers { users: batch, only_check: !writes };
+        match reject_failure(runner.run(&command).await?)? {
+            Reply::Imported(imported) if imported.len() == sent => outcomes.extend(imported),
+            _ => return Err(unexpected_reply()),
+        }
+        line.set(step, outcomes.len() as u64, total);
+    }
+    Ok(outcomes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+//! Turns the fields of an entry into a user, and says what is wrong with them.
+
+use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use serde_json::{Map, Value};
+use uuid::{Uuid, uuid};
+
+use super::time;
+use crate::{
+    access::guard::MAX_ROLES,
+    control::{Secret, UserRecord},
+    credential::password::{FirebaseKeys, HashFault, HashOptions, PasswordHash},
+    user::{Email, Name, Role},
+};
+
+/// The namespace of derived ids, which are UUIDs of version 5 of `source:id`.
+const NAMESPACE: Uuid = uuid!("6a0c6f5e-6d1b-5a0e-9f5c-0a4d2f1d7c11");
+
+/// The fields of a user as the file has them. A missing one is `None`.
+#[derive(Default)]
+pub(super) struct Raw {
+    pub(super) id: Option<Value>,
+    pub(super) name: Option<Value>,
+    pub(super) email: Option<Value>,
+    pub(super) verified: Option<Value>,
+    pub(super) roles: Option<Value>,
+    pub(super) disabled: Option<Value>,
+    pub(super) created_at: Option<Value>,
+    pub(super) updated_at: Option<Value>,
+    pub(super) last_login_at: Option<Value>,
+    pub(super) hash: Option<Hash>,
+}
+
+pub(super) enum Hash {
+    Text(String),
+    /// Without the parameters of the project.
+    Firebase {
+        hash: String,
+        salt: String,
+    },
+}
+
+/// What is wrong with a field, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) field: &'static str,
+    pub(super) problem: String,
+}
+
+impl Fault {
+    pub(super) fn new(field: &'static str, problem: impl Into<String>) -> Self {
+        Self { field, problem: problem.into() }
+    }
+}
+
+/// What the file does not say.
+pub(super) struct Context {
+    /// Distinguishes ids of one system from those of another.
+    pub(super) source: String,
+    pub(super) hashes: HashOptions,
+    pub(super) firebase: Option<FirebaseKeys>,
+}
+
+/// Names of the fields in Doorward's own format, with the other spellings that are read.
+const FIELDS: &[(&str, &[&str])] = &[
+    ("id", &[]),
+    ("name", &[]),
+    ("email", &["address"]),
+    ("verified", &["emailVerified", "email_verified"]),
+    ("roles", &[]),
+    ("disabled", &[]),
+    ("createdAt", &["created_at"]),
+    ("updatedAt", &["updated_at"]),
+    ("lastLoginAt", &["last_login_at"]),
+    ("hash", &["passwordHash", "password_hash"]),
+];
+
+impl Raw {
+    /// Reads Doorward's own format. Adds the names of fields that it does not know.
+    pub(super) fn from_fields(mut fields: Map<String, Value>, unknown: &mut Vec<String>) -> Self {
+        let mut take = |name: &str| {
+            let others =
+                FIELDS.iter().find(|(field, _)| *field == name).map_or(&[][..], |(_, o)| o);
+            let names = std::iter::once(&name).chain(others);
+            let values: Vec<_> = names.filter_map(|name| fields.remove(*name)).collect();
+            values.into_iter().find(|value| !value.is_null() && value != "")
+        };
+        let raw = Self {
+            id: take("id"),
+            name: take("name"),
+            email: take("email"),
+            verified: take("verified"),
+            roles: take("roles"),
+            disabled: take("disabled"),
+            created_at: take("createdAt"),
+            updated_at: take("updatedAt"),
+            last_login_at: take("lastLoginAt"),
+            hash: take("hash").map(|hash| Hash::Text(text_of(&hash).unwrap_or_default())),
+        };
+        for name in fields.into_iter().map(|(name, _)| name) {
+            if !unknown.contains(&name) {
+                unknown.push(name);
+            }
+        }
+        raw
+    }
+
+    /// The user, or everything that is wrong.
+    pub(super) fn validate(self, context: &Context) -> Result<UserRecord, Vec<Fault>> {
+        let mut faults = Vec::new();
+        let email = self.email.as_ref().and_then(text_of).map(|email| email.trim().to_owned());
+        match &email {
+            None => faults.push(Fault::new("email", "is missing: add one, or remove the user")),
+            Some(email) => {
+                if Email::parse(email.clone()).is_err() {
+                    faults.push(Fault::new("email", "is not an e-mail address: correct it"));
+                }
+            }
+        }
+        let email = email.unwrap_or_default();
+        let name = self.name.as_ref().and_then(text_of);
+        let name = name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| name_of(&email));
+        if !email.is_empty()
+            && let Err(fault) = Name::parse(name.clone())
+        {
+            let problem = format!("{}: correct it, or leave it empty", fault.message());
+            faults.push(Fault::new("name", problem));
+        }
+        let id = match self.id.as_ref().map(text_of) {
+            Some(None) => {
+                faults.push(Fault::new("id", "is neither text nor a number"));
+                String::new()
+            }
+            Some(Some(id)) => stable_id(&context.source, id.trim()),
+            None => stable_id(&context.source, &email.to_ascii_lowercase()),
+        };
+        let roles = roles_of(self.roles.as_ref()).unwrap_or_else(|fault| {
+            faults.push(fault);
+            Vec::new()
+        });
+        let mut flag = |field, value: Option<Value>| match value.as_ref().map(bool_of) {
+            None => false,
+            Some(Some(flag)) => flag,
+            Some(None) => {
+                faults.push(Fault::new(field, "is neither true nor false"));
+                false
+            }
+        };
+        let (verified, disabled) =
+            (flag("verified", self.verified), flag("disabled", self.disabled));
+        let mut time = |field, value: Option<Value>| match value.as_ref().map(time::parse) {
+            None => None,
+            Some(Some(time)) => Some(time.millis()),
+            Some(None) => {
+                let problem = "is not a time: write it as 2027-01-15T08:00:00Z";
+                faults.push(Fault::new(field, problem));
+                None
+            }
+        };
+        let created_at = time("createdAt", self.created_at);
+        let updated_at = time("updatedAt", self.updated_at);
+        let last_login_at = time("lastLoginAt", self.last_login_at);
+        let hash = match self.hash.map(|hash| hash.import(context)).transpose() {
+            Ok(hash) => hash.map(|hash| Secret::from(hash.as_phc().to_owned())),
+            Err(fault) => {
+                let problem = format!(
+                    "{fault}: correct it, or leave it empty and let the user set a password"
+                );
+                faults.push(Fault::new("hash", problem));
+                None
+            }
+        };
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        Ok(UserRecord {
+            id,
+            name: name.trim().to_owned(),
+            email,
+            verified,
+            roles,
+            disabled,
+            created_at,
+            updated_at,
+            last_login_at,
+            hash,
+        })
+    }
+}
+
+impl Hash {
+    fn import(self, context: &Context) -> Result<PasswordHash, HashFault> {
+        let text = match self {
+            Self::Text(text) => text,
+            Self::Firebase { hash, salt } => {
+                let keys = context.firebase.as_ref();
+                keys.ok_or(HashFault::NeedsOption("--firebase-config FILE"))?
+                    .to_stored(&hash, &salt)?
+            }
+        };
+        PasswordHash::import(&text, &context.hashes)
+    }
+}
+
+/// A UUID stays what it is. Any other id becomes a UUID that is the same each time.
+fn stable_id(source: &str, id: &str) -> String {
+    if let Ok(id) = id.parse::<crate::user::UserId>() {
+        return id.to_string();
+    }
+    let named = [NAMESPACE.as_bytes(), source.as_bytes(), b":", id.as_bytes()].concat();
+    let digest = digest(&SHA1_FOR_LEGACY_USE_ONLY, &named);
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest.as_ref()[..16]);
+    bytes[6] = bytes[6] & 0x0f | 0x50;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    Uuid::from_bytes(bytes).hyphenated().to_string()
+}
+
+/// The name of a user without one: what precedes the at sign, or the whole address if that is too short.
+fn name_of(email: &str) -> String {
+    match email.split_once('@') {
+        Some((local, _)) if local.len() >= 2 => local.to_owned(),
+        _ => email.to_owned(),
+    }
+}
+
+/// Roles in a list, or in a text with commas or spaces.
+fn roles_of(value: Option<&Value>) -> Result<Vec<String>, Fault> {
+    let invalid = || {
+        Fault::new(
+            "roles",
+            "has a role that is not 1 to 64 letters, digits and _ - : . /: rename it",
+        )
+    };
+    let names: Vec<String> = match value {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(list)) => {
+            let names: Option<_> =
+                list.iter().map(|role| role.as_str().map(str::to_owned)).collect();
+            names.ok_or_else(invalid)?
+        }
+        Some(Value::String(text)) => {
+            text.split([',', ' ']).filter(|role| !role.is_empty()).map(str::to_owned).collect()
+        }
+        Some(_) => return Err(invalid()),
+    };
+    if !names.iter().all(|name| Role::parse(name).is_some()) {
+        return Err(invalid());
+    }
+    if names.len() > MAX_ROLES {
+        return Err(Fault::new("roles", format!("has more than {MAX_ROLES} roles")));
+    }
+    Ok(names)
+}
+
+pub(super) fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// A truth value as JSON and databases write it.
+pub(super) fn bool_of(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(value) => Some(*value),
+        Value::Number(number) => match number.as_i64() {
+            Some(0) => Some(false),
+            Some(1) => Some(true),
+            _ => None,
+        },
+        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "t" | "yes" | "1" => Some(true),
+            "false" | "f" | "no" | "0" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}

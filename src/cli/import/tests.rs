@@ -1,0 +1,184 @@
+//! Entries of each system, and what is wrong with bad ones.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::credential::password::FirebaseKeys;
+
+const BCRYPT: &str = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe";
+const SIGNER_KEY: &str =
+    "jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==";
+const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+
+fn context() -> Context {
+    let firebase = FirebaseKeys::parse(SIGNER_KEY, "Bw==", 8, 14);
+    Context { source: "import".into(), hashes: HashOptions::default(), firebase }
+}
+
+fn read(system: Option<System>, fields: Value) -> Result<UserRecord, Vec<Fault>> {
+    let Value::Object(fields) = fields else { panic!("{fields}") };
+    let raw = match system {
+        Some(system) => system.read(fields, NOW).unwrap(),
+        None => Raw::from_fields(fields, &mut Vec::new()),
+    };
+    raw.validate(&context())
+}
+
+fn hash(user: &UserRecord) -> &str {
+    user.hash.as_ref().unwrap().as_str()
+}
+
+#[test]
+fn every_field_of_an_export_is_read() {
+    let user = read(
+        None,
+        json!({
+            "id": "0190a0a0-0000-4000-8000-00000000000A", "name": " Ada ", "email": "Ada@Example.com", "verified": true,
+            "roles": ["staff", "admin"], "disabled": true, "createdAt": "2024-05-06T07:08:09.123Z",
+            "updatedAt": 1_714_979_289_124_i64, "lastLoginAt": null, "hash": BCRYPT,
+        }),
+    )
+    .unwrap();
+    assert_eq!(user.id, "0190a0a0-0000-4000-8000-00000000000a");
+    assert_eq!((user.name.as_str(), user.email.as_str()), ("Ada", "Ada@Example.com"));
+    assert!(user.verified && user.disabled);
+    assert_eq!(user.roles, ["staff", "admin"]);
+    assert_eq!(
+        (user.created_at, user.updated_at),
+        (Some(1_714_979_289_123), Some(1_714_979_289_124))
+    );
+    assert_eq!((user.last_login_at, hash(&user)), (None, BCRYPT));
+}
+
+#[test]
+fn ids_that_are_no_uuids_become_the_same_uuid_each_time() {
+    let id = |fields| read(None, fields).unwrap().id;
+    let one = id(json!({"id": 7, "email": "a@example.com"}));
+    // As uuid.uuid5 of Python computes it.
+    assert_eq!(one, "05e340db-c5e4-59cc-8b8a-2f7aed526e09");
+    assert_eq!(one, id(json!({"id": "7", "email": "b@example.com"})));
+    assert_ne!(one, id(json!({"id": "8", "email": "a@example.com"})));
+    let without = id(json!({"email": "A@example.com"}));
+    assert_eq!(without, id(json!({"id": "", "email": "a@EXAMPLE.com"})));
+}
+
+#[test]
+fn every_fault_of_a_line_is_reported_and_no_hash_is_shown() {
+    let faults = read(
+        None,
+        json!({
+            "id": [], "name": "x", "email": "nobody", "verified": "perhaps", "roles": "two/ok b@d",
+            "createdAt": "soon", "hash": "$2b$10$tooshort",
+        }),
+    )
+    .unwrap_err();
+    let fields: Vec<_> = faults.iter().map(|fault| fault.field).collect();
+    assert_eq!(fields, ["email", "name", "id", "roles", "verified", "createdAt", "hash"]);
+    assert!(faults.iter().all(|fault| !fault.problem.contains("tooshort")), "{faults:?}");
+    let faults = read(None, json!({"name": "Nobody"})).unwrap_err();
+    assert_eq!(faults, [Fault::new("email", "is missing: add one, or remove the user")]);
+}
+
+#[test]
+fn a_user_without_a_name_is_called_by_the_address() {
+    let name = |email| read(None, json!({ "email": email })).unwrap().name;
+    assert_eq!(name("ada@example.com"), "ada");
+    assert_eq!(name("a@example.com"), "a@example.com");
+}
+
+#[test]
+fn exports_of_other_systems_are_read() {
+    let firebase = json!({
+        "localId": "abc", "email": "ada@example.com", "emailVerified": true, "displayName": "Ada",
+        "passwordHash": "lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==",
+        "salt": "42xEC+ixf3L2lw==", "createdAt": "1714979289123", "customAttributes": "{\"roles\":[\"staff\"]}",
+    });
+    let user = read(Some(System::Firebase), firebase).unwrap();
+    assert!(hash(&user).starts_with("$fbscrypt$v=1,n=14,r=8,p=1,ss=Bw==,sk=jxsp") && user.verified);
+    assert_eq!((user.roles, user.created_at), (vec!["staff".to_owned()], Some(1_714_979_289_123)));
+
+    let django = json!({
+        "model": "auth.user", "pk": 3, "fields": {
+            "username": "ada", "first_name": "Ada", "last_name": "Lovelace", "email": "ada@example.com", "is_active": false,
+            "password": format!("bcrypt${BCRYPT}"), "date_joined": "2024-05-06T07:08:09.123Z", "groups": [["staff"]],
+        },
+    });
+    let user = read(Some(System::Django), django).unwrap();
+    assert_eq!((user.name.as_str(), hash(&user), user.disabled), ("Ada Lovelace", BCRYPT, true));
+    assert_eq!(user.roles, ["staff"]);
+    let group = json!({"model": "auth.group", "pk": 1, "fields": {"name": "staff"}});
+    let Value::Object(group) = group else { panic!() };
+    assert!(System::Django.read(group, NOW).is_none());
+    let row = json!({"id": "3", "username": "ada@example.com", "email": "ada@example.com", "password": "!x", "is_active": "t"});
+    let user = read(Some(System::Django), row).unwrap();
+    assert!(user.hash.is_none() && !user.disabled && user.name == "ada");
+
+    let aspnet = json!({
+        "Id": "0190a0a0-0000-4000-8000-00000000000a", "UserName": "ada", "Email": "ada@example.com", "EmailConfirmed": "True",
+        "PasswordHash": "AQAAAAIAAAAyAAAAEOMwvh3+FZxqkdMBz2ekgGhwQ4B6pZWND6zgESBuWiHw", "LockoutEnd": "9999-12-31 00:00:00 +00:00",
+    });
+    let user = read(Some(System::Aspnet), aspnet).unwrap();
+    assert!(hash(&user).starts_with("$pbkdf2-sha512$i=50,l=16$") && user.verified && user.disabled);
+
+    for column in ["password", "passwordHash"] {
+        let pocketbase = json!({
+            "id": "abcdefghijklmno", "email": "ada@example.com", "name": "Ada", "verified": "1", column: BCRYPT,
+            "created": "2024-05-06 07:08:09.123Z",
+        });
+        let user = read(Some(System::Pocketbase), pocketbase).unwrap();
+        assert_eq!(
+            (hash(&user), user.verified, user.created_at),
+            (BCRYPT, true, Some(1_714_979_289_123))
+        );
+    }
+
+    let supabase = json!({
+        "id": "0190a0a0-0000-4000-8000-00000000000a", "email": "ada@example.com", "encrypted_password": BCRYPT,
+        "email_confirmed_at": "2024-05-06 07:08:09.123456+00", "raw_user_meta_data": "{\"full_name\":\"Ada\"}",
+        "raw_app_meta_data": "{\"provider\":\"email\"}", "banned_until": "2999-01-01 00:00:00+00",
+    });
+    let user = read(Some(System::Supabase), supabase).unwrap();
+    assert_eq!((user.name.as_str(), user.verified, user.disabled), ("Ada", true, true));
+
+    let keycloak = |data: &str, secret: &str| {
+        json!({
+            "id": "0190a0a0-0000-4000-8000-00000000000a", "username": "ada", "email": "ada@example.com", "emailVerified": true,
+            "enabled": true, "createdTimestamp": 1_714_979_289_123_i64, "realmRoles": ["default-roles-x", "staff"],
+            "credentials": [{"type": "otp"}, {"type": "password", "credentialData": data, "secretData": secret}],
+        })
+    };
+    let secret =
+        "{\"value\":\"pgTH35FeNNXwG5ureqpnYYJY0IcDBi+8uqpoevyM6R0=\",\"salt\":\"c2FsdHNhbHQ=\"}";
+    let data = "{\"hashIterations\":27500,\"algorithm\":\"pbkdf2-sha256\"}";
+    let user = read(Some(System::Keycloak), keycloak(data, secret)).unwrap();
+    assert!(hash(&user).starts_with("$pbkdf2-sha256$i=27500,l=32$c2FsdHNhbHQ$"), "{}", hash(&user));
+    assert_eq!(user.roles, ["staff"]);
+    let data = "{\"hashIterations\":5,\"algorithm\":\"argon2\",\"additionalParameters\":{\"hashLength\":[\"32\"],\
+                \"memory\":[\"7168\"],\"type\":[\"id\"],\"version\":[\"1.3\"],\"parallelism\":[\"1\"]}}";
+    let user = read(Some(System::Keycloak), keycloak(data, secret)).unwrap();
+    assert!(
+        hash(&user).starts_with("$argon2id$v=19$m=7168,t=5,p=1$c2FsdHNhbHQ$"),
+        "{}",
+        hash(&user)
+    );
+    let faults = read(Some(System::Keycloak), keycloak("{}", secret)).unwrap_err();
+    assert_eq!(faults[0].field, "hash");
+}
+
+#[test]
+fn a_user_whose_address_or_id_occurs_before_is_bad() {
+    let user = |line, id: &str, email: &str| Located {
+        position: Position::Line(line),
+        user: read(None, json!({"id": id, "email": email})).unwrap(),
+    };
+    let mut users = vec![
+        user(2, "1", "a@example.com"),
+        user(3, "1", "b@example.com"),
+        user(4, "2", "A@example.com"),
+    ];
+    let mut bad = Vec::new();
+    find_duplicates(&mut users, &mut bad);
+    let bad: Vec<_> = bad.iter().map(|bad| (bad.position, bad.fault.field)).collect();
+    assert_eq!(bad, [(Position::Line(3), "id"), (Position::Line(4), "email")]);
+    assert_eq!(users.len(), 1);
+}

@@ -1,0 +1,75 @@
+"""A service with cheap hashes, its commands, and people who log in."""
+
+import json
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+from support import LOGIN, Service, post
+
+# As cheap as the settings allow, and no throttle in the way.
+SETTINGS = """
+[password]
+memory_kib = 7168
+passes = 1
+[throttle]
+account_failures = 100
+account_failures_per_network = 100
+network_failures = 100000
+"""
+OURS = "$argon2id$v=19$m=7168,t=1,p=1$"
+
+
+class Doorward(Service):
+    """A service in its own folder."""
+
+    def __init__(self, folder, database=None):
+        folder.mkdir(parents=True, exist_ok=True)
+        super().__init__(folder, SETTINGS, database)
+        self.folder = folder
+
+    def command(self, *arguments, given=None):
+        """Runs a command; returns what it printed and its exit code."""
+        return subprocess.run(
+            [self.binary(), *map(str, arguments)],
+            cwd=self.folder,
+            env=self._settings(),
+            input=given,
+            capture_output=True,
+            text=True,
+        )
+
+    def imports(self, *arguments, given=None):
+        """Imports a file; returns the summary."""
+        done = self.command("import", *arguments, "--json", given=given)
+        assert done.returncode == 0, done.stderr + done.stdout
+        return json.loads(done.stdout)
+
+    def export(self):
+        done = self.command("export")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def users(self):
+        return [json.loads(line) for line in self.export().splitlines()]
+
+    def log_in(self, email, password):
+        with self.connect() as connection:
+            return connection.exchange(post(LOGIN, {"email": email, "password": password})).status
+
+    def log_in_all(self, people):
+        """The statuses of these logins, four at a time."""
+        with ThreadPoolExecutor(4) as threads:
+            return list(threads.map(lambda person: self.log_in(*person), people))
+
+
+def people(number, prefix="user"):
+    """Addresses and passwords: some long, some with other letters than those of ASCII."""
+    return [(f"{prefix}-{n}@example.com", password(n)) for n in range(number)]
+
+
+def password(number):
+    if number % 10 == 3:
+        return f"{number} pässword ☃ {number}"
+    if number % 10 == 7:
+        return f"{number} " + "long password " * 8
+    return f"correct horse {number}"

@@ -1,0 +1,138 @@
+"""Reports, duplicates, repeated and interrupted imports."""
+
+import json
+import signal
+import subprocess
+import time
+
+from people import people
+
+BCRYPT = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe"
+SECRET = "$2b$10$thisisnotacompletehash"
+
+
+def csv(*rows):
+    return "\n".join(["id,name,email,verified,roles,createdAt,hash", *rows]) + "\n"
+
+
+GOOD = csv(
+    f'1,"Lovelace, Ada",ada@example.com,true,staff admin,2024-05-06T07:08:09.123Z,{BCRYPT}',
+    "2,Grace Hopper,grace@example.com,false,,,",
+)
+BAD = GOOD + "\n".join(
+    [
+        "3,Nobody,not an address,true,,,",
+        "4,Same Address,ADA@example.com,true,,,",
+        "2,Same Id,other@example.com,true,,,",
+        f"6,Bad Hash,hash@example.com,true,,,{SECRET}",
+        f"7,Two Faults,two@example.com,perhaps,,yesterday,{BCRYPT}",
+        "8,Too Few,columns@example.com",
+        "9,Weak,weak@example.com,true,,,md5$salt$5f4dcc3b5aa765d61d8327deb882cf99",
+        f"10,Costly,costly@example.com,true,,,{BCRYPT.replace('$06$', '$16$')}",
+    ]
+)
+
+
+def test_a_dry_run_reports_every_bad_line_and_changes_nothing(service, tmp_path):
+    file = tmp_path / "users.csv"
+    file.write_text(BAD)
+    done = service.command("import", file, "--dry-run")
+    assert done.returncode == 1
+    assert "2 users would be added" in done.stdout and "8 cannot be imported" in done.stdout, done.stdout
+    reported = [line.removeprefix(f"{file}:") for line in done.stderr.splitlines()]
+    expected = [
+        "4: email: is not an e-mail address",
+        "5: email: is the same as that of line 2",
+        "6: id: is the same as that of line 3",
+        "7: hash: it is not a valid bcrypt hash",
+        "8: verified: is neither true nor false",
+        "8: createdAt: is not a time",
+        "9: line: has 3 columns, the header has 7",
+        "10: hash: MD5 is not supported",
+        "11: hash: verifying it costs too much: cost: 16, at most 14",
+    ]
+    assert len(reported) == len(expected) + 1, reported
+    for line, start in zip(reported, expected):
+        assert line.startswith(start), line
+    assert SECRET not in done.stderr + done.stdout
+    assert service.users() == []
+
+
+def test_bad_lines_stop_an_import_unless_they_are_skipped(service, tmp_path):
+    file = tmp_path / "users.csv"
+    file.write_text(BAD)
+    done = service.command("import", file)
+    assert done.returncode == 1 and "nothing was changed" in done.stderr
+    assert service.users() == []
+    summary = service.imports(file, "--skip-bad")
+    assert (summary["added"], len(summary["bad"])) == (2, 9)
+    ada, grace = service.users()
+    assert ada == {
+        "id": ada["id"],
+        "name": "Lovelace, Ada",
+        "email": "ada@example.com",
+        "verified": True,
+        "roles": ["admin", "staff"],
+        "disabled": False,
+        "createdAt": "2024-05-06T07:08:09.123Z",
+        "updatedAt": "2024-05-06T07:08:09.123Z",
+        "lastLoginAt": None,
+        "hash": BCRYPT,
+    }
+    assert grace["hash"] is None and not grace["verified"]
+
+
+def test_a_second_import_changes_nothing_and_says_what_differs(service, tmp_path):
+    file = tmp_path / "users.csv"
+    file.write_text(GOOD)
+    assert service.imports(file)["added"] == 2
+    before = service.export()
+    summary = service.imports(file)
+    assert (summary["added"], summary["differing"]) == (0, [])
+    # The time of registration is not in the file, so it is when the user was added.
+    assert summary["existing"] == 2
+    file.write_text(GOOD.replace("Grace Hopper", "Grace B. Hopper"))
+    summary = service.imports(file)
+    assert [(user["email"], user["fields"]) for user in summary["differing"]] == [("grace@example.com", ["name"])]
+    file.write_text(GOOD.replace("2,Grace", "200,Grace"))
+    assert [user["email"] for user in service.imports(file)["taken"]] == ["grace@example.com"]
+    assert service.export() == before
+
+
+def test_a_file_is_read_from_standard_input_and_without_a_server(tmp_path, service):
+    service.stop()
+    summary = service.imports("-", "--format", "csv", given=GOOD)
+    assert summary["added"] == 2
+    assert len(service.users()) == 2
+
+
+def test_an_import_that_was_killed_is_completed_by_the_next_one(service, tmp_path):
+    file = tmp_path / "users.jsonl"
+    number = 3000
+    file.write_text("".join(json.dumps({"id": n, "email": email}) + "\n" for n, (email, _) in enumerate(people(number))))
+    command = [service.binary(), "import", str(file)]
+    process = subprocess.Popen(command, cwd=service.folder, env=service._settings(), stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not service.command("user", "list", "--limit", "1").stdout and process.poll() is None:
+        assert time.monotonic() < deadline
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = len(service.users())
+    summary = service.imports(file)
+    assert summary["added"] + summary["existing"] == number
+    assert summary["existing"] == before
+    assert len({user["id"] for user in service.users()}) == number
+
+
+def test_wrong_use_is_explained(service, tmp_path):
+    file = tmp_path / "users.txt"
+    file.write_text(GOOD)
+    for arguments, message in [
+        ([file], "--format csv, jsonl or json"),
+        ([tmp_path / "missing.csv"], "missing.csv"),
+        ([file, "--format", "json"], "not JSON"),
+        ([file, "--from", "firebase"], "--firebase-config"),
+        ([file, "--scrypt", "1000,8,1"], "power of two"),
+    ]:
+        done = service.command("import", *arguments)
+        assert done.returncode != 0 and message in done.stderr, done.stderr
