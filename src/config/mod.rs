@@ -24,6 +24,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod tls;
 mod token;
 mod value;
 
@@ -46,6 +47,7 @@ pub(crate) use self::{
     mail::Notices,
     metrics::MetricsListen,
     registration::RegistrationConflict,
+    tls::TlsFiles,
     value::parse_duration,
 };
 pub use self::{
@@ -100,6 +102,8 @@ pub struct Settings {
     pub(crate) metrics_listen: MetricsListen,
     /// The URL at which others reach it; that of [`Self::listen`] unless set.
     pub(crate) public_url: Option<PublicUrl>,
+    /// The certificate and key with which it speaks HTTPS.
+    pub(crate) tls: TlsFiles,
     /// Where users and sessions are kept.
     pub(crate) database: DatabaseUrl,
     /// How PostgreSQL is used.
@@ -168,6 +172,7 @@ impl Default for Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 3000)),
             metrics_listen: MetricsListen::default(),
             public_url: None,
+            tls: TlsFiles::default(),
             database: DatabaseUrl::Sqlite("data/doorward.db".into()),
             postgres: PostgresOptions::default(),
             data_folder: None,
@@ -256,6 +261,7 @@ impl Settings {
             ));
         }
         mail::check(self)?;
+        tls::check(self)?;
         let segment = &self.designated_segment;
         if self.guards.by_name(segment).is_some() {
             return Err(SettingsError(format!(
@@ -286,7 +292,7 @@ impl Settings {
             IpAddr::V6(ip) if ip.is_unspecified() => listening.set_ip(Ipv6Addr::LOCALHOST.into()),
             _ => {}
         }
-        format!("http://{listening}")
+        format!("{}://{listening}", self.scheme())
     }
 
     /// Whether this is `doorward dev`, whose data ends with its process.
@@ -294,11 +300,17 @@ impl Settings {
         matches!(self.database, DatabaseUrl::Memory(_))
     }
 
-    /// Whether other machines can connect to this address and no setting indicates a proxy with TLS in front.
+    /// What the service speaks where it listens.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.tls.pair().is_some() { "https" } else { "http" }
+    }
+
+    /// Whether other machines can connect to this address without TLS, and no setting indicates a proxy with TLS in front.
     pub(crate) fn is_exposed_on(&self, listening: IpAddr) -> bool {
         let local = |ip: IpAddr| ip.to_canonical().is_loopback();
+        let has_tls = self.tls.pair().is_some();
         let behind_tls = self.public_url.as_ref().is_some_and(PublicUrl::is_https);
         let behind_proxy = !self.trusted_proxies.iter().all(|network| local(network.addr()));
-        !local(listening) && !behind_tls && !behind_proxy
+        !local(listening) && !has_tls && !behind_tls && !behind_proxy
     }
 }

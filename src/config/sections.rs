@@ -3,13 +3,15 @@
 use super::{
     SettingsError, branding, clients, database, designated,
     key::{Key, did_you_mean},
-    limits, log, mail, metrics, password, proxies, registration, server, session, throttle, token,
+    limits, log, mail, metrics, password, proxies, registration, server, session, throttle, tls,
+    token,
 };
 use crate::spelling;
 
 /// All settings by section, in the order of the help text.
-static SECTIONS: [&[Key]; 15] = [
+static SECTIONS: [&[Key]; 16] = [
     server::KEYS,
+    tls::KEYS,
     database::KEYS,
     token::KEYS,
     session::KEYS,

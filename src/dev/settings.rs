@@ -26,6 +26,8 @@ pub(crate) fn dev_settings(
         listen: _,
         metrics_listen: _,
         public_url: _,
+        // Its data is not worth a certificate, and clients need no authority for it.
+        tls: _,
         database: _,
         postgres: _,
         data_folder: _,
@@ -61,6 +63,7 @@ pub(crate) fn dev_settings(
         listen,
         metrics_listen: defaults.metrics_listen,
         public_url,
+        tls: defaults.tls,
         database: defaults.database,
         postgres: defaults.postgres,
         data_folder: None,

@@ -11,12 +11,14 @@ mod form;
 mod forward_auth;
 mod oauth;
 pub mod only;
+#[cfg(feature = "cli")]
 mod operations;
 mod pages;
 mod refusal_log;
 mod request_counts;
 mod request_id;
 mod request_log;
+#[cfg(feature = "cli")]
 pub mod server;
 mod trace_context;
 
@@ -30,6 +32,8 @@ use axum::{
 };
 
 pub(crate) use self::forward_auth::identity::names as identity_names;
+#[cfg(feature = "cli")]
+pub use self::operations::{operations, operations_limits};
 use self::{
     api::{
         health, invitations, login, logout, look_up, mail_code, me, openapi, refresh, register,
@@ -42,7 +46,6 @@ use self::{
 pub use self::{
     error::{Challenge, Error},
     forward_auth::fast_path::Service,
-    operations::{operations, operations_limits},
 };
 use crate::{
     Doorward,

@@ -1,6 +1,28 @@
-"""Makes the modules of the lab importable."""
+"""Makes the modules of the lab importable, and starts services that speak HTTPS."""
 
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.append(str(Path(__file__).resolve().parents[2] / "lab"))
+pytest.register_assert_rewrite("tls_service")
+
+from tls_service import Authority, TlsService  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="session")
+def service(authority, tmp_path_factory):
+    """A service that tests share: they do not change its certificate."""
+    with TlsService(authority, tmp_path_factory.mktemp("tls"), DOORWARD_LOG="debug") as service:
+        yield service
+
+
+@pytest.fixture
+def new_service(authority, tmp_path):
+    return lambda **options: TlsService(authority, tmp_path, **options)

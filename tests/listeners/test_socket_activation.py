@@ -39,6 +39,7 @@ def start(folder, sockets, names, **environment):
     """Starts the service as systemd does: the sockets are the descriptors from 3 on, and LISTEN_PID is its id."""
     settings = {
         "DOORWARD_DATABASE_URL": f"sqlite://{folder}/doorward.db",
+        "DOORWARD_METRICS_LISTEN": "off",
         "LISTEN_FDS": str(len(sockets)),
         "LISTEN_FDNAMES": ":".join(names),
     }
@@ -119,6 +120,7 @@ def test_systemd_socket_activate_starts_it(tmp_path):
     """systemd's own program listens and starts the service at the first connection."""
     port = free_port()
     command = ["systemd-socket-activate", f"--listen={HOST}:{port}", f"--setenv=DOORWARD_LISTEN={HOST}:{port}"]
+    command.append("--setenv=DOORWARD_METRICS_LISTEN=off")
     environment = {"PATH": os.environ["PATH"]}
     process = subprocess.Popen([*command, Service.binary()], cwd=tmp_path, env=environment, stderr=subprocess.PIPE)
     try:

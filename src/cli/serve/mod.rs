@@ -6,12 +6,12 @@ mod notify;
 use std::{
     future,
     io::{self, IsTerminal, Write},
-    net::SocketAddr,
     process,
     sync::Arc,
     time::Duration,
 };
 
+use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::notify::Notifier;
@@ -22,7 +22,7 @@ use crate::{
     control::{self, ReadSettings},
     http::{
         self,
-        server::{self, Limits},
+        server::{self, Limits, Listeners, Tls},
     },
     log,
 };
@@ -62,6 +62,7 @@ impl Serve {
         mut service_manager: ServiceManager,
     ) -> anyhow::Result<()> {
         let notifier = Notifier::connect(service_manager.notify_socket.take());
+        let tls = open_tls(&settings)?;
         let stop = stop_signal()?;
         let hangup = signal(SignalKind::hangup())?;
         let (wanted, wanted_metrics) = (settings.listen, settings.metrics_listen);
@@ -70,7 +71,11 @@ impl Serve {
         let doorward = Doorward::open_with(settings, missing_key, Clock::system()).await?;
         let (listeners, address) = listeners::for_http(&mut service_manager, wanted)?;
         let metrics = listeners::for_metrics(&mut service_manager, wanted_metrics)?;
-        let read: Arc<ReadSettings> = Arc::new(move || Settings::from_sources(sources.clone()));
+        let reloaded = tls.clone();
+        let read: Arc<ReadSettings> = Arc::new(move || {
+            reloaded.iter().for_each(Tls::reload);
+            Settings::from_sources(sources.clone())
+        });
         let serving_commands = doorward.serve_commands_with(Arc::clone(&read));
         doorward.set_listen_address(address);
         tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "listening");
@@ -78,17 +83,18 @@ impl Serve {
             tracing::warn!(
                 %address,
                 "other machines can connect, and passwords and tokens are sent unencrypted unless a proxy in front uses TLS: \
-                 set public_url to its https:// URL, or listen on 127.0.0.1"
+                 set public_url to its https:// URL, set tls.certificate and tls.key, or listen on 127.0.0.1"
             );
         }
         let mut stdout = io::stdout();
-        let mut greeting = greeting(address, &doorward);
+        let url = format!("{}://{address}", doorward.settings().scheme());
+        let mut greeting = greeting(&url, &doorward);
         if stdout.is_terminal() {
-            greeting += &examples(address);
+            greeting += &examples(&url);
         }
         // A closed standard output does not stop the service.
         let _ = stdout.write_all(greeting.as_bytes());
-        let status = format!("Listening on http://{address}");
+        let status = format!("Listening on {url}");
         notifier.ready(&status);
 
         let stop = async {
@@ -102,6 +108,7 @@ impl Serve {
             let _ = control::reload_guards(&doorward, &*read);
             notifier.ready(&status);
         };
+        let listeners = Listeners::new(listeners, tls);
         let serving = server::serve(listeners, http::service(doorward.clone()), limits, stop);
         let operations = async {
             if !metrics.is_empty() {
@@ -122,6 +129,14 @@ impl Serve {
         tracing::info!("stopped");
         Ok(())
     }
+}
+
+/// The certificate and its key, which are read again when they change.
+fn open_tls(settings: &Settings) -> anyhow::Result<Option<Tls>> {
+    let Some((certificate, key)) = settings.tls.pair() else { return Ok(None) };
+    let tls = Tls::open(certificate, key, Clock::system()).context("tls")?;
+    tls.watch();
+    Ok(Some(tls))
 }
 
 /// Saves failed logins, so that a restart does not refill the budgets of accounts under attack.
@@ -200,7 +215,7 @@ fn allow_connections(wanted: usize) -> usize {
 }
 
 /// The address and the location of the data.
-fn greeting(address: SocketAddr, doorward: &Doorward) -> String {
+fn greeting(url: &str, doorward: &Doorward) -> String {
     let database = &doorward.settings().database;
     let place = match (database, doorward.folder()) {
         (DatabaseUrl::Sqlite(_), Some(folder)) => {
@@ -208,17 +223,17 @@ fn greeting(address: SocketAddr, doorward: &Doorward) -> String {
         }
         _ => database.to_string(),
     };
-    format!("\n  Doorward listens on http://{address}\n  and keeps its data in {place}\n\n")
+    format!("\n  Doorward listens on {url}\n  and keeps its data in {place}\n\n")
 }
 
 /// The first requests that a newcomer can try.
-fn examples(address: SocketAddr) -> String {
+fn examples(url: &str) -> String {
     format!(
         r#"  Register, log in and pass the guard:
 
-    curl -s http://{address}/api/user -H 'Content-Type: application/json' -d '{{"name":"Ada Lovelace","email":"ada@example.com","password":"correct horse"}}'
-    TOKEN=$(curl -s http://{address}/api/auth/login -H 'Content-Type: application/json' -d '{{"email":"ada@example.com","password":"correct horse"}}' | sed 's/.*"token":"\([^"]*\)".*/\1/')
-    curl -s http://{address}/api/auth/guard -H "Authorization: Bearer $TOKEN"
+    curl -s {url}/api/user -H 'Content-Type: application/json' -d '{{"name":"Ada Lovelace","email":"ada@example.com","password":"correct horse"}}'
+    TOKEN=$(curl -s {url}/api/auth/login -H 'Content-Type: application/json' -d '{{"email":"ada@example.com","password":"correct horse"}}' | sed 's/.*"token":"\([^"]*\)".*/\1/')
+    curl -s {url}/api/auth/guard -H "Authorization: Bearer $TOKEN"
 
 "#
     )

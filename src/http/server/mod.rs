@@ -3,7 +3,9 @@
 mod body;
 mod connections;
 mod counts;
+mod http2;
 mod stream;
+mod tls;
 
 use std::{convert::Infallible, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
@@ -28,11 +30,13 @@ use tokio::{
 use tower_service::Service;
 
 pub(crate) use self::counts::write_metrics;
+pub use self::tls::Tls;
 use self::{
     body::{AnswerBody, RequestBody},
     connections::{Connection, Connections, Phase, Slot},
     counts::{CONNECTIONS, ConnectionCounts},
-    stream::ConnectionStream,
+    http2::Http2,
+    stream::{ConnectionStream, PacedStream, Transport},
 };
 
 /// The limits of a server and of each connection.
@@ -78,6 +82,9 @@ const READ_BUFFER_BYTES: usize = 8 << 10;
 const LAST_HEAD: Duration = Duration::from_secs(1);
 const LAST_HEAD_CHECK: Duration = Duration::from_millis(20);
 
+/// Time to tell a client with TLS that the connection ends.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// What the server serves: Doorward's own service, or any router.
 pub trait App:
     Service<Request<Body>, Response = Response, Error = Infallible, Future: Send>
@@ -97,28 +104,64 @@ impl<S> App for S where
 {
 }
 
+/// Where connections come from, and with what they are encrypted.
+pub struct Listeners {
+    sockets: Vec<TcpListener>,
+    tls: Option<Tls>,
+}
+
+impl Listeners {
+    /// Sockets for plain HTTP, or with TLS for HTTPS.
+    pub fn new(sockets: Vec<TcpListener>, tls: Option<Tls>) -> Self {
+        Self { sockets, tls }
+    }
+}
+
+/// Plain HTTP.
+impl From<Vec<TcpListener>> for Listeners {
+    fn from(sockets: Vec<TcpListener>) -> Self {
+        Self::new(sockets, None)
+    }
+}
+
+/// The versions of HTTP, with their limits.
+#[derive(Clone)]
+struct Http {
+    one: http1::Builder,
+    two: Http2,
+    tls: Option<Tls>,
+}
+
+impl Http {
+    fn new(tls: Option<Tls>) -> Self {
+        let mut one = http1::Builder::new();
+        one.max_header_size(MAX_HEAD_BYTES)
+            .max_headers(MAX_HEADER_FIELDS)
+            .max_buf_size(MAX_BUFFER_BYTES)
+            .half_close(true);
+        Self { one, two: http2::builder(), tls }
+    }
+}
+
 /// Serves `app` on these listeners until `shutdown` resolves, and then until every running request is answered or
 /// [`Limits::drain`] has passed.
 pub async fn serve(
-    listeners: Vec<TcpListener>,
+    listeners: impl Into<Listeners>,
     app: impl App,
     limits: Limits,
     shutdown: impl Future<Output = ()>,
 ) {
+    let Listeners { sockets, tls } = listeners.into();
     let connections = Connections::new(limits);
-    let mut http = http1::Builder::new();
-    http.max_header_size(MAX_HEAD_BYTES)
-        .max_headers(MAX_HEADER_FIELDS)
-        .max_buf_size(MAX_BUFFER_BYTES)
-        .half_close(true);
-    let accepting = listeners.iter().map(|listener| accept(listener, &connections, &app, &http));
+    let http = Arc::new(Http::new(tls));
+    let accepting = sockets.iter().map(|socket| accept(socket, &connections, &app, &http));
     tokio::select! {
         _ = join_all(accepting) => {}
         () = connections.enforce_timeouts() => {}
         () = shutdown => {}
     }
     // Lets the kernel refuse new clients at once, instead of queueing them.
-    drop(listeners);
+    drop(sockets);
     connections.close_all();
     if timeout(limits.drain, connections.all_closed()).await.is_err() {
         tracing::warn!(left = connections.count(), "stopping with unanswered requests");
@@ -129,13 +172,13 @@ async fn accept(
     listener: &TcpListener,
     connections: &Arc<Connections>,
     app: &impl App,
-    http: &http1::Builder,
+    http: &Arc<Http>,
 ) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
                 let slot = connections.take_slot();
-                tokio::spawn(serve_connection(stream, peer, slot, app.clone(), http.clone()));
+                tokio::spawn(serve_connection(stream, peer, slot, app.clone(), Arc::clone(http)));
             }
             Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
@@ -159,9 +202,34 @@ async fn serve_connection(
     peer: SocketAddr,
     slot: Slot,
     app: impl App,
-    http: http1::Builder,
+    http: Arc<Http>,
 ) {
     let _ = stream.set_nodelay(true);
+    let Some(tls) = &http.tls else {
+        let stream = Transport::Plain(PacedStream::new(stream, slot.connection()));
+        return serve_http1(stream, peer, slot, app, &http.one).await;
+    };
+    // In a box, because most of its memory is needed only until the handshake is done.
+    let Some(stream) = Box::pin(tls.accept(stream, &slot)).await else { return };
+    // The first request has as much time as the handshake.
+    slot.connection().enter(Phase::Head);
+    let is_http2 = tls::speaks_http2(&stream);
+    let stream = Transport::Tls(Box::new(stream));
+    if is_http2 {
+        Box::pin(http2::serve(stream, peer, slot, app, http.two.clone())).await;
+    } else {
+        serve_http1(stream, peer, slot, app, &http.one).await;
+    }
+}
+
+async fn serve_http1(
+    stream: Transport,
+    peer: SocketAddr,
+    slot: Slot,
+    app: impl App,
+    http: &http1::Builder,
+) {
+    let is_encrypted = stream.is_encrypted();
     let stream = ConnectionStream::new(stream, slot.connection());
     let service = service_fn(|request: Request<Incoming>| {
         let connection = slot.connection();
@@ -215,6 +283,12 @@ async fn serve_connection(
                 answer_and_close(stream.into_inner(), StatusCode::REQUEST_TIMEOUT).await;
                 return;
             }
+            // Without this, a client with TLS could not tell the end from an attack.
+            Phase::Idle if is_encrypted => {
+                Pin::new(&mut serving).graceful_shutdown();
+                let _ = timeout(FAREWELL, serving).await;
+                return;
+            }
             _ => return,
         }
     }
@@ -239,10 +313,22 @@ fn request_body(body: Incoming, connection: &Arc<Connection>) -> Body {
     Body::new(RequestBody::new(body, Arc::clone(connection)))
 }
 
-async fn answer_and_close(mut stream: TcpStream, status: StatusCode) {
-    // Does not wait for a client that does not read: what does not fit into the socket's buffer is not sent.
-    let _ = stream.try_write(&stream::closing_answer(status));
-    let _ = stream.shutdown().await;
+async fn answer_and_close(stream: Transport, status: StatusCode) {
+    let answer = stream::closing_answer(status);
+    match stream {
+        // Does not wait for a client that does not read: what does not fit into the socket's buffer is not sent.
+        Transport::Plain(mut stream) => {
+            let _ = stream.get_mut().try_write(&answer);
+            let _ = stream.shutdown().await;
+        }
+        Transport::Tls(mut stream) => {
+            let answering = async {
+                stream.write_all(&answer).await?;
+                stream.shutdown().await
+            };
+            let _ = timeout(FAREWELL, answering).await;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -13,17 +13,78 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
 };
+use tokio_rustls::server::TlsStream;
 use zeroize::Zeroize;
 
 use super::connections::{Connection, Phase};
 use crate::http::{error::plain_body, request_id::RequestId, request_log::REQUEST_ID};
 
-/// A TCP stream that reports what its connection is doing.
-pub(super) struct ConnectionStream<S = TcpStream> {
+/// The bytes of HTTP: on a TCP stream, or inside of TLS.
+pub(super) enum Transport {
+    Plain(PacedStream<TcpStream>),
+    Tls(Box<TlsStream<PacedStream<TcpStream>>>),
+}
+
+impl Transport {
+    pub(super) fn is_encrypted(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+}
+
+/// Calls a method of the stream that this is.
+macro_rules! forward {
+    ($transport:expr, $method:ident, $($argument:expr),+) => {
+        match &mut *$transport {
+            Transport::Plain(stream) => Pin::new(stream).$method($($argument),+),
+            Transport::Tls(stream) => Pin::new(stream).$method($($argument),+),
+        }
+    };
+}
+
+impl AsyncRead for Transport {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        forward!(self, poll_read, cx, buf)
+    }
+}
+
+impl AsyncWrite for Transport {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        forward!(self, poll_write, cx, buf)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        forward!(self, poll_write_vectored, cx, bufs)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        forward!(self, poll_flush, cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        forward!(self, poll_shutdown, cx)
+    }
+}
+
+/// A TCP stream that reports whether writes wait for the client. It is below TLS, whose own buffer would hide that.
+pub(super) struct PacedStream<S> {
     stream: S,
     connection: Arc<Connection>,
-    /// What is written in place of hyper's own answer, and how many bytes of it have been written.
-    replacement: Option<(Vec<u8>, usize)>,
     pace: ReadPace,
 }
 
@@ -39,13 +100,13 @@ enum ReadPace {
     CaughtUp,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionStream<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> PacedStream<S> {
     pub(super) fn new(stream: S, connection: Arc<Connection>) -> Self {
-        Self { stream, connection, replacement: None, pace: ReadPace::KeepsUp }
+        Self { stream, connection, pace: ReadPace::KeepsUp }
     }
 
-    pub(super) fn into_inner(self) -> S {
-        self.stream
+    pub(super) fn get_mut(&mut self) -> &mut S {
+        &mut self.stream
     }
 
     fn record_write(&mut self, outcome: &Poll<io::Result<usize>>) {
@@ -66,9 +127,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionStream<S> {
         }
     }
 
-    /// Records that everything that hyper had buffered has been written.
+    /// Records that everything that was buffered above has been written.
     fn record_flush(&mut self) {
-        self.connection.answer_flushed();
         match self.pace {
             ReadPace::KeepsUp | ReadPace::CatchingUp => {}
             ReadPace::Behind => self.pace = ReadPace::CatchingUp,
@@ -77,6 +137,69 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionStream<S> {
                 self.pace = ReadPace::KeepsUp;
             }
         }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for PacedStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.record_write(&outcome);
+        outcome
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.record_write(&outcome);
+        outcome
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.record_flush();
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// The stream of an HTTP/1 connection.
+pub(super) struct ConnectionStream {
+    stream: Transport,
+    connection: Arc<Connection>,
+    /// What is written in place of hyper's own answer, and how many bytes of it have been written.
+    replacement: Option<(Vec<u8>, usize)>,
+}
+
+impl ConnectionStream {
+    pub(super) fn new(stream: Transport, connection: Arc<Connection>) -> Self {
+        Self { stream, connection, replacement: None }
+    }
+
+    pub(super) fn into_inner(self) -> Transport {
+        self.stream
     }
 
     /// Starts a replacement if hyper writes its own answer, which it does for a request that it cannot parse. Answers of the
@@ -102,7 +225,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionStream<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ConnectionStream<S> {
+impl AsyncRead for ConnectionStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -123,20 +246,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ConnectionStream<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionStream<S> {
+impl AsyncWrite for ConnectionStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         self.replace_answer_of_hyper(buf);
-        let outcome = if self.replacement.is_some() {
+        if self.replacement.is_some() {
             self.poll_write_replacement(cx).map_ok(|()| buf.len())
         } else {
             Pin::new(&mut self.stream).poll_write(cx, buf)
-        };
-        self.record_write(&outcome);
-        outcome
+        }
     }
 
     /// Keeps hyper from copying each body into a buffer of the connection, so that many connections can share one body.
@@ -153,7 +274,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionStream<S> {
         const SMALL: usize = 1024;
         self.replace_answer_of_hyper(bufs.first().map_or(&[], |head| head));
         let length = bufs.iter().map(|buf| buf.len()).sum();
-        let outcome = if self.replacement.is_some() {
+        if self.replacement.is_some() {
             self.poll_write_replacement(cx).map_ok(|()| length)
         } else if length <= SMALL {
             let (mut whole, mut filled) = ([0; SMALL], 0);
@@ -164,13 +285,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionStream<S> {
             Pin::new(&mut self.stream).poll_write(cx, &whole[..filled])
         } else {
             Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
-        };
-        self.record_write(&outcome);
-        outcome
+        }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.record_flush();
+        // Everything that hyper had buffered has been written.
+        self.connection.answer_flushed();
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
@@ -221,7 +341,7 @@ mod tests {
         let connections = Connections::new(Limits::default());
         let slot = connections.take_slot();
         let (ours, mut theirs) = tokio::io::duplex(256);
-        let mut stream = ConnectionStream::new(ours, slot.connection());
+        let mut stream = PacedStream::new(ours, slot.connection());
         let writing = tokio::spawn(async move {
             for _ in 0..answers {
                 stream.write_all(&vec![b'x'; answer]).await.unwrap();

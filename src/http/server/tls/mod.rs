@@ -1,0 +1,106 @@
+//! TLS: its configuration, the handshake, and the answer to a client that speaks plain HTTP.
+
+mod certificates;
+
+use std::{path::Path, sync::Arc};
+
+use rustls::{ServerConfig, crypto::aws_lc_rs};
+use tokio::{io::AsyncWriteExt, net::TcpStream};
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+
+use self::certificates::{Certificates, UnusableCertificate};
+use super::{MAX_BUFFER_BYTES, connections::Slot, stream::PacedStream};
+use crate::clock::Clock;
+
+/// What clients may choose from, the best first.
+const HTTP_2: &[u8] = b"h2";
+const PROTOCOLS: [&[u8]; 2] = [HTTP_2, b"http/1.1"];
+
+/// What a client hears that sends a plain request: browsers and `curl` show it.
+const SPEAK_HTTPS: &[u8] =
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\nconnection: close\r\n\
+    content-length: 61\r\n\r\nThis port speaks HTTPS: use https:// instead of http:// here\n";
+
+/// Encrypts connections with a certificate that is read again when its files change.
+#[derive(Clone)]
+pub struct Tls {
+    acceptor: TlsAcceptor,
+    certificates: Arc<Certificates>,
+}
+
+impl Tls {
+    /// Reads the certificate and its key.
+    ///
+    /// # Errors
+    /// If they cannot be read or do not belong together.
+    pub fn open(certificate: &Path, key: &Path, clock: Clock) -> Result<Self, UnusableCertificate> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let certificates =
+            Arc::new(Certificates::open(certificate, key, Arc::clone(&provider), clock)?);
+        let broken = |error: rustls::Error| UnusableCertificate::new(certificate, &error);
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(broken)?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::<Certificates>::clone(&certificates));
+        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).into();
+        // Clients resume sessions without a copy of each session in memory.
+        config.ticketer = aws_lc_rs::Ticketer::new().map_err(broken)?;
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), certificates })
+    }
+
+    /// Reads the files again if they have changed. A pair that cannot be used is logged, and the one in force stays.
+    pub fn reload(&self) {
+        self.certificates.reload();
+    }
+
+    /// Reads the files again when they change, in a thread of its own: a file system that hangs must not stop the runtime.
+    pub fn watch(&self) {
+        certificates::watch(Arc::clone(&self.certificates));
+    }
+
+    /// The encrypted stream; none if the client does not complete the handshake before the connection has to close.
+    pub(super) async fn accept(
+        &self,
+        stream: TcpStream,
+        slot: &Slot,
+    ) -> Option<TlsStream<PacedStream<TcpStream>>> {
+        tokio::select! {
+            biased;
+            () = slot.close_requested() => None,
+            accepted = self.shake_hands(stream, slot) => accepted,
+        }
+    }
+
+    async fn shake_hands(
+        &self,
+        stream: TcpStream,
+        slot: &Slot,
+    ) -> Option<TlsStream<PacedStream<TcpStream>>> {
+        let mut first = [0];
+        stream.peek(&mut first).await.ok().filter(|length| *length > 0)?;
+        // A handshake starts with 22. A method starts with a letter.
+        if first[0].is_ascii_uppercase() {
+            answer_in_plain_http(stream).await;
+            return None;
+        }
+        let stream = PacedStream::new(stream, slot.connection());
+        let limit = |session: &mut rustls::ServerConnection| {
+            session.set_buffer_limit(Some(MAX_BUFFER_BYTES));
+        };
+        let shaken = self.acceptor.accept_with(stream, limit).await;
+        shaken.inspect_err(|error| tracing::debug!(%error, "TLS handshake failed")).ok()
+    }
+}
+
+/// Whether the client has chosen HTTP/2.
+pub(super) fn speaks_http2<S>(stream: &TlsStream<S>) -> bool {
+    stream.get_ref().1.alpn_protocol() == Some(HTTP_2)
+}
+
+async fn answer_in_plain_http(mut stream: TcpStream) {
+    // Closing a socket with unread bytes resets the connection, and the client would lose the answer.
+    let _ = stream.try_read(&mut [0; 16 << 10]);
+    let _ = stream.try_write(SPEAK_HTTPS);
+    let _ = stream.shutdown().await;
+}
