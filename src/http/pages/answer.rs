@@ -4,15 +4,13 @@
 use std::sync::OnceLock;
 
 use axum::{
+    body::Bytes,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::Response,
 };
 use form_urlencoded::parse;
 
-use super::{
-    docs::DocsPage,
-    view::{Branding, PageContext, Style},
-};
+use super::view::{Branding, PageContext, Style};
 use crate::{
     Doorward,
     http::{
@@ -31,8 +29,14 @@ pub(in crate::http) struct Pages {
     /// The headers of every page but `Content-Language`. The content security policy is that of a page whose forms stay on
     /// this site.
     headers: HeaderMap,
-    /// Made at the first request for it.
-    docs: OnceLock<DocsPage>,
+    /// The documentation of the API, made at the first request for it.
+    docs: OnceLock<FixedPage>,
+}
+
+/// A page that is the same for everybody.
+pub(super) struct FixedPage {
+    pub(super) html: Bytes,
+    pub(super) content_security_policy: HeaderValue,
 }
 
 /// The headers on which a page depends.
@@ -123,9 +127,9 @@ impl Pages {
         response
     }
 
-    /// The documentation of the API.
-    pub(super) fn docs(&self) -> Response {
-        let docs = self.docs.get_or_init(|| DocsPage::new(self));
+    /// The documentation of the API, which `make` makes at the first request.
+    pub(super) fn docs(&self, make: fn(&Self) -> FixedPage) -> Response {
+        let docs = self.docs.get_or_init(|| make(self));
         let mut response = self.html(StatusCode::OK, Language::English, String::new(), None);
         *response.body_mut() = docs.html.clone().into();
         let headers = response.headers_mut();
