@@ -37,7 +37,7 @@ impl Health {
     pub(super) fn run(self, settings: &Settings) -> anyhow::Result<()> {
         let limit = Duration::from_secs(self.timeout);
         let address = reachable(settings.listen);
-        let readiness = block_on(async { Ok(readiness(address, limit).await) })?;
+        let readiness = block_on(async { Ok(readiness(settings.scheme(), address, limit).await) })?;
         match (&readiness.message, self.output.json) {
             (_, true) => print_json(&readiness)?,
             (None, false) => print_line!("ready"),
@@ -48,12 +48,12 @@ impl Health {
 }
 
 /// Asks `/readyz` at this address.
-pub(super) async fn readiness(address: SocketAddr, limit: Duration) -> Readiness {
+pub(super) async fn readiness(scheme: &str, address: SocketAddr, limit: Duration) -> Readiness {
     #[derive(Deserialize)]
     struct Reason {
         message: String,
     }
-    let url = format!("http://{address}/readyz");
+    let url = format!("{scheme}://{address}/readyz");
     let client = Client { limit, address: Some(address) };
     let message = match client.get(&url, &[]).await {
         Ok(answer) if answer.status == 200 => None,

@@ -72,6 +72,10 @@ def test_metadata_pages_and_cookies_follow_the_scheme(service):
     assert "passwords and tokens are sent unencrypted" not in service.log()
 
 
+def test_the_health_command_speaks_https(service):
+    assert service.run("health").strip() == "ready"
+
+
 def test_a_certificate_is_reloaded_under_load_without_a_failed_request(new_service):
     rounds, failures, answers, ended = 8, [], [0], threading.Event()
     with new_service() as service:

@@ -104,7 +104,8 @@ async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> 
     // A server on PostgreSQL without a data folder has no command socket.
     let has_no_socket = settings.folder().is_none();
     if has_no_socket {
-        server::answers(report, super::health::reachable(settings.listen), false).await;
+        let address = super::health::reachable(settings.listen);
+        server::answers(report, settings.scheme(), address, false).await;
     }
     if running.is_some() || has_no_socket {
         public_url::check(report, &settings, running, Clock::system().now()).await;

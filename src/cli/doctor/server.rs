@@ -41,13 +41,18 @@ pub(super) async fn check(report: &mut Report, running: &Diagnosis, settings: &S
     }
     let listening = running.listening.as_deref().and_then(|address| address.parse().ok());
     let address = reachable(listening.unwrap_or(settings.listen));
-    answers(report, address, running.not_ready.is_some()).await;
+    answers(report, settings.scheme(), address, running.not_ready.is_some()).await;
 }
 
 /// Whether a server answers at this address.
-pub(super) async fn answers(report: &mut Report, address: SocketAddr, is_known_unready: bool) {
+pub(super) async fn answers(
+    report: &mut Report,
+    scheme: &str,
+    address: SocketAddr,
+    is_known_unready: bool,
+) {
     const LIMIT: Duration = Duration::from_secs(5);
-    let readiness = readiness(address, LIMIT).await;
+    let readiness = readiness(scheme, address, LIMIT).await;
     match readiness.message {
         None => report.checked(format!("{} is ready", readiness.url)),
         Some(_) if is_known_unready => {}
