@@ -100,11 +100,15 @@ def environment(**more):
     return {"PATH": PATH, "HOME": "/nonexistent"} | more
 
 
-def serve(folder, settings, port, **options):
-    """Starts a server with these settings."""
+def serve(folder, settings, port, back_up=True, **options):
+    """Starts a server with these settings, and backs it up as an operator would."""
     command = [BINARY, "serve", "--config", settings]
     process = Process(command, folder / f"server-{port}.log", environment(), **options)
-    return process.wait_until(lambda: answers(f"http://127.0.0.1:{port}/readyz"))
+    process.wait_until(lambda: answers(f"http://127.0.0.1:{port}/readyz"))
+    if back_up:
+        backup = [BINARY, "backup", folder / f"backup-{port}", "--force", "--config", settings]
+        subprocess.run(backup, env=environment(), check=True, capture_output=True, timeout=PATIENCE_SECONDS)
+    return process
 
 
 class Doctor:

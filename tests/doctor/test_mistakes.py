@@ -136,6 +136,26 @@ def test_modes_of_files(site):
         assert set(found) == {"file-owner"}
 
 
+def test_a_backup_that_is_old_or_missing(site):
+    last = site.folder / "data" / "last-backup"
+    before = last.read_text()
+    ten_days_ago = int(time.time() - 10 * 24 * 60 * 60) * 1000
+    try:
+        last.write_text(f"{ten_days_ago} \n")
+        found = site.doctor.findings()
+        assert set(found) == {"backup-old"}
+        assert found["backup-old"]["problem"] == "the last backup is 10 days old"
+        last.unlink()
+        assert set(site.doctor.findings()) == {"backup-missing"}
+        # What Litestream leaves beside a database that it copies.
+        litestream = site.folder / "data" / ".doorward.db-litestream"
+        litestream.mkdir()
+        assert site.doctor.findings() == {}
+        litestream.rmdir()
+    finally:
+        last.write_text(before)
+
+
 def test_times_of_files(site):
     key = site.folder / "data" / "signing-key.pem"
     now = time.time()
@@ -214,11 +234,12 @@ def test_a_small_disk(site, tmp_path, write_settings):
         port = free_port()
         settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", f"sqlite://{disk}/data/doorward.db")
         doctor = Doctor(settings, site.authority)
-        with serve(tmp_path, settings, port):
-            assert set(doctor.findings()) == {"disk-low"}
+        # A backup needs more space than this disk has.
+        with serve(tmp_path, settings, port, back_up=False):
+            assert set(doctor.findings()) == {"disk-low", "backup-missing"}
             ballast = disk / "ballast"
             ballast.write_bytes(bytes(shutil.disk_usage(disk).free - (8 << 20)))
-            assert set(doctor.findings()) == {"disk-full"}
+            assert set(doctor.findings()) == {"disk-full", "backup-missing"}
             ballast.unlink()
     finally:
         subprocess.run(["umount", disk], check=True)

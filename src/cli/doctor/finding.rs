@@ -85,6 +85,8 @@ kinds! {
     InodesLow "inodes-low" Warning,
     ReserveSpent "reserve-spent" Warning,
     NetworkFileSystem "network-file-system" Error,
+    BackupMissing "backup-missing" Warning,
+    BackupOld "backup-old" Warning,
     DatabaseUnavailable "database-unavailable" Error,
     DatabaseDamaged "database-damaged" Error,
     DatabaseLog "database-log" Warning,

@@ -1,5 +1,6 @@
 //! `doorward doctor`: looks for mistakes in the set-up. Each group of checks has a file.
 
+mod backup;
 mod certificate;
 mod clock;
 mod database;
@@ -80,6 +81,7 @@ async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> 
         files::check_data(report, folder, database);
         clock::check_files(report, folder, database, now);
         disk::check(report, folder, database.is_some());
+        backup::check(report, folder, database, now);
         database::check_key(report, folder, now);
     }
     files::check_secrets(report, &settings, origins);
