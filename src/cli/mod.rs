@@ -214,7 +214,7 @@ fn setting_flags() -> Vec<Arg> {
     let file = Arg::new(CONFIG_VARIABLE)
         .long("config")
         .value_name("FILE")
-        .help("Settings file [default: doorward.toml, if it exists]")
+        .help("Settings file [default: doorward.toml, or else /etc/doorward/doorward.toml]")
         .value_parser(clap::value_parser!(PathBuf));
     let keys = setting_keys().map(|key| {
         let help = format!("{} [default: {}]", key.help(), key.value(&defaults));

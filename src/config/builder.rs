@@ -15,8 +15,8 @@ impl Settings {
         Self::default()
     }
 
-    /// Reads the settings as the command `doorward` does: from `doorward.toml` in the current folder, or the file that
-    /// `DOORWARD_CONFIG` names, and from the variables `DOORWARD_…`, which override the file.
+    /// Reads the settings as the command `doorward` does: from the file that `DOORWARD_CONFIG` names, or `doorward.toml` in
+    /// the current folder, or `/etc/doorward/doorward.toml`, and from the variables `DOORWARD_…`, which override the file.
     ///
     /// # Errors
     /// For the first setting that is unknown or cannot be used.

@@ -17,17 +17,38 @@ pub(super) struct SettingsFile {
 }
 
 impl SettingsFile {
-    const DEFAULT: &str = "doorward.toml";
+    /// Where the file is if nothing names one: the first that exists. The second is that of packages, so that the service
+    /// and the commands that an operator types in any folder have the same settings.
+    const DEFAULTS: [&str; 2] = ["doorward.toml", "/etc/doorward/doorward.toml"];
 
-    /// Reads the named file, which must exist, or the default one, which need not.
+    /// Reads the named file, which must exist, or a default one, which need not.
     pub(super) fn read(named: Option<PathBuf>) -> Result<Option<Self>, SettingsError> {
-        let optional = named.is_none();
-        let path = named.unwrap_or_else(|| Self::DEFAULT.into());
-        match fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(Self { path, text })),
-            Err(error) if optional && error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(SettingsError(format!("{}: {error}", absolute(&path).display()))),
+        match named {
+            Some(path) => Self::open(&path).map(Some).map_err(|error| unreadable(&path, &error)),
+            None => Self::first_existing(&Self::DEFAULTS.map(Path::new)),
         }
+    }
+
+    fn first_existing(paths: &[&Path]) -> Result<Option<Self>, SettingsError> {
+        for path in paths {
+            match Self::open(path) {
+                Ok(file) => return Ok(Some(file)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // A command without the operator's settings would use another database.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return Err(SettingsError(format!(
+                        "{}: run the command as root, or name another file with --config or DOORWARD_CONFIG",
+                        unreadable(path, &error)
+                    )));
+                }
+                Err(error) => return Err(unreadable(path, &error)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), text: fs::read_to_string(path)? })
     }
 
     /// A text that is not from a file.
@@ -72,6 +93,10 @@ impl SettingsFile {
     }
 }
 
+fn unreadable(path: &Path, error: &io::Error) -> SettingsError {
+    SettingsError(format!("{}: {error}", absolute(path).display()))
+}
+
 /// A value of the settings file, with the place of its key.
 pub(super) struct FileValue {
     /// Its dotted name.
@@ -114,10 +139,28 @@ fn text_of(value: &DeValue<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::config::{
         Key, Settings, keys,
         tests::{key, load},
     };
+
+    #[test]
+    fn the_first_default_file_that_exists_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let [near, far] = ["near.toml", "far.toml"].map(|name| folder.path().join(name));
+        let read =
+            || SettingsFile::first_existing(&[&near, &far]).map(|file| file.map(|file| file.path));
+        assert_eq!(read(), Ok(None));
+        fs::write(&far, "").unwrap();
+        assert_eq!(read(), Ok(Some(far.clone())));
+        fs::write(&near, "").unwrap();
+        assert_eq!(read(), Ok(Some(near.clone())));
+        fs::remove_file(&near).unwrap();
+        fs::create_dir(&near).unwrap();
+        let error = read().unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}: ", near.display())), "{error}");
+    }
 
     #[test]
     fn lists_are_arrays_in_the_file_and_separated_by_spaces_or_commas_elsewhere() {
