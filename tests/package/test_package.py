@@ -1,0 +1,40 @@
+"""What is in the Debian package, and whether it follows Debian's rules."""
+
+import subprocess
+
+
+def test_lintian_finds_no_error_and_no_warning(package):
+    command = ["lintian", "--allow-root", "--fail-on", "warning,error", "--tag-display-limit", "0", package]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def test_the_package_has_everything_that_its_users_expect(package):
+    listed = subprocess.run(["dpkg-deb", "--contents", package], capture_output=True, text=True, check=True).stdout
+    files = {line.split()[5][1:] for line in listed.splitlines() if not line.endswith("/")}
+    documents = {"copyright", "changelog.gz", "changelog.Debian.gz", "third-party-notices.gz", "sbom.cdx.json.gz"}
+    assert files >= {
+        "/usr/bin/doorward",
+        "/etc/doorward/doorward.toml",
+        "/lib/systemd/system/doorward.service",
+        "/lib/systemd/system/doorward.socket",
+        "/usr/lib/sysusers.d/doorward.conf",
+        "/usr/lib/tmpfiles.d/doorward.conf",
+        "/usr/share/man/man1/doorward.1.gz",
+        "/usr/share/bash-completion/completions/doorward",
+        "/usr/share/zsh/vendor-completions/_doorward",
+        "/usr/share/fish/vendor_completions.d/doorward.fish",
+        *(f"/usr/share/doc/doorward/{name}" for name in documents),
+    }
+
+
+def test_the_settings_file_is_the_only_one_that_operators_edit(package):
+    command = ["dpkg-deb", "--info", package, "conffiles"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "/etc/doorward/doorward.toml\n"
+
+
+def test_the_package_asks_for_a_loader_that_knows_its_relocations(package, binary):
+    needed = subprocess.run(["readelf", "--version-info", binary], capture_output=True, text=True, check=True).stdout
+    command = ["dpkg-deb", "--field", package, "Depends"]
+    depends = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert ("libc6 (>= 2.36)" in depends) == ("GLIBC_ABI_DT_RELR" in needed), depends
