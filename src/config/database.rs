@@ -9,7 +9,10 @@ use super::{
     key::Key,
     value::{Choice, Custom, HOUR, Number, OptionalPath, SECOND, Seconds, field},
 };
-use crate::store::{MemoryDatabase, PostgresUrl};
+use crate::{
+    data_folder::DataFolder,
+    store::{MemoryDatabase, PostgresUrl},
+};
 
 pub(super) const KEYS: &[Key] = &[
     Key {
@@ -78,13 +81,19 @@ impl DatabaseUrl {
     /// If there is no file, or it cannot be accessed.
     pub fn ensure_exists(&self) -> Result<(), InaccessibleDatabase> {
         let Self::Sqlite(file) = self else { return Ok(()) };
-        let found = fs::metadata(file).map(drop);
+        let found = match fs::metadata(file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_being_restored(file) => {
+                Ok(())
+            }
+            found => found.map(drop),
+        };
         found.map_err(|error| InaccessibleDatabase { file: absolute(file), error })
     }
 
     /// Whether it is a SQLite file that nobody has created yet.
     pub(crate) fn is_missing(&self) -> bool {
-        matches!(self, Self::Sqlite(file) if matches!(file.try_exists(), Ok(false)))
+        matches!(self, Self::Sqlite(file)
+            if matches!(file.try_exists(), Ok(false)) && !is_being_restored(file))
     }
 
     /// `None` if the text is the URL of neither database.
@@ -95,6 +104,11 @@ impl DatabaseUrl {
         let names_a_file = !file.is_empty() && !file.ends_with('/') && !file.contains(['?', '#']);
         names_a_file.then(|| Self::Sqlite(file.into()))
     }
+}
+
+/// Whether a restore was interrupted while this file is moved. Opening its folder completes the restore.
+fn is_being_restored(file: &Path) -> bool {
+    DataFolder::is_being_replaced(folder_of(file))
 }
 
 /// The SQLite file does not exist or cannot be accessed. The message says what to do.
@@ -158,6 +172,15 @@ impl fmt::Display for DatabaseUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_database_that_an_interrupted_restore_has_not_moved_yet_exists() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = DatabaseUrl::Sqlite(folder.path().join("doorward.db"));
+        assert!(url.is_missing() && url.ensure_exists().is_err());
+        fs::create_dir(folder.path().join("restore-placing-1800000000")).unwrap();
+        assert!(!url.is_missing() && url.ensure_exists().is_ok());
+    }
 
     #[test]
     fn a_missing_database_is_distinguished_from_one_that_cannot_be_accessed() {

@@ -75,6 +75,15 @@ impl DataFolder {
     }
 }
 
+impl DataFolder {
+    /// Whether a replacement was interrupted after the decision. Then the database may be missing until the folder is opened.
+    pub fn is_being_replaced(folder: &Path) -> bool {
+        let names = names(folder).unwrap_or_default();
+        let mut names = names.iter().filter_map(|name| name.to_str());
+        names.any(|name| name.starts_with(READY) || name.starts_with(PLACING))
+    }
+}
+
 /// Completes a replacement that was interrupted after the decision.
 pub(super) fn complete(folder: &Path) -> Result<(), Error> {
     let rename = &mut |from: &Path, to: &Path| fs::rename(from, to);
@@ -235,9 +244,15 @@ mod tests {
             };
             let crashed = complete_with(parent.path(), &mut rename).is_err();
             assert_eq!(crashed, crash < steps, "after {crash} steps");
+            let is_found = parent.path().join("users.db").exists();
+            assert!(
+                is_found || DataFolder::is_being_replaced(parent.path()),
+                "after {crash} steps"
+            );
             // As every start does.
             drop(DataFolder::open(parent.path()).unwrap());
             assert_replaced(parent.path());
+            assert!(!DataFolder::is_being_replaced(parent.path()));
         }
     }
 }
