@@ -15,10 +15,11 @@ use rustix::fs::OFlags;
 /// The permissions of the group and of all other users.
 const OTHERS_MASK: u32 = 0o077;
 
-/// Options that open a private file for writing. A file that they create must be passed to [`give_to_folder_owner`].
+/// Options that open a private file for writing. A file that they create must be passed to [`give_to_folder_owner`]. They
+/// follow no symbolic link, because root may write into a folder of another user.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.write(true).mode(0o600);
+    options.write(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     options
 }
 

@@ -274,7 +274,8 @@ pub(super) fn open_backup(
             let decryptor = Decryptor::new(input, &identities).map_err(backup::Error::from)?;
             Box::new(BufReader::with_capacity(BUFFER_BYTES, decryptor))
         }
-        _ => Box::new(input),
+        Some(_) => bail!("the backup is not encrypted: leave out --identity, if you trust it"),
+        None => Box::new(input),
     };
     Ok(Reader::open(input)?)
 }

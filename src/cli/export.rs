@@ -70,8 +70,14 @@ fn save(source: &mut File, file: &Path) -> io::Result<()> {
     let mut name = file.as_os_str().to_owned();
     name.push(".part");
     let part = RemovedAtEnd(PathBuf::from(name));
-    let mut target = private_file::options().create(true).truncate(true).open(&part.0)?;
-    private_file::restrict(&part.0, 0o600);
+    // One that another user has created would be readable for them.
+    let mut target = match private_file::options().create_new(true).open(&part.0) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(&part.0)?;
+            private_file::options().create_new(true).open(&part.0)?
+        }
+        opened => opened?,
+    };
     copy(source, &mut target)?;
     target.sync_all()?;
     fs::rename(&part.0, file)

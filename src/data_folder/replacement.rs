@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{DataFolder, Error, io_error, key_files};
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, private_file};
 
 /// Restored files that may be incomplete.
 const UNFINISHED: &str = "restore-unfinished";
@@ -35,7 +35,7 @@ impl DataFolder {
         let path = self.path.join(UNFINISHED);
         let created = match fs::remove_dir_all(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => DirBuilder::new().mode(0o700).create(&path),
+            _ => create_folder(&path),
         };
         created.map_err(|error| io_error(&path, error))?;
         Ok(path)
@@ -58,10 +58,21 @@ impl DataFolder {
                 if name == database.as_os_str() {
                     continue;
                 }
+                let path = unfinished.join(&name);
+                // The last close could not write it into the database.
+                let is_log = DATABASE_SUFFIXES.iter().any(|suffix| {
+                    let rest = name
+                        .as_encoded_bytes()
+                        .strip_prefix(database.as_os_str().as_encoded_bytes());
+                    *suffix != "-shm" && rest == Some(suffix.as_bytes())
+                });
+                if is_log && fs::metadata(&path)?.len() > 0 {
+                    return Err(io::Error::other("the restored database could not be completed"));
+                }
                 match name.to_str() {
                     Some(name) if key_files::is_key_file(name) => {}
                     // The lock, which every folder has.
-                    _ => fs::remove_file(unfinished.join(name))?,
+                    _ => fs::remove_file(path)?,
                 }
             }
             sync(&unfinished)?;
@@ -142,7 +153,7 @@ fn move_old_files(
     let old = names(folder)?.into_iter().filter(|name| is_key(name) || is_of_database(name));
     for name in old {
         if !replaced.exists() {
-            DirBuilder::new().mode(0o700).create(replaced)?;
+            create_folder(replaced)?;
         }
         rename(&folder.join(&name), &replaced.join(&name))?;
     }
@@ -150,6 +161,13 @@ fn move_old_files(
         sync(replaced)?;
     }
     sync(folder)
+}
+
+/// Creates a folder for the owner of the folder that it is in. The files in it belong to the owner of theirs.
+fn create_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)?;
+    private_file::give_to_folder_owner(&File::open(path)?, path);
+    Ok(())
 }
 
 fn names(folder: &Path) -> io::Result<Vec<OsString>> {
@@ -212,6 +230,35 @@ mod tests {
         fill(&folder.prepare_replacement().unwrap(), &NEW, "new");
         assert_eq!(folder.replace(Path::new("users.db"), AT).unwrap(), None);
         assert!(NEW.iter().all(|name| parent.path().join(name).exists()));
+    }
+
+    #[test]
+    fn what_root_restores_belongs_to_the_owner_of_the_folder() {
+        use std::os::unix::fs::{MetadataExt, chown};
+        const OWNER: u32 = 65534;
+        let parent = tempfile::tempdir().unwrap();
+        if chown(parent.path(), Some(OWNER), Some(OWNER)).is_err() {
+            return eprintln!("skipped: only root can restore for another user");
+        }
+        let folder = DataFolder::open(parent.path()).unwrap();
+        fill(parent.path(), &OLD, "old");
+        let staging = folder.prepare_replacement().unwrap();
+        assert_eq!(fs::metadata(&staging).unwrap().uid(), OWNER);
+        fill(&staging, &NEW, "new");
+        let replaced = folder.replace(Path::new("users.db"), AT).unwrap().unwrap();
+        assert_eq!(fs::metadata(replaced).unwrap().uid(), OWNER);
+    }
+
+    #[test]
+    fn a_restored_database_with_a_log_that_it_lacks_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(parent.path()).unwrap();
+        fill(parent.path(), &OLD, "old");
+        let staging = folder.prepare_replacement().unwrap();
+        fill(&staging, &NEW, "new");
+        fill(&staging, &["users.db-wal"], "pages");
+        assert!(folder.replace(Path::new("users.db"), AT).is_err());
+        assert_eq!(fs::read_to_string(parent.path().join("users.db")).unwrap(), "old");
     }
 
     #[test]

@@ -44,24 +44,26 @@ class Installation:
         return subprocess.Popen(command, cwd=self.folder, env=self.environment(), **pipes | options)
 
     def run(self, *arguments):
-        """Runs a command that succeeds, and returns what it prints. Tries again if a stalled machine kept PostgreSQL from
-        answering in time."""
+        """Runs a command that succeeds, and returns what it prints."""
+        code, out, err = self._finish(*arguments)
+        assert code == 0, err.decode()
+        return out.decode()
+
+    def refuses(self, *arguments):
+        """Runs a command that fails, and returns its error."""
+        code, out, err = self._finish(*arguments)
+        assert (code, out) == (1, b""), (code, out, err)
+        assert err.startswith(b"doorward: ") and err.count(b"\n") == 1, err.decode()
+        return err.decode()
+
+    def _finish(self, *arguments):
+        """Runs a command to its end. Tries again if a stalled machine kept PostgreSQL from answering in time."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             process = self.start(*arguments)
             out, err = process.communicate(timeout=120)
             if b"the database is unavailable" not in err or time.monotonic() > deadline:
-                break
-        assert process.returncode == 0, err.decode()
-        return out.decode()
-
-    def refuses(self, *arguments):
-        """Runs a command that fails, and returns its error."""
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=120)
-        assert (process.returncode, out) == (1, b""), (process.returncode, out, err)
-        assert err.startswith(b"doorward: ") and err.count(b"\n") == 1, err.decode()
-        return err.decode()
+                return process.returncode, out, err
 
     def verify(self, file, *arguments):
         return json.loads(self.run("backup", "verify", file, "--json", *arguments))

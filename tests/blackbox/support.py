@@ -159,6 +159,11 @@ def in_chunks(body, size=4096):
     return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
 
 
+# Without an answer of its database for a second, the service takes it for unreachable. It notices its return soon after.
+UNREACHABLE_STALL_SECONDS, UNREACHABLE_MEMORY_SECONDS = 0.5, 5
+UNREACHABLE_PATIENCE_SECONDS = 30
+
+
 class Client:
     """One keep-alive connection, reopened after the service has closed it."""
 
@@ -226,9 +231,22 @@ class Client:
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
     def send(self, method, target, headers=(), body=None):
-        """A body of None sends no body and no Content-Length; b"" sends Content-Length: 0."""
+        """A body of None sends no body and no Content-Length; b"" sends Content-Length: 0.
+
+        Asks again if the machine stalled for so long that the service took its database for unreachable."""
         length = [] if body is None else [("Content-Length", len(body))]
         raw = self.head(method, target, [*headers, *length]) + (body or b"")
+        deadline = time.monotonic() + UNREACHABLE_PATIENCE_SECONDS
+        while True:
+            answer = self._send(raw, method)
+            now = time.monotonic()
+            if answer.status != 503 or now > deadline:
+                return answer
+            if STALLS.since(now - UNREACHABLE_MEMORY_SECONDS) < UNREACHABLE_STALL_SECONDS:
+                return answer
+            time.sleep(0.1)
+
+    def _send(self, raw, method):
         if self.socket:
             try:
                 return self._exchange(raw, method)

@@ -1,6 +1,7 @@
 """`doorward dev`: in memory, on loopback, with a clock, mail and users that tests control."""
 
 import base64
+import contextlib
 import json
 import os
 import signal
@@ -30,7 +31,11 @@ def run(*arguments, cwd, **environment):
 
 def files_open_by(process):
     """The files that a process has open, besides devices and what its parent gave it."""
-    links = (os.readlink(f"/proc/{process}/fd/{number}") for number in os.listdir(f"/proc/{process}/fd"))
+    links = []
+    for number in os.listdir(f"/proc/{process}/fd"):
+        # It may be closed meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            links.append(os.readlink(f"/proc/{process}/fd/{number}"))
     return [link for link in links if link.startswith("/") and not link.startswith("/dev/")]
 
 
@@ -55,7 +60,12 @@ def test_it_says_what_it_is(start, folder):
         for path in ["/", "/api/auth/guard", "/sign-in", "/dev/clock", "/nowhere", "/livez"]:
             assert dev.get(path).headers[HEADER] == WARNING, path
         assert WARNING in dev.get("/sign-in").text
-        lines = [json.loads(line) for line in dev.stderr().splitlines()]
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        # The line may be a moment late, and the last one not yet written to its end.
+        while WARNING not in (log := dev.stderr().rpartition("\n")[0]):
+            assert time.monotonic() < deadline, log
+            time.sleep(0.02)
+        lines = [json.loads(line) for line in log.splitlines()]
         assert [line["level"] for line in lines if line["message"] == WARNING] == ["WARN"], lines
     command = [BINARY, "dev", "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, cwd=folder, env=clean_environment(), stdout=subprocess.PIPE, text=True) as process:

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import socket
 import subprocess
 import time
 import urllib.error
@@ -91,6 +92,14 @@ def answers(url):
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
             return answer.status == 200
+    except OSError:
+        return False
+
+
+def accepts(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 10).close()
+        return True
     except OSError:
         return False
 
@@ -213,7 +222,8 @@ def nginx(folder, backend, ports):
         + "\n}\n"
     )
     command = ["nginx", "-p", folder, "-e", f"{folder}/nginx-error.log", "-c", configuration]
-    return Process(command, folder / "nginx.log", environment())
+    process = Process(command, folder / "nginx.log", environment())
+    return process.wait_until(lambda: all(accepts(ports[name]) for name in PROXIES))
 
 
 class LateProxy(ThreadingHTTPServer):

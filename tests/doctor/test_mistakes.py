@@ -145,13 +145,15 @@ def test_a_backup_that_is_old_or_missing(site):
         found = site.doctor.findings()
         assert set(found) == {"backup-old"}
         assert found["backup-old"]["problem"] == "the last backup is 10 days old"
-        last.unlink()
+        last.rename(site.folder / "last-backup")
         assert set(site.doctor.findings()) == {"backup-missing"}
         # What Litestream leaves beside a database that it copies.
         litestream = site.folder / "data" / ".doorward.db-litestream"
         litestream.mkdir()
         assert site.doctor.findings() == {}
         litestream.rmdir()
+        # Written anew, it would have another mode.
+        (site.folder / "last-backup").rename(last)
     finally:
         last.write_text(before)
 

@@ -12,6 +12,16 @@ from hyperframe.frame import DataFrame, Frame, GoAwayFrame, HeadersFrame, PingFr
 from tls_service import PATIENCE_SECONDS
 
 
+def receive(encrypted):
+    """What arrives next: nothing if the server has closed the connection."""
+    try:
+        return encrypted.recv(65536)
+    except (ConnectionResetError, ssl.SSLError):
+        return b""
+    except TimeoutError:
+        raise AssertionError(f"the server sent nothing for {PATIENCE_SECONDS} seconds and did not close") from None
+
+
 class Http2Client:
     """One connection. `read` handles what arrives until a condition holds or the server closes."""
 
@@ -32,22 +42,24 @@ class Http2Client:
     def flush(self):
         self._socket.sendall(self.http.data_to_send())
 
-    def request(self, path, method="GET", body=None, headers=(), authority="localhost", ends=True):
+    def prepare(self, path, method="GET", body=None, headers=(), authority="localhost", ends=True):
+        """A request that the next `flush` sends."""
         stream = self.http.get_next_available_stream_id()
         fields = [(":method", method), (":scheme", "https"), (":path", path)]
         fields += [(":authority", authority)] if authority else []
         self.http.send_headers(stream, [*fields, *headers], end_stream=body is None and ends)
         if body is not None:
             self.http.send_data(stream, body, end_stream=ends)
+        return stream
+
+    def request(self, path, **options):
+        stream = self.prepare(path, **options)
         self.flush()
         return stream
 
     def read(self, until):
         while not until() and not self.is_closed:
-            try:
-                received = self._socket.recv(65536)
-            except (ConnectionResetError, ssl.SSLError):
-                received = b""
+            received = receive(self._socket)
             if not received:
                 self.is_closed = True
                 return
@@ -109,10 +121,7 @@ class FrameClient:
 
     def read(self, until):
         while not until() and not self.is_closed:
-            try:
-                received = self._socket.recv(65536)
-            except (ConnectionResetError, ssl.SSLError):
-                received = b""
+            received = receive(self._socket)
             self.is_closed = not received
             self._received += received
             while len(self._received) >= 9:

@@ -14,6 +14,8 @@ from support import HOST, Service
 from tls_service import PATIENCE_SECONDS, PEM, PKCS8, TlsService, rsa_key, wait_until
 
 REQUEST = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+# Logged after everything about the files that a start reads.
+LISTENING = '"message":"listening"'
 
 
 def curl(service, *arguments):
@@ -78,6 +80,11 @@ def test_the_health_command_speaks_https(service):
 
 def test_a_certificate_is_reloaded_under_load_without_a_failed_request(new_service):
     rounds, failures, answers, ended = 8, [], [0], threading.Event()
+
+    def is_answered(connection):
+        connection.sendall(REQUEST)
+        return connection.recv(65536).startswith(b"HTTP/1.1 200")
+
     with new_service() as service:
 
         def ask():
@@ -86,14 +93,14 @@ def test_a_certificate_is_reloaded_under_load_without_a_failed_request(new_servi
                 try:
                     with service.open(context=context) as connection:
                         for _ in range(3):
-                            connection.sendall(REQUEST)
-                            if not connection.recv(65536).startswith(b"HTTP/1.1 200"):
+                            if not is_answered(connection):
                                 failures.append("another answer")
                             answers[0] += 1
                 except OSError as error:
                     failures.append(repr(error))
 
         with service.open() as kept:
+            assert is_answered(kept)
             threads = [threading.Thread(target=ask) for _ in range(3)]
             for thread in threads:
                 thread.start()
@@ -107,13 +114,12 @@ def test_a_certificate_is_reloaded_under_load_without_a_failed_request(new_servi
                     service.reload()
                     wait_until(lambda: service.subject() != before, "the new certificate is shown")  # noqa: B023
                     wait_until(lambda: answers[0] > asked, "requests are answered")  # noqa: B023
+                    # A connection from before all reloads.
+                    assert is_answered(kept)
             finally:
                 ended.set()
                 for thread in threads:
                     thread.join()
-            # A connection from before all of them.
-            kept.sendall(REQUEST)
-            assert kept.recv(65536).startswith(b"HTTP/1.1 200")
     print(f"{rounds} reloads, {answers[0]} answers, {len(failures)} failures")
     assert not failures, failures[:5]
 
@@ -137,7 +143,7 @@ def test_changed_files_are_noticed_without_a_command(authority, tmp_path):
         (tmp_path / "..new").symlink_to("..2")
         (tmp_path / "..new").rename(tmp_path / "..data")
         wait_until(lambda: service.subject() != before, "the certificate of the other folder is shown")
-        assert service.log().count("certificate reloaded") == 1
+        assert service.log_with("certificate reloaded").count("certificate reloaded") == 1
 
 
 def test_a_pair_that_cannot_be_used_keeps_the_old_one_in_force_and_is_logged_once(new_service):
@@ -146,29 +152,32 @@ def test_a_pair_that_cannot_be_used_keeps_the_old_one_in_force_and_is_logged_onc
         certificate, key = service.authority.issue()
         warning = "certificate not reloaded: the previous certificate stays in force"
 
-        def refused():
-            return service.log().count(warning)
+        def refused(count):
+            """How often a pair was refused, as soon as it is at least this often."""
+            return service.log_with(warning, count).count(warning)
 
-        service.put(certificate=certificate)
+        # Each step replaces one file, because the service may look at the files at any moment.
+        service.put(key=key)
         service.reload()
         service.reload()
-        assert (refused(), service.subject()) == (1, before)
-        assert "the key does not belong to the first certificate in" in service.log()
+        assert (refused(1), service.subject()) == (1, before)
+        service.log_with("the key does not belong to the first certificate in")
 
-        service.put(certificate=certificate[: len(certificate) // 2], key=key)
+        service.put(certificate=certificate[: len(certificate) // 2])
         service.reload()
-        assert (refused(), service.subject()) == (2, before)
+        assert (refused(2), service.subject()) == (2, before)
 
         service.certificate_file.unlink()
         service.reload()
-        assert (refused(), service.subject()) == (3, before)
+        assert (refused(3), service.subject()) == (3, before)
 
         service.put(certificate=certificate)
         service.reload()
-        assert refused() == 3
+        log = service.log_with("certificate reloaded")
+        assert log.count(warning) == 3
         assert service.subject() != before
         for secret in key.decode().splitlines()[1:-1]:
-            assert secret not in service.log()
+            assert secret not in log
 
 
 @pytest.mark.parametrize(
@@ -181,19 +190,17 @@ def test_a_pair_that_cannot_be_used_keeps_the_old_one_in_force_and_is_logged_onc
 )
 def test_the_expiry_is_logged(new_service, authority, days, message):
     with new_service(pair=authority.issue(days=days)) as service:
-        expiries = re.findall(r"the certificate (?:has expired|expires)[^\"]*", service.log())
+        expiries = re.findall(r"the certificate (?:has expired|expires)[^\"]*", service.log_with(LISTENING))
         assert expiries == ([message] if message else [])
 
 
 def test_a_key_that_others_can_read_causes_a_warning(new_service):
     warning = "every user of this machine can read the private key"
     with new_service() as service:
-        assert warning not in service.log()
-        certificate, key = service.authority.issue()
-        service.put(certificate, key)
-        service.key_file.chmod(0o644)
+        assert warning not in service.log_with(LISTENING)
+        service.put(*service.authority.issue(), key_mode=0o644)
         service.reload()
-        assert warning in service.log()
+        service.log_with(warning)
 
 
 def protected(key):

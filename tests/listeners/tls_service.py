@@ -80,13 +80,14 @@ class TlsService(Service):
         files = f'[tls]\ncertificate = "{self.certificate_file}"\nkey = "{self.key_file}"\n'
         super().__init__(folder, settings + files, **environment)
 
-    def put(self, certificate=None, key=None):
-        """Replaces each file at once, as certbot does."""
-        for file, content in ((self.certificate_file, certificate), (self.key_file, key)):
+    def put(self, certificate=None, key=None, key_mode=0o600):
+        """Replaces each file at once, as certbot does: the certificate first."""
+        for file, content, mode in ((self.certificate_file, certificate, 0o600), (self.key_file, key, key_mode)):
             if content is not None:
                 new = file.with_suffix(".new")
                 new.touch(mode=0o600)
                 new.write_bytes(content)
+                new.chmod(mode)
                 new.rename(file)
 
     @property
@@ -95,6 +96,11 @@ class TlsService(Service):
 
     def log(self):
         return (self._folder / "output").read_text(errors="replace")
+
+    def log_with(self, text, count=1):
+        """The log as soon as it contains a text this many times. A line may be a moment late."""
+        wait_until(lambda: self.log().count(text) >= count, f"the log contains {count} times: {text}")
+        return self.log()
 
     def reload(self):
         self.run("reload")

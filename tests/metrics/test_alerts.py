@@ -138,9 +138,7 @@ def prometheus(services, database, stop):
         for name in ("without-mail-server", "refused-mail"):
             repeat(stop, services[name].sign_up, pause=0.5)
         leave_log_unread(services["unread-log"], stop)
-        kept = [services["many-connections"].connect() for _ in range(16)]
-        for connection in kept:
-            connection.exchange(get(GUARD))
+        keep_connections(services["many-connections"], 16, stop)
         yield prometheus
         stop.set()
         restarting.join()
@@ -210,6 +208,22 @@ def leave_log_unread(service, stop):
                 pass
 
     repeat(stop, ask_often, pause=0)
+
+
+def keep_connections(service, number, stop):
+    """Keeps this many connections open. They are used now and then, because the service closes those that are idle."""
+    kept = [service.connect() for _ in range(number)]
+
+    def use():
+        for index, connection in enumerate(kept):
+            try:
+                connection.exchange(get(GUARD))
+            except OSError:
+                with connection:
+                    kept[index] = service.connect()
+
+    use()
+    repeat(stop, use, pause=3)
 
 
 @pytest.mark.parametrize("alert", alerts())

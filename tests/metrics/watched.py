@@ -43,14 +43,17 @@ class WatchedService(Service):
         return (self._folder / "output").read_text(errors="replace")
 
     def lines(self):
-        """The log lines."""
-        return [json.loads(line) for line in self.output().splitlines() if line.startswith("{")]
+        """The log lines, without one that is not yet written to its end."""
+        complete, _, _ = self.output().rpartition("\n")
+        return [json.loads(line) for line in complete.splitlines() if line.startswith("{")]
 
     @property
     def metrics_port(self):
         if self._metrics_port:
             return self._metrics_port
-        line = next(line for line in self.lines() if line["message"] == "serving metrics")
+        # The line may be a moment late.
+        serving = lambda: [line for line in self.lines() if line["message"] == "serving metrics"]  # noqa: E731
+        line, *_ = eventually("it serves metrics", serving, DEADLINE_SECONDS)
         return int(line["address"].rpartition(":")[2])
 
     def fetch(self, path, **headers):

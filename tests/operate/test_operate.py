@@ -31,6 +31,7 @@ start)
 stop)
     kill "$(<"$PID_FILE")"
     while kill -0 "$(<"$PID_FILE")" 2>/dev/null; do sleep 0.05; done
+    rm -f "$PID_FILE"
     ;;
 *) exit 2 ;;
 esac

@@ -18,8 +18,12 @@ impl Recipient {
     /// # Errors
     /// If it is none.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let key = bech32::decode("age", text.trim());
-        key.map(|key| Self(*key)).ok_or_else(|| Error::NotARecipient(text.trim().to_owned()))
+        let text = text.trim();
+        let key = bech32::decode("age", text);
+        key.map(|key| Self(*key)).ok_or_else(|| {
+            let is_secret = text.to_ascii_lowercase().contains("secret-key");
+            Error::NotARecipient(if is_secret { "(a secret key)".into() } else { text.to_owned() })
+        })
     }
 
     /// The recipients in a file: one a line, without empty lines and comments.

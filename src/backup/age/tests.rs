@@ -91,6 +91,9 @@ fn keys_that_are_none_are_refused() {
     for text in ["", "age1", "ssh-ed25519 AAAA", OTHER_IDENTITY] {
         assert!(matches!(Recipient::parse(text), Err(Error::NotARecipient(_))), "{text}");
     }
+    // An identity in the place of a recipient is not shown.
+    let secret = OTHER_IDENTITY.lines().last().unwrap();
+    assert!(!Recipient::parse_file(OTHER_IDENTITY).unwrap_err().to_string().contains(secret));
     for text in ["", "# nothing\n", RECIPIENT, "AGE-SECRET-KEY-1"] {
         assert!(matches!(Identities::parse_file(text), Err(Error::NotAnIdentity)), "{text}");
     }

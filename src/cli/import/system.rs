@@ -108,6 +108,14 @@ fn firebase(fields: &mut Fields) -> Raw {
     }
 }
 
+/// Whether a user is disabled, from the flag that says the opposite. A value that is no flag stays, as a fault of the line.
+fn disabled_unless(enabled: Option<Value>) -> Option<Value> {
+    enabled.map(|value| match bool_of(&value) {
+        Some(enabled) => Value::Bool(!enabled),
+        None => value,
+    })
+}
+
 /// A row of `auth_user`, or an object of `dumpdata`, which also has objects that are no users.
 fn django(mut fields: Fields) -> Option<Raw> {
     if let Some(model) = fields.text("model") {
@@ -123,7 +131,7 @@ fn django(mut fields: Fields) -> Option<Raw> {
     }
     let name = joined(fields.text("first_name"), fields.text("last_name"));
     let username = fields.text("username").filter(|name| !name.contains('@'));
-    let is_active = fields.take("is_active").and_then(|value| bool_of(&value)).unwrap_or(true);
+    let disabled = disabled_unless(fields.take("is_active"));
     // Groups are names only in a dump with natural keys.
     let groups = fields.take("groups").filter(|groups| {
         groups.as_array().is_some_and(|groups| !groups.iter().any(Value::is_number))
@@ -143,7 +151,7 @@ fn django(mut fields: Fields) -> Option<Raw> {
         name: name.or(username).map(Value::String),
         email: fields.take("email"),
         roles: groups,
-        disabled: Some(Value::Bool(!is_active)),
+        disabled,
         created_at: fields.take("date_joined"),
         last_login_at: fields.take("last_login"),
         // Django writes an exclamation mark for no password.
@@ -189,12 +197,15 @@ fn pocketbase(fields: &mut Fields) -> Raw {
 fn supabase(fields: &mut Fields, now: Timestamp) -> Raw {
     let mut meta = fields.object("raw_user_meta_data");
     let name = meta.text("name").or_else(|| meta.text("full_name"));
+    // The tools of PostgreSQL and others write an absent value in different ways.
+    fields.0.retain(|_, value| value != "NULL" && value != "\\N");
     let is_banned = fields.is_future("banned_until", now) || fields.take("deleted_at").is_some();
+    let confirmed = fields.take("email_confirmed_at").is_some();
     Raw {
         id: fields.take("id"),
         name: name.map(Value::String),
         email: fields.take("email"),
-        verified: Some(Value::Bool(fields.take("email_confirmed_at").is_some())),
+        verified: Some(Value::Bool(confirmed)),
         roles: fields.object("raw_app_meta_data").take("roles"),
         disabled: Some(Value::Bool(is_banned)),
         created_at: fields.take("created_at"),
@@ -207,7 +218,7 @@ fn supabase(fields: &mut Fields, now: Timestamp) -> Raw {
 fn keycloak(fields: &mut Fields) -> Raw {
     let name = joined(fields.text("firstName"), fields.text("lastName"));
     let username = fields.text("username").filter(|name| !name.contains('@'));
-    let is_enabled = fields.take("enabled").and_then(|value| bool_of(&value)).unwrap_or(true);
+    let disabled = disabled_unless(fields.take("enabled"));
     let credentials = match fields.take("credentials") {
         Some(Value::Array(credentials)) => credentials,
         _ => Vec::new(),
@@ -235,7 +246,7 @@ fn keycloak(fields: &mut Fields) -> Raw {
         email: fields.take("email"),
         verified: Some(Value::Bool(fields.is_true("emailVerified"))),
         roles,
-        disabled: Some(Value::Bool(!is_enabled)),
+        disabled,
         created_at: fields.take("createdTimestamp"),
         hash: password,
         ..Raw::default()

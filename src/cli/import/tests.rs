@@ -106,6 +106,8 @@ fn exports_of_other_systems_are_read() {
     let user = read(Some(System::Django), django).unwrap();
     assert_eq!((user.name.as_str(), hash(&user), user.disabled), ("Ada Lovelace", BCRYPT, true));
     assert_eq!(user.roles, ["staff"]);
+    let unclear = json!({"id": "3", "email": "ada@example.com", "is_active": "N"});
+    assert!(read(Some(System::Django), unclear).is_err(), "a flag that cannot be read is a fault");
     let group = json!({"model": "auth.group", "pk": 1, "fields": {"name": "staff"}});
     let Value::Object(group) = group else { panic!() };
     assert!(System::Django.read(group, NOW).is_none());

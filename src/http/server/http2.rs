@@ -110,7 +110,12 @@ pub(super) async fn serve(
                 }
             },
             () = streams.changed.notified() => {}
-            () = wait_until(deadline) => return,
+            // Answers that made progress, or ended, have moved it meanwhile.
+            () = wait_until(deadline) => {
+                if streams.deadline(closing).is_some_and(|deadline| deadline <= Instant::now()) {
+                    return;
+                }
+            }
         }
     }
 }

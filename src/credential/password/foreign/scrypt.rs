@@ -15,6 +15,8 @@ pub(in crate::credential::password) struct Scrypt {
 }
 
 impl Scrypt {
+    /// More memory makes a hash unreadable, however it got into the database: the library would end the process.
+    const MOST_MEMORY_KIB: u64 = 1 << 20;
     /// The most work: N = 2^17, r = 8 and p = 2.
     const MAX_WORK: u64 = 1 << 21;
 
@@ -34,7 +36,8 @@ impl Scrypt {
         if !is_valid || output.len() < 16 || Params::new(log_n, r, p).is_err() {
             return None;
         }
-        Some(Self { log_n, r, p, salt, output })
+        let hash = Self { log_n, r, p, salt, output };
+        (hash.memory_kib() <= Self::MOST_MEMORY_KIB).then_some(hash)
     }
 
     pub(super) fn matches(&self, password: &[u8]) -> bool {

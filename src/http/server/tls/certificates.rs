@@ -85,8 +85,9 @@ impl Certificates {
 
     /// Reads the files again if they have changed. A pair that cannot be used is logged once.
     pub(super) fn reload(&self) {
-        let content = self.files.read();
+        // Locked first, so that content that was read earlier never replaces a later one.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let content = self.files.read();
         let digest = content.digest();
         if digest.as_ref() == seen.content.as_ref() {
             return;
