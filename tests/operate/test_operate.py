@@ -1,7 +1,7 @@
 """Runs every command of docs/operate.md, in its order, against a real server, and compares the output with the page.
 
-Folders of the test stand for those of the package. `systemctl start|stop doorward` and `journalctl` are small programs of
-the test that start and stop the same binary and print its log: tests/package runs the package under systemd.
+Folders of the test stand for those of the package. `systemctl start|stop doorward` and `journalctl` are small programs
+of the test that start and stop the same binary and print its log: tests/package runs the package under systemd.
 """
 
 import json
@@ -52,7 +52,7 @@ def commands():
 
 
 def is_shown(shown, printed):
-    """Whether these are the lines that the page shows. `…` stands for any text, and alone on a line for one line or more."""
+    """Whether these are the lines that the page shows. `…` is any text, and alone on a line one line or more."""
     lines = (r"(?:.*\n)+" if line == "…" else re.escape(line).replace("…", ".+") + r"\n" for line in shown)
     return re.fullmatch("".join(lines), printed) is not None
 
