@@ -2,6 +2,8 @@
 
 use std::{
     fs::{self, File},
+    io::BufRead,
+    iter,
     os::unix::fs::FileExt,
     time::{Duration, Instant},
 };
@@ -22,13 +24,8 @@ const ENCODED_MARK: &str = "fldxN3hLLW1hcmtl";
 /// The same in the forms of pages.
 const FORM_MARK: &str = "%7EWq7xK-marked-";
 
-/// What writable memory contains after the mark, in plain text, in Base64 or as in a form.
+/// What writable memory contains around each mark, in plain text, in Base64 or as in a form.
 fn marked(server: &Server) -> Vec<String> {
-    [MARK, ENCODED_MARK, FORM_MARK].iter().flat_map(|mark| find(server, mark.as_bytes())).collect()
-}
-
-/// 40 bytes from each occurrence of the mark in memory.
-fn find(server: &Server, mark: &[u8]) -> Vec<String> {
     let memory = File::open(format!("/proc/{}/mem", server.pid())).unwrap();
     let maps = fs::read_to_string(format!("/proc/{}/maps", server.pid())).unwrap();
     let mut found = Vec::new();
@@ -39,17 +36,25 @@ fn find(server: &Server, mark: &[u8]) -> Vec<String> {
         let mut bytes = vec![0; usize::try_from(address(end) - address(start)).unwrap()];
         // Some regions cannot be read, and some no longer exist.
         let Ok(length) = memory.read_at(&mut bytes, address(start)) else { continue };
-        let mut rest = &bytes[..length];
-        while let Some(at) = rest.iter().position(|byte| *byte == mark[0]) {
-            rest = &rest[at..];
-            if rest.starts_with(mark) {
-                let shown = String::from_utf8_lossy(&rest[..rest.len().min(40)]).into_owned();
-                found.push(format!("{shown:?} in {map}"));
-            }
-            rest = &rest[1..];
+        for mark in [MARK, ENCODED_MARK, FORM_MARK] {
+            let around = find(&bytes[..length], mark.as_bytes());
+            found.extend(around.map(|around| format!("{around:?} in {map}")));
         }
     }
     found
+}
+
+/// 8 bytes before and 40 bytes from each occurrence of the mark.
+fn find(bytes: &[u8], mark: &[u8]) -> impl Iterator<Item = String> {
+    let mut rest = bytes;
+    // A search byte by byte takes a second in a test without optimisation.
+    let starts = iter::from_fn(move || {
+        (rest.skip_until(mark[0]).unwrap() > 0).then(|| bytes.len() - rest.len() - 1)
+    });
+    starts.filter(move |at| bytes[*at..].starts_with(mark)).map(move |at| {
+        let around = &bytes[at.saturating_sub(8)..bytes.len().min(at + 40)];
+        String::from_utf8_lossy(around).into_owned()
+    })
 }
 
 /// Waits until no password is left. The server wipes its memory shortly after it answers.
