@@ -9,7 +9,7 @@ use std::{
 use axum::{
     extract::{ConnectInfo, FromRequestParts},
     http::{
-        Extensions, HeaderMap,
+        Extensions, HeaderMap, HeaderName,
         header::{ACCEPT_LANGUAGE, USER_AGENT},
         request::Parts,
     },
@@ -23,6 +23,9 @@ use crate::{
     session::Origin,
 };
 
+// Text as a name would be parsed at each look-up.
+static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
 /// The client address of a request, and the requester that limits apply to.
 pub(super) fn requester(parts: &Parts, doorward: &Doorward) -> (IpAddr, Requester) {
     let (headers, settings) = (&parts.headers, doorward.settings());
@@ -31,7 +34,7 @@ pub(super) fn requester(parts: &Parts, doorward: &Doorward) -> (IpAddr, Requeste
     let source = RequestSource {
         peer: peer.to_canonical(),
         is_trusted_proxy: is_trusted(peer, trusted),
-        has_forwarded_address: headers.contains_key("x-forwarded-for"),
+        has_forwarded_address: headers.contains_key(&X_FORWARDED_FOR),
     };
     doorward.proxy_warnings().check(source, is_public, Instant::now());
     let address = client_address(headers, peer, trusted).unwrap_or(peer);
@@ -99,7 +102,7 @@ pub(super) fn client_address(
     peer: IpAddr,
     trusted: &[IpNet],
 ) -> Option<IpAddr> {
-    let lines = headers.get_all("x-forwarded-for").iter();
+    let lines = headers.get_all(&X_FORWARDED_FOR).iter();
     let lines: Vec<_> = lines.map(|line| String::from_utf8_lossy(line.as_bytes())).collect();
     let mut client = peer.to_canonical();
     for hop in lines.iter().rev().flat_map(|line| line.rsplit(',')) {

@@ -1,6 +1,9 @@
 //! The W3C header `traceparent`, so that the log line of a request can be found by its trace.
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName};
+
+// Text as a name would be parsed at each look-up.
+static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The trace that a request belongs to, and the span that has caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +18,7 @@ impl TraceContext {
     /// The context of a request. `None` without exactly one valid header of version 00: nothing else of what a client sends
     /// reaches the log.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
-        let mut values = headers.get_all("traceparent").iter();
+        let mut values = headers.get_all(&TRACEPARENT).iter();
         match (values.next(), values.next()) {
             (Some(value), None) => Self::parse(value.as_bytes()),
             _ => None,
