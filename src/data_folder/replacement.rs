@@ -52,7 +52,12 @@ impl DataFolder {
     /// # Errors
     /// If the file system refuses. If the decision has been made, the next process that opens the folder completes it.
     pub fn replace(&self, database: &Path, at: Timestamp) -> Result<Option<PathBuf>, Error> {
-        let (unfinished, seconds) = (self.path.join(UNFINISHED), at.seconds());
+        let unfinished = self.path.join(UNFINISHED);
+        let mut seconds = at.seconds();
+        // The folder of an earlier replacement is kept as it is.
+        while self.path.join(format!("{REPLACED}{seconds}")).exists() {
+            seconds += 1;
+        }
         let decide = || -> io::Result<()> {
             for name in names(&unfinished)? {
                 if name == database.as_os_str() {
@@ -221,6 +226,22 @@ mod tests {
         let replaced = folder.replace(Path::new("users.db"), AT).unwrap().unwrap();
         assert_eq!(replaced, parent.path().join("replaced-1800000000"));
         assert_replaced(parent.path());
+    }
+
+    #[test]
+    fn a_second_replacement_at_the_same_time_keeps_the_files_of_the_first() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(parent.path()).unwrap();
+        fill(parent.path(), &OLD, "old");
+        for contents in ["new", "newer"] {
+            fill(&folder.prepare_replacement().unwrap(), &NEW, contents);
+            folder.replace(Path::new("users.db"), AT).unwrap().unwrap();
+        }
+        for (kept, contents) in [("replaced-1800000000", "old"), ("replaced-1800000001", "new")] {
+            let database = parent.path().join(kept).join("users.db");
+            assert_eq!(fs::read_to_string(database).unwrap(), contents, "{kept}");
+        }
+        assert_eq!(fs::read_to_string(parent.path().join("users.db")).unwrap(), "newer");
     }
 
     #[test]
