@@ -141,6 +141,11 @@ impl Backup {
 fn check_name(file: &Path, force: bool) -> anyhow::Result<()> {
     match fs::symlink_metadata(file) {
         Ok(found) if found.is_dir() => bail!("{} is a folder: name a file", file.display()),
+        // The backup would take the place of the device or link itself.
+        Ok(found) if !found.is_file() => bail!(
+            "{} is not a regular file: name another one, or - for standard output",
+            file.display()
+        ),
         Ok(_) if !force => {
             bail!("{} exists: choose another name, or add --force to replace it", file.display())
         }

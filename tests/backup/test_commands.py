@@ -1,6 +1,7 @@
 """What the commands promise: files, modes, refusals, and the time of the last backup."""
 
 import json
+import os
 import subprocess
 import time
 
@@ -34,6 +35,17 @@ def test_a_backup_is_private_and_replaced_only_on_request(filled, tmp_path):
     assert [path.name for path in folder.iterdir()] == ["today"]
     assert "is a folder" in filled.refuses("backup", folder)
     assert "No such file" in filled.refuses("backup", folder / "missing" / "file")
+
+
+def test_only_a_regular_file_is_replaced(filled, tmp_path):
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(tmp_path / "file")
+    for path in (pipe, link):
+        before = os.lstat(path)
+        for force in ([], ["--force"]):
+            assert "is not a regular file" in filled.refuses("backup", path, *force)
+        assert os.path.samestat(os.lstat(path), before)
 
 
 def test_standard_output_gets_the_backup_and_nothing_else(filled, tmp_path):
