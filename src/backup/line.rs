@@ -45,7 +45,7 @@ pub(super) struct Header {
 #[serde(rename_all = "camelCase")]
 pub(super) enum Line {
     Key(KeyLine),
-    CookieSecret(String),
+    CookieSecret(Zeroizing<String>),
     User(Box<UserLine>),
     Session(SessionLine),
     EndedToken(EndedTokenLine),
@@ -65,7 +65,7 @@ pub(super) struct EndLine {
 #[derive(Serialize, Deserialize)]
 pub(super) struct KeyLine {
     pub(super) stage: KeyStage,
-    pem: String,
+    pem: Zeroizing<String>,
     /// When the next key begins to sign, if that is known, or until when a retired key verifies.
     pub(super) at: Option<i64>,
 }
@@ -185,16 +185,16 @@ fn parsed<T: std::str::FromStr>(text: &str, what: &'static str) -> Result<T, Inv
 
 impl KeyLine {
     pub(super) fn new(stage: KeyStage, key: &SigningKey, at: Option<Timestamp>) -> Self {
-        Self { stage, pem: key.to_pem().as_str().to_owned(), at: at.map(Timestamp::millis) }
+        Self { stage, pem: key.to_pem(), at: at.map(Timestamp::millis) }
     }
 
     pub(super) fn key(self) -> Result<SigningKey, Invalid> {
-        SigningKey::from_pem(&Zeroizing::new(self.pem)).map_err(|_| Invalid("a signing key"))
+        SigningKey::from_pem(&self.pem).map_err(|_| Invalid("a signing key"))
     }
 }
 
 pub(super) fn cookie_secret_line(secret: &CookieSecret) -> Line {
-    Line::CookieSecret(BASE64_STANDARD.encode(secret.as_bytes()))
+    Line::CookieSecret(Zeroizing::new(BASE64_STANDARD.encode(secret.as_bytes())))
 }
 
 pub(super) fn cookie_secret(line: &str) -> Result<CookieSecret, Invalid> {

@@ -155,7 +155,7 @@ impl<R: BufRead> Reader<R> {
                 }
             }
             Line::CookieSecret(secret) => {
-                self.keys.cookie_secret = Some(cookie_secret(&Zeroizing::new(secret))?);
+                self.keys.cookie_secret = Some(cookie_secret(&secret)?);
             }
             Line::User(line) => page.users.push((*line).try_into()?),
             Line::Session(line) => page.sessions.push(line.try_into()?),

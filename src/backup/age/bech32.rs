@@ -10,13 +10,15 @@ const VALID: u32 = 1;
 /// The 32 bytes of a key with this prefix in lower case. The text is in lower case or in upper case.
 pub(super) fn decode(prefix: &str, text: &str) -> Option<Zeroizing<[u8; 32]>> {
     let lower = Zeroizing::new(text.to_ascii_lowercase());
-    if *lower != text && text.to_ascii_uppercase() != text {
+    if *lower != text && text.contains(|c: char| c.is_ascii_lowercase()) {
         return None;
     }
     let data = lower.strip_prefix(prefix)?.strip_prefix('1')?;
-    let groups = data.bytes().map(|c| ALPHABET.iter().position(|letter| *letter == c));
-    let groups: Zeroizing<Vec<u8>> =
-        Zeroizing::new(groups.map(|group| group.map(|group| group as u8)).collect::<Option<_>>()?);
+    // With its capacity from the start, so that growing leaves no copy behind.
+    let mut groups = Zeroizing::new(Vec::with_capacity(data.len()));
+    for c in data.bytes() {
+        groups.push(ALPHABET.iter().position(|letter| *letter == c)? as u8);
+    }
     if checksum(prefix, &groups) != VALID {
         return None;
     }

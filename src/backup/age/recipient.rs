@@ -2,8 +2,11 @@
 
 use aws_lc_rs::agreement::{PrivateKey, UnparsedPublicKey, X25519, agree};
 use base64::{Engine, prelude::BASE64_STANDARD_NO_PAD};
+use zeroize::Zeroizing;
 
-use super::{Error, FileKey, ONE_MESSAGE, bech32, cipher, derive, no_data};
+use super::{
+    Error, FILE_KEY_BYTES, FileKey, ONE_MESSAGE, TAG_BYTES, bech32, cipher, derive, no_data,
+};
 
 /// The purpose of a key that encrypts the key of a file.
 pub(super) const WRAP_INFO: &str = "age-encryption.org/v1/X25519";
@@ -49,12 +52,14 @@ impl Recipient {
         // aws-lc refuses a point of low order.
         let key =
             agree(&ephemeral, peer, invalid(), |secret| Ok(derive(secret, &salt, WRAP_INFO)))?;
-        let mut body = file_key.0.to_vec();
+        // With room for the tag, so that growing leaves no copy of the key behind.
+        let mut body = Zeroizing::new(Vec::with_capacity(FILE_KEY_BYTES + TAG_BYTES));
+        body.extend_from_slice(&*file_key.0);
         let nonce = aws_lc_rs::aead::Nonce::assume_unique_for_key(ONE_MESSAGE);
-        let sealed = cipher(&key).seal_in_place_append_tag(nonce, no_data(), &mut body);
+        let sealed = cipher(&key).seal_in_place_append_tag(nonce, no_data(), &mut *body);
         sealed.map_err(|_| invalid())?;
         let (share, body) =
-            (BASE64_STANDARD_NO_PAD.encode(share), BASE64_STANDARD_NO_PAD.encode(body));
+            (BASE64_STANDARD_NO_PAD.encode(share), BASE64_STANDARD_NO_PAD.encode(&*body));
         Ok(format!("-> X25519 {share}\n{body}\n"))
     }
 }
