@@ -16,6 +16,7 @@ use crate::{
     config::DatabaseUrl,
     count::Label,
     credential::password::Hasher,
+    data_folder::DataFolder,
     log,
     store::{Connectivity, NotReady},
 };
@@ -49,6 +50,7 @@ pub(crate) fn write(
     write_hashing(doorward, metrics)?;
     write_store(doorward, snapshot, metrics)?;
     write_mail(doorward, snapshot, metrics)?;
+    write_backup(doorward, metrics)?;
     let dropped = log::dropped();
     metrics.counter(
         "doorward_log_lines_dropped",
@@ -222,4 +224,15 @@ fn write_mail(
         )?;
     }
     Ok(())
+}
+
+/// Nothing if no backup was made, so that an installation with other backups causes no alert.
+fn write_backup(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result {
+    let last = doorward.settings().folder().map(DataFolder::last_backup);
+    let Some(Ok(Some(at))) = last else { return Ok(()) };
+    metrics.fractional_gauge(
+        "doorward_backup_last_success_timestamp_seconds",
+        "When the last good backup was made, in seconds since 1970",
+        at.millis() as f64 / 1000.0,
+    )
 }

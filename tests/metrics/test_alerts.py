@@ -6,6 +6,7 @@ import os
 import socket
 import socketserver
 import threading
+import time
 
 import pytest
 from postgres import PostgreSQL
@@ -30,6 +31,7 @@ TROUBLES = {
     # The outbox is shared, so this alert names no instance.
     "DoorwardOutboxNotDraining": None,
     "DoorwardMailGivenUp": "refused-mail",
+    "DoorwardBackupOld": "old-backup",
     "DoorwardLogLinesDropped": "unread-log",
     "DoorwardConnectionsNearLimit": "many-connections",
 }
@@ -106,6 +108,7 @@ def services(database, stop, tmp_path_factory):
             DOORWARD_LOG_FORMAT="json",
             **CHEAP,
         ),
+        "old-backup": WatchedService(**CHEAP),
         "many-connections": WatchedService(DOORWARD_LIMITS_CONNECTIONS="16", **CHEAP),
     }
     with contextlib.ExitStack() as stack:
@@ -137,6 +140,9 @@ def prometheus(services, database, stop):
         overload(services["overloaded"], stop)
         for name in ("without-mail-server", "refused-mail"):
             repeat(stop, services[name].sign_up, pause=0.5)
+        services["loaded"].back_up()
+        nine_days_ago = time.time() - 9 * 24 * 60 * 60
+        services["old-backup"].set_last_backup(int(nine_days_ago * 1000))
         leave_log_unread(services["unread-log"], stop)
         keep_connections(services["many-connections"], 16, stop)
         yield prometheus

@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,10 @@ PAGE = REPOSITORY / "docs" / "metrics.md"
 
 @pytest.fixture(scope="module")
 def service():
-    """A service with every metric: mail is written to a folder."""
+    """A service with every metric: mail is written to a folder, and there is a backup."""
     mail = {"DOORWARD_MAIL_URL": "file:mails", "DOORWARD_MAIL_FROM": "Shop <shop@example.com>"}
     with WatchedService(settings=GUARDS, **mail) as service:
+        service.back_up()
         yield service
 
 
@@ -144,6 +146,17 @@ def test_what_people_do_is_counted(service):
     refused = decisions(service, "miles", "refused")
     assert ask(service, "/api/auth/miles", token).status == 401
     assert decisions(service, "miles", "refused") == refused + 1
+
+
+def test_the_time_of_the_last_backup_is_shown_when_there_is_one():
+    metric = "doorward_backup_last_success_timestamp_seconds"
+    with WatchedService() as service:
+        assert metric not in names(service.metrics())
+        before = time.time()
+        service.back_up()
+        assert before - 1 <= service.value(metric) <= time.time() + 1
+        service.set_last_backup("damaged")
+        assert metric not in names(service.metrics())
 
 
 def test_a_guard_counts_what_it_decides_and_continues_after_a_reload(service):

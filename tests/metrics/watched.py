@@ -39,6 +39,13 @@ class WatchedService(Service):
         if self._process.poll() is None:
             self._process.terminate()
 
+    def back_up(self):
+        self.run("backup", "backup", "--force")
+
+    def set_last_backup(self, text):
+        """Replaces what the last backup has recorded: milliseconds since 1970."""
+        (self._folder / "last-backup").write_text(f"{text}\n")
+
     def output(self):
         return (self._folder / "output").read_text(errors="replace")
 
