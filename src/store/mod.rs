@@ -152,9 +152,15 @@ impl archive::DatabaseKind {
 /// Why a backup cannot be restored into a database.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// A server uses the database.
-    #[error("a server is running on this database: stop every server that uses it first")]
+    /// A server, or another command, uses the database.
+    #[error("the database is in use by another doorward: stop every server that uses it first")]
     InUse,
+    /// Something else holds a lock.
+    #[error(
+        "other connections hold locks on the tables of the database: wait until pg_dump, backups and other restores have \
+         finished, or end the connections (pg_stat_activity shows them); nothing was restored"
+    )]
+    Locked,
     /// The database has users.
     #[error("the database already has users: add --replace to replace everything in it")]
     NotEmpty,

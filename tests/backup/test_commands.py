@@ -89,8 +89,7 @@ def test_nothing_is_restored_while_a_server_runs(kind, filled, new_installation,
     target = new_installation(kind)
     with target.service() as service:
         people = registered(service, "grace", 2)
-        error = target.refuses("restore", tmp_path / "file", "--replace")
-        assert "is in use by another doorward" in error or "a server is running on this database" in error
+        assert "in use by another doorward" in target.refuses("restore", tmp_path / "file", "--replace")
         assert refused(service, people) == []
         assert target.emails() == {person.email for person in people}
 
@@ -134,3 +133,21 @@ def test_keys_of_the_operator_are_not_in_the_backup(filled, tmp_path):
     assert process.returncode == 0 and b"key.pem (token.key_file) are not in the backup" in err
     secret = key.read_text().splitlines()[1]
     assert secret not in (tmp_path / "file").read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_users_with_hashes_of_other_systems_are_restored(kind, new_installation, tmp_path):
+    """Twice as many as a page has, all with the same scheme."""
+    source, target = new_installation("sqlite"), new_installation(kind)
+    scheme = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe"
+    rows = [f"Ada,ada-{number}@example.com,{scheme}\n" for number in range(1000)]
+    (tmp_path / "users.csv").write_text("".join(["name,email,hash\n", *rows]))
+    with source.service():
+        source.run("import", tmp_path / "users.csv")
+    source.run("backup", tmp_path / "file")
+    for number in range(2):
+        # The second time, the database has the same users.
+        target.run("restore", tmp_path / "file", "--replace")
+        target.run("backup", tmp_path / f"again-{number}")
+        first, again = (file.read_text().splitlines() for file in (tmp_path / "file", tmp_path / f"again-{number}"))
+        assert len(first) > 1000 and first[1:-1] == again[1:-1]

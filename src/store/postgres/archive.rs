@@ -152,7 +152,8 @@ impl Archive for PostgresStore {
         self.engine
             .maintain(move || {
                 let mut batch = StatementBatch::default();
-                for (sql, values) in insertions(&page) {
+                let hashes = foreign_hash_insertions(page.users.iter().map(|record| &record.user));
+                for (sql, values) in insertions(&page).into_iter().chain(hashes) {
                     batch.add(sql, values);
                 }
                 batch.returning(())
@@ -161,14 +162,13 @@ impl Archive for PostgresStore {
     }
 }
 
-/// The statements that insert the rows of a page. They skip rows whose ids exist already.
+/// The statements that insert the rows of a page, one row each. They skip rows whose ids exist already.
 pub(super) fn insertions(page: &Page) -> Vec<(&'static str, Vec<Value>)> {
     let Page { users, sessions, endings, one_times, mails, invitations } = page;
     let mut statements = Vec::new();
     for record in users {
         statements.push((sql::IMPORT_USER, user_record_values(record)));
     }
-    statements.extend(foreign_hash_insertions(users.iter().map(|record| &record.user)));
     for session in sessions {
         statements.push((sql::IMPORT_SESSION, session_values(session)));
     }

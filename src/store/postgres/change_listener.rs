@@ -127,7 +127,11 @@ impl ChangeListener {
             match column::<Option<Uuid>>(row, 1)? {
                 _ if is_own(&id) => {}
                 Some(user) => engine.changes().mark(UserId::from_uuid(user)),
-                None => engine.keys_changed().send_replace(()),
+                // The keys have changed, or a restore has replaced everything.
+                None => {
+                    engine.changes().mark_all();
+                    engine.keys_changed().send_replace(());
+                }
             }
             if column::<Option<Uuid>>(row, 2)?.is_some() {
                 ended.push(ending_from_row(row, 2)?);

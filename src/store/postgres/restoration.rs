@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::{
     PostgresUrl, archive::insertions, connection::Connection, engine::Engine,
-    error_class::ErrorClass, migrations, row::column, signing_keys::key_insertions,
-    statements as sql, value::Value,
+    error_class::ErrorClass, imports::foreign_hash_insertions, migrations,
+    signing_keys::key_insertions, statements as sql, value::Value,
 };
 use crate::{
     clock::Timestamp,
@@ -23,9 +23,18 @@ use crate::{
 
 /// Connections that are idle for this long belong to no running server.
 const IDLE_TIME: Duration = Duration::from_secs(5);
+/// A command that was killed may leave a statement, which begins and ends later. More activity is that of a server.
+const LEFT_ACTIVITY: usize = 2;
+
+/// Keeps servers, other restores and everything else away until the end of the transaction. It waits for longer than
+/// autovacuum needs to give way, which is a second. Not among the portable statements: an engine without such a lock
+/// refuses it.
+const LOCK_CONTENTS: &str = "SET LOCAL lock_timeout = '3s'; \
+    LOCK TABLE users, sessions, changes, ended_tokens, signing_keys, unfinished_moves, used_codes, cookie_secrets, \
+    one_times, outbox, invitations, foreign_hashes IN ACCESS EXCLUSIVE MODE";
 
 /// Connects to the database and deletes its contents in a transaction. Refuses a database that a server uses, and one with
-/// users unless `replace` is true.
+/// users unless `replace` is true, before it migrates the schema.
 pub(crate) async fn begin_restoration(
     url: &PostgresUrl,
     options: PostgresOptions,
@@ -33,44 +42,84 @@ pub(crate) async fn begin_restoration(
 ) -> Result<Box<dyn Restoration>, RestoreError> {
     let engine = Engine::new(url, options).map_err(|error| Error::Failed(error.into()))?;
     let db = engine.connector().connect().await.map_err(Error::from)?;
+    let last_used = ensure_unused(&db).await?;
+    if !replace && has_users(&db).await? {
+        return Err(RestoreError::NotEmpty);
+    }
     migrations::apply(&db).await?;
-    ensure_unused(&db).await?;
+    // A server that started in the meantime was active before the lock, or waits for it.
+    if begin_with_lock(&db).await? && last_activity(&db).await? > last_used {
+        return Err(RestoreError::InUse);
+    }
     let change_id = Uuid::new_v4();
-    let begin = async {
-        db.batch(sql::BEGIN).await?;
-        if !replace && !db.query(sql::HAS_USERS, &[]).await?.is_empty() {
-            return Ok(false);
-        }
-        for statement in sql::DELETE_CONTENTS {
-            db.execute(statement, &[]).await?;
-        }
-        db.execute(sql::ADD_CHANGE, &[change_id.into(), None::<Uuid>.into()]).await?;
-        Ok::<_, tokio_postgres::Error>(true)
+    for statement in sql::DELETE_CONTENTS {
+        db.execute(statement, &[]).await?;
+    }
+    db.execute(sql::ADD_CHANGE, &[change_id.into(), None::<Uuid>.into()]).await?;
+    Ok(Box::new(PostgresRestoration { engine, db, change_id }))
+}
+
+/// Returns an error if a server uses the database, and otherwise when one last did. A server polls for changes four times a
+/// second, so that its connections are never idle for long. A pooler keeps the connections of a stopped server open, but
+/// they stay idle.
+async fn ensure_unused(db: &Connection) -> Result<Option<SystemTime>, RestoreError> {
+    let started = Instant::now();
+    let mut last_used = match last_activity(db).await {
+        // Some engines have no such table.
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => return Ok(None),
+        last_used => last_used?,
     };
-    match begin.await.map_err(Error::from)? {
-        true => Ok(Box::new(PostgresRestoration { engine, db, change_id })),
-        false => Err(RestoreError::NotEmpty),
+    let mut activity = 0;
+    while last_used.is_some() && started.elapsed() < IDLE_TIME {
+        sleep(Duration::from_millis(50)).await;
+        let last = last_activity(db).await?;
+        activity += usize::from(last > last_used);
+        if activity > LEFT_ACTIVITY {
+            return Err(RestoreError::InUse);
+        }
+        last_used = last;
+    }
+    Ok(last_used)
+}
+
+/// When another connection of Doorward last began or ended a statement, if there is such a connection.
+async fn last_activity(db: &Connection) -> Result<Option<SystemTime>, tokio_postgres::Error> {
+    let rows = db.query(sql::LAST_ACTIVITY, &[]).await?;
+    rows.first().map_or(Ok(None), |row| row.try_get(0))
+}
+
+async fn has_users(db: &Connection) -> Result<bool, RestoreError> {
+    match db.query(sql::HAS_USERS, &[]).await {
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(false),
+        rows => Ok(!rows?.is_empty()),
     }
 }
 
-/// Returns an error if a server uses the database. It polls for changes four times a second, so that its connections are
-/// never idle for long. A pooler keeps the connections of a stopped server open, but they stay idle.
-async fn ensure_unused(db: &Connection) -> Result<(), RestoreError> {
-    let (started, mut first) = (Instant::now(), None);
-    while started.elapsed() < IDLE_TIME {
-        let rows = match db.query(sql::LAST_ACTIVITY, &[]).await {
-            // Some engines have no such table.
-            Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => return Ok(()),
-            rows => rows.map_err(Error::from)?,
-        };
-        let last = rows.first().map(|row| column::<Option<SystemTime>>(row, 0)).transpose()?;
-        let Some(last) = last.flatten() else { return Ok(()) };
-        if last > *first.get_or_insert(last) {
-            return Err(RestoreError::InUse);
+/// Begins the transaction. Returns false if the engine has no lock.
+async fn begin_with_lock(db: &Connection) -> Result<bool, RestoreError> {
+    db.batch(sql::BEGIN).await?;
+    let Err(error) = db.batch(LOCK_CONTENTS).await else { return Ok(true) };
+    match error.code() {
+        Some(&SqlState::LOCK_NOT_AVAILABLE | &SqlState::T_R_DEADLOCK_DETECTED) => {
+            Err(RestoreError::Locked)
         }
-        sleep(Duration::from_millis(50)).await;
+        Some(
+            &SqlState::SYNTAX_ERROR
+            | &SqlState::FEATURE_NOT_SUPPORTED
+            | &SqlState::UNDEFINED_OBJECT,
+        ) => {
+            db.batch(sql::ROLLBACK).await?;
+            db.batch(sql::BEGIN).await?;
+            Ok(false)
+        }
+        _ => Err(error.into()),
     }
-    Ok(())
+}
+
+impl From<tokio_postgres::Error> for RestoreError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 struct PostgresRestoration {
@@ -94,7 +143,12 @@ impl PostgresRestoration {
 #[async_trait]
 impl Restoration for PostgresRestoration {
     async fn add(&mut self, page: Page) -> Result<(), Error> {
-        self.insert(insertions(&page)).await
+        self.insert(insertions(&page)).await?;
+        // Users share schemes of hashes, so that the row may exist.
+        for (sql, values) in foreign_hash_insertions(page.users.iter().map(|record| &record.user)) {
+            self.db.execute(sql, &values).await?;
+        }
+        Ok(())
     }
 
     async fn add_keys(&mut self, keys: &KeySnapshot, signs_at: Timestamp) -> Result<(), Error> {

@@ -316,6 +316,7 @@ statements! {
     DELETE_ALL_ONE_TIMES = "DELETE FROM one_times";
     DELETE_ALL_MAIL = "DELETE FROM outbox";
     DELETE_ALL_INVITATIONS = "DELETE FROM invitations";
+    DELETE_ALL_FOREIGN_HASHES = "DELETE FROM foreign_hashes";
     USER_RECORDS = concat!(
         "SELECT ", user_record_columns!(), " FROM users u WHERE u.email_key > $1 \
          ORDER BY u.email_key LIMIT $2"
@@ -367,7 +368,7 @@ statements! {
 }
 
 /// Deletes what a backup contains, and an unfinished move. Failed logins stay, because an attack may be under way.
-pub(super) const DELETE_CONTENTS: [&str; 10] = [
+pub(super) const DELETE_CONTENTS: [&str; 11] = [
     DELETE_ALL_USERS,
     DELETE_ALL_SESSIONS,
     DELETE_ALL_ENDED_TOKENS,
@@ -377,6 +378,7 @@ pub(super) const DELETE_CONTENTS: [&str; 10] = [
     DELETE_ALL_ONE_TIMES,
     DELETE_ALL_MAIL,
     DELETE_ALL_INVITATIONS,
+    DELETE_ALL_FOREIGN_HASHES,
     END_MOVE,
 ];
 
