@@ -7,6 +7,7 @@ mod line;
 pub mod output;
 mod reader;
 mod restore;
+pub mod transfer;
 mod writer;
 
 use serde::{Deserialize, Serialize};

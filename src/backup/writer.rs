@@ -100,19 +100,7 @@ impl<'a> Writer<'a> {
 
     fn add_page(&mut self, page: Page) -> Result<(), Error> {
         self.counts.add(&page);
-        let Page { users, sessions, endings, one_times, mails, invitations } = page;
-        let lines = users
-            .into_iter()
-            .map(Line::from)
-            .chain(sessions.into_iter().map(Line::from))
-            .chain(endings.into_iter().map(Line::from))
-            .chain(one_times.into_iter().map(Line::from))
-            .chain(mails.into_iter().map(Line::from))
-            .chain(invitations.into_iter().map(Line::from));
-        for line in lines {
-            self.add(&line)?;
-        }
-        Ok(())
+        lines(page).try_for_each(|line| self.add(&line))
     }
 
     fn finish(mut self) -> Result<(Counts, String), Error> {
@@ -134,6 +122,19 @@ impl Counts {
         self.mails += mails.len() as u64;
         self.invitations += invitations.len() as u64;
     }
+}
+
+/// A line for each record of a page.
+pub(super) fn lines(page: Page) -> impl Iterator<Item = Line> {
+    let Page { users, sessions, endings, one_times, mails, invitations } = page;
+    users
+        .into_iter()
+        .map(Line::from)
+        .chain(sessions.into_iter().map(Line::from))
+        .chain(endings.into_iter().map(Line::from))
+        .chain(one_times.into_iter().map(Line::from))
+        .chain(mails.into_iter().map(Line::from))
+        .chain(invitations.into_iter().map(Line::from))
 }
 
 /// The last line.

@@ -6,13 +6,11 @@ use serde::Serialize;
 use super::{Output, block_on, print_json, progress::ProgressLine};
 use crate::{
     Settings,
+    backup::transfer::{self, Inventory, Progress},
     clock::Clock,
     config::{DatabaseUrl, SettingsError},
     doorward::open_database,
-    store::{
-        archive::Size,
-        transfer::{self, Inventory, Progress},
-    },
+    store::archive::Size,
 };
 
 /// A finished migration as JSON.

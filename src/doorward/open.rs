@@ -17,8 +17,8 @@ use crate::{
     mail::TransportError,
     network::{Probes, ProxyWarnings},
     store::{
-        self, Connectivity, MemoryDatabase, SqliteStore, Store, archive::Archive,
-        transfer::Installation,
+        self, Connectivity, MemoryDatabase, SqliteStore, Store,
+        archive::{Archive, Installation},
     },
     throttle::{AccountSecret, Throttle},
     token::{

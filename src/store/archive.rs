@@ -1,5 +1,7 @@
 //! Exports and imports a whole database in pages, to move it to another one or to back it up.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use super::{Error, QueuedMail};
@@ -11,7 +13,7 @@ use crate::{
     throttle::KnownNetworks,
     token::{
         cookie::CookieSecret,
-        key_store::StoredKeys,
+        key_store::{KeyStore, StoredKeys},
         one_time::{OneTime, OneTimeId, SecretDigest},
     },
     user::{EmailKey, Invitation, User},
@@ -170,6 +172,14 @@ impl DatabaseKind {
     pub fn by_name(name: &str) -> Option<Self> {
         [Self::Sqlite, Self::Postgres].into_iter().find(|kind| kind.name() == name)
     }
+}
+
+/// What a service has stored.
+pub struct Installation {
+    /// Its rows.
+    pub archive: Arc<dyn Archive>,
+    /// Its signing keys.
+    pub key_store: Arc<dyn KeyStore>,
 }
 
 /// Exports and imports a whole database.

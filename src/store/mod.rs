@@ -23,7 +23,6 @@ mod postgres_options;
 mod report;
 mod sessions;
 mod sqlite;
-pub mod transfer;
 mod users;
 
 use async_trait::async_trait;

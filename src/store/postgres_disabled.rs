@@ -4,7 +4,8 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    Error, PostgresOptions, RestoreError, Store, archive::Restoration, transfer::Installation,
+    Error, PostgresOptions, RestoreError, Store,
+    archive::{Installation, Restoration},
 };
 
 /// Unknown here. The format of a backup tells whether this version can read it.

@@ -5,14 +5,14 @@ use std::{path::Path, sync::Arc, time::Duration};
 use doorward::{
     Doorward, OpenError, Settings,
     internals::{
+        backup::transfer::{Error, Progress, migrate},
         clock::Timestamp,
         data_folder::DataFolder,
         mail::{Mailing, Message},
         session::{Origin, Session},
         store::{
             InvitationStore, OutboxStore, SessionStore, SqliteStore, Store, UserStore,
-            archive::Archive,
-            transfer::{Error, Installation, Progress, migrate},
+            archive::{Archive, Installation},
         },
         token::{Algorithm, SigningKey, key_store::cookie_secret, one_time::Purpose},
         user::{Email, Name, User},

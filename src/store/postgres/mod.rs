@@ -50,7 +50,9 @@ use self::{
 };
 use super::{
     Changes, DatabaseReport, Error, KEEP_GIVEN_UP, NotReady, PostgresOptions, Sizes, Store,
-    StoreCounts, UserStore, archive::UserRecord, counts::size, transfer::Installation,
+    StoreCounts, UserStore,
+    archive::{Installation, UserRecord},
+    counts::size,
 };
 use crate::{
     clock::Timestamp,

@@ -7,28 +7,18 @@ use std::{fmt, sync::Arc};
 use aws_lc_rs::digest::{Context, SHA256};
 use serde_json::json;
 
-use super::archive::{Archive, Page, Pages, Size, UserRecord};
+use super::writer::{append, hexadecimal, lines};
 use crate::{
     clock::Timestamp,
-    credential::password::PasswordHash,
-    mail::Mail,
-    session::{Origin, Session},
-    store::{self, QueuedMail},
+    store::{
+        self,
+        archive::{Installation, Pages, Size},
+    },
     token::{
         SigningKey,
         key_store::{KeyStore, KeyStoreError, StoredKeys},
-        one_time::{OneTime, SecretDigest},
     },
-    user::{Invitation, User},
 };
-
-/// One of the two databases of a move.
-pub struct Installation {
-    /// Its rows.
-    pub archive: Arc<dyn Archive>,
-    /// Its signing keys.
-    pub key_store: Arc<dyn KeyStore>,
-}
 
 /// The progress of a move.
 #[derive(Clone, Copy, Debug)]
@@ -193,21 +183,16 @@ async fn inventory(
     let total = installation.archive.size().await?;
     let mut progress = Progress { step, total: total.users + total.sessions, done: 0 };
     let (mut size, mut checksum) = (Size::default(), Context::new(&SHA256));
+    let mut buffer = Vec::new();
     let mut pages = Pages::new(&*installation.archive);
     while let Some(page) = pages.next().await? {
-        let Page { users, sessions, endings, one_times, mails, invitations } = page;
-        users.iter().for_each(|record| checksum.update(user_line(record).as_bytes()));
-        sessions.iter().for_each(|session| checksum.update(session_line(session).as_bytes()));
-        for (token, at) in endings {
-            checksum.update(format!("{token} {}\n", at.millis()).as_bytes());
+        size.users += page.users.len() as u64;
+        size.sessions += page.sessions.len() as u64;
+        for line in lines(page) {
+            buffer.clear();
+            append(&mut buffer, &line);
+            checksum.update(&buffer);
         }
-        one_times.iter().for_each(|one_time| checksum.update(one_time_line(one_time).as_bytes()));
-        mails.iter().for_each(|mail| checksum.update(mail_line(mail).as_bytes()));
-        for (invitation, digest) in &invitations {
-            checksum.update(invitation_line(invitation, digest).as_bytes());
-        }
-        size.users += users.len() as u64;
-        size.sessions += sessions.len() as u64;
         progress.done = size.users + size.sessions;
         report(progress);
     }
@@ -220,122 +205,5 @@ async fn inventory(
     keys.extend(retired.iter().map(|(key, until)| (key.id().to_string(), until.seconds())));
     keys.sort_unstable();
     checksum.update(json!(keys).to_string().as_bytes());
-    let digest = checksum.finish();
-    let checksum = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(Inventory { size, checksum })
-}
-
-/// One line per user. Destructures the record completely, so that a new field cannot be left out of the checksum.
-fn user_line(record: &UserRecord) -> String {
-    let UserRecord { user, reset_code, known_networks } = record;
-    let User {
-        id,
-        name,
-        email,
-        email_verified,
-        password_hash,
-        password_version,
-        roles,
-        disabled,
-        created_at,
-        updated_at,
-        last_login_at,
-    } = user;
-    let code =
-        reset_code.as_ref().map(|(digest, expires_at)| (digest.as_bytes(), expires_at.millis()));
-    json!([
-        id.to_string(),
-        name.as_str(),
-        email.as_str(),
-        email_verified,
-        password_hash.as_ref().map(PasswordHash::as_phc),
-        password_version.number(),
-        roles.to_text(),
-        disabled,
-        created_at.millis(),
-        updated_at.millis(),
-        last_login_at.map(Timestamp::millis),
-        code,
-        known_networks.to_text(),
-    ])
-    .to_string()
-}
-
-/// One line per session. Destructures the session completely for the same reason.
-fn session_line(session: &Session) -> String {
-    let Session {
-        id,
-        user_id,
-        token_id,
-        created_at,
-        last_seen_at,
-        expires_at,
-        idle_timeout,
-        origin: Origin { address, user_agent },
-    } = session;
-    json!([
-        id.to_string(),
-        user_id.to_string(),
-        token_id.to_string(),
-        created_at.millis(),
-        last_seen_at.millis(),
-        expires_at.millis(),
-        idle_timeout.map(|timeout| timeout.as_secs()),
-        address.to_string(),
-        user_agent,
-    ])
-    .to_string()
-}
-
-/// One line per one-time secret. Destructures it completely for the same reason.
-fn one_time_line(one_time: &OneTime) -> String {
-    let OneTime { id, purpose, user_id, email, user_email, password_version, digest, expires_at } =
-        one_time;
-    json!([
-        id.to_string(),
-        purpose.as_str(),
-        user_id.to_string(),
-        email.as_str(),
-        user_email.as_str(),
-        password_version.number(),
-        digest.as_bytes(),
-        expires_at.millis(),
-    ])
-    .to_string()
-}
-
-/// One line per mail. Destructures it completely for the same reason.
-fn mail_line(queued: &QueuedMail) -> String {
-    let QueuedMail { mail, attempts, due_at, failure, given_up_at } = queued;
-    let Mail { id, user_id, recipient, language, message, created_at, expires_at } = mail;
-    json!([
-        id.to_string(),
-        user_id.map(|id| id.to_string()),
-        recipient.as_str(),
-        language.tag(),
-        message,
-        created_at.millis(),
-        expires_at.millis(),
-        attempts,
-        due_at.millis(),
-        failure,
-        given_up_at.map(Timestamp::millis),
-    ])
-    .to_string()
-}
-
-/// One line per invitation. Destructures it completely for the same reason.
-fn invitation_line(invitation: &Invitation, digest: &SecretDigest) -> String {
-    let Invitation { id, email, roles, invited_by, is_mailed, created_at, expires_at } = invitation;
-    json!([
-        id.to_string(),
-        email.as_str(),
-        roles.to_text(),
-        invited_by.map(|id| id.to_string()),
-        is_mailed,
-        created_at.millis(),
-        expires_at.millis(),
-        digest.as_bytes(),
-    ])
-    .to_string()
+    Ok(Inventory { size, checksum: hexadecimal(checksum) })
 }
