@@ -186,9 +186,9 @@ impl Source {
         match self {
             Self::Server(SentBackup { stream, bytes }) => {
                 let copied = Cell::new(0);
-                let copy = Copy { input: stream, output, copied: &copied };
+                let tee = TeeReader { input: stream, output, copied: &copied };
                 let receive = || {
-                    let mut reader = Reader::open(BufReader::with_capacity(BUFFER_BYTES, copy))?;
+                    let mut reader = Reader::open(BufReader::with_capacity(BUFFER_BYTES, tee))?;
                     while reader.next_page()?.is_some() {
                         progress.set("receiving KiB", copied.get() >> 10, bytes >> 10);
                     }
@@ -214,14 +214,14 @@ impl Source {
     }
 }
 
-/// Copies what is read.
-struct Copy<'a, R> {
+/// Writes everything that is read to the output.
+struct TeeReader<'a, R> {
     input: R,
     output: &'a mut Output,
     copied: &'a Cell<u64>,
 }
 
-impl<R: Read> Read for Copy<'_, R> {
+impl<R: Read> Read for TeeReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         self.output.write_all(&buffer[..count])?;
