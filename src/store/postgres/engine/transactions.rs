@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::{
     CALL_TIMEOUT, Engine, MAX_ATTEMPTS, jitter,
     lost_commits::CommitOutcome,
-    write::{RowCounts, Verdict, Write, WriteScope},
+    write::{AnyResult, RowCounts, Verdict, Write, WriteScope},
 };
 use crate::store::{
     Error,
@@ -32,14 +32,17 @@ use crate::store::{
 };
 
 /// How one attempt at a write ended.
-enum Attempt<T> {
-    Done(T),
+enum Attempt {
+    Done(AnyResult),
     /// Nothing was written; a retry may succeed.
     Retry(String),
     /// The commit was sent and its outcome is unknown.
-    CommitLost(T),
+    CommitLost(AnyResult),
     Failed(Error),
 }
+
+/// Makes the statements of an attempt.
+type Prepare = dyn Fn(Uuid, Option<&UserRecord>) -> Write<AnyResult> + Send + Sync;
 
 impl Engine {
     /// Runs a write on rows that no other instance caches.
@@ -58,24 +61,25 @@ impl Engine {
         prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
     ) -> Result<T, Error> {
         let began = Instant::now();
+        let prepare =
+            Box::new(move |id, record: Option<&UserRecord>| prepare(id, record).untyped());
         let outcome = self.write_in_task(scope, prepare).await;
         self.counts.add_write(began.into_std(), &outcome);
-        outcome
+        outcome.map(|result| *result.downcast().expect("`prepare` makes results of this type"))
     }
 
-    async fn write_in_task<T: Send + 'static>(
+    async fn write_in_task(
         self: &Arc<Self>,
         scope: WriteScope,
-        prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
-    ) -> Result<T, Error> {
+        prepare: Box<Prepare>,
+    ) -> Result<AnyResult, Error> {
         self.availability.check()?;
         let abandoned = Arc::new(AtomicBool::new(false));
         // In a separate task, so that a caller who disconnects leaves no transaction open.
         let (engine, is_abandoned) = (Arc::clone(self), Arc::clone(&abandoned));
-        let task =
-            tokio::spawn(
-                async move { engine.write_with_retries(scope, prepare, &is_abandoned).await },
-            );
+        let task = tokio::spawn(async move {
+            engine.write_with_retries(scope, &*prepare, &is_abandoned).await
+        });
         match self.while_reachable(task).await {
             Ok(outcome) => outcome.unwrap_or_else(|error| Err(Error::Failed(error.into()))),
             Err(error) => {
@@ -86,18 +90,18 @@ impl Engine {
         }
     }
 
-    async fn write_with_retries<T: Send + 'static>(
+    async fn write_with_retries(
         &self,
         scope: WriteScope,
-        prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync,
+        prepare: &Prepare,
         abandoned: &AtomicBool,
-    ) -> Result<T, Error> {
+    ) -> Result<AnyResult, Error> {
         const COMMIT_FAILED: &str = "the commit failed";
         let mut attempts = 0;
         loop {
             attempts += 1;
             let change_id = Uuid::new_v4();
-            let cause = match self.try_to_write(change_id, scope, &prepare, abandoned).await {
+            let cause = match self.try_to_write(change_id, scope, prepare, abandoned).await {
                 Attempt::Done(result) => {
                     self.mark(scope);
                     return Ok(result);
@@ -122,13 +126,13 @@ impl Engine {
         }
     }
 
-    async fn try_to_write<T: Send + 'static>(
+    async fn try_to_write(
         &self,
         change_id: Uuid,
         scope: WriteScope,
-        prepare: &(impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync),
+        prepare: &Prepare,
         abandoned: &AtomicBool,
-    ) -> Attempt<T> {
+    ) -> Attempt {
         let db = match self.pool.get().await {
             Ok(db) => db,
             Err(error) => return Attempt::Retry(error.to_string()),
@@ -195,8 +199,8 @@ impl Engine {
 }
 
 /// A transaction that has run all statements but its commit.
-struct Uncommitted<T> {
-    result: T,
+struct Uncommitted {
+    result: AnyResult,
     /// Whether it is rolled back, because it changes nothing.
     is_empty: bool,
 }
@@ -214,12 +218,12 @@ impl From<PgError> for StatementError {
 }
 
 /// Everything but the commit, in two round trips: the change is inserted and the rows are locked, then the statements run.
-async fn run_statements<T: Send + 'static>(
+async fn run_statements(
     db: &Connection,
     change_id: Uuid,
     scope: WriteScope,
-    prepare: &(impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync),
-) -> Result<Uncommitted<T>, StatementError> {
+    prepare: &Prepare,
+) -> Result<Uncommitted, StatementError> {
     let begin = db.batch(sql::BEGIN);
     let insert_change = async {
         if scope == WriteScope::Maintenance {
@@ -265,7 +269,7 @@ async fn run_statements<T: Send + 'static>(
 }
 
 /// The outcome of an attempt after an error before the commit, or an error that the server returned for the commit.
-async fn attempt_after<T>(db: Object<Connector>, error: StatementError) -> Attempt<T> {
+async fn attempt_after(db: Object<Connector>, error: StatementError) -> Attempt {
     let error = match error {
         StatementError::Store(error) => {
             roll_back(db).await;

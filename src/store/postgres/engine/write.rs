@@ -1,5 +1,7 @@
 //! What a write consists of: its scope, its statements, and a result computed from the rows that they changed.
 
+use std::any::Any;
+
 use uuid::Uuid;
 
 use crate::{
@@ -117,6 +119,9 @@ pub(in crate::store::postgres) struct Write<T> {
 
 type Decide<T> = Box<dyn FnOnce(&RowCounts) -> Verdict<T> + Send>;
 
+/// The result of a write, of any type.
+pub(super) type AnyResult = Box<dyn Any + Send>;
+
 impl<T: Send + 'static> Write<T> {
     /// Changes nothing: the transaction is rolled back.
     pub(in crate::store::postgres) fn nothing(result: T) -> Self {
@@ -130,6 +135,17 @@ impl<T: Send + 'static> Write<T> {
         result: T,
     ) -> Self {
         StatementBatch::default().with(sql, values).returning(result)
+    }
+
+    /// The same write without its type, so that the code that runs writes is compiled once and not for each of them.
+    pub(super) fn untyped(self) -> Write<AnyResult> {
+        let Self { statements, verdict } = self;
+        let verdict = Box::new(|counts: &RowCounts| match verdict(counts) {
+            Verdict::Commit(result) => Verdict::Commit(Box::new(result) as AnyResult),
+            Verdict::RollBack(result) => Verdict::RollBack(Box::new(result) as AnyResult),
+            Verdict::Fail(error) => Verdict::Fail(error),
+        });
+        Write { statements, verdict }
     }
 }
 
