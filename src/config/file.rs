@@ -1,8 +1,10 @@
 //! A settings file: its text, its values and their positions.
 
 use std::{
-    fs, io,
+    fs::File,
+    io::{self, Read},
     ops::Range,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -16,39 +18,65 @@ pub(super) struct SettingsFile {
     text: String,
 }
 
+/// Who can change a file.
+#[derive(Clone, Copy)]
+struct Permissions {
+    owner: u32,
+    mode: u32,
+}
+
 impl SettingsFile {
-    /// Where the file is if nothing names one: the first that exists. The second is that of packages, so that the service
-    /// and the commands that an operator types in any folder have the same settings.
+    /// Where the file is if nothing names one: in the working directory, or else that of packages, so that the service and
+    /// the commands that an operator types in any folder have the same settings.
     const DEFAULTS: [&str; 2] = ["doorward.toml", "/etc/doorward/doorward.toml"];
 
     /// Reads the named file, which must exist, or a default one, which need not.
     pub(super) fn read(named: Option<PathBuf>) -> Result<Option<Self>, SettingsError> {
         match named {
-            Some(path) => Self::open(&path).map(Some).map_err(|error| unreadable(&path, &error)),
-            None => Self::first_existing(&Self::DEFAULTS.map(Path::new)),
+            Some(path) => match Self::open(&path) {
+                Ok((file, _)) => Ok(Some(file)),
+                Err(error) => Err(unreadable(&path, &error)),
+            },
+            None => Self::first_existing(Self::DEFAULTS.map(Path::new)),
         }
     }
 
-    fn first_existing(paths: &[&Path]) -> Result<Option<Self>, SettingsError> {
-        for path in paths {
-            match Self::open(path) {
-                Ok(file) => return Ok(Some(file)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                // A command without the operator's settings would use another database.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    return Err(SettingsError(format!(
-                        "{}: run the command as root, or name another file with --config or DOORWARD_CONFIG",
-                        unreadable(path, &error)
-                    )));
-                }
-                Err(error) => return Err(unreadable(path, &error)),
+    fn first_existing([near, installed]: [&Path; 2]) -> Result<Option<Self>, SettingsError> {
+        let Some((file, permissions)) = Self::open_default(near)? else {
+            return Ok(Self::open_default(installed)?.map(|(file, _)| file));
+        };
+        // The working directory may be one where everybody can create files, such as /tmp.
+        match permissions.distrust(rustix::process::geteuid().as_raw()) {
+            None => Ok(Some(file)),
+            Some(reason) => Err(SettingsError(format!(
+                "{}: not read because {reason}. To use it nevertheless, name it with --config or DOORWARD_CONFIG",
+                absolute(near).display()
+            ))),
+        }
+    }
+
+    fn open_default(path: &Path) -> Result<Option<(Self, Permissions)>, SettingsError> {
+        match Self::open(path) {
+            Ok(opened) => Ok(Some(opened)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            // A command without the operator's settings would use another database.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(SettingsError(format!(
+                    "{}: run the command as root, or name another file with --config or DOORWARD_CONFIG",
+                    unreadable(path, &error)
+                )))
             }
+            Err(error) => Err(unreadable(path, &error)),
         }
-        Ok(None)
     }
 
-    fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), text: fs::read_to_string(path)? })
+    fn open(path: &Path) -> io::Result<(Self, Permissions)> {
+        let mut file = File::open(path)?;
+        let metadata = file.metadata()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        let permissions = Permissions { owner: metadata.uid(), mode: metadata.mode() };
+        Ok((Self { path: path.to_owned(), text }, permissions))
     }
 
     /// A text that is not from a file.
@@ -90,6 +118,19 @@ impl SettingsFile {
             Some(quote) => span.start + quote + at,
             None => span.start,
         }
+    }
+}
+
+impl Permissions {
+    /// Why this user must not trust the file, if so.
+    fn distrust(self, user: u32) -> Option<String> {
+        const ROOT: u32 = 0;
+        const WRITABLE_FOR_OTHERS: u32 = 0o002;
+        if self.owner != user && self.owner != ROOT {
+            return Some(format!("it belongs to another user (id {})", self.owner));
+        }
+        (self.mode & WRITABLE_FOR_OTHERS != 0)
+            .then(|| "every user can change it: remove the permission with `chmod o-w FILE`".into())
     }
 }
 
@@ -139,6 +180,8 @@ fn text_of(value: &DeValue<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
     use super::*;
     use crate::config::{
         Key, Settings, keys,
@@ -150,7 +193,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [near, far] = ["near.toml", "far.toml"].map(|name| folder.path().join(name));
         let read =
-            || SettingsFile::first_existing(&[&near, &far]).map(|file| file.map(|file| file.path));
+            || SettingsFile::first_existing([&near, &far]).map(|file| file.map(|file| file.path));
         assert_eq!(read(), Ok(None));
         fs::write(&far, "").unwrap();
         assert_eq!(read(), Ok(Some(far.clone())));
@@ -160,6 +203,36 @@ mod tests {
         fs::create_dir(&near).unwrap();
         let error = read().unwrap_err().to_string();
         assert!(error.starts_with(&format!("{}: ", near.display())), "{error}");
+    }
+
+    #[test]
+    fn a_file_in_the_working_directory_that_every_user_can_change_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let [near, far] = ["near.toml", "far.toml"].map(|name| folder.path().join(name));
+        let read = || SettingsFile::first_existing([&near, &far]).map(|file| file.is_some());
+        for file in [&near, &far] {
+            fs::write(file, "").unwrap();
+            fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap();
+        }
+        let error = read().unwrap_err().to_string();
+        let start = format!("{}: not read because every user can change it", near.display());
+        assert!(error.starts_with(&start), "{error}");
+        assert!(SettingsFile::read(Some(near.clone())).is_ok(), "named");
+        // A container may mount it with any owner and mode.
+        fs::remove_file(&near).unwrap();
+        assert_eq!(read(), Ok(true));
+    }
+
+    #[test]
+    fn a_file_of_another_user_than_root_is_distrusted() {
+        let distrust = |owner, mode, user| Permissions { owner, mode }.distrust(user);
+        assert_eq!(distrust(1000, 0o664, 1000), None);
+        assert_eq!(distrust(0, 0o644, 1000), None);
+        for user in [0, 1001] {
+            let reason = distrust(1000, 0o600, user).unwrap();
+            assert_eq!(reason, "it belongs to another user (id 1000)");
+        }
+        assert!(distrust(0, 0o646, 0).is_some());
     }
 
     #[test]
