@@ -104,7 +104,7 @@ class FrameClient:
         self._socket = encrypted
         self._socket.settimeout(PATIENCE_SECONDS)
         self._encoder, self._decoder, self._received = hpack.Encoder(), hpack.Decoder(), b""
-        self.statuses, self.ended, self.goaways, self.is_closed = {}, set(), [], False
+        self.statuses, self.bodies, self.ended, self.goaways, self.is_closed = {}, {}, set(), [], False
         self._socket.sendall(self.PREFACE + SettingsFrame(0).serialize())
 
     def send(self, *frames):
@@ -135,6 +135,8 @@ class FrameClient:
     def _handle(self, frame):
         if isinstance(frame, HeadersFrame):
             self.statuses[frame.stream_id] = dict(self._decoder.decode(frame.data))[":status"]
+        if isinstance(frame, DataFrame):
+            self.bodies[frame.stream_id] = self.bodies.get(frame.stream_id, b"") + frame.data
         if isinstance(frame, GoAwayFrame):
             self.goaways.append(frame)
         if isinstance(frame, PingFrame | SettingsFrame) and "ACK" not in frame.flags:

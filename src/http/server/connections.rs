@@ -185,6 +185,11 @@ impl Slot {
         self.connection.close.notified().await;
     }
 
+    /// Makes [`Self::close_requested`] resolve once more.
+    pub(super) fn request_close(&self) {
+        self.connection.close.notify_one();
+    }
+
     pub(super) fn is_shutting_down(&self) -> bool {
         self.connections.shutting_down.load(Ordering::Acquire)
     }

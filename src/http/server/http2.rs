@@ -101,8 +101,7 @@ pub(super) async fn serve(
             // After success or an error, there is nothing left to send.
             _ = &mut serving => return,
             () = slot.close_requested() => match slot.connection().phase() {
-                Phase::Writing => return,
-                Phase::Body if !slot.is_shutting_down() => return,
+                Phase::Writing | Phase::Body if !slot.is_shutting_down() => return,
                 // The client is told to open no more streams. Those in progress are answered.
                 _ => {
                     closing.get_or_insert_with(Instant::now);
@@ -228,8 +227,12 @@ impl Streams {
     /// When the connection must be dropped: an answer has waited for too long, or a client that was told to leave has not.
     fn deadline(&self, closing: Option<Instant>) -> Option<Instant> {
         let state = self.state();
-        let idle = closing.filter(|_| state.open == 0);
-        let farewell = idle.map(|closing| closing.max(state.idle_since) + FAREWELL);
+        let farewell = closing.filter(|_| state.open == 0).map(|closing| {
+            // The end of an answer may still wait for the client to read.
+            let is_writing = self.connection.phase() == Phase::Writing;
+            let began = if is_writing { Instant::now() } else { closing.max(state.idle_since) };
+            began + FAREWELL
+        });
         state.sending.values().copied().chain(farewell).min()
     }
 }

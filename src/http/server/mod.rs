@@ -78,7 +78,8 @@ const MAX_BUFFER_BYTES: usize = 32 << 10;
 /// The size of the buffer that hyper first reads into.
 const READ_BUFFER_BYTES: usize = 8 << 10;
 
-/// Time for the head of a request that arrives while the server stops, and how often its end is looked for.
+/// Time for a handshake, and for the head of a request, that arrives while the server stops; how often the end of the head
+/// is looked for.
 const LAST_HEAD: Duration = Duration::from_secs(1);
 const LAST_HEAD_CHECK: Duration = Duration::from_millis(20);
 
@@ -259,15 +260,6 @@ async fn serve_http1(
             () = sleep(LAST_HEAD_CHECK), if last_head.is_some() => {}
         }
         match slot.connection().phase() {
-            // The answer is still sent.
-            Phase::Answering => {
-                last_head = None;
-                Pin::new(&mut serving).graceful_shutdown();
-            }
-            Phase::Body if slot.is_shutting_down() => {
-                last_head = None;
-                Pin::new(&mut serving).graceful_shutdown();
-            }
             // The client may have sent its request before the stop.
             Phase::Head if slot.is_shutting_down() => {
                 let began = *last_head.get_or_insert_with(Instant::now);
@@ -275,9 +267,13 @@ async fn serve_http1(
                     return;
                 }
             }
-            Phase::Writing if last_head.take().is_some() => {
+            // hyper closes the connection when everything that belongs to a request in progress is read and written.
+            _ if slot.is_shutting_down() => {
+                last_head = None;
                 Pin::new(&mut serving).graceful_shutdown();
             }
+            // The answer is still sent.
+            Phase::Answering => Pin::new(&mut serving).graceful_shutdown(),
             Phase::Head => {
                 let stream = serving.into_parts().io.into_inner();
                 answer_and_close(stream.into_inner(), StatusCode::REQUEST_TIMEOUT).await;

@@ -2,14 +2,14 @@
 
 mod certificates;
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, pin::pin, sync::Arc};
 
 use rustls::{ServerConfig, crypto::aws_lc_rs};
-use tokio::{io::AsyncWriteExt, net::TcpStream};
+use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use self::certificates::{Certificates, UnusableCertificate};
-use super::{MAX_BUFFER_BYTES, connections::Slot, stream::PacedStream};
+use super::{LAST_HEAD, MAX_BUFFER_BYTES, connections::Slot, stream::PacedStream};
 use crate::clock::Clock;
 
 /// What clients may choose from, the best first.
@@ -65,11 +65,19 @@ impl Tls {
         stream: TcpStream,
         slot: &Slot,
     ) -> Option<TlsStream<PacedStream<TcpStream>>> {
+        let mut handshake = pin!(self.shake_hands(stream, slot));
         tokio::select! {
             biased;
-            () = slot.close_requested() => None,
-            accepted = self.shake_hands(stream, slot) => accepted,
+            () = slot.close_requested() => {}
+            accepted = &mut handshake => return accepted,
         }
+        if !slot.is_shutting_down() {
+            return None;
+        }
+        // The client may have begun before the stop, as with the head of a request.
+        let accepted = timeout(LAST_HEAD, handshake).await.ok().flatten();
+        slot.request_close();
+        accepted
     }
 
     async fn shake_hands(
