@@ -1,12 +1,13 @@
 //! What the second listener serves, for the operator: metrics, and the health of the service with its causes. It is not a part of
 //! the public service.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     Router,
-    extract::{RawQuery, State},
+    extract::{RawQuery, Request, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
+    middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -20,6 +21,7 @@ use super::{
 };
 use crate::{
     Doorward,
+    access::guard::{host_of, is_loopback_host},
     metrics::{self, Format, LastSizes, Snapshot},
 };
 
@@ -28,16 +30,36 @@ pub fn operations_limits() -> Limits {
     Limits { connections: 64, counts: None, ..Limits::default() }
 }
 
-/// The routes of the second listener.
-pub fn operations(doorward: Doorward) -> Router {
-    let state = Operations { doorward: doorward.clone(), last_sizes: Arc::default() };
-    Router::new()
+/// The routes of the second listener. If only this machine can connect (`is_on_loopback`), requests for another host are
+/// refused.
+pub fn operations(doorward: Doorward, is_on_loopback: bool) -> Router {
+    let state = Operations { doorward, last_sizes: Arc::default() };
+    let router = Router::new()
         .route("/metrics", get(show_metrics))
         .route("/readyz", get(ready))
         .with_state(state)
         .route("/livez", get(health::live))
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
-        .fallback(async || Error::NotFound)
+        .fallback(async || Error::NotFound);
+    if is_on_loopback { router.layer(middleware::from_fn(refuse_other_hosts)) } else { router }
+}
+
+/// Keeps a web page from reading the answers in a browser on this machine: the page's own host name may resolve to a loopback
+/// address (DNS rebinding). An IP address cannot be rebound.
+async fn refuse_other_hosts(request: Request, next: Next) -> Response {
+    if request.headers().get_all(header::HOST).iter().all(cannot_be_rebound) {
+        return next.run(request).await;
+    }
+    let text = "This listener is for this machine: ask for localhost or an IP address, such as http://127.0.0.1:9464, or set \
+                the Host header to it in a proxy. To use another name, set metrics.listen to an address that is not loopback.\n";
+    plain(StatusCode::MISDIRECTED_REQUEST, "text/plain; charset=utf-8", text.into())
+}
+
+fn cannot_be_rebound(host: &HeaderValue) -> bool {
+    let Ok(host) = host.to_str() else { return false };
+    let host = host_of(host);
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&host);
+    is_loopback_host(&host) || address.parse::<IpAddr>().is_ok()
 }
 
 #[derive(Clone)]
@@ -88,4 +110,23 @@ fn plain(status: StatusCode, content_type: &'static str, text: String) -> Respon
         (header::CACHE_CONTROL, NO_STORE),
     ];
     (status, headers, text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_localhost_and_addresses_cannot_be_rebound() {
+        for host in
+            ["localhost", "LOCALHOST:9464", "127.0.0.1:9464", "[::1]", "[::1]:9464", "10.0.0.7:80"]
+        {
+            assert!(cannot_be_rebound(&HeaderValue::from_static(host)), "{host}");
+        }
+        for host in
+            ["evil.example:9464", "localhost.evil.example", "127.0.0.1.evil.example", "", "1"]
+        {
+            assert!(!cannot_be_rebound(&HeaderValue::from_static(host)), "{host}");
+        }
+    }
 }

@@ -121,6 +121,22 @@ def test_the_second_listener_has_nothing_else(service):
     assert service.fetch("/livez")[0] == 200
 
 
+def test_another_host_than_this_machine_is_refused(service):
+    """A web page whose name resolves to a loopback address must not read metrics through a browser."""
+    for path in ("/metrics", "/readyz?verbose", "/livez", "/"):
+        status, _, text = service.fetch(path, Host=f"evil.example:{service.metrics_port}")
+        assert status == 421 and "ask for localhost or an IP address" in text, text
+    for host in ("localhost", f"localhost:{service.metrics_port}", "[::1]:9464", HOST):
+        assert service.fetch("/metrics", Host=host)[0] == 200
+
+
+def test_any_host_is_served_on_an_address_that_others_can_reach():
+    service = WatchedService()
+    service._environment["DOORWARD_METRICS_LISTEN"] = "0.0.0.0:0"
+    with service:
+        assert service.fetch("/metrics", Host="doorward.internal:9464")[0] == 200
+
+
 def test_readyz_describes_every_part(service):
     status, headers, text = service.fetch("/readyz?verbose")
     assert (status, headers["Content-Type"]) == (200, "text/plain; charset=utf-8")

@@ -34,6 +34,12 @@ pub(super) fn for_http(
     Ok((adopted.collect::<io::Result<_>>()?, address))
 }
 
+/// Whether only this machine can connect to these sockets.
+pub(super) fn are_on_loopback(listeners: &[TcpListener]) -> bool {
+    let is_loopback = |address: SocketAddr| address.ip().to_canonical().is_loopback();
+    listeners.iter().all(|listener| listener.local_addr().is_ok_and(is_loopback))
+}
+
 /// The sockets for programs that watch the service. The default address is not worth a failed start: another program, or a second
 /// instance, may use it.
 pub(super) fn for_metrics(

@@ -112,8 +112,9 @@ impl Serve {
         let serving = server::serve(listeners, http::service(doorward.clone()), limits, stop);
         let operations = async {
             if !metrics.is_empty() {
-                let (app, limits) = (http::operations(doorward.clone()), http::operations_limits());
-                server::serve(metrics, app, limits, future::pending()).await;
+                let is_on_loopback = listeners::are_on_loopback(&metrics);
+                let app = http::operations(doorward.clone(), is_on_loopback);
+                server::serve(metrics, app, http::operations_limits(), future::pending()).await;
             }
             future::pending().await
         };
