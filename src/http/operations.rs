@@ -17,7 +17,7 @@ use super::{
     api::health,
     error::Error,
     request_counts::REQUESTS,
-    server::{self, Limits},
+    server::{self, Limits, Tls},
 };
 use crate::{
     Doorward,
@@ -30,10 +30,10 @@ pub fn operations_limits() -> Limits {
     Limits { connections: 64, counts: None, ..Limits::default() }
 }
 
-/// The routes of the second listener. If only this machine can connect (`is_on_loopback`), requests for another host are
-/// refused.
-pub fn operations(doorward: Doorward, is_on_loopback: bool) -> Router {
-    let state = Operations { doorward, last_sizes: Arc::default() };
+/// The routes of the second listener, for a service with this certificate. If only this machine can connect
+/// (`is_on_loopback`), requests for another host are refused.
+pub fn operations(doorward: Doorward, tls: Option<Tls>, is_on_loopback: bool) -> Router {
+    let state = Operations { doorward, tls, last_sizes: Arc::default() };
     let router = Router::new()
         .route("/metrics", get(show_metrics))
         .route("/readyz", get(ready))
@@ -65,6 +65,7 @@ fn cannot_be_rebound(host: &HeaderValue) -> bool {
 #[derive(Clone)]
 struct Operations {
     doorward: Doorward,
+    tls: Option<Tls>,
     last_sizes: Arc<LastSizes>,
 }
 
@@ -74,12 +75,13 @@ async fn show_metrics(
 ) -> Result<Response, Error> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let format = Format::accepted(accept);
-    let Operations { doorward, last_sizes } = state;
+    let Operations { doorward, tls, last_sizes } = state;
     let snapshot = Snapshot::take(&doorward, &last_sizes).await;
     let text = metrics::render(format, move |metrics| {
         metrics::write(&doorward, &snapshot, metrics)?;
         REQUESTS.write(metrics)?;
-        server::write_metrics(metrics)
+        server::write_metrics(metrics)?;
+        tls.iter().try_for_each(|tls| tls.write_metrics(metrics))
     });
     let text = text.map_err(|error| Error::Internal(error.to_string()))?;
     Ok(plain(StatusCode::OK, format.content_type(), text))

@@ -213,7 +213,8 @@ def protected(key):
     [
         (lambda c, k: (c, protected(k)), "key.pem: the key is protected by a password: write one without, with `openssl"),
         (lambda c, _: (c, c), "key.pem: contains no private key (PEM)"),
-        (lambda _, k: (k, k), "certificate.pem: contains no certificate (PEM)"),
+        (lambda c, k: (k, c), "certificate.pem: contains no certificate (PEM), but a key: are tls.certificate and tls.key swapped?"),
+        (lambda _, k: (b"", k), "certificate.pem: contains no certificate (PEM)\n"),
         (lambda c, _: (c, b""), "key.pem: contains no private key (PEM)"),
         (
             lambda c, _: (c, ec.generate_private_key(ec.SECP256R1()).private_bytes(PEM, PKCS8, serialization.NoEncryption())),
@@ -227,6 +228,15 @@ def test_a_start_with_a_pair_that_cannot_be_used_says_what_is_wrong(authority, t
     (tmp_path / "key.pem").write_bytes(key)
     outcome = refused_start(tmp_path, "certificate.pem", "key.pem")
     assert message in outcome, outcome
+
+
+def test_a_chain_that_begins_with_the_authority_is_refused_with_what_to_do(authority, tmp_path):
+    certificate, key = authority.issue()
+    (tmp_path / "chain.pem").write_bytes(authority.file.read_bytes() + certificate)
+    (tmp_path / "key.pem").write_bytes(key)
+    outcome = refused_start(tmp_path, "chain.pem", "key.pem")
+    assert "the first certificate in chain.pem: " in outcome, outcome
+    assert "put the certificate before its intermediates" in outcome, outcome
 
 
 def test_a_start_without_the_file_names_it(tmp_path):

@@ -11,7 +11,7 @@ import time
 import pytest
 from postgres import PostgreSQL
 from support import GUARD, HOST, LOGIN, Connection, free_port, get, post
-from watched import Prometheus, WatchedService, alerts, repeat, wait_until
+from watched import Prometheus, WatchedService, alerts, certificate_settings, repeat, wait_until
 
 PASSWORD = "correct horse battery"
 CHEAP = {"DOORWARD_PASSWORD_MEMORY_KIB": "7168", "DOORWARD_PASSWORD_PASSES": "1"}
@@ -34,6 +34,7 @@ TROUBLES = {
     "DoorwardBackupOld": "old-backup",
     "DoorwardLogLinesDropped": "unread-log",
     "DoorwardConnectionsNearLimit": "many-connections",
+    "DoorwardCertificateExpiring": "old-certificate",
 }
 
 
@@ -110,6 +111,7 @@ def services(database, stop, tmp_path_factory):
         ),
         "old-backup": WatchedService(**CHEAP),
         "many-connections": WatchedService(DOORWARD_LIMITS_CONNECTIONS="16", **CHEAP),
+        "old-certificate": WatchedService(**certificate_settings(tmp_path_factory.mktemp("tls"), days=1), **CHEAP),
     }
     with contextlib.ExitStack() as stack:
         stack.callback(os.close, log)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support import GUARD, HOST, LOGIN, REPOSITORY, get, post
-from watched import RULES, WatchedService, alerts, names, wait_until
+from watched import RULES, WatchedService, alerts, certificate_settings, names, wait_until
 
 PASSWORD = "correct horse battery"
 GUARDS = """
@@ -27,11 +27,22 @@ PAGE = REPOSITORY / "docs" / "metrics.md"
 
 @pytest.fixture(scope="module")
 def service():
-    """A service with every metric: mail is written to a folder, and there is a backup."""
+    """A service with every metric but those of TLS: mail is written to a folder, and there is a backup."""
     mail = {"DOORWARD_MAIL_URL": "file:mails", "DOORWARD_MAIL_FROM": "Shop <shop@example.com>"}
     with WatchedService(settings=GUARDS, **mail) as service:
         service.back_up()
         yield service
+
+
+@pytest.fixture(scope="module")
+def encrypted(tmp_path_factory):
+    with WatchedService(**certificate_settings(tmp_path_factory.mktemp("tls"), days=30)) as service:
+        yield service
+
+
+@pytest.fixture
+def every_metric(service, encrypted):
+    return service.metrics() + encrypted.metrics()
 
 
 def ask(service, path, token=None, **headers):
@@ -56,19 +67,18 @@ def families(text):
     return {re.sub(r"_(bucket|count|sum)$", "", name) for name in mentioned}
 
 
-def test_every_metric_is_on_the_page_and_every_metric_of_the_page_exists(service):
+def test_every_metric_is_on_the_page_and_every_metric_of_the_page_exists(every_metric):
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `") and "`/" not in line.split("|")[1]]
     described = {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
-    assert names(service.metrics()) == described
+    assert names(every_metric) == described
 
 
-def test_the_types_on_the_page_are_those_of_the_metrics(service):
-    text = service.metrics()
+def test_the_types_on_the_page_are_those_of_the_metrics(every_metric):
     for row in PAGE.read_text().splitlines():
         cells = [cell.strip() for cell in row.split("|")]
         if len(cells) > 3 and cells[2] in ("counter", "gauge", "histogram"):
             for name in re.findall(r"`(\w+)`", cells[1]):
-                assert f"# TYPE {name} {cells[2]}\n" in text
+                assert f"# TYPE {name} {cells[2]}\n" in every_metric
 
 
 def test_the_dashboard_uses_only_metrics_that_exist(service):
@@ -79,9 +89,9 @@ def test_the_dashboard_uses_only_metrics_that_exist(service):
     assert used <= names(service.metrics())
 
 
-def test_the_rules_use_only_metrics_that_exist(service):
+def test_the_rules_use_only_metrics_that_exist(every_metric):
     expressions = re.sub(r"(?m)^ *(summary|description|runbook|- alert):.*$", "", RULES.read_text())
-    assert families(expressions) <= names(service.metrics())
+    assert families(expressions) <= names(every_metric)
 
 
 def test_every_alert_is_on_the_page():
@@ -135,6 +145,15 @@ def test_any_host_is_served_on_an_address_that_others_can_reach():
     service._environment["DOORWARD_METRICS_LISTEN"] = "0.0.0.0:0"
     with service:
         assert service.fetch("/metrics", Host="doorward.internal:9464")[0] == 200
+
+
+def test_the_expiry_of_the_certificate_is_that_of_the_one_in_force(encrypted):
+    expiry = "doorward_tls_certificate_expiry_timestamp_seconds"
+    day = 24 * 60 * 60
+    assert 29 * day < encrypted.value(expiry) - time.time() <= 30 * day
+    certificate_settings(Path(encrypted._environment["DOORWARD_TLS_CERTIFICATE"]).parent, days=90)
+    encrypted.run("reload")
+    assert 89 * day < encrypted.value(expiry) - time.time() <= 90 * day
 
 
 def test_readyz_describes_every_part(service):

@@ -84,6 +84,15 @@ class WatchedService(Service):
         return float(found[0].rpartition(" ")[2])
 
 
+def certificate_settings(folder, days):
+    """Settings with a new certificate in this folder."""
+    certificate, key = Path(folder) / "certificate.pem", Path(folder) / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    command += ["-subj", "/CN=localhost", "-days", str(days), "-out", certificate, "-keyout", key]
+    subprocess.run(command, check=True, capture_output=True)
+    return {"DOORWARD_TLS_CERTIFICATE": str(certificate), "DOORWARD_TLS_KEY": str(key)}
+
+
 def names(text):
     """The names of the metrics in a scrape."""
     return set(re.findall(r"(?m)^# TYPE (\S+) ", text))

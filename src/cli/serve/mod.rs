@@ -108,12 +108,13 @@ impl Serve {
             let _ = control::reload_guards(&doorward, &*read);
             notifier.ready(&status);
         };
+        let tls_of_metrics = tls.clone();
         let listeners = Listeners::new(listeners, tls);
         let serving = server::serve(listeners, http::service(doorward.clone()), limits, stop);
         let operations = async {
             if !metrics.is_empty() {
                 let is_on_loopback = listeners::are_on_loopback(&metrics);
-                let app = http::operations(doorward.clone(), is_on_loopback);
+                let app = http::operations(doorward.clone(), tls_of_metrics, is_on_loopback);
                 server::serve(metrics, app, http::operations_limits(), future::pending()).await;
             }
             future::pending().await

@@ -52,15 +52,14 @@ pub(super) struct Certificates {
     files: Files,
     provider: Arc<CryptoProvider>,
     clock: Clock,
-    in_force: ArcSwap<CertifiedKey>,
+    in_force: ArcSwap<Pair>,
     seen: Mutex<Seen>,
 }
 
 /// What has been read and logged already.
 struct Seen {
     content: digest::Digest,
-    expires: Option<Timestamp>,
-    /// When the expiry was last logged.
+    /// When the expiry of the certificate in force was last logged.
     warned: Option<Timestamp>,
 }
 
@@ -73,11 +72,9 @@ impl Certificates {
     ) -> Result<Self, UnusableCertificate> {
         let files = Files { certificate: certificate.to_owned(), key: key.to_owned() };
         let content = files.read();
-        let Pair { certified, expires } = files.parse(&content, &provider)?;
+        let in_force = ArcSwap::from_pointee(files.parse(&content, &provider)?);
         files.warn_of_readers();
-        let content = content.digest();
-        let seen = Mutex::new(Seen { content, expires, warned: None });
-        let in_force = ArcSwap::from_pointee(certified);
+        let seen = Mutex::new(Seen { content: content.digest(), warned: None });
         let certificates = Self { files, provider, clock, in_force, seen };
         certificates.warn_of_expiry();
         Ok(certificates)
@@ -94,10 +91,10 @@ impl Certificates {
         }
         seen.content = digest;
         match self.files.parse(&content, &self.provider) {
-            Ok(Pair { certified, expires }) => {
-                self.in_force.store(Arc::new(certified));
-                (seen.expires, seen.warned) = (expires, None);
-                let expires = expires.map_or_else(|| "unknown".into(), Timestamp::to_text);
+            Ok(pair) => {
+                let expires = pair.expires.map_or_else(|| "unknown".into(), Timestamp::to_text);
+                self.in_force.store(Arc::new(pair));
+                seen.warned = None;
                 tracing::info!(%expires, "certificate reloaded");
                 self.files.warn_of_readers();
             }
@@ -107,11 +104,16 @@ impl Certificates {
         }
     }
 
+    /// When the certificate in force expires, if that can be read.
+    pub(super) fn expires(&self) -> Option<Timestamp> {
+        self.in_force.load().expires
+    }
+
     /// Logs once a day that the certificate expires soon.
     fn warn_of_expiry(&self) {
         let now = self.clock.now();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(expires) = seen.expires.filter(|expires| *expires < now + EXPIRES_SOON) else {
+        let Some(expires) = self.expires().filter(|expires| *expires < now + EXPIRES_SOON) else {
             return;
         };
         if seen.warned.is_some_and(|warned| now < warned + DAY) {
@@ -144,7 +146,7 @@ pub(super) fn watch(certificates: Arc<Certificates>) {
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.in_force.load_full())
+        Some(Arc::clone(&self.in_force.load().certified))
     }
 }
 
@@ -167,8 +169,9 @@ struct Content {
     key: io::Result<Zeroizing<Vec<u8>>>,
 }
 
+/// A certificate with its key.
 struct Pair {
-    certified: CertifiedKey,
+    certified: Arc<CertifiedKey>,
     expires: Option<Timestamp>,
 }
 
@@ -205,14 +208,18 @@ impl Files {
         let in_certificate =
             |cause: &dyn fmt::Display| UnusableCertificate::new(&self.certificate, cause);
         let in_key = |cause: &dyn fmt::Display| UnusableCertificate::new(&self.key, cause);
-        let text = content.certificate.as_ref().map_err(|error| in_certificate(error))?;
+        let text =
+            content.certificate.as_ref().map_err(|error| in_certificate(&unreadable(error)))?;
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
         let chain = chain.map_err(|error| in_certificate(&error))?;
         let Some(first) = chain.first() else {
-            return Err(in_certificate(&"contains no certificate (PEM)"));
+            let has_key = PrivateKeyDer::from_pem_slice(text).is_ok();
+            let hint =
+                if has_key { ", but a key: are tls.certificate and tls.key swapped?" } else { "" };
+            return Err(in_certificate(&format!("contains no certificate (PEM){hint}")));
         };
         let expires = expiry(first);
-        let text = content.key.as_ref().map_err(|error| in_key(error))?;
+        let text = content.key.as_ref().map_err(|error| in_key(&unreadable(error)))?;
         if is_encrypted(text) {
             return Err(in_key(
                 &"the key is protected by a password: write one without, with `openssl pkey -in FILE -out NEW`",
@@ -225,13 +232,14 @@ impl Files {
         let certified =
             CertifiedKey::from_der(chain, key, provider).map_err(|error| match error {
                 rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => in_key(&format!(
-                    "the key does not belong to the first certificate in {}",
+                    "the key does not belong to the first certificate in {}: use the key of this certificate, and put the \
+                     certificate before its intermediates",
                     self.certificate.display()
                 )),
                 rustls::Error::InvalidCertificate(_) => in_certificate(&error),
                 error => in_key(&error),
             })?;
-        Ok(Pair { certified, expires })
+        Ok(Pair { certified: Arc::new(certified), expires })
     }
 
     /// A key that every user can read is not private. The group may read it: that is how several services share a key.
@@ -243,6 +251,17 @@ impl Files {
                 "every user of this machine can read the private key: remove the permission with `chmod o= FILE`"
             );
         }
+    }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            format!(
+                "{error}: the user that runs the service must be able to read the file and enter its folders"
+            )
+        }
+        _ => error.to_string(),
     }
 }
 

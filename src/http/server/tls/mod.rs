@@ -2,7 +2,7 @@
 
 mod certificates;
 
-use std::{path::Path, pin::pin, sync::Arc};
+use std::{fmt, path::Path, pin::pin, sync::Arc};
 
 use rustls::{ServerConfig, crypto::aws_lc_rs};
 use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
@@ -10,7 +10,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use self::certificates::{Certificates, UnusableCertificate};
 use super::{LAST_HEAD, MAX_BUFFER_BYTES, connections::Slot, stream::PacedStream};
-use crate::clock::Clock;
+use crate::{clock::Clock, metrics::Exposition};
 
 /// What clients may choose from, the best first.
 const HTTP_2: &[u8] = b"h2";
@@ -57,6 +57,16 @@ impl Tls {
     /// Reads the files again when they change, in a thread of its own: a file system that hangs must not stop the runtime.
     pub fn watch(&self) {
         certificates::watch(Arc::clone(&self.certificates));
+    }
+
+    /// Writes the metrics of TLS.
+    pub(crate) fn write_metrics(&self, metrics: &mut Exposition<'_>) -> fmt::Result {
+        let Some(expires) = self.certificates.expires() else { return Ok(()) };
+        metrics.gauge(
+            "doorward_tls_certificate_expiry_timestamp_seconds",
+            "When the certificate in force expires, in seconds since 1970",
+            expires.seconds().max(0).cast_unsigned(),
+        )
     }
 
     /// The encrypted stream; none if the client does not complete the handshake before the connection has to close.
