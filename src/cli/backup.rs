@@ -21,7 +21,7 @@ use crate::{
     },
     clock::Clock,
     config::{DatabaseUrl, absolute},
-    control::{self, SentBackup},
+    control::{self, Content, Sent},
     data_folder::DataFolder,
     doorward::open_database,
     store::archive::KeySnapshot,
@@ -156,7 +156,7 @@ fn check_name(file: &Path, force: bool) -> anyhow::Result<()> {
 /// Where a backup comes from.
 enum Source {
     /// The server that runs.
-    Server(SentBackup),
+    Server(Sent),
     /// The database, which no server uses or which is PostgreSQL.
     Database(Box<crate::doorward::OpenedDatabase>),
 }
@@ -171,7 +171,7 @@ impl Source {
                 let Some(folder) = settings.folder() else { return Err(error.into()) };
                 let mut progress = ProgressLine::new();
                 progress.set("waiting for the server", 0, 1);
-                let sent = control::request_backup(folder);
+                let sent = control::request(folder, Content::Backup);
                 sent.with_context(|| {
                     format!("the server on {} made no backup", absolute(folder).display())
                 })
@@ -184,7 +184,7 @@ impl Source {
     async fn write_to(self, output: &mut Output) -> anyhow::Result<Description> {
         let mut progress = ProgressLine::new();
         match self {
-            Self::Server(SentBackup { stream, bytes }) => {
+            Self::Server(Sent { stream, bytes }) => {
                 let copied = Cell::new(0);
                 let tee = TeeReader { input: stream, output, copied: &copied };
                 let receive = || {

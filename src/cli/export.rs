@@ -1,18 +1,18 @@
 //! `doorward export [FILE]`: writes all users, with their password hashes, as of one moment.
 
 use std::{
-    fs::{self, File},
-    io::{self, IsTerminal, Write},
+    fs,
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, bail};
+use anyhow::{anyhow, bail};
 
-use super::{block_on, counted, run, unexpected_reply};
+use super::{block_on, counted, progress::ProgressLine};
 use crate::{
-    Settings, config,
-    control::{Command, Reply, export_folder},
-    private_file,
+    Settings,
+    backup::output::{Output, Target, UnfinishedFile},
+    control::{CommandRunner, ExportError},
 };
 
 #[derive(clap::Args)]
@@ -29,61 +29,49 @@ impl Export {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
         let file = self.file.filter(|file| file != Path::new("-"));
         match &file {
-            Some(file) if file.exists() => {
-                bail!("{}: the file exists: name another one, or remove it", file.display())
-            }
+            Some(file) => check_name(file)?,
             None if io::stdout().is_terminal() => {
                 bail!("an export contains password hashes: name a file, or redirect the output")
             }
-            _ => {}
+            None => {}
         }
-        let folder = settings.folder().map(config::absolute);
-        let reply = block_on(run(settings, Command::ExportUsers))?;
-        let Reply::Exported { file: written, users } = reply else {
-            return Err(unexpected_reply());
-        };
-        // The server has written a private file, which holds one moment however long the copy takes.
-        let written = RemovedAtEnd(export_folder(folder.as_deref()).join(written));
-        let mut source = File::open(&written.0).with_context(|| written.0.display().to_string())?;
-        match &file {
-            None => copy(&mut source, &mut io::stdout().lock())?,
-            Some(file) => {
-                save(&mut source, file).with_context(|| file.display().to_string())?;
-                eprintln!("{} in {}", counted(users, "user", "users"), file.display());
-            }
+        let unwritten = |error: io::Error| not_written(file.as_deref(), &error);
+        let users = block_on(async {
+            let runner = CommandRunner::open(settings).await?;
+            let target = match &file {
+                Some(file) => Target::File(UnfinishedFile::create(file, false).map_err(unwritten)?),
+                None => Target::Stdout(io::stdout()),
+            };
+            let mut output = Output::new(target, &[]).map_err(unwritten)?;
+            let mut progress = ProgressLine::new();
+            let mut report = |done, total| progress.set("exporting", done, total);
+            let users = match runner.export_users(&mut output, &mut report).await {
+                Err(ExportError::Output(error)) => return Err(unwritten(error)),
+                exported => exported?,
+            };
+            output.finish().map_err(unwritten)?;
+            Ok(users)
+        })?;
+        if let Some(file) = &file {
+            let users = usize::try_from(users).unwrap_or(usize::MAX);
+            eprintln!("{} in {}", counted(users, "user", "users"), file.display());
         }
         Ok(())
     }
 }
 
-/// A file that is removed when this is dropped.
-struct RemovedAtEnd(PathBuf);
-
-impl Drop for RemovedAtEnd {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+/// Refuses a name that cannot be written, before the database is read.
+fn check_name(file: &Path) -> anyhow::Result<()> {
+    match fs::symlink_metadata(file) {
+        Ok(found) if found.is_dir() => bail!("{} is a folder: name a file", file.display()),
+        Ok(_) => bail!("{} exists: name another file, or remove it", file.display()),
+        Err(_) => Ok(()),
     }
 }
 
-/// Writes the file under another name first, so that it is never there in part.
-fn save(source: &mut File, file: &Path) -> io::Result<()> {
-    let mut name = file.as_os_str().to_owned();
-    name.push(".part");
-    let part = RemovedAtEnd(PathBuf::from(name));
-    // One that another user has created would be readable for them.
-    let mut target = match private_file::options().create_new(true).open(&part.0) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            fs::remove_file(&part.0)?;
-            private_file::options().create_new(true).open(&part.0)?
-        }
-        opened => opened?,
-    };
-    copy(source, &mut target)?;
-    target.sync_all()?;
-    fs::rename(&part.0, file)
-}
-
-fn copy(source: &mut File, target: &mut impl Write) -> io::Result<()> {
-    io::copy(source, target)?;
-    target.flush()
+fn not_written(file: Option<&Path>, error: &io::Error) -> anyhow::Error {
+    match file {
+        Some(file) => anyhow!("{}: {error}: no file was created", file.display()),
+        None => anyhow!("standard output: {error}: the export is not complete"),
+    }
 }

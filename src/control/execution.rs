@@ -153,10 +153,6 @@ async fn try_execute(
         Command::ImportUsers { users, only_check } => {
             Reply::Imported(imports::import(doorward, users, *only_check).await?)
         }
-        Command::ExportUsers => {
-            let (file, users) = imports::export(doorward).await?;
-            Reply::Exported { file, users }
-        }
     })
 }
 

@@ -6,6 +6,7 @@ mod browser_check;
 mod diagnosis;
 mod embedded;
 mod execution;
+mod export;
 mod imports;
 mod invitations;
 mod outbox;
@@ -13,15 +14,18 @@ mod protocol;
 mod refusals;
 mod runner;
 mod secret;
+mod sender;
 mod socket;
+mod spool;
 
 #[cfg(any(feature = "cli", feature = "internals"))]
 pub use self::runner::Error;
 pub use self::{
-    backup::{SentBackup, is_in_use, request_backup},
+    backup::is_in_use,
     diagnosis::Diagnosis,
     execution::{ReadSettings, execute, reload_guards},
-    imports::{ImportOutcome, UserRecord, export_folder},
+    export::ExportError,
+    imports::{ImportOutcome, UserRecord},
     invitations::{InvitationInfo, Invite, TicketInfo},
     protocol::{
         BrowserCheck, Command, GuardInfo, KeyInfo, MailInfo, RecentRefusal, RecentRefusals,
@@ -29,4 +33,5 @@ pub use self::{
     },
     runner::{CommandRunner, run},
     secret::Secret,
+    spool::{Content, Sent, request},
 };

@@ -124,8 +124,6 @@ pub enum Command {
         /// Only finds out what would come of them.
         only_check: bool,
     },
-    /// Writes all users to a file in the data folder.
-    ExportUsers,
 }
 
 /// A user by id or e-mail address, as typed.
@@ -214,13 +212,6 @@ pub enum Reply {
     Probe(Option<Arrival>),
     /// What came of each imported user.
     Imported(Vec<ImportOutcome>),
-    /// All users are in a file.
-    Exported {
-        /// The name of the file in the data folder, or in the folder for temporary files if there is none.
-        file: String,
-        /// How many they are.
-        users: usize,
-    },
     /// There is no such key.
     NoSuchKey,
     /// There is no such guard.

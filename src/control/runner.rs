@@ -1,11 +1,16 @@
 //! Running a command from the command line: on the running server or, if none runs, in this process.
 
 use std::{
-    io,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
-use super::{Command, Reply, browser_check, execute, socket};
+use super::{
+    Command, Reply, browser_check, execute,
+    export::{self, ExportError},
+    socket,
+    spool::{Content, request},
+};
 use crate::{Doorward, OpenError, Settings, config, data_folder};
 
 /// Why a command could not be run.
@@ -133,6 +138,27 @@ impl CommandRunner {
             }
         }
     }
+
+    /// Writes all users, which the running server sends or which are read from the database. `report` gets what is done and
+    /// the whole, in any unit. Returns the number of users.
+    ///
+    /// # Errors
+    /// If the users cannot be read or written. Then the output may have a part of them.
+    pub async fn export_users(
+        &self,
+        output: &mut (dyn Write + Send),
+        report: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<u64, ExportError> {
+        let users = match &self.target {
+            Target::Server(folder) => {
+                let sent = request(folder, Content::Export).map_err(ExportError::Server)?;
+                export::receive(sent, output, report)?
+            }
+            Target::Database(opened) => export::write(&opened.0, output, report).await?,
+        };
+        output.flush().map_err(ExportError::Output)?;
+        Ok(users)
+    }
 }
 
 impl Command {
@@ -171,8 +197,7 @@ impl Command {
             | Self::ListMail { .. }
             | Self::RetryMail
             | Self::Diagnose
-            | Self::ImportUsers { .. }
-            | Self::ExportUsers => None,
+            | Self::ImportUsers { .. } => None,
         }
     }
 }

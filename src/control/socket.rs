@@ -1,5 +1,5 @@
-//! The socket in the data folder: one command and one reply per connection, each a line of JSON. A backup follows its reply.
-//! Buffers are wiped, because some commands carry a password.
+//! The socket in the data folder: one command and one reply per connection, each a line of JSON. A backup or an export follows its
+//! reply. Buffers are wiped, because some commands carry a password.
 
 use std::{
     fs::{self, Permissions},
@@ -17,7 +17,7 @@ use tokio::{
 };
 use zeroize::Zeroizing;
 
-use super::{Command, ReadSettings, Reply, backup, execute};
+use super::{Command, ReadSettings, Reply, execute, sender, spool::Content};
 use crate::{
     Doorward,
     data_folder::{DataFolder, SocketPath},
@@ -26,7 +26,7 @@ use crate::{
 /// The most bytes of a command. A command never outgrows a buffer of this size: reallocating it would leave an unwiped
 /// copy.
 const MAX_COMMAND_BYTES: usize = 64 << 10;
-/// The most time for one command.
+/// The most time for receiving, executing and answering a command, each.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where a running server receives commands. The socket file is removed when this is dropped.
@@ -53,8 +53,7 @@ impl CommandSocket {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let served = timeout(COMMAND_TIMEOUT, serve_one(stream, doorward, read)).await;
-                    if let Ok(Err(error)) = served {
+                    if let Err(error) = serve_one(stream, doorward, read).await {
                         tracing::debug!(%error, "the connection of a command failed");
                     }
                 }
@@ -78,17 +77,27 @@ async fn serve_one(
     doorward: &Doorward,
     read: &ReadSettings,
 ) -> io::Result<()> {
-    let line = read_line((&mut stream).take(MAX_COMMAND_BYTES as u64)).await?;
-    if *line == backup::REQUEST {
-        return backup::serve(stream.into_std()?, doorward.clone());
+    let line = in_time(read_line((&mut stream).take(MAX_COMMAND_BYTES as u64))).await??;
+    if let Some(content) = Content::requested_by(&line) {
+        return sender::serve(stream.into_std()?, doorward.clone(), content);
     }
     let reply = match serde_json::from_slice::<Command>(&line) {
-        Ok(command) => execute(doorward, read, &command).await,
+        Ok(command) => in_time(execute(doorward, read, &command)).await.unwrap_or_else(|_| {
+            let limit = COMMAND_TIMEOUT.as_secs();
+            Reply::Failed(format!(
+                "the running server did not finish within {limit} seconds: check whether the command took effect, and \
+                 repeat it if not"
+            ))
+        }),
         Err(error) => {
             Reply::Failed(format!("the running server does not know this command: {error}"))
         }
     };
-    stream.write_all(&to_line(&reply)).await
+    in_time(stream.write_all(&to_line(&reply))).await?
+}
+
+async fn in_time<T>(work: impl Future<Output = T>) -> io::Result<T> {
+    timeout(COMMAND_TIMEOUT, work).await.map_err(io::Error::from)
 }
 
 /// Sends a command to the server that runs on this data folder, and waits for its reply.
@@ -96,7 +105,11 @@ pub(super) async fn send(folder: &Path, command: &Command) -> io::Result<Reply> 
     let socket = DataFolder::socket(folder)?;
     let mut stream = UnixStream::connect(&socket).await?;
     stream.write_all(&to_line(command)).await?;
-    serde_json::from_slice(&read_line(stream).await?).map_err(io::Error::from)
+    let reply = read_line(stream).await?;
+    if reply.is_empty() {
+        return Err(io::Error::other("it stopped before it answered"));
+    }
+    serde_json::from_slice(&reply).map_err(io::Error::from)
 }
 
 /// Reads up to the end of a line or of the stream.

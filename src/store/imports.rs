@@ -1,15 +1,11 @@
-//! The store for moving users in and out: batches of new users, all users as of one moment, and the schemes of imported
-//! password hashes.
+//! The store for moving users in: batches of new users, and the schemes of imported password hashes.
 
 use async_trait::async_trait;
 
 use super::Error;
 use crate::user::{EmailKey, User, UserId};
 
-/// Receives a user. Returns whether to go on.
-pub type VisitUser = Box<dyn FnMut(&User) -> bool + Send>;
-
-/// Adds many users, and reads all of them.
+/// Adds many users.
 #[async_trait]
 pub trait ImportStore: Send + Sync {
     /// The stored users that have the id or the address of one of these.
@@ -18,9 +14,6 @@ pub trait ImportStore: Send + Sync {
     /// Adds users in one transaction, except for those whose id or address is taken. Returns for each whether it was added.
     /// Records the schemes of their password hashes.
     async fn import_users(&self, users: Vec<User>) -> Result<Vec<bool>, Error>;
-
-    /// Visits all users in the order of their addresses, as of one moment.
-    async fn visit_users(&self, visit: VisitUser) -> Result<(), Error>;
 
     /// The schemes and costs of imported password hashes: the text of a hash up to its salt.
     async fn foreign_hashes(&self) -> Result<Vec<String>, Error>;

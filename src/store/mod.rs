@@ -37,7 +37,7 @@ pub use self::{
     counts::{Sizes, StoreCounts},
     credentials::{CredentialStore, PasswordCondition},
     ended_tokens::EndedTokenStore,
-    imports::{ImportStore, VisitUser},
+    imports::ImportStore,
     invitations::InvitationStore,
     known_networks::KnownNetworkStore,
     login_failures::{LoginFailureStore, MAX_ACCOUNTS},

@@ -9,6 +9,8 @@ from support import LOGIN, Service, post
 
 # How long a stalled machine may keep the database from answering.
 PATIENCE_SECONDS = 60
+# After which a command counts as stuck.
+COMMAND_SECONDS = 300
 # As cheap as the settings allow, and no throttle in the way.
 SETTINGS = """
 [password]
@@ -39,7 +41,13 @@ class Doorward(Service):
             input=given,
             capture_output=True,
             text=True,
+            timeout=COMMAND_SECONDS,
         )
+
+    def spawn(self, *arguments, **options):
+        """Starts a command and does not wait for it."""
+        command = [self.binary(), *map(str, arguments)]
+        return subprocess.Popen(command, cwd=self.folder, env=self._settings(), stderr=subprocess.PIPE, text=True, **options)
 
     def imports(self, *arguments, given=None):
         """Imports a file; returns the summary."""

@@ -1,6 +1,10 @@
 """What is exported can be imported elsewhere, and nothing differs."""
 
+import json
+import resource
+import signal
 import stat
+import subprocess
 
 from formats import FORMATS
 from people import Doorward, people
@@ -42,3 +46,59 @@ def test_an_export_does_not_need_a_server(service, tmp_path):
     running = service.export()
     service.stop()
     assert service.export() == running
+
+
+def import_many(service, folder):
+    """Adds so many users that their export does not fit into the buffers between the server and a reader."""
+    file = folder / "many.jsonl"
+    users = ({"id": n, "name": "x" * 200, "email": f"user-{n:04}@example.com"} for n in range(4000))
+    file.write_text("".join(json.dumps(user) + "\n" for user in users))
+    assert service.imports(file)["added"] == 4000
+
+
+def test_a_slow_reader_gets_one_moment_and_other_commands_do_not_wait_for_it(service, tmp_path):
+    import_many(service, tmp_path)
+    slow = service.spawn("export", stdout=subprocess.PIPE)
+    first = slow.stdout.readline()
+    assert service.command("user", "add", "user-9999@example.com", "--name", "Late").returncode == 0
+    exported = [json.loads(line)["email"] for line in [first, *slow.stdout]]
+    assert (slow.wait(), slow.stderr.read()) == (0, "")
+    assert exported == [f"user-{n:04}@example.com" for n in range(4000)]
+    assert not list(service.folder.glob("unfinished-*"))
+
+    closed = service.spawn("export", stdout=subprocess.PIPE)
+    closed.stdout.readline()
+    closed.stdout.close()
+    assert closed.wait() == 1 and "Broken pipe" in (message := closed.stderr.read()) and "not complete" in message, message
+
+    stopped = service.spawn("export", stdout=subprocess.PIPE)
+    stopped.stdout.readline()
+    service.kill()
+    assert len(stopped.stdout.readlines()) < 4000
+    assert stopped.wait() == 1 and "it stopped before everything was sent" in stopped.stderr.read()
+
+
+def test_an_export_that_cannot_be_written_leaves_no_file(service, tmp_path):
+    import_many(service, tmp_path)
+    folder = tmp_path / "target"
+    folder.mkdir()
+    (folder / "existing").write_text("mine")
+
+    def limit_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    full = service.spawn("export", folder / "users.jsonl", preexec_fn=limit_files)
+    assert full.wait() == 1 and "File too large (os error 27): no file was created" in (message := full.stderr.read()), message
+    with open("/dev/full", "w") as device:
+        full = service.spawn("export", stdout=device)
+        assert full.wait() == 1 and "No space left" in (message := full.stderr.read()), message
+    for name, message in [
+        (folder, "is a folder: name a file"),
+        (folder / "existing", "exists: name another file, or remove it"),
+        (folder / "missing" / "users.jsonl", "No such file or directory (os error 2): no file was created"),
+    ]:
+        done = service.command("export", name)
+        assert done.returncode == 1 and message in done.stderr, done.stderr
+    assert [file.name for file in folder.iterdir()] == ["existing"]
+    assert (folder / "existing").read_text() == "mine"

@@ -15,7 +15,7 @@ use std::{
 use deadpool::managed::{Manager, Metrics, RecycleError, RecycleResult};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio_postgres::{
-    AsyncMessage, Client, Config, Error, Row, RowStream, Statement,
+    AsyncMessage, Client, Config, Error, Row, Statement,
     error::SqlState,
     types::{ToSql, Type},
 };
@@ -58,11 +58,6 @@ impl Connection {
         };
         let values: Vec<_> = values.iter().map(Value::as_sql).collect();
         self.client.query(&statement, &values).await
-    }
-
-    /// Runs an unnamed statement without values and returns its rows one by one.
-    pub(super) async fn stream(&self, sql: &str) -> Result<RowStream, Error> {
-        self.client.query_typed_raw(sql, Vec::<(bool, Type)>::new()).await
     }
 
     /// Runs an unnamed statement and returns the number of rows that it changed.

@@ -1,4 +1,4 @@
-//! Batches of new users, all users as of one moment, and the table `foreign_hashes`.
+//! Batches of new users, and the table `foreign_hashes`.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     credential::password::PasswordHash,
-    store::{Error, ImportStore, VisitUser},
+    store::{Error, ImportStore},
     user::{EmailKey, User, UserId},
 };
 
@@ -54,10 +54,6 @@ impl ImportStore for PostgresStore {
                 batch.counting(move |rows| added.iter().map(|row| rows.of(*row) > 0).collect())
             })
             .await
-    }
-
-    async fn visit_users(&self, visit: VisitUser) -> Result<(), Error> {
-        self.engine.visit(sql::ALL_USERS, visit).await
     }
 
     async fn foreign_hashes(&self) -> Result<Vec<String>, Error> {

@@ -113,7 +113,6 @@ statements! {
     );
     USERS_BY_EMAIL =
         concat!("SELECT ", user_columns!("u."), " FROM users u WHERE u.email_key IN ", ids!());
-    ALL_USERS = concat!("SELECT ", user_columns!("u."), " FROM users u ORDER BY u.email_key");
     ADD_USER_IF_FREE = concat!(
         "INSERT INTO users (", user_columns!(""), ", email_key) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING"

@@ -1,4 +1,4 @@
-//! Batches of new users, all users as of one moment, and the table `foreign_hashes`.
+//! Batches of new users, and the table `foreign_hashes`.
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     credential::password::PasswordHash,
-    store::{Error, ImportStore, VisitUser, columns::user_columns},
+    store::{Error, ImportStore, columns::user_columns},
     user::{EmailKey, User, UserId},
 };
 
@@ -49,26 +49,6 @@ impl ImportStore for SqliteStore {
                     Ok(added)
                 };
                 users.iter().map(import).collect()
-            })
-            .await
-    }
-
-    async fn visit_users(&self, mut visit: VisitUser) -> Result<(), Error> {
-        self.engine
-            .read(move |db| {
-                // One statement reads one snapshot.
-                let mut statement = db.prepare_cached(concat!(
-                    "SELECT ",
-                    user_columns!("u."),
-                    " FROM users u ORDER BY u.email_key"
-                ))?;
-                let mut rows = statement.query([])?;
-                while let Some(row) = rows.next()? {
-                    if !visit(&user_from_row(row, 0)?) {
-                        break;
-                    }
-                }
-                Ok(())
             })
             .await
     }

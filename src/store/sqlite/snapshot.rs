@@ -31,7 +31,9 @@ impl SqliteSnapshot {
         }
         let mut slot = lock(database);
         if slot.is_some() {
-            return Err(Error::Unavailable("another backup is running".into()));
+            return Err(Error::Unavailable(
+                "another backup or export is running: try again when it is done".into(),
+            ));
         }
         let db = database.open_to_read()?;
         db.execute_batch("BEGIN")?;

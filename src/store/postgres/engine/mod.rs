@@ -11,21 +11,19 @@ use std::{
     fmt,
     hash::{BuildHasher, RandomState},
     io, mem,
-    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use deadpool::{Runtime, managed::Pool};
-use futures_util::TryStreamExt;
 use tokio::sync::watch;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 pub(super) use self::write::{RowCount, StatementBatch, Verdict, Write, WriteScope};
 use self::{availability::Availability, lost_commits::CommitChecks, readers::Readers};
-use super::{connection::Connector, row::user_from_row, url::PostgresUrl, value::Value};
-use crate::store::{Changes, Endings, Error, PostgresOptions, StoreCounts, VisitUser};
+use super::{connection::Connector, url::PostgresUrl, value::Value};
+use crate::store::{Changes, Endings, Error, PostgresOptions, StoreCounts};
 
 /// How long a caller waits for a read or a write.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -110,18 +108,6 @@ impl Engine {
     pub(super) async fn read_without_limit(&self, sql: &'static str) -> Result<Vec<Row>, Error> {
         let db = self.connector().connect().await?;
         Ok(db.query(sql, &[]).await?)
-    }
-
-    /// Visits the rows of a query one by one, without a time limit, on a separate connection.
-    pub(super) async fn visit(&self, sql: &'static str, mut visit: VisitUser) -> Result<(), Error> {
-        let db = self.connector().connect().await?;
-        let mut rows = pin!(db.stream(sql).await?);
-        while let Some(row) = rows.try_next().await? {
-            if !visit(&user_from_row(&row, 0)?) {
-                break;
-            }
-        }
-        Ok(())
     }
 
     /// Runs the work until it times out or the database becomes unreachable.
