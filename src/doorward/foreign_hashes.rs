@@ -28,8 +28,8 @@ impl Doorward {
             if let Err(error) = outcome.await {
                 tracing::debug!(%error, "cannot read the schemes of imported password hashes");
             }
-            // While too many passwords wait, the next failed login measures it.
-            let _ = self.hasher().measure_decoy().await;
+            // If too many passwords wait, the next round tries again.
+            let _ = self.hasher().measure_decoys().await;
             tokio::time::sleep(INTERVAL).await;
         }
     }

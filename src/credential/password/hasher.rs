@@ -1,6 +1,10 @@
 //! Hashes and verifies passwords on the threads of the pool.
 
-use std::{num::NonZeroUsize, sync::Arc, time::Instant};
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Instant,
+};
 
 use arc_swap::ArcSwapOption;
 use argon2::Params;
@@ -9,7 +13,7 @@ use tokio::sync::oneshot;
 use super::{
     Cost, Password, PasswordHash,
     backend::{Backend, SelfTestFailed},
-    foreign::{Decoy, ForeignHash},
+    foreign::{Decoy, ForeignHash, slowest},
     hash::{self, ParsedHash, dummy},
     pool::{Load, Pool},
 };
@@ -49,11 +53,24 @@ pub enum Verification {
 /// Makes and verifies hashes on separate threads, so that logins do not slow down other requests.
 pub struct Hasher {
     pool: Pool,
+    /// Computes imported hashes that take much memory, one at a time. The others do not wait for it. It exists as soon as there
+    /// are such hashes.
+    large_pool: OnceLock<Pool>,
     params: Params,
     dummy: PasswordHash,
     times: Arc<Histogram>,
     /// Set while there are imported hashes.
     decoy: ArcSwapOption<Decoy>,
+    /// The slowest of each imported scheme.
+    schemes: Mutex<Vec<Arc<Decoy>>>,
+}
+
+type Work<T> = Box<dyn FnOnce(&mut Backend) -> Result<T, Busy> + Send>;
+
+/// What is left to do after the first hash of a verification.
+enum Progress {
+    Done(Verification),
+    Left(Work<Verification>),
 }
 
 impl Hasher {
@@ -69,7 +86,8 @@ impl Hasher {
         Backend::self_test().map_err(|SelfTestFailed| HasherError::WrongHash)?;
         let (pool, dummy) = (Pool::new(threads, Self::QUEUE_CAPACITY), dummy(&params));
         let (times, decoy) = (Arc::default(), ArcSwapOption::empty());
-        Ok(Self { pool, dummy, params, times, decoy })
+        let (large_pool, schemes) = (OnceLock::new(), Mutex::default());
+        Ok(Self { pool, large_pool, dummy, params, times, decoy, schemes })
     }
 
     /// Hashes a new password.
@@ -78,12 +96,12 @@ impl Hasher {
     /// [`Busy`] if too many passwords are waiting.
     pub async fn hash(&self, password: Password, network: Network) -> Result<PasswordHash, Busy> {
         let params = self.params.clone();
-        self.run(network, move |backend| hash::hash(&password, &params, backend)).await
+        self.run(&self.pool, network, move |backend| hash::hash(&password, &params, backend)).await
     }
 
     /// Compares a password with a stored hash. Without one it does the same work and does not match, so that the response
-    /// time does not reveal whether there is one. While there are imported hashes, every mismatch costs one of our hashes and
-    /// the slowest of theirs.
+    /// time does not reveal whether there is one. While there are imported hashes, every mismatch computes one of our hashes
+    /// and then the slowest of theirs.
     ///
     /// # Errors
     /// [`Busy`] if too many passwords are waiting.
@@ -93,37 +111,40 @@ impl Hasher {
         stored: Option<&PasswordHash>,
         network: Network,
     ) -> Result<Verification, Busy> {
+        let (stored, decoy) = (stored.unwrap_or(&self.dummy), self.decoy.load_full());
+        let prefix = stored.foreign_prefix().map(str::to_owned);
         let params = self.params.clone();
-        let stored = stored.unwrap_or(&self.dummy).clone();
-        let (dummy, decoy) = (self.dummy.clone(), self.decoy.load_full());
-        self.run(network, move |backend| {
-            let parsed = match ForeignHash::parse(stored.as_phc()) {
-                Some(ForeignHash::Argon2(hash)) if decoy.is_none() || hash.has_cost(&params) => {
-                    Some(hash)
-                }
-                Some(foreign) => {
-                    let (decoy, prefix) = (decoy.as_deref(), stored.foreign_prefix());
-                    return verify_foreign(
-                        &foreign, prefix, &password, &params, &dummy, decoy, backend,
-                    );
-                }
-                None => None,
-            };
-            // A hash that cannot be parsed costs the same as any other and matches no password.
-            let parsed = parsed.or_else(|| {
-                tracing::error!("cannot parse a stored password hash");
-                ParsedHash::parse(&dummy)
-            });
-            let Some(stored) = parsed else { return Ok(Verification::Mismatch) };
-            if !stored.matches(&password, backend)? {
-                decoy.map_or(Ok(()), |decoy| decoy.run(&password, backend))?;
-                return Ok(Verification::Mismatch);
+        // A hash that cannot be parsed costs the same as any other and matches no password.
+        let stored = ForeignHash::parse(stored.as_phc()).or_else(|| {
+            tracing::error!("cannot parse a stored password hash");
+            ForeignHash::parse(self.dummy.as_phc())
+        });
+        let Some(stored) = stored else { return Ok(Verification::Mismatch) };
+        // An imported hash is computed where the decoy is, so that waiting for it tells nothing either.
+        let is_large = decoy.as_ref().is_some_and(|decoy| decoy.is_large());
+        let (first, is_large): (Work<Progress>, _) = match stored {
+            ForeignHash::Argon2(own) if decoy.is_none() || own.has_cost(&params) => (
+                Box::new(move |backend: &mut Backend| {
+                    verify_own(&own, password, &params, decoy, backend)
+                }),
+                is_large,
+            ),
+            foreign => {
+                let is_large = is_large || foreign.is_large();
+                let first = move |backend: &mut Backend| {
+                    verify_foreign(foreign, prefix, password, &params, decoy, backend)
+                };
+                (Box::new(first), is_large)
             }
-            let outdated = !stored.has_cost(&params);
-            let rehashed = outdated.then(|| hash::hash(&password, &params, backend)).transpose()?;
-            Ok(Verification::Match { rehashed })
-        })
-        .await
+        };
+        let progress = self.run(&self.pool, network, move |backend| match first(backend)? {
+            Progress::Left(rest) if !is_large => rest(backend).map(Progress::Done),
+            progress => Ok(progress),
+        });
+        match progress.await? {
+            Progress::Done(verification) => Ok(verification),
+            Progress::Left(rest) => self.run(self.large_pool(), network, rest).await,
+        }
     }
 
     /// How long passwords took to hash or to verify, without the time in the queue.
@@ -133,7 +154,14 @@ impl Hasher {
 
     /// What waits, runs and was refused.
     pub fn load(&self) -> Load {
-        self.pool.load()
+        let (one, other) =
+            (self.pool.load(), self.large_pool.get().map_or(Load::default(), Pool::load));
+        Load {
+            waiting: one.waiting + other.waiting,
+            running: one.running + other.running,
+            dropped: one.dropped + other.dropped,
+            expired: one.expired + other.expired,
+        }
     }
 
     /// Says which schemes and costs the imported hashes have, each as the text of a hash up to the salt.
@@ -141,12 +169,16 @@ impl Hasher {
         let own = self.dummy.foreign_prefix();
         let foreign: Vec<_> =
             prefixes.iter().filter(|prefix| Some(prefix.as_str()) != own).cloned().collect();
-        let decoy = Decoy::of_slowest(&foreign).map(Arc::new);
-        let current = self.decoy.load();
-        let prefix = |decoy: Option<&Arc<Decoy>>| decoy.map(|decoy| decoy.prefix().to_owned());
-        if prefix(decoy.as_ref()) != prefix(current.as_ref()) {
-            self.decoy.store(decoy);
-        }
+        let mut schemes = self.schemes.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = std::mem::take(&mut *schemes);
+        *schemes = Decoy::slowest_of_each_scheme(&foreign)
+            .into_iter()
+            .map(|new| {
+                let known = known.iter().find(|known| known.prefix() == new.prefix());
+                known.map_or_else(|| Arc::new(new), Arc::clone)
+            })
+            .collect();
+        self.decoy.store(slowest(&schemes));
     }
 
     /// Whether there are imported hashes.
@@ -154,25 +186,36 @@ impl Hasher {
         self.decoy.load().is_some()
     }
 
-    /// Measures how long the slowest imported hash takes, unless that is known.
+    /// Measures how long the slowest hash of each imported scheme takes, unless that is known. Their order differs from
+    /// machine to machine.
     ///
     /// # Errors
     /// [`Busy`] if too many passwords are waiting.
-    pub async fn measure_decoy(&self) -> Result<(), Busy> {
-        let decoy = self.decoy.load_full().filter(|decoy| !decoy.is_measured());
-        let Some(decoy) = decoy else { return Ok(()) };
-        let password = Password::unchecked(String::from("measured"));
-        self.run(Network::LOOPBACK, move |backend| decoy.run(&password, backend)).await
+    pub async fn measure_decoys(&self) -> Result<(), Busy> {
+        let schemes = || self.schemes.lock().unwrap_or_else(PoisonError::into_inner);
+        let unmeasured: Vec<_> =
+            schemes().iter().filter(|decoy| !decoy.is_measured()).cloned().collect();
+        for decoy in unmeasured {
+            let pool = if decoy.is_large() { self.large_pool() } else { &self.pool };
+            self.run(pool, Network::LOOPBACK, move |backend| decoy.measure(backend)).await?;
+        }
+        self.decoy.store(slowest(&schemes()));
+        Ok(())
+    }
+
+    fn large_pool(&self) -> &Pool {
+        self.large_pool.get_or_init(|| Pool::new(NonZeroUsize::MIN, Self::QUEUE_CAPACITY))
     }
 
     async fn run<T: Send + 'static>(
         &self,
+        pool: &Pool,
         network: Network,
         work: impl FnOnce(&mut Backend) -> Result<T, Busy> + Send + 'static,
     ) -> Result<T, Busy> {
         let (reply, answer) = oneshot::channel();
         let times = Arc::clone(&self.times);
-        self.pool.submit(
+        pool.submit(
             network,
             Box::new(move |backend| {
                 // A caller that has disconnected does not need the hash.
@@ -189,29 +232,45 @@ impl Hasher {
     }
 }
 
-/// Compares a password with the hash of another system, and makes one of ours if it matches.
-fn verify_foreign(
-    foreign: &ForeignHash,
-    prefix: Option<&str>,
-    password: &Password,
+fn verify_own(
+    own: &ParsedHash,
+    password: Password,
     params: &Params,
-    dummy: &PasswordHash,
-    decoy: Option<&Decoy>,
+    decoy: Option<Arc<Decoy>>,
     backend: &mut Backend,
-) -> Result<Verification, Busy> {
-    let started = Instant::now();
-    if foreign.matches(password, backend)? {
-        let rehashed = Some(hash::hash(password, params, backend)?);
-        return Ok(Verification::Match { rehashed });
+) -> Result<Progress, Busy> {
+    if own.matches(&password, backend)? {
+        let outdated = !own.has_cost(params);
+        let rehashed = outdated.then(|| hash::hash(&password, params, backend)).transpose()?;
+        return Ok(Progress::Done(Verification::Match { rehashed }));
     }
-    let took = started.elapsed();
-    if let Some(dummy) = ParsedHash::parse(dummy) {
-        dummy.matches(password, backend)?;
-    }
-    if let Some(decoy) = decoy {
-        decoy.fill(prefix, took);
-    }
-    Ok(Verification::Mismatch)
+    let Some(decoy) = decoy else { return Ok(Progress::Done(Verification::Mismatch)) };
+    Ok(Progress::Left(Box::new(move |backend| {
+        decoy.run(&password, backend)?;
+        Ok(Verification::Mismatch)
+    })))
+}
+
+/// Makes a hash of ours first, which replaces the other one if that matches.
+fn verify_foreign(
+    foreign: ForeignHash,
+    prefix: Option<String>,
+    password: Password,
+    params: &Params,
+    decoy: Option<Arc<Decoy>>,
+    backend: &mut Backend,
+) -> Result<Progress, Busy> {
+    let rehashed = hash::hash(&password, params, backend)?;
+    Ok(Progress::Left(Box::new(move |backend| {
+        let started = Instant::now();
+        if foreign.matches(&password, backend)? {
+            return Ok(Verification::Match { rehashed: Some(rehashed) });
+        }
+        if let Some(decoy) = decoy {
+            decoy.fill(prefix.as_deref(), started.elapsed());
+        }
+        Ok(Verification::Mismatch)
+    })))
 }
 
 #[cfg(test)]
@@ -245,7 +304,7 @@ mod tests {
     #[tokio::test]
     async fn a_hash_that_panics_is_an_error_and_the_next_one_succeeds() {
         let hasher = hasher(CHEAP);
-        let panicked = hasher.run(Network::at(ADDRESS), |_| -> Result<(), Busy> {
+        let panicked = hasher.run(&hasher.pool, Network::at(ADDRESS), |_| -> Result<(), Busy> {
             panic!("a job that panics on purpose")
         });
         assert_eq!(panicked.await, Err(Busy));
@@ -298,7 +357,7 @@ mod tests {
         let stored = PasswordHash::from_store(bcrypt.into());
         for prefixes in [vec![], vec!["$2a$06$".to_owned()], vec!["$2a$07$".to_owned()]] {
             hasher.set_foreign_hashes(&prefixes);
-            hasher.measure_decoy().await.unwrap();
+            hasher.measure_decoys().await.unwrap();
             assert_eq!(hasher.has_decoy(), !prefixes.is_empty());
             assert_eq!(verify(&hasher, "b", Some(&stored)).await, Verification::Mismatch);
             assert_eq!(verify(&hasher, "a", None).await, Verification::Mismatch);
@@ -349,5 +408,69 @@ mod tests {
             Verification::Match { rehashed: None }
         );
         assert_eq!(verify(&stronger, "wrong one", Some(&stored)).await, Verification::Mismatch);
+    }
+
+    /// A bcrypt hash as other libraries make it: of the first 72 bytes.
+    fn bcrypt_of(password: &[u8]) -> PasswordHash {
+        use base64::{
+            Engine,
+            alphabet::BCRYPT,
+            engine::{GeneralPurpose, GeneralPurposeConfig},
+        };
+        let unpadded = GeneralPurposeConfig::new().with_encode_padding(false);
+        let base64 = |bytes: &[u8]| GeneralPurpose::new(&BCRYPT, unpadded).encode(bytes);
+        let key = [password, b"\0"].concat();
+        let output = bcrypt::bcrypt(4, [7; 16], &key[..key.len().min(72)]);
+        PasswordHash::from_store(format!("$2b$04${}{}", base64(&[7; 16]), base64(&output[..23])))
+    }
+
+    #[tokio::test]
+    async fn after_the_first_login_a_bcrypt_password_counts_beyond_72_bytes() {
+        let hasher = hasher(CHEAP);
+        let (long, other) = (["x"; 80].concat(), ["x"; 72].concat() + "another");
+        let stored = bcrypt_of(long.as_bytes());
+        assert_eq!(verify(&hasher, &long[..71], Some(&stored)).await, Verification::Mismatch);
+        for typed in [&long, &other] {
+            let Verification::Match { rehashed: Some(renewed) } =
+                verify(&hasher, typed, Some(&stored)).await
+            else {
+                panic!("bcrypt reads 72 bytes");
+            };
+            for again in [&long, &other] {
+                let matches =
+                    verify(&hasher, again, Some(&renewed)).await != Verification::Mismatch;
+                assert_eq!(matches, again == typed);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_nul_in_a_bcrypt_password_is_a_character_like_any_other() {
+        let hasher = hasher(CHEAP);
+        let stored = bcrypt_of(b"before\0after");
+        for (typed, matches) in [("before\0after", true), ("before", false), ("before\0", false)] {
+            let verified = verify(&hasher, typed, Some(&stored)).await;
+            assert_eq!(verified != Verification::Mismatch, matches, "{typed:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_login_does_not_wait_for_failed_ones_that_compute_large_hashes() {
+        let hasher = hasher(CHEAP);
+        let stored = hash(&hasher, "correct").await;
+        hasher.set_foreign_hashes(&["$scrypt$ln=15,r=9,p=1$".to_owned()]);
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let wait =
+            move |_: &mut Backend| assert!(released.recv().is_err(), "the sender is dropped");
+        hasher.large_pool().submit(Network::at(ADDRESS), Box::new(wait));
+        let mut failed = std::pin::pin!(verify(&hasher, "wrong", Some(&stored)));
+        let at_once = std::time::Duration::ZERO;
+        assert!(tokio::time::timeout(at_once, failed.as_mut()).await.is_err());
+        // The only thread for other hashes is free.
+        let succeeded = verify(&hasher, "correct", Some(&stored)).await;
+        assert_eq!(succeeded, Verification::Match { rehashed: None });
+        assert!(tokio::time::timeout(at_once, failed.as_mut()).await.is_err());
+        drop(release);
+        assert_eq!(failed.await, Verification::Mismatch);
     }
 }

@@ -95,7 +95,7 @@ impl Bcrypt {
             FirstHash::None => Zeroizing::new(password.to_vec()),
             FirstHash::Django => {
                 let digest = digest::digest(&digest::SHA256, password);
-                Zeroizing::new(hex(digest.as_ref()).into_bytes())
+                hex(digest.as_ref())
             }
             FirstHash::Passlib { salt } => {
                 let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, salt.as_bytes()), password);
@@ -124,6 +124,10 @@ fn from_bcrypt(text: &str) -> Option<Vec<u8>> {
     BCRYPT_BASE64.decode(text).ok()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+fn hex(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
+    let digit = |value: u8| b"0123456789abcdef"[usize::from(value)];
+    // Growing it would leave copies that are not wiped.
+    let mut text = Zeroizing::new(Vec::with_capacity(2 * bytes.len()));
+    text.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+    text
 }

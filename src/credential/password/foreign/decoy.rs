@@ -1,8 +1,12 @@
 //! What a failed login computes while imported hashes exist, so that its time does not tell who has one.
 
 use std::{
+    collections::BTreeMap,
     num::NonZeroU32,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -11,23 +15,49 @@ use aws_lc_rs::pbkdf2::{self, PBKDF2_HMAC_SHA256};
 use super::{ForeignHash, Password, encode};
 use crate::credential::password::{Busy, backend::Backend};
 
-/// A hash that no password matches, with the scheme and cost of the slowest imported one.
+/// A hash that no password matches, with the scheme and cost of an imported one.
 pub(in crate::credential::password) struct Decoy {
     prefix: String,
     hash: ForeignHash,
-    /// How long it takes: a moving average.
+    /// How long it takes on an idle core.
+    measured: OnceLock<Duration>,
+    /// How long it takes under the present load: a moving average.
     nanos: AtomicU64,
 }
 
+/// The decoy that takes longest. Until all are measured, the estimates decide.
+pub(in crate::credential::password) fn slowest(decoys: &[Arc<Decoy>]) -> Option<Arc<Decoy>> {
+    let are_measured = decoys.iter().all(|decoy| decoy.is_measured());
+    let time = |decoy: &Decoy| match decoy.measured.get() {
+        Some(measured) if are_measured => *measured,
+        _ => Duration::from_micros(decoy.hash.estimated_micros()),
+    };
+    decoys.iter().max_by_key(|decoy| time(decoy)).cloned()
+}
+
 impl Decoy {
-    /// The decoy for the slowest of these schemes and costs, each the text of a hash up to the salt. None for an empty list.
-    pub(in crate::credential::password) fn of_slowest(prefixes: &[String]) -> Option<Self> {
-        let hashes = prefixes.iter().filter_map(|prefix| {
-            let hash = ForeignHash::parse(&format!("{prefix}{}", random_value(prefix)))?;
-            Some((prefix, hash))
-        });
-        let (prefix, hash) = hashes.max_by_key(|(_, hash)| hash.estimated_micros())?;
-        Some(Self { prefix: prefix.clone(), hash, nanos: AtomicU64::new(0) })
+    /// The slowest of each scheme among these schemes and costs, each the text of a hash up to the salt.
+    pub(in crate::credential::password) fn slowest_of_each_scheme(
+        prefixes: &[String],
+    ) -> Vec<Self> {
+        let mut by_scheme: BTreeMap<&str, Self> = BTreeMap::new();
+        for prefix in prefixes {
+            let hash = ForeignHash::parse(&format!("{prefix}{}", random_value(prefix)));
+            let (Some(hash), Some(scheme)) = (hash, prefix.split('$').nth(1)) else { continue };
+            let is_slower = by_scheme
+                .get(scheme)
+                .is_none_or(|other| hash.estimated_micros() > other.hash.estimated_micros());
+            if is_slower {
+                let (measured, nanos) = (OnceLock::new(), AtomicU64::new(0));
+                by_scheme.insert(scheme, Self { prefix: prefix.clone(), hash, measured, nanos });
+            }
+        }
+        by_scheme.into_values().collect()
+    }
+
+    /// Whether it takes so much memory that it is computed alone.
+    pub(in crate::credential::password) fn is_large(&self) -> bool {
+        self.hash.is_large()
     }
 
     /// The scheme and cost.
@@ -37,22 +67,37 @@ impl Decoy {
 
     /// Whether its time is known.
     pub(in crate::credential::password) fn is_measured(&self) -> bool {
-        self.nanos.load(Ordering::Relaxed) > 0
+        self.measured.get().is_some()
     }
 
-    /// Does the work of verifying it, and records how long that took.
+    /// Measures how long it takes.
+    pub(in crate::credential::password) fn measure(
+        &self,
+        backend: &mut Backend,
+    ) -> Result<(), Busy> {
+        let password = Password::unchecked(String::from("measured"));
+        let mut shortest = Duration::MAX;
+        // The shortest of several was disturbed least.
+        for _ in 0..3 {
+            shortest = shortest.min(self.run(&password, backend)?);
+        }
+        self.measured.get_or_init(|| shortest);
+        Ok(())
+    }
+
+    /// Does the work of verifying it, and records and returns how long that took.
     pub(in crate::credential::password) fn run(
         &self,
         password: &Password,
         backend: &mut Backend,
-    ) -> Result<(), Busy> {
+    ) -> Result<Duration, Busy> {
         let started = Instant::now();
         self.hash.matches(password, backend)?;
-        let took = started.elapsed().as_nanos() as u64;
-        let average = self.nanos.load(Ordering::Relaxed);
-        let average = if average == 0 { took } else { average / 8 * 7 + took / 8 };
+        let took = started.elapsed();
+        let (nanos, average) = (took.as_nanos() as u64, self.nanos.load(Ordering::Relaxed));
+        let average = if average == 0 { nanos } else { average / 8 * 7 + nanos / 8 };
         self.nanos.store(average, Ordering::Relaxed);
-        Ok(())
+        Ok(took)
     }
 
     /// After a hash with this prefix was verified in `took`: computes until the time of the slowest one has passed.
@@ -111,4 +156,44 @@ fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     aws_lc_rs::rand::fill(&mut bytes).expect("the system provides random bytes");
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prefixes(decoys: &[Decoy]) -> Vec<&str> {
+        decoys.iter().map(Decoy::prefix).collect()
+    }
+
+    #[test]
+    fn the_costliest_of_each_scheme_is_a_candidate() {
+        let all = [
+            "$2b$10$",
+            "$pbkdf2-sha256$i=100,l=32$",
+            "$pbkdf2-sha256$i=900,l=32$",
+            "$2b$12$",
+            "$pbkdf2-sha512$i=50,l=64$",
+            "$unknown$1$",
+        ];
+        let decoys = Decoy::slowest_of_each_scheme(&all.map(str::to_owned));
+        assert_eq!(
+            prefixes(&decoys),
+            ["$2b$12$", "$pbkdf2-sha256$i=900,l=32$", "$pbkdf2-sha512$i=50,l=64$"]
+        );
+        assert!(slowest(&[]).is_none());
+    }
+
+    #[test]
+    fn the_slowest_is_measured_and_not_only_estimated() {
+        let all = ["$2b$10$", "$pbkdf2-sha512$i=50,l=64$"].map(str::to_owned);
+        let decoys: Vec<_> =
+            Decoy::slowest_of_each_scheme(&all).into_iter().map(Arc::new).collect();
+        let slowest = || slowest(&decoys).unwrap().prefix().to_owned();
+        assert_eq!(slowest(), "$2b$10$");
+        decoys[0].measured.get_or_init(|| Duration::from_millis(1));
+        assert_eq!(slowest(), "$2b$10$", "one measurement alone cannot be compared");
+        decoys[1].measured.get_or_init(|| Duration::from_millis(2));
+        assert_eq!(slowest(), "$pbkdf2-sha512$i=50,l=64$");
+    }
 }

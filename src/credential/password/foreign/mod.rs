@@ -8,15 +8,13 @@ mod input;
 mod pbkdf2;
 mod scrypt;
 
-use std::sync::{Mutex, PoisonError};
-
 use base64::{
     Engine,
     alphabet::STANDARD,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 
-pub(super) use self::decoy::Decoy;
+pub(super) use self::decoy::{Decoy, slowest};
 pub use self::input::{FirebaseKeys, HashOptions, ScryptCost};
 use self::{bcrypt::Bcrypt, fbscrypt::Fbscrypt, pbkdf2::Pbkdf2, scrypt::Scrypt};
 use super::{
@@ -27,8 +25,9 @@ use super::{
 
 /// The most memory that verifying an imported hash may take: scrypt with N = 2^17 and r = 8.
 const MAX_MEMORY_KIB: u64 = 128 << 10;
-/// Hashes that take more memory are computed one at a time.
-const MAX_PARALLEL_MEMORY_KIB: u64 = 32 << 10;
+/// Hashes that take more memory are computed one at a time: more than scrypt with N × r = 2^18, which is the default of Werkzeug
+/// and Better Auth.
+const MAX_PARALLEL_MEMORY_KIB: u64 = 33 << 10;
 /// Base64 of PHC strings: no padding is written, any is read.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
@@ -89,13 +88,12 @@ impl ForeignHash {
 
     /// Whether this is the hash of the password.
     pub(super) fn matches(&self, password: &Password, backend: &mut Backend) -> Result<bool, Busy> {
-        static LARGE: Mutex<()> = Mutex::new(());
-        let is_large = self.memory_kib() > MAX_PARALLEL_MEMORY_KIB;
-        let _one_at_a_time = is_large.then(|| LARGE.lock().unwrap_or_else(PoisonError::into_inner));
         let password_bytes = password.0.as_bytes();
         match self {
             // The backend keeps its memory from hash to hash, so a large hash gets its own.
-            Self::Argon2(hash) if is_large => hash.matches(password, &mut Backend::default()),
+            Self::Argon2(hash) if self.is_large() => {
+                hash.matches(password, &mut Backend::default())
+            }
             Self::Argon2(hash) => hash.matches(password, backend),
             Self::Bcrypt(hash) => Ok(hash.matches(password_bytes)),
             Self::Fbscrypt(hash) => Ok(hash.matches(password_bytes)),
@@ -129,6 +127,11 @@ impl ForeignHash {
         }
     }
 
+    /// Whether it takes so much memory that only one at a time is computed.
+    pub(super) fn is_large(&self) -> bool {
+        self.memory_kib() > MAX_PARALLEL_MEMORY_KIB
+    }
+
     fn memory_kib(&self) -> u64 {
         match self {
             Self::Argon2(hash) => hash.memory_kib(),
@@ -138,7 +141,7 @@ impl ForeignHash {
         }
     }
 
-    /// Roughly how many microseconds it takes, to find the slowest of several.
+    /// Roughly how many microseconds it takes. Exact enough to find the slowest of one scheme.
     fn estimated_micros(&self) -> u64 {
         match self {
             Self::Argon2(hash) => hash.memory_passes() / 2,
@@ -174,7 +177,6 @@ impl PasswordHash {
         let text = self.as_phc();
         let end = match text.strip_prefix('$')?.split('$').next()? {
             scheme if scheme.starts_with("argon2") => nth_dollar(text, 4)?,
-            "2a" | "2b" | "2y" => nth_dollar(text, 3)?,
             _ => nth_dollar(text, 3)?,
         };
         let prefix = &text[..end];
