@@ -125,14 +125,32 @@ def test_an_import_that_was_killed_is_completed_by_the_next_one(service, tmp_pat
 
 
 def test_wrong_use_is_explained(service, tmp_path):
-    file = tmp_path / "users.txt"
-    file.write_text(GOOD)
+    def written(name, content):
+        (tmp_path / name).write_bytes(content)
+        return tmp_path / name
+
+    file = written("users.txt", GOOD.encode())
     for arguments, message in [
         ([file], "--format csv, jsonl or json"),
         ([tmp_path / "missing.csv"], "missing.csv"),
         ([file, "--format", "json"], "not JSON"),
         ([file, "--from", "firebase"], "--firebase-config"),
         ([file, "--scrypt", "1000,8,1"], "power of two"),
+        ([tmp_path], "is a folder: name a file"),
+        ([written("empty.jsonl", b"")], "empty.jsonl: the file is empty"),
+        ([written("utf-16.csv", GOOD.encode("utf-16"))], "the file is UTF-16: save it as UTF-8"),
+        ([written("latin.csv", GOOD.replace("Grace", "Grâce").encode("latin-1"))], "line 3 is not UTF-8"),
+        ([written("pipes.csv", GOOD.replace(",", "|").encode())], "no column is called email"),
     ]:
         done = service.command("import", *arguments)
         assert done.returncode != 0 and message in done.stderr, done.stderr
+    assert service.users() == []
+
+
+def test_a_file_of_a_spreadsheet_program_is_read(service, tmp_path):
+    file = tmp_path / "users.csv"
+    rows = ["ID;Name;E-Mail;Email Verified", '7;"Lovelace; Ada";ada@example.com;TRUE', ""]
+    file.write_bytes("\r\n".join(rows).encode("utf-8-sig"))
+    assert service.imports(file)["added"] == 1
+    [ada] = service.users()
+    assert (ada["name"], ada["email"], ada["verified"]) == ("Lovelace; Ada", "ada@example.com", True)

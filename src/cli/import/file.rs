@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value};
 
 /// How the entries of a file are written.
@@ -69,8 +69,24 @@ pub(super) struct Entry {
     pub(super) fields: Result<Map<String, Value>, String>,
 }
 
+/// The text of a file. Says what to do if it is not UTF-8.
+pub(super) fn text(bytes: Vec<u8>) -> anyhow::Result<String> {
+    const ADVICE: &str = "save it as UTF-8, which spreadsheet programs call CSV UTF-8";
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        bail!("the file is UTF-16: {ADVICE}");
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        anyhow!("line {line} is not UTF-8: {ADVICE}")
+    })
+}
+
 pub(super) fn entries(text: &str, format: Format) -> anyhow::Result<Vec<Entry>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        bail!("the file is empty");
+    }
     match format {
         Format::Csv => csv_entries(text),
         Format::Jsonl => Ok(jsonl_entries(text)),
@@ -79,10 +95,9 @@ pub(super) fn entries(text: &str, format: Format) -> anyhow::Result<Vec<Entry>> 
 }
 
 fn csv_entries(text: &str) -> anyhow::Result<Vec<Entry>> {
-    let mut records = Records { rest: text, line: 1 };
-    let header =
-        records.next().context("the file is empty: the first line has to name the columns")?;
-    let header = header.1.map_err(anyhow::Error::msg).context("line 1")?;
+    let mut records = Records::new(text);
+    let (line, header) = records.next().context("the file is empty")?;
+    let header = header.map_err(|problem| anyhow!("line {line}: {problem}"))?;
     let entries = records.map(|(line, values)| {
         let fields = values.and_then(|values| {
             if values.len() != header.len() {
@@ -104,6 +119,16 @@ fn csv_entries(text: &str) -> anyhow::Result<Vec<Entry>> {
 struct Records<'a> {
     rest: &'a str,
     line: usize,
+    separator: char,
+}
+
+impl<'a> Records<'a> {
+    /// Spreadsheet programs separate values by semicolons or tabs in some countries, so the header decides.
+    fn new(text: &'a str) -> Self {
+        let header = text.trim_start().lines().next().unwrap_or_default();
+        let separator = [',', ';', '\t'].into_iter().find(|separator| header.contains(*separator));
+        Self { rest: text, line: 1, separator: separator.unwrap_or(',') }
+    }
 }
 
 impl Iterator for Records<'_> {
@@ -126,7 +151,7 @@ impl Iterator for Records<'_> {
                     return Some((line, Err(problem)));
                 }
             }
-            match self.rest.strip_prefix(',') {
+            match self.rest.strip_prefix(self.separator) {
                 Some(rest) => self.rest = rest,
                 None => {
                     self.skip_line();
@@ -140,7 +165,7 @@ impl Iterator for Records<'_> {
 impl Records<'_> {
     fn value(&mut self) -> Result<String, String> {
         let Some(mut rest) = self.rest.strip_prefix('"') else {
-            let end = self.rest.find([',', '\n']).unwrap_or(self.rest.len());
+            let end = self.rest.find([self.separator, '\n']).unwrap_or(self.rest.len());
             let (value, rest) = self.rest.split_at(end);
             self.rest = rest;
             return Ok(value.strip_suffix('\r').unwrap_or(value).to_owned());
@@ -160,7 +185,10 @@ impl Records<'_> {
                 None => break,
             }
         }
-        if !(rest.is_empty() || rest.starts_with([',', '\n']) || rest.starts_with("\r\n")) {
+        if !(rest.is_empty()
+            || rest.starts_with([self.separator, '\n'])
+            || rest.starts_with("\r\n"))
+        {
             return Err("text follows a closing quotation mark".into());
         }
         self.line += value.matches('\n').count();
@@ -220,7 +248,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Vec<(usize, Result<Vec<String>, String>)> {
-        Records { rest: text, line: 1 }.collect()
+        Records::new(text).collect()
     }
 
     #[test]
@@ -239,12 +267,47 @@ mod tests {
     }
 
     #[test]
+    fn semicolons_and_tabs_separate_values_too() {
+        for separator in [";", "\t"] {
+            let text = "id,name\r\n1,\"a,b\"\r\n2,\r\n".replace(',', separator);
+            let value = format!("a{separator}b");
+            let rows = [(1, ["id", "name"]), (2, ["1", &value]), (3, ["2", ""])];
+            let rows = rows.map(|(line, row)| (line, Ok(row.map(str::to_owned).to_vec())));
+            assert_eq!(read(&text), rows);
+        }
+        let expected = [(1, Ok(vec!["a;b".into(), "c".into()]))];
+        assert_eq!(read("a;b,c"), expected, "a comma counts first");
+    }
+
+    #[test]
+    fn a_file_that_is_not_utf_8_is_refused_with_what_to_do() {
+        let refused = |bytes: &[u8]| text(bytes.to_vec()).unwrap_err().to_string();
+        for utf_16 in [&b"\xff\xfei\0d\0"[..], b"\xfe\xff\0i\0d"] {
+            assert!(refused(utf_16).starts_with("the file is UTF-16: save it as UTF-8"));
+        }
+        let windows = refused(b"name\nAda\nGr\xfcn\n");
+        assert!(windows.starts_with("line 3 is not UTF-8: save it as UTF-8"), "{windows}");
+        assert_eq!(text(b"\xef\xbb\xbfid".to_vec()).unwrap(), "\u{feff}id");
+    }
+
+    #[test]
+    fn an_empty_file_is_refused() {
+        for format in [Format::Csv, Format::Jsonl, Format::Json] {
+            for text in ["", "\u{feff}", "\r\n\n"] {
+                let error = entries(text, format).map(|_| ()).unwrap_err().to_string();
+                assert_eq!(error, "the file is empty");
+            }
+        }
+        assert_eq!(entries("id,email\n", Format::Csv).unwrap().len(), 0);
+    }
+
+    #[test]
     fn a_bad_csv_line_is_reported_and_the_next_one_is_read() {
         let read = read("a,b\n\"x\"y,1\n2,3");
         assert_eq!(read.len(), 3);
         assert!(read[1].1.is_err() && read[1].0 == 2);
         assert_eq!(read[2], (3, Ok(vec!["2".into(), "3".into()])));
-        assert!(Records { rest: "\"open", line: 1 }.next().unwrap().1.is_err());
+        assert!(Records::new("\"open").next().unwrap().1.is_err());
     }
 
     #[test]

@@ -144,15 +144,23 @@ impl Import {
                  Users, Password hash parameters"
             );
         }
+        if fs::metadata(&self.file).is_ok_and(|found| found.is_dir()) {
+            bail!("{} is a folder: name a file", self.file);
+        }
         let format = self.format.or_else(|| Format::of(&self.file)).with_context(|| {
             format!(
                 "{}: the name does not tell the format: use --format csv, jsonl or json",
                 self.file
             )
         })?;
-        let text = read_text(&self.file).with_context(|| self.file.clone())?;
-        let entries = file::entries(&text, format).with_context(|| self.file.clone())?;
-        drop(text);
+        let read = || {
+            let entries = file::entries(&file::text(read_bytes(&self.file)?)?, format)?;
+            if self.from.is_none() && format == Format::Csv {
+                check_columns(&entries)?;
+            }
+            Ok::<_, anyhow::Error>(entries)
+        };
+        let entries = read().with_context(|| self.file.clone())?;
         let source = self.source.clone();
         let source = source.unwrap_or_else(|| self.from.map_or("import", System::name).to_owned());
         let hashes = HashOptions { own_cost: settings.password_cost, scrypt: self.scrypt };
@@ -256,13 +264,28 @@ fn parse_scrypt(text: &str) -> Result<ScryptCost, String> {
     }
 }
 
-fn read_text(file: &str) -> io::Result<String> {
+fn read_bytes(file: &str) -> io::Result<Vec<u8>> {
     if file != "-" {
-        return fs::read_to_string(file);
+        return fs::read(file);
     }
-    let mut text = String::new();
-    io::stdin().read_to_string(&mut text)?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Refuses a file without addresses as a whole, because every line would be bad.
+fn check_columns(entries: &[Entry]) -> anyhow::Result<()> {
+    let Some(fields) = entries.iter().find_map(|entry| entry.fields.as_ref().ok()) else {
+        return Ok(());
+    };
+    if fields.keys().any(|name| record::field_of(name) == Some("email")) {
+        return Ok(());
+    }
+    let names: Vec<_> = fields.keys().map(String::as_str).collect();
+    bail!(
+        "no column is called email: rename it in the first line, or name the system with --from. The columns are {}",
+        names.join(", ")
+    );
 }
 
 /// The number of bad entries. An entry may have several faults.
@@ -314,7 +337,12 @@ async fn import(
         }
         let sent = batch.len();
         let command = Command::ImportUsers { users: batch, only_check: !writes };
-        match reject_failure(runner.run(&command).await?)? {
+        let reply = runner.run(&command).await.map_err(anyhow::Error::from);
+        let reply = reply.and_then(reject_failure).with_context(|| {
+            let done = outcomes.len();
+            format!("stopped after {done} of {total} users: run the same command again to continue")
+        });
+        match reply? {
             Reply::Imported(imported) if imported.len() == sent => outcomes.extend(imported),
             _ => return Err(unexpected_reply()),
         }

@@ -1,5 +1,7 @@
 //! Turns the fields of an entry into a user, and says what is wrong with them.
 
+use std::collections::BTreeMap;
+
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use serde_json::{Map, Value};
 use uuid::{Uuid, uuid};
@@ -60,31 +62,50 @@ pub(super) struct Context {
     pub(super) firebase: Option<FirebaseKeys>,
 }
 
-/// Names of the fields in Doorward's own format, with the other spellings that are read.
+/// Names of the fields in Doorward's own format, with other names that are read. Case, underscores, hyphens and spaces do not
+/// count.
 const FIELDS: &[(&str, &[&str])] = &[
     ("id", &[]),
     ("name", &[]),
     ("email", &["address"]),
-    ("verified", &["emailVerified", "email_verified"]),
+    ("verified", &["emailVerified"]),
     ("roles", &[]),
     ("disabled", &[]),
-    ("createdAt", &["created_at"]),
-    ("updatedAt", &["updated_at"]),
-    ("lastLoginAt", &["last_login_at"]),
-    ("hash", &["passwordHash", "password_hash"]),
+    ("createdAt", &[]),
+    ("updatedAt", &[]),
+    ("lastLoginAt", &[]),
+    ("hash", &["passwordHash"]),
 ];
+
+/// The field that a column or a member of an object is.
+pub(super) fn field_of(name: &str) -> Option<&'static str> {
+    let simple = |name: &str| {
+        let letters = name.chars().filter(|character| !['_', '-', ' '].contains(character));
+        letters.flat_map(char::to_lowercase).collect::<String>()
+    };
+    let name = simple(name);
+    let found = FIELDS.iter().find(|(field, others)| {
+        std::iter::once(field).chain(*others).any(|known| simple(known) == name)
+    });
+    found.map(|(field, _)| *field)
+}
 
 impl Raw {
     /// Reads Doorward's own format. Adds the names of fields that it does not know.
-    pub(super) fn from_fields(mut fields: Map<String, Value>, unknown: &mut Vec<String>) -> Self {
-        let mut take = |name: &str| {
-            let others =
-                FIELDS.iter().find(|(field, _)| *field == name).map_or(&[][..], |(_, o)| o);
-            let names = std::iter::once(&name).chain(others);
-            let values: Vec<_> = names.filter_map(|name| fields.remove(*name)).collect();
-            values.into_iter().find(|value| !value.is_null() && value != "")
-        };
-        let raw = Self {
+    pub(super) fn from_fields(fields: Map<String, Value>, unknown: &mut Vec<String>) -> Self {
+        let mut known: BTreeMap<&str, Value> = BTreeMap::new();
+        for (name, value) in fields {
+            match field_of(&name) {
+                Some(_) if value.is_null() || value == "" => {}
+                // The name of the format counts before another one.
+                Some(field) if name == field => drop(known.insert(field, value)),
+                Some(field) => drop(known.entry(field).or_insert(value)),
+                None if unknown.contains(&name) => {}
+                None => unknown.push(name),
+            }
+        }
+        let mut take = |field| known.remove(field);
+        Self {
             id: take("id"),
             name: take("name"),
             email: take("email"),
@@ -95,13 +116,7 @@ impl Raw {
             updated_at: take("updatedAt"),
             last_login_at: take("lastLoginAt"),
             hash: take("hash").map(|hash| Hash::Text(text_of(&hash).unwrap_or_default())),
-        };
-        for name in fields.into_iter().map(|(name, _)| name) {
-            if !unknown.contains(&name) {
-                unknown.push(name);
-            }
         }
-        raw
     }
 
     /// The user, or everything that is wrong.

@@ -51,6 +51,35 @@ fn every_field_of_an_export_is_read() {
 }
 
 #[test]
+fn names_of_fields_are_read_in_other_spellings() {
+    let user = read(
+        None,
+        json!({
+            "ID": 7, "Name": "Ada", "E-Mail": "ada@example.com", "email_verified": "yes", "Created At": "2024-05-06",
+            "last_login_at": "", "Password_Hash": BCRYPT,
+        }),
+    );
+    let user = user.unwrap();
+    assert_eq!((user.name.as_str(), user.email.as_str()), ("Ada", "ada@example.com"));
+    assert!(user.verified && user.created_at.is_some() && hash(&user) == BCRYPT);
+    let both = json!({"address": "other@example.com", "email": "ada@example.com", "Email": ""});
+    assert_eq!(read(None, both).unwrap().email, "ada@example.com");
+    let mut unknown = Vec::new();
+    let Value::Object(fields) = json!({"mail": "a@example.com", "phone": "1"}) else { panic!() };
+    Raw::from_fields(fields, &mut unknown);
+    assert_eq!(unknown, ["mail", "phone"]);
+}
+
+#[test]
+fn a_csv_file_without_addresses_is_refused_as_a_whole() {
+    let check = |text| check_columns(&file::entries(text, Format::Csv).unwrap());
+    check("id,EMAIL\n1,a@example.com\n").unwrap();
+    check("id,mail\n").unwrap();
+    let error = check("id,mail\n1,a@example.com\n").unwrap_err().to_string();
+    assert!(error.contains("no column is called email") && error.contains("id, mail"), "{error}");
+}
+
+#[test]
 fn ids_that_are_no_uuids_become_the_same_uuid_each_time() {
     let id = |fields| read(None, fields).unwrap().id;
     let one = id(json!({"id": 7, "email": "a@example.com"}));
