@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Output, print_json};
+use super::{Output, exit_code::NotFound, print_json};
 use crate::config::{Key, Origin, Origins, Settings, keys};
 
 /// Print the settings in force, their meaning and where each comes from
@@ -40,11 +40,18 @@ struct Setting {
 
 impl Config {
     pub(super) fn run(self, settings: &Settings, origins: &Origins) -> anyhow::Result<()> {
+        let text = self.text.unwrap_or_default();
         // As a flag, so that both spellings of a name are found.
-        let text = self.text.unwrap_or_default().replace(['.', '_'], "-");
-        let chosen = keys().filter(|key| key.flag().contains(&text));
+        let flag = text.replace(['.', '_'], "-");
+        let chosen: Vec<_> = keys().filter(|key| key.flag().contains(&flag)).collect();
+        if chosen.is_empty() {
+            let message =
+                format!("no setting has {text} in its name: `doorward config` shows all settings");
+            return Err(NotFound(message).into());
+        }
         if self.output.json {
-            let all: Vec<_> = chosen.map(|key| setting(key, settings, origins)).collect();
+            let all: Vec<_> =
+                chosen.into_iter().map(|key| setting(key, settings, origins)).collect();
             return print_json(&all);
         }
         for key in chosen {

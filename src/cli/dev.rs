@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tokio::{
@@ -25,7 +25,7 @@ use tokio::{
 use crate::{
     Settings,
     clock::Timestamp,
-    config::{Sources, URL_VARIABLE},
+    config::{Key, SettingsError, Sources, URL_VARIABLE},
     dev::{DevServer, SeedUser, dev_settings, parse_time, read_users},
     http::{
         dev::{DevService, WARNING},
@@ -34,17 +34,6 @@ use crate::{
     log::{self, LogFilter},
 };
 
-/// Settings that `doorward dev` decides by itself.
-const OWN_SETTINGS: [&str; 8] = [
-    "database_url",
-    "data_folder",
-    "mail.url",
-    "mail.user",
-    "mail.password_file",
-    "password.memory_kib",
-    "password.passes",
-    "token.key_file",
-];
 const DEFAULT_PORT: u16 = 3000;
 const AFTER_HELP: &str = "\
 Examples:
@@ -81,35 +70,37 @@ pub(super) struct Dev {
 impl Dev {
     pub(super) fn run(self, settings: Settings, sources: &Sources) -> anyhow::Result<()> {
         let flag = |name: &str| sources.flags.iter().any(|(key, _)| key.name == name);
-        if let Some((key, _)) =
-            sources.flags.iter().find(|(key, _)| OWN_SETTINGS.contains(&key.name))
-        {
-            bail!(
-                "--{}: doorward dev decides this by itself: its data and mail are in memory, and its hashes are cheap; \
-                 leave it out, or start `doorward serve`",
-                key.flag()
-            );
-        }
         // The file of the settings is that of the production server, so its address does not count.
         let port = if self.command.is_empty() { DEFAULT_PORT } else { 0 };
         let default = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let address = if flag("listen") { settings.listen } else { default };
         if !address.ip().to_canonical().is_loopback() {
-            bail!(
+            return Err(SettingsError::new(format!(
                 "--listen {address}: doorward dev listens on loopback only, because it protects nothing: choose \
                  127.0.0.1:{}, or start `doorward serve`",
                 address.port()
-            );
+            ))
+            .into());
         }
         let public_url = settings.public_url.clone().filter(|_| flag("public_url"));
+        let typed = settings.clone();
         let mut settings = dev_settings(settings, address, public_url, self.throttle);
+        let is_ignored = |key: &Key| key.value(&typed) != key.value(&settings);
+        if let Some((key, _)) = sources.flags.iter().find(|(key, _)| is_ignored(key)) {
+            return Err(SettingsError::new(format!(
+                "--{}: doorward dev decides this by itself: everything is in memory, its hashes are cheap, and it has \
+                 neither TLS nor metrics; leave the flag out, or start `doorward serve`",
+                key.flag()
+            ))
+            .into());
+        }
         // The tests have the terminal.
         if !self.command.is_empty() && settings.log == LogFilter::default() {
             settings.log = LogFilter::parse("error").unwrap_or_default();
         }
         log::start(&settings.log, settings.log_format)?;
         let users = match &self.users {
-            Some(path) => read_users(path).map_err(|error| anyhow!(error))?,
+            Some(path) => read_users(path).map_err(SettingsError::new)?,
             None => Vec::new(),
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

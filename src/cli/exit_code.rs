@@ -12,11 +12,11 @@ pub(super) enum Exit {
     Done = 0,
     /// It failed, or the answer is no.
     Failed = 1,
-    /// An argument or a setting cannot be used. clap uses the same code.
+    /// The command line or a setting cannot be used. clap uses the same code.
     Usage = 2,
     /// It needs a running server, and none runs.
     NoServer = 3,
-    /// There is no user, invitation, guard, key or refusal of this name.
+    /// There is no user, invitation, guard, key, refusal or setting of this name.
     NotFound = 4,
 }
 

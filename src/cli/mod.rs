@@ -88,7 +88,7 @@ enum Command {
     Client(client::Client),
     /// Explain why a request or a login was refused
     Why(why::Why),
-    /// Reload the guards of the running server
+    /// Make the running server read its guards and its certificate again
     Reload(reload::Reload),
     /// Print a working configuration for a proxy or an app that uses a guard
     Snippet(snippet::Snippet),

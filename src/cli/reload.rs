@@ -1,4 +1,4 @@
-//! `doorward reload`: reloads the guards of the running server.
+//! `doorward reload`: makes the running server read its guards and its certificate again.
 
 use super::{Output, block_on, counted, guard::print_guards, print_json, run, unexpected_reply};
 use crate::{

@@ -10,6 +10,9 @@ use crate::{
 };
 
 #[derive(clap::Args)]
+#[command(
+    override_usage = "doorward why [OPTIONS] <ID>\n       doorward why [OPTIONS] --user <ADDRESS|ID>"
+)]
 #[command(after_help = "Examples:
   doorward why 7f3c9a51e0b24d68
   doorward why --user ada@example.com --json")]

@@ -48,13 +48,22 @@ pub enum Error {
     )]
     SecretUnusable(PathBuf),
     /// The file system refused an operation.
-    #[error("{}: {error}", .path.display())]
+    #[error("{}: {error}{}", .path.display(), advice(.error))]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// The cause.
         error: io::Error,
     },
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            ": run doorward as a user who may write there, or choose another folder"
+        }
+        _ => "",
+    }
 }
 
 impl DataFolder {

@@ -80,7 +80,7 @@ def test_it_says_what_it_is(start, folder):
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"])
 def test_it_listens_on_loopback_only(folder, address):
     refused = run("dev", "--listen", address, cwd=folder)
-    assert refused.returncode != 0 and refused.stdout == ""
+    assert (refused.returncode, refused.stdout) == (2, "")
     assert f"--listen {address}: doorward dev listens on loopback only" in refused.stderr
     assert "choose 127.0.0.1:0, or start `doorward serve`" in refused.stderr
 
@@ -110,22 +110,32 @@ def test_the_settings_of_production_do_not_apply_but_its_guards_do(start, folder
         assert dev.post("/api/auth/forgot", email="ada@example.com").status == 202
         assert [mail["to"] for mail in dev.mails()] == ["ada@example.com"]
     assert [file.name for file in folder.iterdir()] == ["doorward.toml"]
-    refused = run("dev", "--database-url", "sqlite://data.db", cwd=folder.parent)
-    assert refused.returncode != 0
-    assert "--database-url: doorward dev decides this by itself" in refused.stderr
+
+
+@pytest.mark.parametrize("flag, value", [
+    ("--database-url", "sqlite://data.db"),
+    ("--mail-ca-file", "authority.pem"),
+    ("--metrics-listen", "127.0.0.1:0"),
+    ("--password-passes", "3"),
+    ("--token-key-file", "key.pem"),
+])
+def test_a_flag_that_would_have_no_effect_is_refused(folder, flag, value):
+    refused = run("dev", flag, value, "--", "true", cwd=folder)
+    assert refused.returncode == 2
+    assert f"{flag}: doorward dev decides this by itself" in refused.stderr
 
 
 def test_a_users_file_with_mistakes_is_refused_with_lines_and_fields(folder, tmp_path):
     users = tmp_path / "users.jsonl"
     users.write_text('{"name": "Ada Lovelace", "email": "ada"}\nnonsense\n{"nmae": "Bob", "email": "bob@example.com"}\n')
     refused = run("dev", "--users", str(users), cwd=folder)
-    assert refused.returncode != 0
+    assert refused.returncode == 2
     assert refused.stderr.removeprefix("doorward: ").splitlines()[:1] == [f"{users}:1: email: Invalid email"]
     assert f"{users}:2: not a JSON object: write one user per line, such as {{" in refused.stderr
     assert f"{users}:3: name: Required" in refused.stderr
     assert f"{users}:3: nmae: Unrecognized key, did you mean name?" in refused.stderr
     refused = run("dev", "--users", "nowhere.jsonl", cwd=folder)
-    assert refused.returncode != 0 and "--users: nowhere.jsonl: No such file or directory" in refused.stderr
+    assert refused.returncode == 2 and "--users: nowhere.jsonl: No such file or directory" in refused.stderr
 
 
 def test_two_servers_side_by_side_share_nothing(tmp_path):

@@ -370,6 +370,7 @@ fn the_exit_code_tells_what_kind_of_failure_it_is() {
     let code = |arguments: &[&str]| home.run(arguments).status.code();
     assert_eq!(code(&["user", "lits"]), Some(2));
     assert_eq!(code(&["user", "list", "--token-lifetime", "soon"]), Some(2));
+    assert_eq!(code(&["dev", "--users", "missing.jsonl"]), Some(2));
     assert_eq!(code(&["user", "list"]), Some(1), "there is no database");
     assert_eq!(code(&["health", "--listen", NOBODY_LISTENS]), Some(1), "there is no server");
     let server = home.start();
@@ -381,6 +382,7 @@ fn the_exit_code_tells_what_kind_of_failure_it_is() {
         &["keys", "revoke", "missing"],
         &["why", "missing"],
         &["snippet", "nginx", "missing"],
+        &["config", "missing"],
     ] {
         assert_eq!(code(arguments), Some(4), "{arguments:?}");
     }
