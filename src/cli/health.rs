@@ -1,14 +1,11 @@
 //! `doorward health`: asks the running server whether it is ready, for containers and scripts.
 
-use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    time::Duration,
-};
+use std::{net::SocketAddr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Output, block_on, exit_code::Negative, http_client::Client, print_json};
-use crate::Settings;
+use crate::{Settings, config::reachable};
 
 /// Ask the running server whether it is ready, such as for HEALTHCHECK in a container
 #[derive(clap::Args)]
@@ -64,30 +61,4 @@ pub(super) async fn readiness(scheme: &str, address: SocketAddr, limit: Duration
         Err(error) => Some(error.to_string()),
     };
     Readiness { ready: message.is_none(), url, message }
-}
-
-/// The address at which this machine reaches a server that listens on `listen`.
-pub(super) fn reachable(mut listen: SocketAddr) -> SocketAddr {
-    match listen.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => listen.set_ip(Ipv4Addr::LOCALHOST.into()),
-        IpAddr::V6(ip) if ip.is_unspecified() => listen.set_ip(Ipv6Addr::LOCALHOST.into()),
-        _ => {}
-    }
-    listen
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wildcard_address_is_reached_through_loopback() {
-        for (listen, reached) in [
-            ("0.0.0.0:3000", "127.0.0.1:3000"),
-            ("[::]:3000", "[::1]:3000"),
-            ("192.0.2.7:80", "192.0.2.7:80"),
-        ] {
-            assert_eq!(reachable(listen.parse().unwrap()).to_string(), reached);
-        }
-    }
 }

@@ -15,7 +15,7 @@ pub struct Key {
 }
 
 /// The prefix of all environment variables.
-pub(super) const VARIABLE_PREFIX: &str = "DOORWARD_";
+pub(crate) const VARIABLE_PREFIX: &str = "DOORWARD_";
 
 impl Key {
     /// Its purpose and its bounds.

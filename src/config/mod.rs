@@ -39,8 +39,6 @@ use std::{
 
 use ipnet::IpNet;
 
-#[cfg(feature = "cli")]
-pub(crate) use self::service_manager::ServiceManager;
 pub(crate) use self::{
     branding::BrandingSettings,
     database::{absolute, folder_of},
@@ -58,6 +56,8 @@ pub use self::{
     server::PublicUrl,
     sources::{CONFIG_VARIABLE, Origin, Origins, Sources, URL_VARIABLE},
 };
+#[cfg(feature = "cli")]
+pub(crate) use self::{key::VARIABLE_PREFIX, service_manager::ServiceManager};
 use crate::{
     access::{
         guard::GuardSet,
@@ -282,17 +282,11 @@ impl Settings {
     }
 
     /// The URL of a service that listens on this address, without a slash at the end.
-    pub(crate) fn base_url(&self, mut listening: SocketAddr) -> String {
-        if let Some(url) = &self.public_url {
-            return url.to_string();
+    pub(crate) fn base_url(&self, listening: SocketAddr) -> String {
+        match &self.public_url {
+            Some(url) => url.to_string(),
+            None => format!("{}://{}", self.scheme(), reachable(listening)),
         }
-        // The loopback address is the only one that is certain to reach the service.
-        match listening.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => listening.set_ip(Ipv4Addr::LOCALHOST.into()),
-            IpAddr::V6(ip) if ip.is_unspecified() => listening.set_ip(Ipv6Addr::LOCALHOST.into()),
-            _ => {}
-        }
-        format!("{}://{listening}", self.scheme())
     }
 
     /// Whether this is `doorward dev`, whose data ends with its process.
@@ -313,4 +307,15 @@ impl Settings {
         let behind_proxy = !self.trusted_proxies.iter().all(|network| local(network.addr()));
         !local(listening) && !has_tls && !behind_tls && !behind_proxy
     }
+}
+
+/// The address at which this machine reaches a service that listens on this one: loopback is the only address that is certain
+/// to reach one that listens on all.
+pub(crate) fn reachable(mut listening: SocketAddr) -> SocketAddr {
+    match listening.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => listening.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => listening.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    listening
 }

@@ -135,6 +135,17 @@ fn a_public_url_ends_without_a_slash() {
 }
 
 #[test]
+fn a_wildcard_address_is_reached_through_loopback() {
+    for (listen, reached) in [
+        ("0.0.0.0:3000", "127.0.0.1:3000"),
+        ("[::]:3000", "[::1]:3000"),
+        ("192.0.2.7:80", "192.0.2.7:80"),
+    ] {
+        assert_eq!(super::reachable(listen.parse().unwrap()).to_string(), reached);
+    }
+}
+
+#[test]
 fn a_service_that_others_reach_without_tls_is_exposed() {
     for (listen, url, proxies, exposed) in [
         ("127.0.0.1:3000", "auto", "127.0.0.0/8", false),

@@ -177,6 +177,8 @@ def test_files_of_secrets(site, tmp_path):
     secret.write_text("geheim")
     secret.chmod(0o644)
     assert set(site.doctor.findings(*flags)) == {"secret-readable", CHANGED}
+    found = site.doctor.findings(f"--tls-certificate={secret}", f"--tls-key={secret}")
+    assert found["secret-readable"]["problem"].startswith("tls.key: "), found
     secret.chmod(0o640)
     assert set(site.doctor.findings(*flags)) == {CHANGED}
 
@@ -204,6 +206,8 @@ def test_no_server_and_a_damaged_database(site, tmp_path, write_settings):
     settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", f"sqlite://{file}")
     doctor = Doctor(settings, site.authority)
     assert set(doctor.findings()) == {"server-not-running"}
+    # A file in place of the folder: as without permission, nobody knows whether a database is there.
+    assert set(doctor.findings(f"--database-url=sqlite://{settings}/doorward.db")) == {"database-unavailable"}
     with serve(tmp_path, settings, port):
         pass
     found = doctor.findings()
@@ -216,6 +220,17 @@ def test_no_server_and_a_damaged_database(site, tmp_path, write_settings):
         bytes_of_database.seek((page - 1) * 4096)
         bytes_of_database.write(b"\x5a" * 4096)
     assert set(doctor.findings()) == {"server-not-running", "database-damaged"}
+
+
+def test_a_server_whose_command_socket_is_gone(site):
+    socket = site.folder / "data" / "doorward.sock"
+    away = site.folder / "doorward.sock"
+    socket.rename(away)
+    try:
+        found = site.doctor.findings()
+    finally:
+        away.rename(socket)
+    assert set(found) == {"server-unreachable"}
 
 
 def test_a_low_limit_of_open_files(site, tmp_path, write_settings):
@@ -285,9 +300,16 @@ def test_postgresql_without_a_command_socket(site, tmp_path, write_settings, pos
         assert set(doctor.findings("--listen=127.0.0.1:1")) == {"server-not-answering"}
 
 
-def test_everything_planted_is_documented():
-    """The names in this file are those of the documentation, so that none of them is misspelled."""
-    text = Path(__file__).read_text()
-    documented = set(re.findall(r"^\| `([a-z-]+)` \| (?:error|warning) ", (Path(__file__).parents[2] / "docs/commands.md").read_text(), re.M))
-    planted = {name for name in documented if f'"{name}"' in text}
-    assert len(planted) >= 30, planted
+def test_every_documented_mistake_is_planted_or_listed_as_not_planted():
+    text = Path(__file__).read_text().partition("NOT_PLANTED")[0]
+    documentation = (Path(__file__).parents[2] / "docs/commands.md").read_text()
+    documented = re.findall(r"^\| `([a-z-]+)` \| (?:error|warning) ", documentation, re.M)
+    assert {name for name in documented if f'"{name}"' not in text} == NOT_PLANTED
+
+
+NOT_PLANTED = {
+    # Unit tests of src/cli/doctor find these.
+    *("clock-database", "database-log", "mail-given-up", "mail-waiting", "network-file-system"),
+    # These need a slower machine, a broken disk, an older server, or a moment that a test cannot hold.
+    *("hash-slow", "inodes-low", "reserve-spent", "server-not-ready", "server-version"),
+}

@@ -15,6 +15,7 @@ use crate::{
 
 const OTHERS: u32 = 0o077;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
+const WRITABLE_BY_EVERYBODY: u32 = 0o002;
 /// Files for a service are often readable by its group, which is deliberate.
 const READABLE_BY_EVERYBODY: u32 = 0o004;
 
@@ -59,12 +60,13 @@ pub(super) fn check_data(report: &mut Report, folder: &Path, database: Option<&P
 /// Checks the files that the settings name, and the settings file itself.
 pub(super) fn check_secrets(report: &mut Report, settings: &Settings, origins: &Origins) {
     let mut secrets: Vec<(&str, PathBuf)> = Vec::new();
-    let mut named = |setting, path: &Option<PathBuf>| {
-        secrets.extend(path.clone().map(|path| (setting, path)));
+    let mut named = |setting, path: Option<&Path>| {
+        secrets.extend(path.map(|path| (setting, path.to_owned())));
     };
-    named("mail.password_file", &settings.mail.password_file);
-    named("database.password_file", &settings.postgres.password_file);
-    named("token.key_file", &settings.key_file);
+    named("mail.password_file", settings.mail.password_file.as_deref());
+    named("database.password_file", settings.postgres.password_file.as_deref());
+    named("token.key_file", settings.key_file.as_deref());
+    named("tls.key", settings.tls.pair().map(|(_, key)| key));
     let url_in_file = keys().find(|key| key.name == "database_url").map(|key| origins.of(key));
     if let (DatabaseUrl::Postgres(url), Some(Origin::File { path, .. })) =
         (&settings.database, url_in_file)
@@ -96,7 +98,7 @@ pub(super) fn check_secrets(report: &mut Report, settings: &Settings, origins: &
         && let Ok(metadata) = fs::metadata(file)
     {
         report.checked(format!("access to {}", file.display()));
-        if mode(&metadata) & WRITABLE_BY_OTHERS & 0o002 != 0 {
+        if mode(&metadata) & WRITABLE_BY_EVERYBODY != 0 {
             report.add(
                 Kind::SettingsWritable,
                 format!(

@@ -21,7 +21,7 @@ use super::{Output, block_on, counted, exit_code::Negative, print_json};
 use crate::{
     Settings,
     clock::Clock,
-    config::{DatabaseUrl, Origins, Sources},
+    config::{DatabaseUrl, Origins, Sources, reachable},
     control::{self, Command, CommandRunner, Diagnosis, Reply},
 };
 
@@ -106,7 +106,7 @@ async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> 
     // A server on PostgreSQL without a data folder has no command socket.
     let has_no_socket = settings.folder().is_none();
     if has_no_socket {
-        let address = super::health::reachable(settings.listen);
+        let address = reachable(settings.listen);
         server::answers(report, settings.scheme(), address, false).await;
     }
     if running.is_some() || has_no_socket {
@@ -136,7 +136,7 @@ async fn open(report: &mut Report, settings: &Settings) -> Option<(CommandRunner
         Ok(opened) => Some(opened),
         Err(error) => {
             let (kind, advice) = match error.downcast_ref::<control::Error>() {
-                Some(control::Error::NoDatabase(_)) => {
+                Some(control::Error::NoDatabase(_)) if settings.database.is_missing() => {
                     (Kind::ServerNotRunning, "the server creates the database at its first start")
                 }
                 Some(control::Error::Unreachable { .. }) => (

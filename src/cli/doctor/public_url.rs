@@ -9,7 +9,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{
-    super::http_client::{Answer, Client},
+    super::http_client::{Answer, Client, Error},
     certificate,
     finding::{Kind, Report},
 };
@@ -199,7 +199,7 @@ impl Probe<'_> {
         &self,
         headers: &[(&str, &str)],
         settings: &Settings,
-    ) -> Result<(Answer, Option<Arrival>), super::super::http_client::Error> {
+    ) -> Result<(Answer, Option<Arrival>), Error> {
         let mut asked = self.ask(headers).await?;
         for _ in 1..ATTEMPTS {
             if asked.1.is_some() || self.runner.is_none() || !is_doorward(&asked.0, settings) {
@@ -210,10 +210,7 @@ impl Probe<'_> {
         Ok(asked)
     }
 
-    async fn ask(
-        &self,
-        headers: &[(&str, &str)],
-    ) -> Result<(Answer, Option<Arrival>), super::super::http_client::Error> {
+    async fn ask(&self, headers: &[(&str, &str)]) -> Result<(Answer, Option<Arrival>), Error> {
         let nonce = Uuid::new_v4().simple().to_string();
         self.run(Command::ExpectProbe(nonce.clone())).await;
         // The query keeps caches from answering.

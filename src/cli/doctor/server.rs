@@ -3,13 +3,10 @@
 use std::{net::SocketAddr, time::Duration};
 
 use super::{
-    super::health::{reachable, readiness},
+    super::{health::readiness, serve::OTHER_DESCRIPTORS},
     finding::{Kind, Report},
 };
-use crate::{Settings, control::Diagnosis};
-
-/// Descriptors for the database, the log, the command socket and the runtime.
-const OTHER_DESCRIPTORS: u64 = 64;
+use crate::{Settings, config::reachable, control::Diagnosis};
 
 /// Checks what the running server says about itself, and whether it answers at its address.
 pub(super) async fn check(report: &mut Report, running: &Diagnosis, settings: &Settings) {
@@ -31,7 +28,7 @@ pub(super) async fn check(report: &mut Report, running: &Diagnosis, settings: &S
             "its log tells the cause",
         );
     }
-    let needed = settings.connections as u64 + OTHER_DESCRIPTORS;
+    let needed = (settings.connections + OTHER_DESCRIPTORS) as u64;
     if let Some(limit) = running.open_files.filter(|limit| *limit < needed) {
         report.add(
             Kind::OpenFiles,
@@ -75,7 +72,7 @@ pub(super) fn check_exposure(report: &mut Report, settings: &Settings) {
                 "other machines can connect to {}, and passwords are sent unencrypted",
                 settings.listen
             ),
-            "listen on 127.0.0.1 behind a proxy with TLS, and set public_url to its https:// URL",
+            "listen on 127.0.0.1 behind a proxy with TLS and set public_url to its https:// URL, or set tls.certificate and tls.key",
         );
     } else if !is_local && settings.public_url.is_none() {
         report.add(

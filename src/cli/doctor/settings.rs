@@ -5,11 +5,9 @@ use std::ffi::OsString;
 use super::finding::{Kind, Report};
 use crate::{
     Settings,
-    config::{Origins, Sources, keys},
+    config::{Origins, Sources, VARIABLE_PREFIX, keys},
     control::Diagnosis,
 };
-
-const PREFIX: &str = "DOORWARD_";
 
 /// Reads the settings. `None` if that is not possible: then nothing else can be checked.
 pub(super) fn read(report: &mut Report, sources: Sources) -> Option<(Settings, Origins)> {
@@ -23,8 +21,10 @@ pub(super) fn read(report: &mut Report, sources: Sources) -> Option<(Settings, O
             for name in ignored {
                 report.add(
                     Kind::VariableIgnored,
-                    format!("the variable {name} is not read: it does not start with {PREFIX}"),
-                    format!("rename it to start with {PREFIX}, or remove it"),
+                    format!(
+                        "the variable {name} is not read: it does not start with {VARIABLE_PREFIX}"
+                    ),
+                    format!("rename it to start with {VARIABLE_PREFIX}, or remove it"),
                 );
             }
             Some((settings, origins))
@@ -44,10 +44,11 @@ pub(super) fn read(report: &mut Report, sources: Sources) -> Option<(Settings, O
 fn ignored_variables(environment: &[(OsString, OsString)]) -> Vec<String> {
     let names = environment.iter().filter_map(|(name, _)| name.to_str());
     let looks_like_ours = |name: &&str| {
-        !name.starts_with(PREFIX) && name.to_uppercase().starts_with(PREFIX.trim_end_matches('_'))
+        !name.starts_with(VARIABLE_PREFIX)
+            && name.to_uppercase().starts_with(VARIABLE_PREFIX.trim_end_matches('_'))
     };
     // The name of the program alone, such as in a path, is not a setting.
-    let is_longer = |name: &&str| name.len() > PREFIX.len();
+    let is_longer = |name: &&str| name.len() > VARIABLE_PREFIX.len();
     names.filter(looks_like_ours).filter(is_longer).map(str::to_owned).collect()
 }
 

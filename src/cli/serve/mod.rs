@@ -32,6 +32,9 @@ pub(super) const EXAMPLES: &str = "Examples:
   doorward serve --config /etc/doorward/doorward.toml
   doorward serve --listen 127.0.0.1:8080 --database-url sqlite:///var/lib/doorward/doorward.db";
 
+/// Descriptors for the database, the log, the command socket and the runtime, besides those for connections.
+pub(super) const OTHER_DESCRIPTORS: usize = 64;
+
 #[derive(clap::Args)]
 pub(super) struct Serve {
     /// Create a new signing key if the old one is missing. All users have to log in again
@@ -194,8 +197,6 @@ fn forbid_core_dumps() {
 /// Raises the limit of open files to what the system allows, and returns how many connections fit into it.
 fn allow_connections(wanted: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    /// For the database, the log, the command socket and the runtime.
-    const OTHER_DESCRIPTORS: usize = 64;
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     let allowed = match setrlimit(Resource::Nofile, raised) {
