@@ -130,20 +130,20 @@ def test_wrong_use_is_explained(service, tmp_path):
         return tmp_path / name
 
     file = written("users.txt", GOOD.encode())
-    for arguments, message in [
-        ([file], "--format csv, jsonl or json"),
-        ([tmp_path / "missing.csv"], "missing.csv"),
-        ([file, "--format", "json"], "not JSON"),
-        ([file, "--from", "firebase"], "--firebase-config"),
-        ([file, "--scrypt", "1000,8,1"], "power of two"),
-        ([tmp_path], "is a folder: name a file"),
-        ([written("empty.jsonl", b"")], "empty.jsonl: the file is empty"),
-        ([written("utf-16.csv", GOOD.encode("utf-16"))], "the file is UTF-16: save it as UTF-8"),
-        ([written("latin.csv", GOOD.replace("Grace", "Grâce").encode("latin-1"))], "line 3 is not UTF-8"),
-        ([written("pipes.csv", GOOD.replace(",", "|").encode())], "no column is called email"),
+    for arguments, status, message in [
+        ([file], 2, "--format csv, jsonl or json"),
+        ([tmp_path / "missing.csv"], 1, "missing.csv"),
+        ([file, "--format", "json"], 1, "not JSON"),
+        ([file, "--from", "firebase"], 2, "--firebase-config"),
+        ([file, "--scrypt", "1000,8,1"], 2, "power of two"),
+        ([tmp_path], 1, "is a folder: name a file"),
+        ([written("empty.jsonl", b"")], 1, "empty.jsonl: the file is empty"),
+        ([written("utf-16.csv", GOOD.encode("utf-16"))], 1, "the file is UTF-16: save it as UTF-8"),
+        ([written("latin.csv", GOOD.replace("Grace", "Grâce").encode("latin-1"))], 1, "line 3 is not UTF-8"),
+        ([written("pipes.csv", GOOD.replace(",", "|").encode())], 1, "no column is called email"),
     ]:
         done = service.command("import", *arguments)
-        assert done.returncode != 0 and message in done.stderr, done.stderr
+        assert done.returncode == status and message in done.stderr, done.stderr
     assert service.users() == []
 
 

@@ -27,6 +27,7 @@ use super::{
 use crate::{
     Settings,
     clock::{Clock, Timestamp},
+    config::SettingsError,
     control::{Command, CommandRunner, ImportOutcome, Reply, UserRecord},
     credential::password::{HashOptions, ScryptCost},
 };
@@ -139,19 +140,20 @@ impl Import {
     ) -> anyhow::Result<(Vec<Located>, Vec<Bad>, Vec<String>)> {
         let firebase = self.firebase_config.as_deref().map(firebase_config::read).transpose()?;
         if self.from == Some(System::Firebase) && firebase.is_none() {
-            bail!(
+            return Err(SettingsError::new(
                 "--from firebase needs --firebase-config FILE: the console shows the parameters under Authentication, \
-                 Users, Password hash parameters"
-            );
+                 Users, Password hash parameters",
+            )
+            .into());
         }
         if fs::metadata(&self.file).is_ok_and(|found| found.is_dir()) {
             bail!("{} is a folder: name a file", self.file);
         }
-        let format = self.format.or_else(|| Format::of(&self.file)).with_context(|| {
-            format!(
+        let format = self.format.or_else(|| Format::of(&self.file)).ok_or_else(|| {
+            SettingsError::new(format!(
                 "{}: the name does not tell the format: use --format csv, jsonl or json",
                 self.file
-            )
+            ))
         })?;
         let read = || {
             let entries = file::entries(&file::text(read_bytes(&self.file)?)?, format)?;
