@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    fs,
+    fs, mem,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -61,6 +61,10 @@ struct Sampled {
     /// The wait of each thread at the last sample.
     threads: HashMap<u32, Duration>,
     total: Duration,
+    /// How long a thread could not be interrupted, which means that it waited for a disk. The kernel does not report all of
+    /// that as pressure: a flush waits for the journal of the file system.
+    blocked: Duration,
+    last: Instant,
     /// How late the sampling thread woke up: the machine may have been paused, or the CPU quota spent.
     late: Duration,
 }
@@ -71,7 +75,8 @@ impl Waits {
             .into_iter()
             .filter_map(|(process, thread)| Some((thread, wait_of(process, thread)?)))
             .collect();
-        let sampled = Sampled { threads, total: Duration::ZERO, late: Duration::ZERO };
+        let (total, blocked, late) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        let sampled = Sampled { threads, total, blocked, last: Instant::now(), late };
         Self {
             processes: processes.to_vec(),
             sampled: Mutex::new(sampled),
@@ -94,7 +99,12 @@ impl Waits {
 
     fn sample(&self) {
         let threads = threads_below(&self.processes);
+        let is_blocked = threads.iter().any(|(process, thread)| is_blocked(*process, *thread));
         let mut sampled = self.sampled.lock().unwrap();
+        let since_last = mem::replace(&mut sampled.last, Instant::now()).elapsed();
+        if is_blocked {
+            sampled.blocked += since_last;
+        }
         for (process, thread) in threads {
             if let Some(now) = wait_of(process, thread) {
                 let before = sampled.threads.insert(thread, now).unwrap_or_default();
@@ -107,7 +117,7 @@ impl Waits {
         wait_of(std::process::id(), std::process::id())?;
         self.sample();
         let sampled = self.sampled.lock().unwrap();
-        Some(sampled.total + sampled.late)
+        Some(sampled.total + sampled.blocked + sampled.late)
     }
 }
 
@@ -126,6 +136,13 @@ fn threads_below(processes: &[u32]) -> Vec<(u32, u32)> {
         }
     }
     threads
+}
+
+/// Whether a thread is in an uninterruptible sleep.
+fn is_blocked(process: u32, thread: u32) -> bool {
+    let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat"));
+    // The name before it may contain anything.
+    text.is_ok_and(|text| text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('D')))
 }
 
 /// How long a thread has waited for a CPU since it started.
