@@ -101,10 +101,11 @@ def assert_takes_less_than(seconds, action):
     assert took < seconds + stalled, f"{took:.2f} s, of them {stalled:.2f} s stalled"
 
 
-def assert_take_equally_long(*actions):
-    """Detects a skipped hash, not small differences. Compares the fastest runs, because a busy machine only adds time."""
+def assert_take_equally_long(*actions, rounds=25):
+    """Detects a skipped hash, not small differences. Compares the fastest runs, because a busy machine only adds time. More
+    rounds make it less likely that another program has interrupted all of them."""
     fastest = [math.inf] * len(actions)
-    for number in range(25):
+    for number in range(rounds):
         for place, action in enumerate(actions):
             start = time.perf_counter()
             action()
