@@ -88,13 +88,15 @@ def test_a_server_that_starts_during_a_restore_waits_for_it(backup, new_installa
     eventually("the restore locks the tables", lambda: connections(server, target, holds_locks), 60)
     service = target.service()
     service.launch()
-    eventually("the server waits", lambda: connections(server, target, "wait_event_type = 'Lock'"), 60)
-    pipe.write_bytes(contents)
-    _, error = process.communicate(timeout=60)
-    assert process.returncode == 0, error.decode()
-    service.wait()
-    with service:
+    try:
+        eventually("the server waits", lambda: connections(server, target, "wait_event_type = 'Lock'"), 60)
+        pipe.write_bytes(contents)
+        _, error = process.communicate(timeout=60)
+        assert process.returncode == 0, error.decode()
+        service.wait()
         assert refused(service, backup.people) == []
+    finally:
+        service.stop()
 
 
 def test_a_frozen_server_knows_nothing_of_before_the_restore(new_installation, server, tmp_path):
