@@ -132,6 +132,7 @@ def test_wrong_use_is_explained(service, tmp_path):
     file = written("users.txt", GOOD.encode())
     for arguments, status, message in [
         ([file], 2, "--format csv, jsonl or json"),
+        ([written("users.xlsx", b"PK\x03\x04")], 2, "save a spreadsheet as CSV UTF-8"),
         ([tmp_path / "missing.csv"], 1, "missing.csv"),
         ([file, "--format", "json"], 1, "not JSON"),
         ([file, "--from", "firebase"], 2, "--firebase-config"),

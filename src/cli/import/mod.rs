@@ -151,7 +151,8 @@ impl Import {
         }
         let format = self.format.or_else(|| Format::of(&self.file)).ok_or_else(|| {
             SettingsError::new(format!(
-                "{}: the name does not tell the format: use --format csv, jsonl or json",
+                "{}: the name does not tell the format: save a spreadsheet as CSV UTF-8, or use --format \
+                 csv, jsonl or json",
                 self.file
             ))
         })?;
