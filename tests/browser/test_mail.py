@@ -37,8 +37,8 @@ class MailTour(Tour):
         self.smtp, self.requests = site.smtp, []
         context.on("request", lambda request: self.requests.append(request))
 
-    def mail(self, address, count=1):
-        return wait_for_letter(self.smtp, address, count)
+    def mail(self, address, number=1):
+        return wait_for_letter(self.smtp, address, number)
 
     def open_link(self, mail):
         response = self.page.goto(mail.link)
