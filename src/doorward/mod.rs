@@ -90,25 +90,37 @@ impl Doorward {
     /// # Errors
     /// If the token is not valid, or the database cannot be read.
     pub async fn caller(&self, token: &str) -> Result<Caller, AuthError> {
+        self.caller_by_token(token.as_bytes()).await
+    }
+
+    /// As [`Self::caller`]. The token need not be UTF-8.
+    pub(crate) async fn caller_by_token(&self, token: &[u8]) -> Result<Caller, AuthError> {
         self.inner.callers.by_token(token, self.now()).await
     }
 
     /// The user and session that a cookie of Doorward's own pages belongs to.
-    pub(crate) async fn caller_by_session_cookie(&self, cookie: &str) -> Result<Caller, AuthError> {
+    pub(crate) async fn caller_by_session_cookie(
+        &self,
+        cookie: &[u8],
+    ) -> Result<Caller, AuthError> {
         self.inner.callers.by_session_cookie(cookie, self.now()).await
     }
 
     /// The user and session that a cookie of the app at `origin` belongs to.
     pub(crate) async fn caller_by_app_cookie(
         &self,
-        cookie: &str,
+        cookie: &[u8],
         origin: &str,
     ) -> Result<Caller, AuthError> {
         self.inner.callers.by_app_cookie(cookie, origin, self.now()).await
     }
 
     /// As [`Self::caller_by_app_cookie`], if that needs no query.
-    pub(crate) fn cached_caller_by_app_cookie(&self, cookie: &str, origin: &str) -> Option<Caller> {
+    pub(crate) fn cached_caller_by_app_cookie(
+        &self,
+        cookie: &[u8],
+        origin: &str,
+    ) -> Option<Caller> {
         self.inner.callers.cached_by_app_cookie(cookie, origin, self.now())
     }
 

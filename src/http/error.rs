@@ -1,14 +1,18 @@
 //! Every answer that is not a success: one enum, converted to responses in one place.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, sync::LazyLock, time::Duration};
 
 use axum::{
+    body::Bytes,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use super::answer::{AUTHORIZATION, NO_STORE, json};
+use super::{
+    answer::{AUTHORIZATION, JSON, NO_STORE, NOSNIFF, json},
+    request_id::REQUEST_ID,
+};
 use crate::{
     access::{caller::Unauthenticated, refusals::DecisionId},
     credential::password::Busy,
@@ -151,13 +155,9 @@ impl Error {
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         match self {
-            Self::Unauthorized(challenge, decision) => {
-                headers.insert(header::WWW_AUTHENTICATE, challenge.header());
-                headers.insert(header::VARY, AUTHORIZATION);
+            Self::Refused(decision) | Self::CrossSite(Some(decision)) => {
                 add_decision(headers, *decision);
             }
-            Self::Refused(decision) => add_decision(headers, Some(*decision)),
-            Self::CrossSite(decision) => add_decision(headers, *decision),
             Self::InvalidClient => {
                 let challenge = HeaderValue::from_static("Basic realm=\"doorward\"");
                 headers.insert(header::WWW_AUTHENTICATE, challenge);
@@ -176,6 +176,14 @@ impl Error {
         }
     }
 
+    /// The answer of a guard. Its request id may be empty, until the request log sets it.
+    pub(super) fn into_guard_response(self) -> Response {
+        match self {
+            Self::Unauthorized(challenge, decision) => unauthorized(challenge, decision),
+            other => other.into_response(),
+        }
+    }
+
     pub(super) fn log(&self) {
         match self {
             Self::Internal(cause) => {
@@ -187,10 +195,9 @@ impl Error {
     }
 }
 
-pub(super) fn add_decision(headers: &mut HeaderMap, decision: Option<DecisionId>) {
-    if let Some(id) = decision.and_then(|id| HeaderValue::try_from(id.to_string()).ok()) {
-        headers.insert(DECISION_ID, id);
-    }
+pub(super) fn add_decision(headers: &mut HeaderMap, decision: DecisionId) {
+    let id = HeaderValue::try_from(decision.to_string()).expect("an id is letters and digits");
+    headers.insert(DECISION_ID, id);
 }
 
 /// The message for a status.
@@ -262,6 +269,12 @@ fn body_of(message: &'static str, error: Option<Detail>) -> Vec<u8> {
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
+        if let Self::Unauthorized(challenge, decision) = self {
+            let mut response = unauthorized(challenge, decision);
+            // An app that embeds the service may not set it.
+            response.headers_mut().remove(REQUEST_ID);
+            return response;
+        }
         self.log();
         let status = self.status();
         let mut response = json(status, Vec::new());
@@ -269,6 +282,37 @@ impl IntoResponse for Error {
         *response.body_mut() = body_of(self.message(), self.detail()).into();
         response
     }
+}
+
+/// The answer with status 401 and an empty request id. Guards send it to anybody, so its headers and body are copied: writing
+/// them would cost twice as much.
+fn unauthorized(challenge: Challenge, decision: Option<DecisionId>) -> Response {
+    static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| {
+        let empty = HeaderValue::from_static("");
+        let mut headers = HeaderMap::new();
+        // The first header, because replacing the first value costs least.
+        headers.insert(REQUEST_ID, empty.clone());
+        headers.insert(header::CONTENT_TYPE, JSON);
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+        headers.insert(header::CACHE_CONTROL, NO_STORE);
+        headers.insert(header::WWW_AUTHENTICATE, empty.clone());
+        headers.insert(header::VARY, AUTHORIZATION);
+        headers.insert(DECISION_ID, empty);
+        headers
+    });
+    static BODY: LazyLock<Bytes> = LazyLock::new(|| plain_body(StatusCode::UNAUTHORIZED).into());
+    let mut response = Response::new(BODY.clone().into());
+    *response.status_mut() = StatusCode::UNAUTHORIZED;
+    let headers = response.headers_mut();
+    *headers = HEADERS.clone();
+    headers.insert(header::WWW_AUTHENTICATE, challenge.header());
+    match decision {
+        Some(id) => add_decision(headers, id),
+        None => {
+            headers.remove(DECISION_ID);
+        }
+    }
+    response
 }
 
 /// Rounds up, so that no client retries too early.
@@ -304,6 +348,20 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+
+    #[test]
+    fn a_refusal_without_a_request_or_decision_has_no_header_for_it() {
+        let refused = || Error::Unauthorized(Challenge::InvalidToken, None);
+        let response = refused().into_response();
+        assert!(!response.headers().contains_key(REQUEST_ID));
+        for response in [response, refused().into_guard_response()] {
+            assert!(!response.headers().contains_key(DECISION_ID));
+            assert_eq!(
+                response.headers()[header::WWW_AUTHENTICATE],
+                Challenge::InvalidToken.header()
+            );
+        }
+    }
 
     /// Most of these are rare, so that no other test compares them with the document.
     #[test]

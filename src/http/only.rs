@@ -171,7 +171,7 @@ pub(super) async fn identify(
     headers: &HeaderMap,
 ) -> Result<Caller, AuthError> {
     let token = credentials("bearer", headers).map_err(Unauthenticated::from)?;
-    doorward.caller(token).await
+    doorward.caller_by_token(token).await
 }
 
 /// Why a request has no credentials in the expected scheme.
@@ -179,37 +179,38 @@ pub(super) async fn identify(
 pub(super) enum NoCredentials {
     /// There is no `Authorization` header, or it has another scheme.
     Missing,
-    /// The header is repeated or is not UTF-8.
-    Malformed,
+    /// The header is repeated.
+    Repeated,
 }
 
 impl From<NoCredentials> for Unauthenticated {
     fn from(fault: NoCredentials) -> Self {
         match fault {
             NoCredentials::Missing => Self::NoToken,
-            NoCredentials::Malformed => Self::NotOurs,
+            NoCredentials::Repeated => Self::NotOurs,
         }
     }
 }
 
-/// The credentials in the `Authorization` header, if its scheme is `scheme`.
+/// The credentials in the `Authorization` header, if its scheme is `scheme`. They are not checked to be UTF-8: a token
+/// that is known need not be.
 pub(super) fn credentials<'h>(
     scheme: &str,
     headers: &'h HeaderMap,
-) -> Result<&'h str, NoCredentials> {
+) -> Result<&'h [u8], NoCredentials> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let value = values.next().ok_or(NoCredentials::Missing)?;
     if values.next().is_some() {
-        return Err(NoCredentials::Malformed);
+        return Err(NoCredentials::Repeated);
     }
-    let value = value.as_bytes();
-    let scheme_end = value.iter().position(|b| *b == b' ').unwrap_or(value.len());
-    let (sent_scheme, credentials) = value.split_at(scheme_end);
-    if !sent_scheme.eq_ignore_ascii_case(scheme.as_bytes()) {
+    let (sent_scheme, rest) =
+        value.as_bytes().split_at_checked(scheme.len()).ok_or(NoCredentials::Missing)?;
+    let ends = rest.first().is_none_or(|b| *b == b' ');
+    if !ends || !sent_scheme.eq_ignore_ascii_case(scheme.as_bytes()) {
         return Err(NoCredentials::Missing);
     }
-    let credentials = str::from_utf8(credentials).map_err(|_| NoCredentials::Malformed)?;
-    Ok(credentials.trim_start_matches(' '))
+    let spaces = rest.iter().take_while(|b| **b == b' ').count();
+    Ok(&rest[spaces..])
 }
 
 #[cfg(test)]
@@ -218,12 +219,12 @@ mod tests {
 
     use super::*;
 
-    fn bearer_of(values: &[&[u8]]) -> Result<String, NoCredentials> {
+    fn bearer_of(values: &[&[u8]]) -> Result<Vec<u8>, NoCredentials> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(header::AUTHORIZATION, HeaderValue::from_bytes(value).unwrap());
         }
-        credentials("bearer", &headers).map(str::to_owned)
+        credentials("bearer", &headers).map(<[u8]>::to_vec)
     }
 
     #[test]
@@ -232,15 +233,18 @@ mod tests {
             assert_eq!(bearer_of(&[value]), Ok("x.y.z".into()));
         }
         assert_eq!(bearer_of(&[b"Bearer   x.y.z"]), Ok("x.y.z".into()));
+        assert_eq!(bearer_of(&[b"Bearer \xff"]), Ok(b"\xff".into()));
+        for value in [&b"Bearer"[..], b"Bearer "] {
+            assert_eq!(bearer_of(&[value]), Ok("".into()));
+        }
         for value in [&b"Basic eA=="[..], b"x.y.z", b"Bearerx.y.z", b"Bearer\tx.y.z", b""] {
             assert_eq!(bearer_of(&[value]), Err(NoCredentials::Missing));
         }
     }
 
     #[test]
-    fn a_repeated_header_is_malformed_even_when_both_values_are_the_same() {
+    fn a_repeated_header_is_refused_even_when_both_values_are_the_same() {
         assert_eq!(bearer_of(&[]), Err(NoCredentials::Missing));
-        assert_eq!(bearer_of(&[b"Bearer x", b"Bearer x"]), Err(NoCredentials::Malformed));
-        assert_eq!(bearer_of(&[b"Bearer \xff"]), Err(NoCredentials::Malformed));
+        assert_eq!(bearer_of(&[b"Bearer x", b"Bearer x"]), Err(NoCredentials::Repeated));
     }
 }

@@ -9,7 +9,10 @@ use std::{
     },
 };
 
-use axum::http::HeaderValue;
+use axum::http::{HeaderName, HeaderValue};
+
+/// The header that carries the id of a request.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The id of one request, in its answer and in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -10,7 +10,7 @@ use std::{
 use axum::{
     extract::{MatchedPath, Request},
     http::{
-        HeaderMap, HeaderName, Method, StatusCode,
+        HeaderMap, Method, StatusCode,
         header::{WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS},
         request::Parts,
     },
@@ -25,15 +25,12 @@ use super::{
     error::{DECISION_ID, Error},
     refusal_log::{Logging, Reason, RefusalLog},
     request_counts::REQUESTS,
-    request_id::RequestId,
+    request_id::{REQUEST_ID, RequestId},
     trace_context::TraceContext,
 };
 
 /// Longer than a legitimate wait for a hash or the database.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(15);
-/// The header that carries the id of a request.
-pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
 /// The middleware of every route that is neither polled nor a guard.
 pub(super) async fn log_request(request: Request, next: Next) -> Response {
     log_in_span(request, next, |_| false).await
@@ -171,12 +168,13 @@ fn is_logged(reason: Reason, now: Instant) -> bool {
 
 /// The error code in a challenge of this service.
 fn error_code(challenge: Option<&str>) -> &'static str {
+    let quoted = challenge.and_then(|challenge| challenge.strip_suffix('"')).unwrap_or_default();
     let codes = ["invalid_token", "insufficient_scope"];
-    let challenge = challenge.unwrap_or_default();
-    codes.into_iter().find(|code| challenge.contains(code)).unwrap_or_default()
+    codes.into_iter().find(|code| quoted.ends_with(code)).unwrap_or_default()
 }
 
-/// Sets the request id. In an admission its header is the first, where replacing the value costs less than a look-up.
+/// Sets the request id. In the answer of a guard its header is the first, where replacing the value costs less than a
+/// look-up.
 fn set_request_id(headers: &mut HeaderMap, id: RequestId) {
     match headers.iter_mut().next() {
         Some((name, value)) if *name == REQUEST_ID => *value = id.header(),

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use axum::http::HeaderValue;
 use quick_cache::sync::Cache;
 
 use self::signature_failures::SignatureFailures;
@@ -62,6 +63,11 @@ impl Caller {
 
     pub(crate) fn new(user: Arc<User>, session: Arc<Session>) -> Self {
         Self { user, session, memo: Arc::default() }
+    }
+
+    /// The user's id as the value of a header.
+    pub(crate) fn id_header(&self) -> &HeaderValue {
+        self.memo.id_header(&self.user)
     }
 
     /// The facts that conditions read.
@@ -135,7 +141,8 @@ pub struct Callers {
     mint: Arc<TokenMint>,
     cookies: Arc<CookieMint>,
     store: Arc<dyn Store>,
-    cache: Cache<Box<str>, Arc<CachedCaller>>,
+    /// By the token or cookie as it was sent.
+    cache: Cache<Box<[u8]>, Arc<CachedCaller>>,
     last_seen: LastSeenBuffer,
     signature_failures: SignatureFailures,
     signature_checks: AtomicU64,
@@ -187,7 +194,7 @@ impl CachedCaller {
 }
 
 impl Callers {
-    /// The most cached tokens: about 70 MB if all are in use.
+    /// The most cached tokens: about 80 MB if all are in use.
     const MAX_CACHED: usize = 100_000;
     /// With a shared database, an entry is looked up again after this time, in case a notification was lost.
     const MAX_AGE: Duration = Duration::from_secs(60);
@@ -206,11 +213,11 @@ impl Callers {
         }
     }
 
-    /// The caller who holds this token.
+    /// The caller who holds this token. Only a token that is not cached is checked to be UTF-8, as with cookies.
     ///
     /// # Errors
     /// If the token is not valid, or the store cannot be read.
-    pub async fn by_token(&self, token: &str, now: Timestamp) -> Result<Caller, AuthError> {
+    pub async fn by_token(&self, token: &[u8], now: Timestamp) -> Result<Caller, AuthError> {
         let key_removals = self.mint.key_removals();
         let cached = self.cache.get(token).and_then(|cached| {
             let claims = cached.token_claims(key_removals)?;
@@ -226,16 +233,19 @@ impl Callers {
         let claims = match &cached {
             Some((_, claims)) if now < claims.expires_at => Ok(*claims),
             Some(_) => Err(Unauthenticated::Expired),
-            None => match self.check_token(token, now) {
-                // Another instance may have added the key since the connection was lost.
-                Err(InvalidToken::NotOurs)
-                    if !self.is_connected() && !self.mint.knows_key_of(token) =>
-                {
-                    let message = "it may hold a signing key that is not loaded yet";
-                    return Err(store::Error::Unavailable(message.into()).into());
+            None => {
+                let token = str::from_utf8(token).map_err(|_| Unauthenticated::NotOurs)?;
+                match self.check_token(token, now) {
+                    // Another instance may have added the key since the connection was lost.
+                    Err(InvalidToken::NotOurs)
+                        if !self.is_connected() && !self.mint.knows_key_of(token) =>
+                    {
+                        let message = "it may hold a signing key that is not loaded yet";
+                        return Err(store::Error::Unavailable(message.into()).into());
+                    }
+                    checked => checked.map_err(Unauthenticated::from),
                 }
-                checked => checked.map_err(Unauthenticated::from),
-            },
+            }
         };
         let was_cached = cached.is_some();
         let caller = match claims {
@@ -266,7 +276,7 @@ impl Callers {
     /// If the cookie is not valid, or the store cannot be read.
     pub async fn by_session_cookie(
         &self,
-        cookie: &str,
+        cookie: &[u8],
         now: Timestamp,
     ) -> Result<Caller, AuthError> {
         self.by_cookie(cookie, OWN_PAGES, now).await
@@ -278,7 +288,7 @@ impl Callers {
     /// If the cookie is not valid for this origin, or the store cannot be read.
     pub async fn by_app_cookie(
         &self,
-        cookie: &str,
+        cookie: &[u8],
         origin: &str,
         now: Timestamp,
     ) -> Result<Caller, AuthError> {
@@ -288,14 +298,14 @@ impl Callers {
     /// As [`Self::by_app_cookie`], if that needs no query.
     pub fn cached_by_app_cookie(
         &self,
-        cookie: &str,
+        cookie: &[u8],
         origin: &str,
         now: Timestamp,
     ) -> Option<Caller> {
         self.cached_by_cookie(cookie, origin, now)
     }
 
-    fn cached_by_cookie(&self, cookie: &str, audience: &str, now: Timestamp) -> Option<Caller> {
+    fn cached_by_cookie(&self, cookie: &[u8], audience: &str, now: Timestamp) -> Option<Caller> {
         let cached = self.cache.get(cookie).filter(|cached| cached.is_cookie_for(audience))?;
         let is_usable = !cached.session_has_expired(now) && self.is_fresh(&cached, now);
         is_usable.then(|| self.use_cached(&cached, now))
@@ -303,7 +313,7 @@ impl Callers {
 
     async fn by_cookie(
         &self,
-        cookie: &str,
+        cookie: &[u8],
         audience: &str,
         now: Timestamp,
     ) -> Result<Caller, AuthError> {
@@ -316,11 +326,12 @@ impl Callers {
                 let session = &cached.caller.session;
                 CookieClaims { user_id: session.user_id, session_id: session.id }
             }
-            None if audience == OWN_PAGES => {
-                self.cookies.read_session_cookie(cookie).ok_or(Unauthenticated::NotOurs)?
-            }
             None => {
-                let read = self.cookies.read_app_cookie(cookie, audience);
+                let cookie = str::from_utf8(cookie).map_err(|_| Unauthenticated::NotOurs)?;
+                let read = match audience {
+                    OWN_PAGES => self.cookies.read_session_cookie(cookie),
+                    origin => self.cookies.read_app_cookie(cookie, origin),
+                };
                 read.ok_or(Unauthenticated::NotOurs)?
             }
         };
@@ -405,7 +416,7 @@ impl Callers {
 
     async fn look_up(
         &self,
-        sent: &str,
+        sent: &[u8],
         names: CookieClaims,
         credential: Credential,
         now: Timestamp,

@@ -14,6 +14,7 @@ use std::{
 };
 
 use aws_lc_rs::digest::{SHA256, digest};
+use axum::http::HeaderValue;
 
 #[cfg(test)]
 pub(crate) use self::condition::sample;
@@ -32,6 +33,8 @@ use crate::{routes::is_reserved_guard_name, session::Session, user::User};
 pub struct Guard {
     /// The last segment of its path, `/api/auth/<name>`.
     pub name: String,
+    /// The name as the value of a header.
+    pub(crate) name_header: HeaderValue,
     /// The condition for admission.
     pub condition: Condition,
     /// What the guarded app receives about the user.
@@ -184,6 +187,8 @@ impl Guard {
         } = declaration;
         let guard = Self {
             title: title.unwrap_or_else(|| name.clone()),
+            name_header: HeaderValue::from_str(&name)
+                .expect("a name is letters, digits and hyphens"),
             name,
             condition: Condition::parse(&allow).map_err(InvalidGuard::Condition)?,
             grant,
@@ -356,6 +361,8 @@ impl std::fmt::Debug for GuardSet {
 #[derive(Default)]
 pub struct Memo {
     facts: OnceLock<CallerFacts>,
+    /// The user's id as guards write it into the headers of an admission.
+    id_header: OnceLock<HeaderValue>,
     /// The serial numbers of guards that admit the caller to every request. A guard replaces another one in its slot.
     admitted_by: [AtomicU64; 8],
 }
@@ -368,6 +375,13 @@ impl Memo {
     /// The facts, if a guard has read them.
     pub(crate) fn known_facts(&self) -> Option<&CallerFacts> {
         self.facts.get()
+    }
+
+    pub(crate) fn id_header(&self, user: &User) -> &HeaderValue {
+        self.id_header.get_or_init(|| {
+            HeaderValue::try_from(user.id.to_string())
+                .expect("an id is letters, digits and hyphens")
+        })
     }
 
     fn is_admitted_by(&self, serial: u64) -> bool {

@@ -36,6 +36,7 @@ pub(crate) async fn refresh(
         Err(error) => {
             if matches!(error, AuthError::Unauthenticated(Unauthenticated::Replaced))
                 && let Ok(token) = credentials("bearer", &headers)
+                && let Ok(token) = str::from_utf8(token)
             {
                 refresh::end_reused_session(&doorward, token).await?;
             }

@@ -90,7 +90,7 @@ impl CookieNames {
 
 /// The value of a cookie. One that occurs twice counts as absent, because another application on the host may have set
 /// one of them.
-pub(in crate::http) fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+pub(in crate::http) fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h [u8]> {
     let mut found = None;
     // Loops, because every guarded request of a browser comes here, and `pairs` costs twice as much.
     for line in headers.get_all(header::COOKIE) {
@@ -102,7 +102,7 @@ pub(in crate::http) fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&
             }
         }
     }
-    str::from_utf8(found?).ok()
+    found
 }
 
 /// The cookies of a request without Doorward's, in their order. None if nothing is left.
@@ -165,8 +165,8 @@ mod tests {
     #[test]
     fn a_cookie_is_found_by_its_exact_name() {
         let sent = headers(&["a=1; __Host-doorward=x.y; b=2", "__Host-doorward-app=z"]);
-        assert_eq!(value(&sent, "__Host-doorward"), Some("x.y"));
-        assert_eq!(value(&sent, "__Host-doorward-app"), Some("z"));
+        assert_eq!(value(&sent, "__Host-doorward"), Some(&b"x.y"[..]));
+        assert_eq!(value(&sent, "__Host-doorward-app"), Some(&b"z"[..]));
         assert_eq!(value(&sent, "doorward"), None);
         assert_eq!(value(&sent, "__host-doorward"), None);
         assert_eq!(value(&headers(&["a=1; a=2"]), "a"), None, "ambiguous");
@@ -174,8 +174,8 @@ mod tests {
         assert_eq!(value(&headers(&["nonsense; =; a"]), "a"), None);
         let other = HeaderValue::from_bytes(b"lang=J\xc3\xbcrgen; x=\xff; a=1").unwrap();
         let sent = HeaderMap::from_iter([(header::COOKIE, other)]);
-        assert_eq!(value(&sent, "a"), Some("1"), "beside a cookie that is not ASCII");
-        assert_eq!(value(&sent, "x"), None);
+        assert_eq!(value(&sent, "a"), Some(&b"1"[..]), "beside a cookie that is not ASCII");
+        assert_eq!(value(&sent, "x"), Some(&b"\xff"[..]));
     }
 
     #[test]

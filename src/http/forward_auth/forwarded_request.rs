@@ -79,13 +79,14 @@ impl<'a> ForwardedRequest<'a> {
         }
         let FactSources { method, host, target, scheme } = FactSources::of(style);
         let sources = [method, host, target, scheme];
+        let names = sources.each_ref().map(FactSource::header);
         // One pass over all headers takes half the time of looking each of them up, and the first letter excludes most.
         let (mut values, mut is_websocket) = ([const { None }; 4], false);
         for (name, value) in &self.parts.headers {
-            match name.as_str().as_bytes()[0] {
+            let name = name.as_str();
+            match name.as_bytes()[0] {
                 b'x' | b'h' => {
-                    let is_named = |source: &FactSource| matches!(source, FactSource::Header(own) if *own == name);
-                    if let Some(at) = sources.iter().position(is_named)
+                    if let Some(at) = names.iter().position(|own| *own == Some(name))
                         && values[at].replace(value).is_some()
                     {
                         // A repeated header counts as absent.
@@ -94,7 +95,8 @@ impl<'a> ForwardedRequest<'a> {
                 }
                 // Some proxies do not pass `Upgrade` on.
                 b's' | b'u' => {
-                    is_websocket |= [header::UPGRADE, header::SEC_WEBSOCKET_VERSION].contains(name);
+                    is_websocket |= name == header::UPGRADE.as_str()
+                        || name == header::SEC_WEBSOCKET_VERSION.as_str();
                 }
                 _ => {}
             }
@@ -155,6 +157,16 @@ enum FactSource {
     PathBelowGuard,
     Header(&'static HeaderName),
     Fixed(&'static str),
+}
+
+impl FactSource {
+    /// The name of its header.
+    fn header(&self) -> Option<&'static str> {
+        match self {
+            Self::Header(name) => Some(name.as_str()),
+            _ => None,
+        }
+    }
 }
 
 // Statics, because a look-up by text would first parse the text.

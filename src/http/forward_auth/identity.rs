@@ -7,29 +7,32 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::{
+    access::{caller::Caller, guard::Grant},
     config::IdentityHeaders,
-    user::{User, UserId},
+    user::User,
 };
 
 /// The admitted user, as far as the guard discloses it to the guarded app.
 pub(super) struct Identity<'a> {
     /// `None` if a guard admitted a request without a valid token.
-    pub(super) user_id: Option<UserId>,
-    /// `None` if the guard discloses the id only.
-    pub(super) user: Option<&'a User>,
+    pub(super) caller: Option<&'a Caller>,
+    /// What the guarded app receives.
+    pub(super) grant: Grant,
 }
 
 impl Identity<'_> {
     /// Fills in headers that [`write_empty`] has written.
     pub(super) fn write(self, headers: &mut HeaderMap, others: &[IdentityHeaders]) {
-        let id = self.user_id.map_or(NOTHING, id_value);
-        if let Some(user) = self.user {
+        let id = self.caller.map_or(NOTHING, |caller| caller.id_header().clone());
+        let user = self.caller.map(|caller| &*caller.user);
+        let user = user.filter(|_| self.grant == Grant::User);
+        if let Some(user) = user {
             headers.insert(USER_NAME, value(user.name.as_str()));
             headers.insert(USER_EMAIL, value(user.email.as_str()));
             headers.insert(EMAIL_VERIFIED, if user.email_verified { TRUE } else { FALSE });
         }
         for set in others {
-            write_set(set, headers, &id, self.user);
+            write_set(set, headers, &id, user);
         }
         headers.insert(USER_ID, id);
     }
@@ -118,10 +121,6 @@ pub(super) fn value(text: &str) -> HeaderValue {
     }
     let encoded = utf8_percent_encode(text, ENCODED).to_string();
     HeaderValue::try_from(encoded).expect("percent-encoded text is printable ASCII")
-}
-
-fn id_value(id: UserId) -> HeaderValue {
-    HeaderValue::try_from(id.to_string()).expect("an id is letters, digits and hyphens")
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use arc_swap::ArcSwapOption;
 use axum::{
     body::Bytes,
     http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use serde_json::json;
 
@@ -32,7 +32,8 @@ use super::{
     error::{Challenge, Error},
     only::{admit, authenticate, identify},
     pages::{CROSS_ORIGIN_OPENER_POLICY, Pages},
-    request_log::{REQUEST_ID, log_guarded_request},
+    request_id::REQUEST_ID,
+    request_log::log_guarded_request,
 };
 use crate::{
     Doorward,
@@ -139,7 +140,7 @@ impl GuardRoutes {
                     }
                     GuardRoute::Undeclared => Err(Error::NotFound),
                 };
-                let mut response = answer.into_response();
+                let mut response = answer.unwrap_or_else(Error::into_guard_response);
                 if asks_for_full_answer(&parts.uri) {
                     // The first request has been counted.
                     replace_admission(&mut response);
@@ -179,12 +180,13 @@ impl GuardRoutes {
         decision: &mut Decision,
     ) -> Result<Response, Error> {
         const BODY: &[u8] = br#""You are authenticated.""#;
-        static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| admission_headers("guard"));
+        static HEADERS: LazyLock<HeaderMap> =
+            LazyLock::new(|| admission_headers(HeaderValue::from_static("guard")));
         let caller = authenticate::<Authenticated>(&self.doorward, headers).await;
         let caller = caller.inspect_err(|_| *decision = Decision::Unauthenticated)?;
-        let user_id = admit(&self.doorward, &Authenticated, &caller);
-        let user_id = user_id.inspect_err(|_| *decision = Decision::Refused)?;
-        let identity = Identity { user_id: Some(user_id), user: None };
+        let admitted = admit(&self.doorward, &Authenticated, &caller);
+        admitted.inspect_err(|_| *decision = Decision::Refused)?;
+        let identity = Identity { caller: Some(&caller), grant: Grant::Id };
         Ok(admission(&self.doorward, Bytes::from_static(BODY), HEADERS.clone(), identity))
     }
 
@@ -195,9 +197,9 @@ impl GuardRoutes {
     ) -> Result<Response, Error> {
         let caller = authenticate::<Designated>(&self.doorward, headers).await;
         let caller = caller.inspect_err(|_| *decision = Decision::Unauthenticated)?;
-        let user = admit(&self.doorward, self.doorward.designated(), &caller);
-        let user = user.inspect_err(|_| *decision = Decision::Refused)?;
-        Ok(self.designated_answer.for_user(&user, &self.doorward))
+        let admitted = admit(&self.doorward, self.doorward.designated(), &caller);
+        admitted.inspect_err(|_| *decision = Decision::Refused)?;
+        Ok(self.designated_answer.to(&caller, &self.doorward))
     }
 }
 
@@ -213,23 +215,23 @@ impl DesignatedAnswer {
     fn new(doorward: &Doorward) -> Self {
         let body = json!(format!("You are {}.", doorward.designated().name()));
         let body = Bytes::from_owner(body.to_string());
-        let headers = admission_headers(&doorward.settings().designated_segment);
+        let headers = admission_headers(value(&doorward.settings().designated_segment));
         Self { body, headers, last: ArcSwapOption::empty() }
     }
 
-    fn for_user(&self, user: &Arc<User>, doorward: &Doorward) -> Response {
+    fn to(&self, caller: &Caller, doorward: &Doorward) -> Response {
         if let Some(last) = &*self.last.load()
-            && ptr::eq(last.0.as_ptr(), Arc::as_ptr(user))
+            && ptr::eq(last.0.as_ptr(), Arc::as_ptr(&caller.user))
         {
             let mut response = Response::new(self.body.clone().into());
             *response.headers_mut() = last.1.clone();
             return response;
         }
-        let identity = Identity { user_id: Some(user.id), user: Some(user) };
+        let identity = Identity { caller: Some(caller), grant: Grant::User };
         let response = admission(doorward, self.body.clone(), self.headers.clone(), identity);
         // Comparing pointers is safe: a changed user is another allocation, and the weak pointer keeps this address
         // from being used again.
-        let last = (Arc::downgrade(user), response.headers().clone());
+        let last = (Arc::downgrade(&caller.user), response.headers().clone());
         self.last.store(Some(Arc::new(last)));
         response
     }
@@ -459,14 +461,11 @@ fn refusal(
 /// The answer of a declared guard that admits a caller, or a request without one.
 fn declared_admission(doorward: &Doorward, guard: &Guard, caller: Option<&Caller>) -> Response {
     const BODY: &[u8] = br#""You may pass.""#;
-    static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| admission_headers(""));
-    let user = caller.map(|caller| &*caller.user);
-    let identity = Identity {
-        user_id: user.map(|user| user.id),
-        user: user.filter(|_| guard.grant == Grant::User),
-    };
+    static HEADERS: LazyLock<HeaderMap> =
+        LazyLock::new(|| admission_headers(HeaderValue::from_static("")));
+    let identity = Identity { caller, grant: guard.grant };
     let mut headers = HEADERS.clone();
-    headers.insert(identity::POLICY, value(&guard.name));
+    headers.insert(identity::POLICY, guard.name_header.clone());
     admission(doorward, Bytes::from_static(BODY), headers, identity)
 }
 
@@ -474,7 +473,7 @@ fn declared_admission(doorward: &Doorward, guard: &Guard, caller: Option<&Caller
 ///
 /// hyper writes `Content-Length`. `Vary` is left out because it means nothing beside `no-store`, and a tenth header would
 /// make the copy too large for the allocator's cache of small blocks, which costs a guard an eighth more instructions.
-fn admission_headers(guard: &str) -> HeaderMap {
+fn admission_headers(guard: HeaderValue) -> HeaderMap {
     let mut headers = HeaderMap::new();
     // The first header, because replacing the first value costs least.
     headers.insert(REQUEST_ID, HeaderValue::from_static(""));
@@ -482,7 +481,7 @@ fn admission_headers(guard: &str) -> HeaderMap {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     headers.insert(header::CACHE_CONTROL, NO_STORE);
     identity::write_empty(&mut headers);
-    headers.insert(identity::POLICY, value(guard));
+    headers.insert(identity::POLICY, guard);
     headers
 }
 

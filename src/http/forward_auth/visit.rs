@@ -114,7 +114,7 @@ impl<'a> Visit<'a> {
         doorward.cached_caller_by_app_cookie(self.cookie()?, origin).filter(|_| self.counts())
     }
 
-    fn cookie(&self) -> Option<&'a str> {
+    fn cookie(&self) -> Option<&'a [u8]> {
         cookies::value(self.headers, self.cookie_names().app)
     }
 

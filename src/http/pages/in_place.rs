@@ -42,7 +42,7 @@ impl Pages {
         };
         let html = page.render(&self.foreign_context(language));
         let mut response = self.foreign_html(StatusCode::FORBIDDEN, language, html);
-        add_decision(response.headers_mut(), Some(decision));
+        add_decision(response.headers_mut(), decision);
         response
     }
 
@@ -73,7 +73,7 @@ impl Pages {
     ) -> Response {
         let link = (LinkTo::App(&guard.title), start);
         let mut response = self.message_in_place(headers, Message::CrossSite, link);
-        add_decision(response.headers_mut(), Some(decision));
+        add_decision(response.headers_mut(), decision);
         response
     }
 

@@ -37,7 +37,10 @@ use super::{
     connections::{Connection, Phase, Slot},
     stream::Transport,
 };
-use crate::http::{error::plain_body, request_id::RequestId, request_log::REQUEST_ID};
+use crate::http::{
+    error::plain_body,
+    request_id::{REQUEST_ID, RequestId},
+};
 
 /// Requests of one connection at a time. Each may hold a chunk of its answer.
 const MAX_STREAMS: u32 = 64;

@@ -17,7 +17,10 @@ use tokio_rustls::server::TlsStream;
 use zeroize::Zeroize;
 
 use super::connections::{Connection, Phase};
-use crate::http::{error::plain_body, request_id::RequestId, request_log::REQUEST_ID};
+use crate::http::{
+    error::plain_body,
+    request_id::{REQUEST_ID, RequestId},
+};
 
 /// The bytes of HTTP: on a TCP stream, or inside of TLS.
 pub(super) enum Transport {
