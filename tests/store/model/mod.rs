@@ -108,12 +108,22 @@ fn outcome<T: Debug>(result: Result<T, Error>) -> String {
     }
 }
 
+/// Whether the machine was too busy for the deadline of an operation, which has changed nothing then. Counts how often.
+fn is_interrupted<T>(result: &Result<T, Error>, interruptions: &mut u32) -> bool {
+    *interruptions += 1;
+    matches!(result, Err(Error::Unavailable(_))) && *interruptions < 5
+}
+
 /// Runs an operation on every store, asserts that the results are equal, and returns them.
 macro_rules! same {
     ($model:expr, $store:ident => $question:expr) => {{
         let mut answers = Vec::new();
         for $store in $model.stores {
-            answers.push(outcome($question.await));
+            let (mut answer, mut interruptions) = ($question.await, 0);
+            while is_interrupted(&answer, &mut interruptions) {
+                answer = $question.await;
+            }
+            answers.push(outcome(answer));
         }
         $model.agree(&answers, stringify!($question));
         answers.swap_remove(0)
