@@ -37,8 +37,8 @@ class MailTour(Tour):
         self.smtp, self.requests = site.smtp, []
         context.on("request", lambda request: self.requests.append(request))
 
-    def mail(self, address, number=1):
-        return wait_for_letter(self.smtp, address, number)
+    def mail(self, address, count=1):
+        return wait_for_letter(self.smtp, address, count)
 
     def open_link(self, mail):
         response = self.page.goto(mail.link)
@@ -123,8 +123,10 @@ def test_a_code_is_typed_on_the_account_page(mail_site, tour):
 
 def test_an_address_is_changed_and_the_change_is_taken_back(mail_site, tour, new_tour):
     ada = tour.signed_up()
+    first = tour.mail(ada.email)
     token = logged_in(mail_site, ada)
-    tour.open_link(tour.mail(ada.email))
+    assert tour.mail(ada.email, 2).subject.startswith("New sign-in ")
+    tour.open_link(first)
     submit(tour.page, "/verify")
     new = f"new.{ada.email}"
     tour.open_details("/account/email")
@@ -139,7 +141,6 @@ def test_an_address_is_changed_and_the_change_is_taken_back(mail_site, tour, new
     tour.assert_left(mail)
 
     # The owner of the old address takes it back, in another browser.
-    # The second mail told of the sign-in through the API.
     owner, told = new_tour(), tour.mail(ada.email, 3)
     assert owner.open_link(told) == 200
     assert me(mail_site, token)["email"] == new
@@ -179,12 +180,12 @@ def test_a_forgotten_password_is_replaced(mail_site, tour, new_tour, by_code):
     assert_account(elsewhere.page)
     submit(tour.page, "/reset")
     tour.assert_left(mail)
+    assert tour.mail(ada.email, 3).subject.startswith("Your password for ")
     assert is_sign_in(tour.page)
     elsewhere.open("/account")
     assert is_sign_in(elsewhere.page), "the reset ends all sessions"
     sign_in(tour.page, Person(email=ada.email, password=NEW_PASSWORD))
     assert_account(tour.page)
-    assert tour.mail(ada.email, 3).subject.startswith("Your password for ")
     # The page says the same for an address that nobody has.
     nobody = Person()
     tour.open("/forgot")

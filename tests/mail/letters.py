@@ -79,7 +79,10 @@ def letters_to(server, address):
     return [Letter(mail) for mail in list(server.mails) if mail["To"] == address]
 
 
-def wait_for_letter(server, address, number=1):
-    """Waits until an address has got so many mails, and returns that one. A later one may be there already."""
-    server.wait_for(lambda: len(letters_to(server, address)) >= number, PATIENCE_SECONDS)
-    return letters_to(server, address)[number - 1]
+def wait_for_letter(server, address, count=1):
+    """Waits until an address has got so many mails, and returns the last of them. A test reads each mail before it causes
+    the next one."""
+    server.wait_for(lambda: len(letters_to(server, address)) >= count, PATIENCE_SECONDS)
+    letters = letters_to(server, address)
+    assert len(letters) == count, [letter.subject for letter in letters]
+    return letters[-1]

@@ -130,9 +130,9 @@ class Person:
         assert answer.status == 200, answer
         return json.loads(answer.body)
 
-    def mail(self, number=1, address=None):
-        """Waits for a mail, counted in the order in which they were sent."""
-        return wait_for_letter(self.service.server, address or self.email, number)
+    def mail(self, count=1, address=None):
+        """Waits for a mail, the last of so many."""
+        return wait_for_letter(self.service.server, address or self.email, count)
 
     def verified(self):
         """Uses the link of the first mail."""
