@@ -32,15 +32,18 @@ impl Stopwatch {
     #[track_caller]
     pub fn must_show_less_than(&self, limit: Duration, what: &str) {
         let took = self.started.elapsed();
-        let (Some(before), Some(now), Some(waited)) =
-            (self.stalled_before, machine_stall(), self.waits.total())
-        else {
+        let Some(waited) = self.waited() else {
             println!("{what}: {took:?}, not checked: the kernel does not report waits");
             return;
         };
-        let waited = waited + now.saturating_sub(before);
         println!("{what}: {took:?}, waited for {waited:?}");
         assert!(took < limit + waited, "{what}: {took:?}, waited for {waited:?}");
+    }
+
+    /// How long the processes had to wait; none where the kernel does not report it.
+    pub fn waited(&self) -> Option<Duration> {
+        let stalled = machine_stall()?.saturating_sub(self.stalled_before?);
+        Some(self.waits.total()? + stalled)
     }
 }
 

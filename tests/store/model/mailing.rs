@@ -10,7 +10,7 @@ use doorward::internals::{
     user::{Email, Invitation, InvitationId, Role, User},
 };
 
-use super::{EMAILS, Model, ROLES, StoreWithArchive, is_interrupted, outcome, same};
+use super::{EMAILS, Model, ROLES, StoreWithArchive, outcome, same};
 
 const PURPOSES: &[Purpose] = &[
     Purpose::VerifyEmail,
