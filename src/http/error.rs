@@ -285,7 +285,7 @@ impl IntoResponse for Error {
 }
 
 /// The answer with status 401 and an empty request id. Guards send it to anybody, so its headers and body are copied: writing
-/// them would cost twice as much.
+/// them would make a request without a token cost half as much again.
 fn unauthorized(challenge: Challenge, decision: Option<DecisionId>) -> Response {
     static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| {
         let empty = HeaderValue::from_static("");

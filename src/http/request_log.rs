@@ -31,6 +31,7 @@ use super::{
 
 /// Longer than a legitimate wait for a hash or the database.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(15);
+
 /// The middleware of every route that is neither polled nor a guard.
 pub(super) async fn log_request(request: Request, next: Next) -> Response {
     log_in_span(request, next, |_| false).await
