@@ -6,14 +6,13 @@ use doorward::{
     Caller, Doorward,
     internals::{
         access::guard::{Declaration, Guard, MAX_ROLES, RequestFacts, condition::cost::MAX_COST},
-        http::Service,
+        http::{App, Service},
         user::Role,
     },
 };
 use tokio::runtime::Runtime;
-use tower_service::Service as _;
 
-use crate::count::{NOW, register};
+use crate::count::{NOW, PEER, register};
 
 /// Prints the most expensive conditions, each after the estimate of its cost
 #[derive(clap::Args)]
@@ -85,13 +84,13 @@ pub(crate) fn guard(text: &str) -> anyhow::Result<Guard> {
 pub(crate) fn largest_caller(
     runtime: &Runtime,
     doorward: &Doorward,
-    app: &mut Service,
+    app: &Service,
 ) -> anyhow::Result<Caller> {
     let name = "\u{1f600}".repeat(200);
     let labels = [63, 63, 60].map(|length| "d".repeat(length)).join(".");
     let email = format!("{}@{labels}", "e".repeat(64));
     let body = format!(r#"{{"name":"{name}","email":"{email}","password":"correct horse"}}"#);
-    let answer = runtime.block_on(app.call(register(body)?))?;
+    let answer = runtime.block_on(app.answer(register(body)?, PEER));
     let body = runtime.block_on(to_bytes(answer.into_body(), usize::MAX))?;
     let body: serde_json::Value = serde_json::from_slice(&body)?;
     let (Some(id), Some(token)) = (body["id"].as_str(), body["token"].as_str()) else {

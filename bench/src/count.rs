@@ -2,15 +2,14 @@
 
 use std::{
     hint::black_box,
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, bail};
 use axum::{
     body::{Body, to_bytes},
-    extract::ConnectInfo,
-    http::{HeaderValue, Request, Response, StatusCode},
+    http::{HeaderValue, Request, StatusCode},
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use doorward::{
@@ -19,13 +18,12 @@ use doorward::{
         access::guard::{CallerFacts, Declaration, Guard, Memo, RequestFacts},
         clock::{Clock, Timestamp},
         credential::password::{Cost, Password, PasswordRules},
-        http::{self, Service},
+        http::{self, App, Service},
         user::{Email, Name},
     },
 };
 use futures_util::FutureExt;
 use tokio::runtime::Runtime;
-use tower_service::Service as _;
 
 use crate::condition;
 
@@ -39,6 +37,8 @@ pub(crate) struct Count {
 }
 
 const TIMES: u32 = 1000;
+/// Where the requests come from.
+pub(crate) const PEER: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9));
 pub(crate) const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 const ADMITS: &str = r#"request.method in ["GET", "HEAD"] && user.domain == "example.com""#;
 /// The last part decides, so that all of it is evaluated.
@@ -105,14 +105,14 @@ impl Instance {
         let opening = Doorward::open_with(settings, MissingKey::Refuse, Clock::new(|| NOW));
         let doorward = runtime.block_on(opening)?;
         let app = http::service(doorward.clone());
-        let registered = runtime.block_on(app.clone().call(register(REGISTRATION.into())?))?;
+        let registered = runtime.block_on(app.answer(register(REGISTRATION.into())?, PEER));
         let body = runtime.block_on(to_bytes(registered.into_body(), usize::MAX))?;
         let body: serde_json::Value = serde_json::from_slice(&body)?;
         let Some(token) = body["token"].as_str().map(str::to_owned) else { bail!("{body}") };
         let caller = runtime.block_on(doorward.caller(&token))?;
         let instance = Self { doorward, app, token, caller, guard: ours };
         // The first request with a cookie looks the user up.
-        runtime.block_on(instance.app.clone().call(visit_request(&instance.cookie())?))?;
+        runtime.block_on(instance.app.answer(visit_request(&instance.cookie())?, PEER));
         Ok(instance)
     }
 
@@ -179,7 +179,7 @@ impl Instance {
     /// Evaluates a condition with the largest possible facts, and ignores the result.
     fn condition(&self, runtime: &Runtime, text: &str) -> anyhow::Result<Operation<'static>> {
         let guard = condition::guard(text)?;
-        let caller = condition::largest_caller(runtime, &self.doorward, &mut self.app.clone())?;
+        let caller = condition::largest_caller(runtime, &self.doorward, &self.app)?;
         let (facts, request) =
             (CallerFacts::new(&caller.user, &caller.session), condition::largest_request());
         let operation = move || {
@@ -227,14 +227,13 @@ impl Instance {
         expected: StatusCode,
         make: impl Fn(u32) -> anyhow::Result<Request<Body>> + 'a,
     ) -> Operation<'a> {
-        let mut app = self.app.clone();
         let mut requests = Vec::new();
         self.operation(move || {
             if requests.is_empty() {
                 requests = (0..=TIMES).map(&make).collect::<anyhow::Result<_>>()?;
             }
             let request = requests.pop().context("there is a request for every run")?;
-            let response: Response<Body> = ready(app.call(request))??;
+            let response = ready(self.app.answer(request, PEER))?;
             Ok(response.status() == expected)
         })
     }
@@ -270,9 +269,7 @@ fn guard_request(guard: &str, token: Option<&str>) -> anyhow::Result<Request<Bod
     if let Some(token) = token {
         request = request.header("authorization", format!("Bearer {token}"));
     }
-    let mut request = request.body(Body::empty())?;
-    request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([127, 0, 0, 1], 9))));
-    Ok(request)
+    Ok(request.body(Body::empty())?)
 }
 
 pub(crate) fn register(body: String) -> anyhow::Result<Request<Body>> {

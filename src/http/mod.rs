@@ -2,6 +2,7 @@
 
 mod answer;
 mod api;
+mod app;
 mod browser;
 mod client_ip;
 #[cfg(feature = "cli")]
@@ -44,6 +45,7 @@ use self::{
     pages::Pages,
 };
 pub use self::{
+    app::App,
     error::{Challenge, Error},
     forward_auth::fast_path::Service,
 };
@@ -121,7 +123,8 @@ fn with_guard(
     let answer = any(move |request: Request| {
         let (parts, _) = request.into_parts();
         let route = guards.route(kind, parts.uri.path());
-        guards.answer(route, parts)
+        let peer = client_ip::peer(&parts.extensions);
+        guards.answer(route, parts, peer)
     });
     router
         .route(&path, answer.clone())

@@ -18,7 +18,6 @@ use doorward::{
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use tower::ServiceExt;
 
 use crate::support::{Answer, REFUSED, TestServer};
 
@@ -343,7 +342,7 @@ async fn a_hundred_requests_of_one_network_may_wait_beside_others() {
 #[tokio::test]
 async fn a_network_with_too_many_unread_answers_gets_no_more() {
     let server = TestServer::open().await;
-    let ask = async |address| server.app.clone().oneshot(from(address, "")).await.unwrap();
+    let ask = async |address| server.respond(from(address, "")).await;
     let mut untaken = Vec::new();
     for _ in 0..100 {
         untaken.push(ask([192, 0, 2, 1]).await);

@@ -13,6 +13,7 @@ use axum::{
     body::Body,
     extract::ConnectInfo,
     http::{HeaderMap, Method, Request, StatusCode, header},
+    response::Response,
 };
 use doorward::{
     Doorward, MissingKey, Settings,
@@ -20,12 +21,11 @@ use doorward::{
         clock::{Clock, Timestamp},
         control::{Command, Reply, execute},
         credential::password::Cost,
-        http::{self, Service},
+        http::{self, App, Service},
     },
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tower::ServiceExt;
 
 pub const MALFORMED: &str = "The requested action could not be exercised due to malformed syntax.";
 pub const UNAUTHORIZED: &str = r#"{"message":"The provided credentials are either invalid or has insufficient privilege to perform the requested action."}"#;
@@ -126,14 +126,18 @@ impl TestServer {
     }
 
     /// Sends a request. It comes from loopback unless it has a `ConnectInfo`.
-    pub async fn send(&self, mut request: Request<Body>) -> Answer {
-        let local = SocketAddr::from(([127, 0, 0, 1], 9));
-        request.extensions_mut().get_or_insert_with(|| ConnectInfo(local));
-        let response = self.app.clone().oneshot(request).await.unwrap();
-        let (head, body) = response.into_parts();
+    pub async fn send(&self, request: Request<Body>) -> Answer {
+        let (head, body) = self.respond(request).await.into_parts();
         let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
         let body = String::from_utf8(bytes.to_vec()).unwrap();
         Answer { status: head.status, headers: head.headers, body }
+    }
+
+    /// Sends a request and leaves the body of the response unread.
+    pub async fn respond(&self, request: Request<Body>) -> Response {
+        let local = SocketAddr::from(([127, 0, 0, 1], 9));
+        let peer = request.extensions().get().map_or(local, |ConnectInfo(peer)| *peer);
+        self.app.answer(request, peer).await
     }
 
     pub async fn get(&self, path: &str) -> Answer {

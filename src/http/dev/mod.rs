@@ -8,12 +8,7 @@ mod reset;
 mod sign_in;
 mod users;
 
-use std::{
-    convert::Infallible,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{net::SocketAddr, sync::Arc};
 
 use arc_swap::ArcSwap;
 use axum::{
@@ -24,8 +19,14 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodFilter, on},
 };
+use futures_util::FutureExt;
 
-use super::{Error, Service, browser::cross_site::is_from_other_site, request_log, service};
+use super::{
+    Error, Service,
+    app::{Answer, App},
+    browser::cross_site::is_from_other_site,
+    request_log, service,
+};
 use crate::{
     Doorward,
     dev::{DevServer, StartError},
@@ -102,28 +103,16 @@ async fn refuse_other_sites(request: Request, next: Next) -> Response {
     }
 }
 
-impl tower_service::Service<Request> for DevService {
-    type Response = Response;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request) -> Self::Future {
-        let is_control = request.uri().path().starts_with(DEV_PREFIX);
-        let (mut current, mut routes) = (Service::clone(&self.current.load()), self.routes.clone());
-        Box::pin(async move {
-            let answered = match is_control {
-                true => routes.call(request).await,
-                false => current.call(request).await,
-            };
-            answered.map(|mut response| {
-                response.headers_mut().insert(WARNING_HEADER, HeaderValue::from_static(WARNING));
-                response
-            })
-        })
+impl App for DevService {
+    fn answer(&self, request: Request, peer: SocketAddr) -> Answer {
+        let answer = match request.uri().path().starts_with(DEV_PREFIX) {
+            true => self.routes.answer(request, peer),
+            false => self.current.load().answer(request, peer),
+        };
+        Box::pin(answer.map(|mut response| {
+            response.headers_mut().insert(WARNING_HEADER, HeaderValue::from_static(WARNING));
+            response
+        }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The request that a guard decides about: the one that a proxy forwards, or the request to the guard itself.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, net::IpAddr};
 
 use axum::http::{HeaderName, Method, header, request::Parts};
 use ipnet::IpNet;
@@ -8,16 +8,19 @@ use ipnet::IpNet;
 use crate::{
     access::guard::{ProxyStyle, RequestFacts, host_of, path_of},
     clock::Timestamp,
-    http::client_ip::{client_address, is_trusted, peer},
+    http::client_ip::{client_address, is_trusted},
 };
 
 /// A host name, a final dot and a port. Anything longer is not a host name.
 const MAX_HOST_BYTES: usize = 262;
 
 /// The request that a guard decides about.
+#[derive(Clone, Copy)]
 pub(super) struct ForwardedRequest<'a> {
     /// The request to the guard.
     pub(super) parts: &'a Parts,
+    /// Where it comes from.
+    pub(super) peer: IpAddr,
 }
 
 impl<'a> ForwardedRequest<'a> {
@@ -30,7 +33,7 @@ impl<'a> ForwardedRequest<'a> {
         wanted: &[&str],
         time: Timestamp,
     ) -> RequestFacts<'a> {
-        let peer = peer(&self.parts.extensions);
+        let peer = self.peer;
         let sources = match style {
             None => Some(FactSources::of_request_itself()),
             Some(style) if is_trusted(peer, trusted) => Some(FactSources::of(style)),
@@ -74,7 +77,7 @@ impl<'a> ForwardedRequest<'a> {
         style: ProxyStyle,
         trusted: &[IpNet],
     ) -> Option<BrowserRequest<'a>> {
-        if !is_trusted(peer(&self.parts.extensions), trusted) {
+        if !is_trusted(self.peer, trusted) {
             return None;
         }
         let FactSources { method, host, target, scheme } = FactSources::of(style);
@@ -219,9 +222,7 @@ fn path_below_guard(path: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
-
-    use axum::{extract::ConnectInfo, http::Request};
+    use axum::http::Request;
 
     use super::*;
 
@@ -238,9 +239,7 @@ mod tests {
     }
 
     fn facts(parts: &Parts, peer: [u8; 4], style: Option<ProxyStyle>) -> String {
-        let mut parts = parts.clone();
-        parts.extensions.insert(ConnectInfo(SocketAddr::from((peer, 9))));
-        let request = ForwardedRequest { parts: &parts };
+        let request = ForwardedRequest { parts, peer: peer.into() };
         let RequestFacts { method, host, path, scheme, address, .. } = request.facts(
             style,
             &["127.0.0.0/8".parse().unwrap()],

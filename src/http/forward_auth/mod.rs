@@ -7,6 +7,7 @@ pub(super) mod identity;
 mod visit;
 
 use std::{
+    net::IpAddr,
     pin::pin,
     ptr,
     sync::{Arc, LazyLock, Weak},
@@ -117,6 +118,7 @@ impl GuardRoutes {
         self: Arc<Self>,
         route: GuardRoute,
         parts: Parts,
+        peer: IpAddr,
     ) -> impl Future<Output = Response> + Send {
         async move {
             let logged_route = match &route {
@@ -136,7 +138,8 @@ impl GuardRoutes {
                     }
                     GuardRoute::Designated => self.designated(&parts.headers, &mut decision).await,
                     GuardRoute::Declared(guard) => {
-                        self.declared(guard, &parts, &mut decision).await
+                        let request = ForwardedRequest { parts: &parts, peer };
+                        self.declared(guard, request, &mut decision).await
                     }
                     GuardRoute::Undeclared => Err(Error::NotFound),
                 };
@@ -241,17 +244,16 @@ impl GuardRoutes {
     async fn declared(
         &self,
         guard: &Arc<Guard>,
-        parts: &Parts,
+        request: ForwardedRequest<'_>,
         decision: &mut Decision,
     ) -> Result<Response, Error> {
-        let doorward = &self.doorward;
-        let request = ForwardedRequest { parts };
+        let (doorward, headers) = (&self.doorward, &request.parts.headers);
         let trusted = &doorward.settings().trusted_proxies;
         if guard.preflight && request.is_preflight(guard.proxy, trusted, doorward.now()) {
             return Ok(declared_admission(doorward, guard, None));
         }
         if !guard.origins.is_empty()
-            && let Some(visit) = Visit::new(guard, parts, trusted)
+            && let Some(visit) = Visit::new(guard, request, trusted)
         {
             if visit.is_to_app()
                 && let Some(caller) = visit.cached_caller(doorward)
@@ -262,7 +264,7 @@ impl GuardRoutes {
             // Boxed, because the future of every guarded request would otherwise reserve space for a visit.
             return Box::pin(self.visited(guard, visit, decision)).await;
         }
-        let (challenge, refused, caller) = match identify(doorward, &parts.headers).await {
+        let (challenge, refused, caller) = match identify(doorward, headers).await {
             Ok(caller) => match refusal(doorward, guard, &caller, &request) {
                 None => return Ok(declared_admission(doorward, guard, Some(&caller))),
                 Some(refused) => {
@@ -271,7 +273,7 @@ impl GuardRoutes {
                 }
             },
             Err(AuthError::Unauthenticated(mut reason)) => {
-                let has_authorization = parts.headers.contains_key(header::AUTHORIZATION);
+                let has_authorization = headers.contains_key(header::AUTHORIZATION);
                 if !guard.origins.is_empty() && !has_authorization {
                     reason = Unauthenticated::OtherOrigin;
                 }

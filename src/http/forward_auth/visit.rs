@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, HeaderValue, header, request::Parts};
+use axum::http::{HeaderMap, HeaderValue, header};
 use ipnet::IpNet;
 
 use super::{forwarded_request::ForwardedRequest, full_answer::asks_for_full_answer};
@@ -56,12 +56,16 @@ const MAX_URL_BYTES: usize = 2048;
 
 impl<'a> Visit<'a> {
     /// `None` if the request has `Authorization`, or is not to an origin of the guard.
-    pub(super) fn new(guard: &'a Arc<Guard>, parts: &'a Parts, trusted: &[IpNet]) -> Option<Self> {
+    pub(super) fn new(
+        guard: &'a Arc<Guard>,
+        request: ForwardedRequest<'a>,
+        trusted: &[IpNet],
+    ) -> Option<Self> {
+        let parts = request.parts;
         if parts.headers.contains_key(header::AUTHORIZATION) {
             return None;
         }
         let style = guard.proxy?;
-        let request = ForwardedRequest { parts };
         let sent = request.browser_request(style, trusted)?;
         let origin = guard.origins.iter().find(|origin| origin.matches(sent.scheme, sent.host))?;
         Some(Self {

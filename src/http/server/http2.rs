@@ -13,7 +13,6 @@ use std::{
 
 use axum::{
     body::Body,
-    extract::ConnectInfo,
     http::{
         HeaderValue, Request, StatusCode, Uri,
         header::{CACHE_CONTROL, CONTENT_TYPE, COOKIE, HOST, X_CONTENT_TYPE_OPTIONS},
@@ -74,22 +73,18 @@ pub(super) async fn serve(
     stream: Transport,
     peer: SocketAddr,
     slot: Slot,
-    app: impl App,
+    app: Arc<dyn App>,
     http: Http2,
 ) {
     let streams = Arc::new(Streams::new(slot.connection(), slot.write_limit()));
     let opened = Arc::clone(&streams);
     let service = service_fn(move |request: Request<Incoming>| {
         let open = OpenStream::new(&opened);
-        let mut app = app.clone();
+        let app = Arc::clone(&app);
         async move {
             let mut request = request.map(|body| RequestBody::wrap(body, &open.streams));
             let response = match translate(&mut request) {
-                Ok(()) => {
-                    request.extensions_mut().insert(ConnectInfo(peer));
-                    let Ok(response) = app.call(request).await;
-                    response
-                }
+                Ok(()) => app.answer(request, peer).await,
                 Err(status) => refusal(status),
             };
             Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, open)))

@@ -11,9 +11,7 @@ use std::{convert::Infallible, io, net::SocketAddr, pin::Pin, sync::Arc, time::D
 
 use axum::{
     body::Body,
-    extract::ConnectInfo,
     http::{Request, StatusCode},
-    response::Response,
 };
 use futures_util::future::join_all;
 use hyper::{
@@ -27,7 +25,6 @@ use tokio::{
     net::{TcpListener, TcpStream},
     time::{Instant, sleep, timeout},
 };
-use tower_service::Service;
 
 pub(crate) use self::counts::write_metrics;
 pub use self::tls::Tls;
@@ -38,6 +35,7 @@ use self::{
     http2::Http2,
     stream::{ConnectionStream, PacedStream, Transport},
 };
+use super::app::App;
 
 /// The limits of a server and of each connection.
 #[derive(Clone, Copy, Debug)]
@@ -85,25 +83,6 @@ const LAST_HEAD_CHECK: Duration = Duration::from_millis(20);
 
 /// Time to tell a client with TLS that the connection ends.
 const FAREWELL: Duration = Duration::from_secs(1);
-
-/// What the server serves: Doorward's own service, or any router.
-pub trait App:
-    Service<Request<Body>, Response = Response, Error = Infallible, Future: Send>
-    + Clone
-    + Send
-    + Sync
-    + 'static
-{
-}
-
-impl<S> App for S where
-    S: Service<Request<Body>, Response = Response, Error = Infallible, Future: Send>
-        + Clone
-        + Send
-        + Sync
-        + 'static
-{
-}
 
 /// Where connections come from, and with what they are encrypted.
 pub struct Listeners {
@@ -155,6 +134,7 @@ pub async fn serve(
     let Listeners { sockets, tls } = listeners.into();
     let connections = Connections::new(limits);
     let http = Arc::new(Http::new(tls));
+    let app: Arc<dyn App> = Arc::new(app);
     let accepting = sockets.iter().map(|socket| accept(socket, &connections, &app, &http));
     tokio::select! {
         _ = join_all(accepting) => {}
@@ -172,14 +152,20 @@ pub async fn serve(
 async fn accept(
     listener: &TcpListener,
     connections: &Arc<Connections>,
-    app: &impl App,
+    app: &Arc<dyn App>,
     http: &Arc<Http>,
 ) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
                 let slot = connections.take_slot();
-                tokio::spawn(serve_connection(stream, peer, slot, app.clone(), Arc::clone(http)));
+                tokio::spawn(serve_connection(
+                    stream,
+                    peer,
+                    slot,
+                    Arc::clone(app),
+                    Arc::clone(http),
+                ));
             }
             Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
@@ -202,7 +188,7 @@ async fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
     slot: Slot,
-    app: impl App,
+    app: Arc<dyn App>,
     http: Arc<Http>,
 ) {
     let _ = stream.set_nodelay(true);
@@ -227,19 +213,17 @@ async fn serve_http1(
     stream: Transport,
     peer: SocketAddr,
     slot: Slot,
-    app: impl App,
+    app: Arc<dyn App>,
     http: &http1::Builder,
 ) {
     let is_encrypted = stream.is_encrypted();
     let stream = ConnectionStream::new(stream, slot.connection());
     let service = service_fn(|request: Request<Incoming>| {
         let connection = slot.connection();
-        let mut app = app.clone();
+        connection.answer_begun();
+        let answer = app.answer(request.map(|body| request_body(body, &connection)), peer);
         async move {
-            connection.answer_begun();
-            let mut request = request.map(|body| request_body(body, &connection));
-            request.extensions_mut().insert(ConnectInfo(peer));
-            let Ok(response) = app.call(request).await;
+            let response = answer.await;
             connection.enter(Phase::Idle);
             Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, connection)))
         }
