@@ -1,4 +1,4 @@
-//! Has the linker arrange the binary for a small resident size, as far as the linker and the C library know how.
+//! Has the linker arrange the binary for speed and a small resident size, as far as the linker and the C library know how.
 
 use std::{
     env, fs, io,
@@ -27,8 +27,9 @@ fn packed_relocations() -> Option<String> {
 
 const FUNCTION_ORDER: &str = "function-order.txt";
 
-/// Linux maps code in blocks of 64 KiB. The functions that run until the service is idle would lie in nearly every block,
-/// so they are placed side by side: 3 MiB less in memory. The functions of the usual requests follow.
+/// The functions of a guarded request are placed side by side, which saves it a twentieth of its CPU time. Linux maps code in
+/// blocks of 64 KiB, and the functions that run until the service is idle would lie in nearly every block: placed side by side,
+/// they take 3 MiB less memory.
 fn ordered_functions() -> Option<String> {
     if variable("PROFILE")? != "release" {
         return None;
@@ -40,15 +41,22 @@ fn ordered_functions() -> Option<String> {
     Some(format!("-T{}", script.display()))
 }
 
-/// Adds to the linker's own script. The compiler puts each function into a section that is named after it.
+/// Adds to the linker's own script. The compiler puts each function into a section that is named after it. The first group
+/// keeps its order. In the others, functions stay in the order of their crates, where neighbours often run together.
 fn linker_script(order: &str) -> String {
-    let group = |functions: &str| {
-        let names = functions.lines().filter(|line| !line.starts_with('#'));
-        let sections = names.map(|name| format!("\".text.{name}\" \".text.unlikely.{name}\"\n"));
-        format!("*({})\n", sections.collect::<String>())
+    let sections = |name: &str| format!("\".text.{name}\" \".text.unlikely.{name}\"\n");
+    let statement = |names: &[&str]| {
+        format!("*({})\n", names.iter().map(|name| sections(name)).collect::<String>())
     };
-    let groups: String = order.split("\n\n").map(group).collect();
-    format!("SECTIONS {{ .text : {{ {groups} *(.text .text.*) }} }} INSERT BEFORE .fini;\n")
+    let mut groups = order
+        .split("\n\n")
+        .map(|group| -> Vec<_> { group.lines().filter(|line| !line.starts_with('#')).collect() });
+    let first = groups.next().unwrap_or_default();
+    let in_order: String = first.chunks(1).map(statement).collect();
+    let others: String = groups.map(|names| statement(&names)).collect();
+    format!(
+        "SECTIONS {{ .text : {{ {in_order}{others}*(.text .text.*) }} }} INSERT BEFORE .fini;\n"
+    )
 }
 
 fn is_for_this_machine() -> bool {
