@@ -77,8 +77,6 @@ impl<'a> ForwardedRequest<'a> {
         style: ProxyStyle,
         trusted: &[IpNet],
     ) -> Option<BrowserRequest<'a>> {
-        const UPGRADE: &str = "upgrade";
-        const SEC_WEBSOCKET_VERSION: &str = "sec-websocket-version";
         if !is_trusted(self.peer, trusted) {
             return None;
         }
@@ -101,7 +99,7 @@ impl<'a> ForwardedRequest<'a> {
                 }
                 // Some proxies do not pass `Upgrade` on.
                 b's' | b'u' => {
-                    is_websocket |= name == UPGRADE || name == SEC_WEBSOCKET_VERSION;
+                    is_websocket |= name == "upgrade" || name == "sec-websocket-version";
                 }
                 _ => {}
             }
