@@ -2,7 +2,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     thread,
     time::Instant,
 };
@@ -16,7 +16,7 @@ use super::{
     error_class::{ErrorClass, panic_error},
     health::Health,
     snapshot::SqliteSnapshot,
-    writer::{Write, Writer},
+    writer::{Work, Write, Writer},
 };
 use crate::{
     data_folder::Reserve,
@@ -30,7 +30,7 @@ const QUEUE_CAPACITY: usize = 1024;
 /// The threads and connections of one database file.
 pub(super) struct Engine {
     database: Arc<Database>,
-    writes: Sender<Box<dyn Write>>,
+    writes: Sender<Write>,
     /// `None` for a database in memory, whose reads are queued as writes.
     reads: Option<Sender<Read>>,
     changes: Arc<Changes>,
@@ -40,8 +40,11 @@ pub(super) struct Engine {
     threads: Vec<thread::JoinHandle<()>>,
 }
 
-/// Returns whether the connection can be used again.
-type Read = Box<dyn FnOnce(rusqlite::Result<&Connection>) -> bool + Send>;
+/// A read that waits for a thread.
+struct Read {
+    work: Work,
+    reply: oneshot::Sender<Result<(), Error>>,
+}
 
 impl Engine {
     pub(super) fn start(place: Place, reserve: Option<Arc<Reserve>>) -> Result<Self, Error> {
@@ -96,91 +99,64 @@ impl Engine {
     }
 
     /// Runs `work` on a reading connection.
-    pub(super) async fn read<T: Send + 'static>(
+    pub(super) fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, Error> {
-        let began = Instant::now();
-        let outcome = self.queue_read(work).await;
-        self.counts.add_read(began, &outcome);
-        outcome
-    }
-
-    async fn queue_read<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, Error> {
-        let Some(reads) = &self.reads else {
-            let mut work = Some(work);
-            let read = move |db: &_| work.take().map(|work| work(db)).transpose();
-            return self.queue_write(None, false, read).await;
-        };
-        let (reply, answer) = oneshot::channel();
-        let read: Read = Box::new(move |db| {
-            if reply.is_closed() {
-                return true;
-            }
-            let outcome = match db {
-                Ok(db) => catch_unwind(AssertUnwindSafe(|| work(db))),
-                Err(error) => Ok(Err(error)),
-            };
-            let (outcome, reusable) = match outcome {
-                Ok(Ok(value)) => (Ok(value), true),
-                Ok(Err(error)) => {
-                    let closes = ErrorClass::of(&error).closes_connection();
-                    (Err(error.into()), !closes)
-                }
-                Err(_) => (Err(panic_error()), false),
-            };
-            let _ = reply.send(outcome);
-            reusable
-        });
-        reads.try_send(read).map_err(queue_error)?;
-        answer.await.unwrap_or_else(|_| Err(stopped()))
+    ) -> impl Future<Output = Result<T, Error>> + Send {
+        let (work, result) = keep_result(only_once(work));
+        result.after(self.count_read(work))
     }
 
     /// Runs `work` in a transaction and returns after the commit is on disk. The change to `user` or to their sessions is
     /// counted, and the tokens that it ended are published, before this returns.
-    pub(super) async fn write<T: Send + 'static>(
+    pub(super) fn write<T: Send + 'static>(
         &self,
         user: Option<UserId>,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, Error> {
-        let mut work = Some(work);
-        self.count_write(user, false, move |db| work.take().map(|work| work(db)).transpose()).await
+    ) -> impl Future<Output = Result<T, Error>> + Send {
+        let (work, result) = keep_result(only_once(work));
+        result.after(self.count_write(user, false, work))
     }
 
     /// As [`Self::write`], for a write that revokes access: on a full disk it runs once more and may use the reserve.
-    pub(super) async fn write_revocation<T: Send + 'static>(
+    pub(super) fn write_revocation<T: Send + 'static>(
         &self,
         user: UserId,
         work: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, Error> {
-        self.count_write(Some(user), true, move |db| work(db).map(Some)).await
+    ) -> impl Future<Output = Result<T, Error>> + Send {
+        let (work, result) = keep_result(move |db: &_| work(db).map(Some));
+        result.after(self.count_write(Some(user), true, work))
     }
 
-    async fn count_write<T: Send + 'static>(
+    async fn count_read(&self, work: Work) -> Result<(), Error> {
+        let began = Instant::now();
+        let outcome = match &self.reads {
+            Some(reads) => queue(reads, |reply| Read { work, reply }).await,
+            None => self.queue_write(None, false, work).await,
+        };
+        self.counts.add_read(began, &outcome);
+        outcome
+    }
+
+    async fn count_write(
         &self,
         user: Option<UserId>,
         may_use_reserve: bool,
-        work: impl FnMut(&Connection) -> rusqlite::Result<Option<T>> + Send + 'static,
-    ) -> Result<T, Error> {
+        work: Work,
+    ) -> Result<(), Error> {
         let began = Instant::now();
         let outcome = self.queue_write(user, may_use_reserve, work).await;
         self.counts.add_write(began, &outcome);
         outcome
     }
 
-    async fn queue_write<T: Send + 'static>(
+    async fn queue_write(
         &self,
         user: Option<UserId>,
         may_use_reserve: bool,
-        work: impl FnMut(&Connection) -> rusqlite::Result<Option<T>> + Send + 'static,
-    ) -> Result<T, Error> {
-        let (reply, answer) = oneshot::channel();
-        let write = QueuedWrite { work, result: None, user, may_use_reserve, reply };
-        self.writes.try_send(Box::new(write)).map_err(queue_error)?;
-        answer.await.unwrap_or_else(|_| Err(stopped()))
+        work: Work,
+    ) -> Result<(), Error> {
+        queue(&self.writes, |reply| Write { work, user, may_use_reserve, reply }).await
     }
 }
 
@@ -198,11 +174,16 @@ fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> thread::JoinHand
     thread::Builder::new().name(name).spawn(work).expect("the system can start a thread")
 }
 
-fn queue_error<T>(refused: TrySendError<T>) -> Error {
-    match refused {
+async fn queue<T>(
+    waiting: &Sender<T>,
+    with_reply: impl FnOnce(oneshot::Sender<Result<(), Error>>) -> T,
+) -> Result<(), Error> {
+    let (reply, answer) = oneshot::channel();
+    waiting.try_send(with_reply(reply)).map_err(|refused| match refused {
         TrySendError::Full(_) => Error::Unavailable("too many requests are waiting".into()),
         TrySendError::Disconnected(_) => stopped(),
-    }
+    })?;
+    answer.await.unwrap_or_else(|_| Err(stopped()))
 }
 
 fn stopped() -> Error {
@@ -210,45 +191,59 @@ fn stopped() -> Error {
 }
 
 fn run_reads(database: &Database, number: usize, waiting: &Receiver<Read>) {
-    for read in waiting {
+    for Read { work, reply } in waiting {
+        if reply.is_closed() {
+            continue;
+        }
         let mut reader = database.reader(number);
-        let reusable = read(match &mut *reader {
-            Some(db) => Ok(db),
+        let db = match &mut *reader {
+            Some(db) => Ok(&*db),
             closed => database.open_to_read().map(|db| &*closed.insert(db)),
-        });
-        if !reusable {
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| db.and_then(work)));
+        let (outcome, closes) = match outcome {
+            Ok(Ok(())) => (Ok(()), false),
+            Ok(Err(error)) => {
+                let closes = ErrorClass::of(&error).closes_connection();
+                (Err(error.into()), closes)
+            }
+            Err(_) => (Err(panic_error()), true),
+        };
+        if closes {
             *reader = None;
         }
+        let _ = reply.send(outcome);
     }
 }
 
-struct QueuedWrite<T, F> {
-    work: F,
-    result: Option<T>,
-    user: Option<UserId>,
-    may_use_reserve: bool,
-    reply: oneshot::Sender<Result<T, Error>>,
-}
+/// Where [`Work`] leaves its result. The queues and threads do not depend on the type of the result, and are compiled once.
+struct Kept<T>(Arc<Mutex<Option<T>>>);
 
-impl<T: Send, F: FnMut(&Connection) -> rusqlite::Result<Option<T>> + Send> Write
-    for QueuedWrite<T, F>
-{
-    fn run(&mut self, db: &Connection) -> rusqlite::Result<()> {
-        self.result = (self.work)(db)?;
+fn keep_result<T: Send + 'static>(
+    mut work: impl FnMut(&Connection) -> rusqlite::Result<Option<T>> + Send + 'static,
+) -> (Work, Kept<T>) {
+    let kept = Arc::new(Mutex::new(None));
+    let result = Kept(Arc::clone(&kept));
+    let work = move |db: &Connection| {
+        let result = work(db)?;
+        *kept.lock().unwrap_or_else(PoisonError::into_inner) = result;
         Ok(())
-    }
+    };
+    (Box::new(work), result)
+}
 
-    fn user(&self) -> Option<UserId> {
-        self.user
-    }
+fn only_once<T>(
+    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> impl FnMut(&Connection) -> rusqlite::Result<Option<T>> {
+    let mut work = Some(work);
+    move |db| work.take().map(|work| work(db)).transpose()
+}
 
-    fn may_use_reserve(&self) -> bool {
-        self.may_use_reserve
-    }
-
-    fn answer(self: Box<Self>, outcome: Result<(), Error>) {
-        let Self { result, reply, .. } = *self;
-        let _ = reply.send(outcome.and_then(|()| result.ok_or_else(stopped)));
+impl<T> Kept<T> {
+    async fn after(self, done: impl Future<Output = Result<(), Error>>) -> Result<T, Error> {
+        done.await?;
+        let result = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        result.ok_or_else(stopped)
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use rusqlite::{Connection, MAIN_DB, TransactionBehavior, wal::CheckpointMode};
+use tokio::sync::oneshot;
 
 use super::{
     connections::{Database, Opened},
@@ -31,17 +32,26 @@ const MAX_WAL_PAGES: usize = 16 << 10;
 /// The pause before a failed operation is retried in the background.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// A write, independent of the type of its result.
-pub(super) trait Write: Send {
-    fn run(&mut self, db: &Connection) -> rusqlite::Result<()>;
+/// Statements, independent of the type of their result.
+pub(super) type Work = Box<dyn FnMut(&Connection) -> rusqlite::Result<()> + Send>;
+
+/// A write that waits for its turn.
+pub(super) struct Write {
+    pub(super) work: Work,
     /// The user whose record or sessions it changes.
-    fn user(&self) -> Option<UserId>;
+    pub(super) user: Option<UserId>,
     /// Whether it revokes access: then it may use the reserve, and can run again.
-    fn may_use_reserve(&self) -> bool;
-    fn answer(self: Box<Self>, outcome: Result<(), Error>);
+    pub(super) may_use_reserve: bool,
+    pub(super) reply: oneshot::Sender<Result<(), Error>>,
 }
 
-type Group = Vec<Box<dyn Write>>;
+impl Write {
+    fn answer(self, outcome: Result<(), Error>) {
+        let _ = self.reply.send(outcome);
+    }
+}
+
+type Group = Vec<Write>;
 
 /// The writer's connection.
 enum WriteConnection {
@@ -94,7 +104,7 @@ impl Writer {
 
     /// Writes until all senders are dropped. While there is a problem, checks once a second whether it is over, so that
     /// recovery does not depend on requests.
-    pub(super) fn run(&mut self, waiting: &Receiver<Box<dyn Write>>) {
+    pub(super) fn run(&mut self, waiting: &Receiver<Write>) {
         loop {
             let first = if self.health.is_good() {
                 waiting.recv().map_err(|_| RecvTimeoutError::Disconnected)
@@ -135,7 +145,7 @@ impl Writer {
             Err(error) => {
                 let is_full = self.fail(&error);
                 let (mut revocations, others): (Group, Group) =
-                    group.into_iter().partition(|write| is_full && write.may_use_reserve());
+                    group.into_iter().partition(|write| is_full && write.may_use_reserve);
                 self.answer_failure(others, &error);
                 if !revocations.is_empty() {
                     match self.commit_from_reserve(&mut revocations) {
@@ -163,7 +173,7 @@ impl Writer {
             return group;
         }
         let (kept, refused): (Group, Group) =
-            group.into_iter().partition(|write| write.may_use_reserve() && !refuse_all);
+            group.into_iter().partition(|write| write.may_use_reserve && !refuse_all);
         let cause = if is_spent {
             "the disk is full"
         } else {
@@ -199,13 +209,13 @@ impl Writer {
 
     fn acknowledge(&mut self, group: Group, outcomes: Vec<Result<(), Error>>) {
         self.note_success();
-        if group.iter().any(|write| write.user().is_some())
+        if group.iter().any(|write| write.user.is_some())
             && let Err(error) = self.publish_endings()
         {
             tracing::error!(%error, "cannot read the ended tokens: retrying with the next write");
         }
         for (write, outcome) in group.into_iter().zip(outcomes) {
-            if let Some(user) = write.user() {
+            if let Some(user) = write.user {
                 self.changes.mark(user);
             }
             write.answer(outcome);
@@ -246,7 +256,7 @@ impl Writer {
         let (class, cause) = (ErrorClass::of(error), describe(error));
         for write in group {
             // A commit that could not be flushed may still become durable.
-            if let Some(user) = write.user() {
+            if let Some(user) = write.user {
                 self.changes.mark(user);
             }
             write.answer(Err(class.to_error(cause.clone())));
@@ -372,7 +382,7 @@ fn commit(
     for write in group {
         let savepoint = transaction.savepoint()?;
         // Dropping the savepoint rolls the write back.
-        let outcome = match catch_unwind(AssertUnwindSafe(|| write.run(&savepoint))) {
+        let outcome = match catch_unwind(AssertUnwindSafe(|| (write.work)(&savepoint))) {
             Ok(outcome) => outcome.and_then(|()| savepoint.commit()),
             Err(_) => {
                 panicked = true;
