@@ -10,6 +10,7 @@ pub(crate) mod dev;
 mod error;
 mod form;
 mod forward_auth;
+mod handler;
 mod oauth;
 pub mod only;
 #[cfg(feature = "cli")]
@@ -29,7 +30,7 @@ use axum::{
     Router,
     extract::Request,
     middleware::{from_fn, from_fn_with_state},
-    routing::{MethodFilter, MethodRouter, any, on},
+    routing::{MethodRouter, any},
 };
 
 pub(crate) use self::forward_auth::identity::names as identity_names;
@@ -41,6 +42,7 @@ use self::{
         reset, sessions, verify,
     },
     forward_auth::GuardRoutes,
+    handler::on,
     oauth::{introspect, revocations, revoke, well_known},
     pages::Pages,
 };
@@ -133,12 +135,6 @@ fn with_guard(
 }
 
 fn handler(method: Method, endpoint: Endpoint) -> MethodRouter<Doorward> {
-    let method = match method {
-        Method::Get => MethodFilter::GET,
-        Method::Post => MethodFilter::POST,
-        Method::Patch => MethodFilter::PATCH,
-        Method::Delete => MethodFilter::DELETE,
-    };
     match endpoint {
         Endpoint::Register => on(method, register::register),
         Endpoint::LookUp => on(method, look_up::look_up),

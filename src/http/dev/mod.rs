@@ -17,7 +17,6 @@ use axum::{
     http::{HeaderName, HeaderValue},
     middleware::{Next, from_fn},
     response::{IntoResponse, Response},
-    routing::{MethodFilter, on},
 };
 use futures_util::FutureExt;
 
@@ -25,12 +24,13 @@ use super::{
     Error, Service,
     app::{Answer, App},
     browser::cross_site::is_from_other_site,
+    handler::on,
     request_log, service,
 };
 use crate::{
     Doorward,
     dev::{DevServer, StartError},
-    routes::{DEV_PREFIX, DEV_ROUTES, DevEndpoint, Method},
+    routes::{DEV_PREFIX, DEV_ROUTES, DevEndpoint},
 };
 
 /// What every answer says.
@@ -68,13 +68,7 @@ impl DevService {
 
 fn routes(control: Control) -> Router {
     let mut router = Router::new();
-    for (method, path, endpoint) in DEV_ROUTES {
-        let method = match method {
-            Method::Get => MethodFilter::GET,
-            Method::Post => MethodFilter::POST,
-            Method::Patch => MethodFilter::PATCH,
-            Method::Delete => MethodFilter::DELETE,
-        };
+    for &(method, path, endpoint) in DEV_ROUTES {
         let handler = match endpoint {
             DevEndpoint::ShowClock => on(method, clock::show),
             DevEndpoint::SetClock => on(method, clock::set),

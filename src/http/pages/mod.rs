@@ -29,14 +29,14 @@ use axum::{
     Router,
     extract::FromRef,
     middleware::{from_fn, from_fn_with_state},
-    routing::{MethodFilter, MethodRouter, any, on},
+    routing::{MethodRouter, any},
 };
 
 pub(super) use self::{
     answer::{CROSS_ORIGIN_OPENER_POLICY, Pages},
     error_page::for_other_paths,
 };
-use super::{error::Error, request_log};
+use super::{error::Error, handler::on, request_log};
 use crate::{
     Doorward,
     routes::{Method, Page, ROUTES, Target},
@@ -86,12 +86,6 @@ fn router(pages: &Arc<Pages>, chosen: fn(Target) -> Option<Page>) -> Router {
 }
 
 fn handler(method: Method, page: Page) -> MethodRouter<Arc<Pages>> {
-    let method = match method {
-        Method::Get => MethodFilter::GET,
-        Method::Post => MethodFilter::POST,
-        Method::Patch => MethodFilter::PATCH,
-        Method::Delete => MethodFilter::DELETE,
-    };
     match page {
         // Programs get the same answer to every method here as on any path that does not exist.
         Page::Start => any(start::start),
