@@ -86,12 +86,13 @@ impl AppOrigin {
     }
 
     /// Whether a request with this scheme and `Host` is one to this origin. Proxies may omit the port.
-    pub fn matches(&self, scheme: &str, host: &str) -> bool {
+    pub fn matches(&self, scheme: &[u8], host: &[u8]) -> bool {
         // Some proxies name the scheme of a WebSocket.
         let [own_scheme, of_websocket] =
             if self.is_https { ["https", "wss"] } else { ["http", "ws"] };
-        (scheme == own_scheme || scheme == of_websocket)
-            && (host == &self.text[self.scheme_length..] || self.is_at(host))
+        (scheme == own_scheme.as_bytes() || scheme == of_websocket.as_bytes())
+            && (host == &self.text.as_bytes()[self.scheme_length..]
+                || str::from_utf8(host).is_ok_and(|host| self.is_at(host)))
     }
 
     /// Whether a `Host` that is not written as in the origin means the same.
@@ -192,9 +193,9 @@ mod tests {
     #[test]
     fn a_request_matches_by_scheme_host_and_any_port_that_it_names() {
         let origin = AppOrigin::parse("https://app.example.com:8443").unwrap();
-        assert!(origin.matches("https", "APP.example.com:8443"));
-        assert!(origin.matches("https", "app.example.com"));
-        assert!(origin.matches("wss", "app.example.com"));
+        assert!(origin.matches(b"https", b"APP.example.com:8443"));
+        assert!(origin.matches(b"https", b"app.example.com"));
+        assert!(origin.matches(b"wss", b"app.example.com"));
         for (scheme, host) in [
             ("http", "app.example.com:8443"),
             ("https", "app.example.com:443"),
@@ -204,7 +205,7 @@ mod tests {
             ("https", "app.example.com.evil.com"),
             ("https", ""),
         ] {
-            assert!(!origin.matches(scheme, host), "{scheme} {host}");
+            assert!(!origin.matches(scheme.as_bytes(), host.as_bytes()), "{scheme} {host}");
         }
     }
 

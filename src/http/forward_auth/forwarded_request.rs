@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, net::IpAddr};
 
-use axum::http::{HeaderName, Method, header, request::Parts};
+use axum::http::{HeaderName, HeaderValue, Method, header, request::Parts};
 use ipnet::IpNet;
 
 use crate::{
@@ -80,21 +80,17 @@ impl<'a> ForwardedRequest<'a> {
         if !is_trusted(self.peer, trusted) {
             return None;
         }
-        let FactSources { method, host, target, scheme } = FactSources::of(style);
-        // Written out, because `map` of an array is not inlined.
-        let names = [method.header(), host.header(), target.header(), scheme.header()];
-        let sources = [method, host, target, scheme];
         // One pass over all headers takes half the time of looking each of them up, and the first letter excludes most.
-        let (mut values, mut is_websocket) = ([const { None }; 4], false);
+        let mut values: [Option<&HeaderValue>; ProxyHeader::COUNT] = [None; ProxyHeader::COUNT];
+        let mut is_repeated = [false; ProxyHeader::COUNT];
+        let mut is_websocket = false;
         for (name, value) in &self.parts.headers {
             let name = name.as_str();
             match name.as_bytes()[0] {
                 b'x' | b'h' => {
-                    if let Some(at) = names.iter().position(|own| *own == Some(name))
-                        && values[at].replace(value).is_some()
-                    {
-                        // A repeated header counts as absent.
-                        return None;
+                    if let Some(header) = ProxyHeader::of(name) {
+                        is_repeated[header as usize] = values[header as usize].is_some();
+                        values[header as usize] = Some(value);
                     }
                 }
                 // Some proxies do not pass `Upgrade` on.
@@ -104,20 +100,32 @@ impl<'a> ForwardedRequest<'a> {
                 _ => {}
             }
         }
-        let mut facts = [""; 4];
-        for (at, source) in sources.iter().enumerate() {
-            facts[at] = match source {
-                FactSource::Header(_) => values[at]?.to_str().ok()?,
+        // A repeated header counts as absent.
+        let value =
+            |header: ProxyHeader| values[header as usize].filter(|_| !is_repeated[header as usize]);
+        let text = |source| {
+            Some(match source {
+                FactSource::Header(header) => value(header)?.to_str().ok()?,
                 FactSource::PathBelowGuard => {
                     let whole = self.parts.uri.path_and_query()?.as_str();
                     path_below_guard(whole).unwrap_or("/")
                 }
                 FactSource::Method => self.parts.method.as_str(),
                 FactSource::Fixed(value) => value,
-            };
-        }
-        let [method, host, target, scheme] = facts;
-        Some(BrowserRequest { method, host, target, scheme, is_websocket })
+            })
+        };
+        let bytes = |source| match source {
+            FactSource::Header(header) => value(header).map(HeaderValue::as_bytes),
+            other => text(other).map(str::as_bytes),
+        };
+        let FactSources { method, host, target, scheme } = FactSources::of(style);
+        Some(BrowserRequest {
+            method: text(method)?,
+            scheme: bytes(scheme)?,
+            host: bytes(host)?,
+            target: text(target)?,
+            is_websocket,
+        })
     }
 
     fn fact(&self, source: &FactSource) -> Option<&'a str> {
@@ -125,9 +133,9 @@ impl<'a> ForwardedRequest<'a> {
             FactSource::Method => Some(self.parts.method.as_str()),
             FactSource::PathBelowGuard => path_below_guard(self.parts.uri.path()),
             FactSource::Fixed(value) => Some(value),
-            FactSource::Header(name) => {
+            FactSource::Header(header) => {
                 // A repeated header counts as absent.
-                let mut values = self.parts.headers.get_all(*name).iter();
+                let mut values = self.parts.headers.get_all(header.name()).iter();
                 let value = values.next()?;
                 if values.next().is_some() { None } else { value.to_str().ok() }
             }
@@ -138,8 +146,10 @@ impl<'a> ForwardedRequest<'a> {
 /// The request that a browser sent to a proxy.
 pub(super) struct BrowserRequest<'a> {
     pub(super) method: &'a str,
-    pub(super) scheme: &'a str,
-    pub(super) host: &'a str,
+    /// Not decoded: the origins of a guard are compared with it as bytes.
+    pub(super) scheme: &'a [u8],
+    /// As the scheme.
+    pub(super) host: &'a [u8],
     /// The path and the query, not decoded.
     pub(super) target: &'a str,
     pub(super) is_websocket: bool,
@@ -158,33 +168,64 @@ enum FactSource {
     Method,
     /// What follows the guard in the path of the request to it.
     PathBelowGuard,
-    Header(&'static HeaderName),
+    Header(ProxyHeader),
     Fixed(&'static str),
 }
 
-impl FactSource {
-    /// The name of its header.
-    fn header(&self) -> Option<&'static str> {
-        match self {
-            Self::Header(name) => Some(name.as_str()),
-            _ => None,
-        }
-    }
+/// A header in which a proxy describes the request.
+#[derive(Clone, Copy)]
+enum ProxyHeader {
+    Host,
+    ForwardedHost,
+    ForwardedMethod,
+    ForwardedProto,
+    ForwardedUri,
+    OriginalMethod,
+    OriginalUri,
 }
 
 // Statics, because a look-up by text would first parse the text.
+static X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+static X_FORWARDED_METHOD: HeaderName = HeaderName::from_static("x-forwarded-method");
+static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+static X_FORWARDED_URI: HeaderName = HeaderName::from_static("x-forwarded-uri");
 static X_ORIGINAL_METHOD: HeaderName = HeaderName::from_static("x-original-method");
 static X_ORIGINAL_URI: HeaderName = HeaderName::from_static("x-original-uri");
-static X_FORWARDED_METHOD: HeaderName = HeaderName::from_static("x-forwarded-method");
-static X_FORWARDED_URI: HeaderName = HeaderName::from_static("x-forwarded-uri");
-static X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+impl ProxyHeader {
+    const COUNT: usize = Self::OriginalUri as usize + 1;
+
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "host" => Self::Host,
+            "x-forwarded-host" => Self::ForwardedHost,
+            "x-forwarded-method" => Self::ForwardedMethod,
+            "x-forwarded-proto" => Self::ForwardedProto,
+            "x-forwarded-uri" => Self::ForwardedUri,
+            "x-original-method" => Self::OriginalMethod,
+            "x-original-uri" => Self::OriginalUri,
+            _ => return None,
+        })
+    }
+
+    fn name(self) -> &'static HeaderName {
+        match self {
+            Self::Host => &header::HOST,
+            Self::ForwardedHost => &X_FORWARDED_HOST,
+            Self::ForwardedMethod => &X_FORWARDED_METHOD,
+            Self::ForwardedProto => &X_FORWARDED_PROTO,
+            Self::ForwardedUri => &X_FORWARDED_URI,
+            Self::OriginalMethod => &X_ORIGINAL_METHOD,
+            Self::OriginalUri => &X_ORIGINAL_URI,
+        }
+    }
+}
 
 impl FactSources {
     fn of_request_itself() -> Self {
         Self {
             method: FactSource::Method,
-            host: FactSource::Header(&header::HOST),
+            host: FactSource::Header(ProxyHeader::Host),
             target: FactSource::PathBelowGuard,
             scheme: FactSource::Fixed("http"),
         }
@@ -192,20 +233,20 @@ impl FactSources {
 
     fn of(style: ProxyStyle) -> Self {
         let (method, target) = match style {
-            ProxyStyle::Nginx => (&X_ORIGINAL_METHOD, &X_ORIGINAL_URI),
+            ProxyStyle::Nginx => (ProxyHeader::OriginalMethod, ProxyHeader::OriginalUri),
             ProxyStyle::Traefik | ProxyStyle::Caddy | ProxyStyle::Haproxy => {
-                (&X_FORWARDED_METHOD, &X_FORWARDED_URI)
+                (ProxyHeader::ForwardedMethod, ProxyHeader::ForwardedUri)
             }
             ProxyStyle::Envoy => {
-                let scheme = FactSource::Header(&X_FORWARDED_PROTO);
+                let scheme = FactSource::Header(ProxyHeader::ForwardedProto);
                 return Self { scheme, ..Self::of_request_itself() };
             }
         };
         Self {
             method: FactSource::Header(method),
-            host: FactSource::Header(&X_FORWARDED_HOST),
+            host: FactSource::Header(ProxyHeader::ForwardedHost),
             target: FactSource::Header(target),
-            scheme: FactSource::Header(&X_FORWARDED_PROTO),
+            scheme: FactSource::Header(ProxyHeader::ForwardedProto),
         }
     }
 }
