@@ -35,6 +35,7 @@ use std::{
     fmt,
     io::{self, Write},
     path::PathBuf,
+    pin::Pin,
     process::{self, ExitCode},
 };
 
@@ -237,6 +238,8 @@ fn print_line(line: fmt::Arguments<'_>) {
 
 /// Runs a future to completion on this thread.
 fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    // A box, so that the runtime is not compiled for every command.
+    let work: Pin<Box<dyn Future<Output = _>>> = Box::pin(work);
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 

@@ -41,6 +41,7 @@ impl Name {
     }
 
     /// Whether the names are equal, ignoring letter case.
+    #[inline]
     pub fn matches_ignoring_case(&self, other: &str) -> bool {
         fn lower(text: &str) -> impl Iterator<Item = char> {
             text.chars().flat_map(char::to_lowercase)
