@@ -15,6 +15,7 @@ from measure import (
     HOST,
     LOGIN_CONNECTIONS,
     PASSWORD,
+    REPOSITORY,
     SERVER_CORE,
     TOOL,
     WORK,
@@ -33,6 +34,9 @@ from measure import (
     send,
     settings,
 )
+
+sys.path.insert(0, str(REPOSITORY / "lab"))
+from filling import email_of, fill_sqlite, identity  # noqa: E402
 
 BENCH = Path(__file__).resolve().parent
 GUARD, NAME_GUARD, LOGIN = "/api/auth/guard", "/api/auth/miles", "/api/auth/login"
@@ -54,6 +58,7 @@ class Effort:
 
 FULL = Effort(rounds=5, seconds=1.5, turns=40, starts=15, users=1_000_000)
 QUICK = Effort(rounds=3, seconds=1.0, turns=15, starts=5, users=100_000)
+CHECK = Effort(rounds=1, seconds=0.5, turns=4, starts=1, users=2000)
 # Other load on the machine varies within seconds, so many short turns are more precise than a few long ones.
 TURN = {"seconds": 0.25, "warm_up": 0.1}
 
@@ -289,8 +294,8 @@ def settled_memory(server):
 
 def growth(report, effort):
     note(f"from 1,000 to {effort.users:,} users")
-    small, ids_of_small = fill(WORK / "small", 1000)
-    large, ids_of_large = fill(WORK / "large", effort.users)
+    small, large = WORK / "small", WORK / "large"
+    some_of_small, some_of_large = fill(small, 1000), fill(large, effort.users)
     report.section(
         "Start, and growth with the number of users",
         f"1,000 against {effort.users:,} users, each with a session; two servers take turns on one core.",
@@ -302,17 +307,17 @@ def growth(report, effort):
 
     with Doorward(small) as one, Doorward(large) as many:
         contenders = {}
-        for size, server, ids in [("small", one, ids_of_small), ("large", many, ids_of_large)]:
+        for size, server, some in [("small", one, some_of_small), ("large", many, some_of_large)]:
             token = server.sign_up("guarded@example.com")["token"]
             loads = {
                 "guard": Load(server.port, [request("GET", GUARD, token=token)]),
-                "look-up": Load(server.port, [request("GET", f"/api/user/{id}") for id in ids]),
-                "login": Load(server.port, login_requests(spread_emails(len(ids), size, effort)), connections=8),
+                "look-up": Load(server.port, [request("GET", f"/api/user/{identity(user)}") for user in some]),
+                "login": Load(server.port, login_requests(map(email_of, some)), connections=8),
             }
             for name, load in loads.items():
                 contenders[name, size] = lambda load=load, server=server: load.run(0.5, server=server, warm_up=0.1)
         rounds = Rounds(contenders).run(effort.turns // 2)
-        readers = {"small": lambda: read_alone(small, ids_of_small), "large": lambda: read_alone(large, ids_of_large)}
+        readers = {"small": lambda: read_alone(small, some_of_small), "large": lambda: read_alone(large, some_of_large)}
         bare = Rounds(readers).run(3)
     for name in ("guard", "look-up", "login"):
         ratio = rounds.ratio((name, "large"), (name, "small"), cpu)
@@ -326,21 +331,17 @@ def growth(report, effort):
     report.plot("growth", f"CPU time of one request, 1,000 and {effort.users:,} users", "µs", bars)
 
 
-def read_alone(folder, ids):
+def read_alone(folder, users):
     command = pinned(SERVER_CORE, TOOL, "select", folder / "doorward.db", "--seconds", 0.5)
-    return float(output(*command, input=" ".join(ids)))
-
-
-def spread_emails(count, size, effort):
-    users = 1000 if size == "small" else effort.users
-    return [f"user-{number}@example.com" for number in range(0, users, max(1, users // count))]
+    return float(output(*command, input=" ".join(str(identity(user)) for user in users)))
 
 
 def fill(folder, users):
-    """Lets Doorward create a database and adds users to it; returns some of their ids."""
+    """Lets Doorward create a database and adds users to it; returns the numbers of a thousand of them."""
     with Doorward(folder) as server:
         server.sign_up("first@example.com")
-    return folder, output(TOOL, "fill", folder / "doorward.db", "--users", str(users)).split()
+    fill_sqlite(server.database(), users)
+    return range(0, users, users // 1000)
 
 
 def start(folder):

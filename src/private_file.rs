@@ -13,7 +13,11 @@ use std::{
 use rustix::fs::OFlags;
 
 /// The permissions of the group and of all other users.
-const OTHERS_MASK: u32 = 0o077;
+pub(crate) const OTHERS: u32 = 0o077;
+/// The permissions of the group and of all other users to write.
+pub(crate) const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// The permission of all users to write.
+pub(crate) const WRITABLE_BY_EVERYBODY: u32 = 0o002;
 
 /// Options that open a private file for writing. A file that they create must be passed to [`give_to_folder_owner`]. They
 /// follow no symbolic link, because root may write into a folder of another user.
@@ -61,7 +65,7 @@ pub(crate) fn restrict(path: &Path, mode: u32) {
     options.read(true).custom_flags((OFlags::PATH | OFlags::NOFOLLOW).bits().cast_signed());
     let Ok(file) = options.open(path) else { return };
     let Ok(metadata) = file.metadata() else { return };
-    if metadata.is_symlink() || metadata.permissions().mode() & OTHERS_MASK == 0 {
+    if metadata.is_symlink() || metadata.permissions().mode() & OTHERS == 0 {
         return;
     }
     let own_uid = rustix::process::geteuid().as_raw();
@@ -78,7 +82,8 @@ pub(crate) fn restrict(path: &Path, mode: u32) {
 
 /// Whether other users can add, replace or remove files in a folder.
 pub(crate) fn others_can_write(folder: &Path) -> bool {
-    fs::metadata(folder).is_ok_and(|metadata| metadata.permissions().mode() & 0o022 != 0)
+    fs::metadata(folder)
+        .is_ok_and(|metadata| metadata.permissions().mode() & WRITABLE_BY_OTHERS != 0)
 }
 
 #[cfg(test)]

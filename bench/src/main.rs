@@ -1,10 +1,9 @@
-//! The programs of `bench/run` and `bench/count`: bare routes, a load generator, Argon2id and SQLite alone, a database with
-//! many users, timed starts, and operations whose instructions are counted.
+//! The programs of `bench/run` and `bench/count`: bare routes, a load generator, Argon2id and SQLite alone, timed
+//! starts, and operations whose instructions are counted.
 
 mod ceiling;
 mod condition;
 mod count;
-mod fill;
 mod hash;
 mod load;
 mod select;
@@ -17,7 +16,6 @@ enum Tool {
     Ceiling(ceiling::Ceiling),
     Conditions(condition::Conditions),
     Count(count::Count),
-    Fill(fill::Fill),
     Hash(hash::Hash),
     Load(load::Load),
     Select(select::Select),
@@ -29,7 +27,6 @@ fn main() -> anyhow::Result<()> {
         Tool::Ceiling(ceiling) => ceiling.run(),
         Tool::Conditions(conditions) => conditions.run(),
         Tool::Count(count) => count.run(),
-        Tool::Fill(fill) => fill.run(),
         Tool::Hash(hash) => hash.run(),
         Tool::Load(load) => load.run(),
         Tool::Select(select) => select.run(),

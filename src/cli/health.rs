@@ -1,10 +1,10 @@
 //! `doorward health`: asks the running server whether it is ready, for containers and scripts.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{io::ErrorKind, net::SocketAddr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Output, block_on, exit_code::Negative, http_client::Client, print_json};
+use super::{Output, block_on, exit_code::Negative, http_client, print_json};
 use crate::{Settings, config::reachable};
 
 /// Ask the running server whether it is ready, such as for HEALTHCHECK in a container
@@ -51,13 +51,18 @@ pub(super) async fn readiness(scheme: &str, address: SocketAddr, limit: Duration
         message: String,
     }
     let url = format!("{scheme}://{address}/readyz");
-    let client = Client { limit, address: Some(address) };
+    let client = http_client::Client { limit, address: Some(address) };
     let message = match client.get(&url, &[]).await {
         Ok(answer) if answer.status == 200 => None,
         Ok(answer) => Some(match serde_json::from_slice::<Reason>(&answer.body) {
             Ok(Reason { message }) => message,
             Err(_) => format!("the answer has status {}", answer.status),
         }),
+        Err(http_client::Error::Connect { address, error })
+            if error.kind() == ErrorKind::ConnectionRefused =>
+        {
+            Some(format!("nothing listens on {address} (connection refused)"))
+        }
         Err(error) => Some(error.to_string()),
     };
     Readiness { ready: message.is_none(), url, message }

@@ -11,6 +11,7 @@ use std::{
 use toml::de::{DeTable, DeValue};
 
 use super::{SettingsError, absolute};
+use crate::private_file::WRITABLE_BY_EVERYBODY;
 
 /// The text of a settings file and where it came from.
 pub(super) struct SettingsFile {
@@ -125,11 +126,10 @@ impl Permissions {
     /// Why this user must not trust the file, if so.
     fn distrust(self, user: u32) -> Option<String> {
         const ROOT: u32 = 0;
-        const WRITABLE_FOR_OTHERS: u32 = 0o002;
         if self.owner != user && self.owner != ROOT {
             return Some(format!("it belongs to another user (id {})", self.owner));
         }
-        (self.mode & WRITABLE_FOR_OTHERS != 0)
+        (self.mode & WRITABLE_BY_EVERYBODY != 0)
             .then(|| "every user can change it: remove the permission with `chmod o-w FILE`".into())
     }
 }

@@ -11,11 +11,9 @@ use crate::{
     Settings,
     config::{DatabaseUrl, Origin, Origins, keys},
     data_folder::DataFolder,
+    private_file::{OTHERS, WRITABLE_BY_EVERYBODY, WRITABLE_BY_OTHERS},
 };
 
-const OTHERS: u32 = 0o077;
-const WRITABLE_BY_OTHERS: u32 = 0o022;
-const WRITABLE_BY_EVERYBODY: u32 = 0o002;
 /// Files for a service are often readable by its group, which is deliberate.
 const READABLE_BY_EVERYBODY: u32 = 0o004;
 
