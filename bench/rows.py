@@ -1,5 +1,6 @@
 """The measurements, one function per section of the report."""
 
+import contextlib
 import json
 import statistics
 import subprocess
@@ -58,7 +59,6 @@ class Effort:
 
 FULL = Effort(rounds=5, seconds=1.5, turns=40, starts=15, users=1_000_000)
 QUICK = Effort(rounds=3, seconds=1.0, turns=15, starts=5, users=100_000)
-CHECK = Effort(rounds=1, seconds=0.5, turns=4, starts=1, users=2000)
 # Other load on the machine varies within seconds, so many short turns are more precise than a few long ones.
 TURN = {"seconds": 0.25, "warm_up": 0.1}
 
@@ -76,16 +76,14 @@ def cpu(result):
 
 def guards(report, effort):
     note("guarded GET against a bare route")
-    folder = WORK / "ceiling"
-    folder.mkdir()
-    with Process([TOOL, "ceiling", folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
-        guarded, bare = map(int, server.line().split())
-        user = register(guarded, "miles@example.com", "Miles Davis")
-        same_bytes(guarded, bare, request("GET", GUARD, token=user["token"]))
+    with ceiling("guards") as (server, guarded, bare):
+        token = register(guarded, "miles@example.com", "Miles Davis")["token"]
+        guard = request("GET", GUARD, token=token)
+        same_bytes(guarded, bare, guard)
         asked = {
-            "bare": Load(bare, [request("GET", GUARD, token=user["token"])]),
-            "guard": Load(guarded, [request("GET", GUARD, token=user["token"])]),
-            "name": Load(guarded, [request("GET", NAME_GUARD, token=user["token"])]),
+            "bare": Load(bare, [guard]),
+            "guard": Load(guarded, [guard]),
+            "name": Load(guarded, [request("GET", NAME_GUARD, token=token)]),
         }
         contenders = {
             name: lambda load=load: load.run(**TURN, server=server) for name, load in asked.items()
@@ -104,6 +102,17 @@ def guards(report, effort):
     report.at_least("name policy, throughput against guard", rounds.ratio("name", "guard", rate), 0.97)
     bars = [(label, rounds.median(name, cpu)) for name, label in [("bare", "bare route"), ("guard", "guard"), ("name", "name policy")]]
     report.plot("guard", "CPU time of one request", "µs", bars)
+
+
+@contextlib.contextmanager
+def ceiling(name, *options):
+    """A server with our routes on one port and bare ones on another."""
+    folder = WORK / name
+    folder.mkdir()
+    command = [TOOL, "ceiling", folder, *options]
+    with Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        ours, bare = map(int, server.line().split())
+        yield server, ours, bare
 
 
 def same_bytes(ours, bare, asked):
@@ -358,15 +367,11 @@ def start(folder):
 
 def postgres(report, effort):
     note("PostgreSQL")
-    folder = WORK / "on-sqlite"
-    folder.mkdir()
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with (
         PostgreSQL() as database,
-        Process([TOOL, "ceiling", folder], **pipes) as on_sqlite,
-        Process([TOOL, "ceiling", folder, "--database", database.url()], **pipes) as on_postgres,
+        ceiling("on-sqlite") as (on_sqlite, sqlite_port, _),
+        ceiling("on-postgres", "--database", database.url()) as (on_postgres, port, bare),
     ):
-        (sqlite_port, _), (port, bare) = (map(int, server.line().split()) for server in (on_sqlite, on_postgres))
         users = [register(port, f"user-{number}@example.com") for number in range(200)]
         look_ups = [request("GET", f"/api/user/{user['id']}") for user in users]
         same_bytes(port, bare, look_ups[0])
@@ -390,6 +395,20 @@ def postgres(report, effort):
         report.add(name, f"{rounds.median(name, rate):,.0f}/s, {rounds.median(name, cpu):.2f} µs of CPU")
     report.at_least("look-up against bare tokio-postgres", rounds.ratio("look-up", "bare look-up", rate), 0.8)
     report.at_least("guard against guard on SQLite", rounds.ratio("guard", "guard on SQLite", rate), 0.95)
+
+
+# --- the benchmark itself --------------------------------------------------------------------------------------------
+
+
+def check():
+    """Exits if a bare route does not answer as ours does. Measures nothing."""
+    with ceiling("guards") as (_, guarded, bare):
+        user = register(guarded, "miles@example.com", "Miles Davis")
+        same_bytes(guarded, bare, request("GET", GUARD, token=user["token"]))
+    with PostgreSQL() as database, ceiling("look-ups", "--database", database.url()) as (_, port, bare):
+        user = register(port, "miles@example.com", "Miles Davis")
+        same_bytes(port, bare, request("GET", f"/api/user/{user['id']}"))
+    note("the bare routes answer as ours do")
 
 
 ALL = {
