@@ -18,7 +18,7 @@ def test_the_steps_in_a_browser_work_as_written(shell, page):  # noqa: F811
     email, password = re.findall(r"`([^`]+)`", signing_in)
     sign_in(page, Person(email=email, password=password))
     assert page.url == app
-    assert "Directory listing" in page.locator("h1").inner_text()
+    assert page.locator("h1").inner_text() == re.search(r'"(.+)"', signing_in)[1]
 
     page.goto(re.search(r"<(http\S+)>", account)[1])
     assert page.url.endswith("/account")

@@ -6,6 +6,8 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,21 @@ def test_the_commands_wait_for_an_app_that_starts_late(shell, tmp_path):
 
 def test_the_commands_print_what_the_readme_shows(shell):
     assert shell(blocks("sh")) == (0, blocks("text"))
+
+
+def status_of(url):
+    try:
+        with urllib.request.urlopen(url, timeout=30) as response:
+            return response.status
+    except urllib.error.HTTPError as refusal:
+        return refusal.code
+
+
+def test_the_app_serves_its_own_folder_and_nothing_of_doorward(shell, tmp_path):
+    assert shell(blocks("sh")) == (0, blocks("text"))
+    app = "http://127.0.0.1:8080"
+    assert status_of(f"{app}/index.html") == 200
+    others = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.name != "index.html"]
+    assert Path("data/signing-key.pem") in others
+    served = [str(path) for path in others if status_of(f"{app}/{path}") != 404]
+    assert served == []
