@@ -34,7 +34,7 @@ local IDENTITY = {
     "x-auth-user-email",
     "x-auth-user-email-verified",
 }
-local REFUSALS = { [303] = true, [401] = true, [403] = true }
+local REFUSALS = { [303] = true, [400] = true, [401] = true, [403] = true }
 local REFUSAL_HEADERS = {
     "content-type",
     "www-authenticate",

@@ -37,7 +37,7 @@ pub enum Error {
     InvalidClient,
     /// A form without exactly one field `token`.
     NoTokenField,
-    /// The head of the request is ambiguous: it has several `Host` fields.
+    /// The head of the request is ambiguous: it has several `Host` fields, or one that is not a host and a port.
     Malformed,
     /// The resource does not exist, or a login failed.
     NotFound,

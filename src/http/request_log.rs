@@ -11,7 +11,7 @@ use axum::{
     extract::{MatchedPath, Request},
     http::{
         HeaderMap, Method, StatusCode,
-        header::{WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS},
+        header::{HOST, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS},
         request::Parts,
     },
     middleware::Next,
@@ -28,6 +28,7 @@ use super::{
     request_id::{REQUEST_ID, RequestId},
     trace_context::TraceContext,
 };
+use crate::access::guard::is_host_header;
 
 /// Longer than a legitimate wait for a hash or the database.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -50,7 +51,15 @@ async fn log_in_span(request: Request, next: Next, is_routine: fn(StatusCode) ->
     let route = route.as_ref().map_or("-", MatchedPath::as_str);
     let trace = TraceContext::of(request.headers());
     let span = tracing::info_span!("request", %id);
-    let (answer, started) = (pin!(next.run(request)), Instant::now());
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let is_malformed = hosts.any(|host| !is_host_header(host.as_bytes()));
+    let answer = async {
+        match is_malformed {
+            true => Error::Malformed.into_response(),
+            false => next.run(request).await,
+        }
+    };
+    let (answer, started) = (pin!(answer), Instant::now());
     let request = Logged { id, method, route, trace: || trace, started };
     let mut response = run(request, answer, is_routine).instrument(span).await;
     REQUESTS.add(method, route, response.status(), started.elapsed());

@@ -165,6 +165,22 @@ async fn a_request_that_names_two_hosts_is_malformed() {
 }
 
 #[tokio::test]
+async fn a_host_that_is_no_host_and_port_is_malformed() {
+    let server = TestServer::open().await;
+    for path in ["/api/user", "/api/me", "/livez", "/sign-in", "/nowhere", "/oauth/revoke"] {
+        for host in ["app:+443", "app:x", "app:99999", "user@app", "app/x", "app:443:443", "[::1"] {
+            for method in ["GET", "POST"] {
+                let request = Request::builder().method(method).uri(path).header("Host", host);
+                let answer = server.send(request.body(Body::empty()).unwrap()).await;
+                let body = r#"{"message":"The requested action could not be exercised due to malformed syntax."}"#;
+                assert_eq!(answer.status_and_body(), (400, body), "{method} {path} {host}");
+                assert_eq!(answer.header(header::CONNECTION), Some("close"));
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_damaged_database_returns_503_and_never_a_refusal() {
     let server = TestServer::open().await;
     let token = server.register("Ada", "ada@example.com").await.token;

@@ -329,6 +329,9 @@ def test_no_answer_sets_a_cookie_or_redirects(get_answer, kind):
             id="a space before the colon",
         ),
         pytest.param(b"GET /api/auth/guard HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n", id="a NUL in a header"),
+        pytest.param(b"GET /api/auth/guard HTTP/1.1\nHost: x\n\n", id="lines that end with a bare line feed"),
+        pytest.param(b"GET /api/auth/guard HTTP/1.1\r\nHost: x\r\nX: a\nY: b\r\n\r\n", id="a bare line feed"),
+        pytest.param(b"GET /api/me HTTP/1.1\r\nHost: x:+443\r\n\r\n", id="a port with a sign"),
         pytest.param(b"POST /api/user HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", id="a negative length"),
         pytest.param(
             b"POST /api/user HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", id="two lengths"

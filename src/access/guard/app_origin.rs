@@ -42,13 +42,10 @@ impl AppOrigin {
         if authority.contains(['/', '?', '#', '@', '\\']) {
             return Err(InvalidOrigin::MoreThanOrigin);
         }
-        let default_port = if is_https { 443 } else { 80 };
         let (host, port) = split_port(authority);
         let port = match port {
-            None => default_port,
-            Some(port) => {
-                port.parse().ok().filter(|port| *port > 0).ok_or(InvalidOrigin::Syntax)?
-            }
+            None => default_port(is_https),
+            Some(port) => parse_port(port).ok_or(InvalidOrigin::Syntax)?,
         };
         let host = host.to_ascii_lowercase();
         if !is_host(&host) {
@@ -58,7 +55,7 @@ impl AppOrigin {
             return Err(InvalidOrigin::PlainHttp);
         }
         let scheme = if is_https { "https" } else { "http" };
-        let text = match port == default_port {
+        let text = match port == default_port(is_https) {
             true => format!("{scheme}://{host}"),
             false => format!("{scheme}://{host}:{port}"),
         };
@@ -85,21 +82,44 @@ impl AppOrigin {
         self.port
     }
 
-    /// Whether a request with this scheme and `Host` is one to this origin. Proxies may omit the port.
-    pub fn matches(&self, scheme: &[u8], host: &[u8]) -> bool {
+    /// The origin that a request with this scheme and `Host` is one to. Origins may differ only in their port, so one that is
+    /// written exactly as in the request counts first.
+    pub fn of_request<'o>(origins: &'o [Self], scheme: &[u8], host: &[u8]) -> Option<&'o Self> {
+        let is_exact = |origin: &&Self| {
+            origin.has_scheme(scheme) && host == &origin.text.as_bytes()[origin.scheme_length..]
+        };
+        origins.iter().find(is_exact).or_else(|| Self::of_other_spelling(origins, scheme, host))
+    }
+
+    /// The origin that a `Host` means which is not written as in any of them.
+    fn of_other_spelling<'o>(origins: &'o [Self], scheme: &[u8], host: &[u8]) -> Option<&'o Self> {
+        let (name, port) = split_port(str::from_utf8(host).ok()?);
+        let find = |has_port: &dyn Fn(&Self) -> bool| {
+            origins.iter().find(|origin| {
+                origin.has_scheme(scheme)
+                    && name.eq_ignore_ascii_case(&origin.host)
+                    && has_port(origin)
+            })
+        };
+        match port {
+            // Proxies may omit the port.
+            None | Some("") => find(&Self::has_default_port).or_else(|| find(&|_| true)),
+            Some(port) => {
+                let port = parse_port(port)?;
+                find(&|origin| origin.port == port)
+            }
+        }
+    }
+
+    fn has_scheme(&self, scheme: &[u8]) -> bool {
         // Some proxies name the scheme of a WebSocket.
         let [own_scheme, of_websocket] =
             if self.is_https { ["https", "wss"] } else { ["http", "ws"] };
-        (scheme == own_scheme.as_bytes() || scheme == of_websocket.as_bytes())
-            && (host == &self.text.as_bytes()[self.scheme_length..]
-                || str::from_utf8(host).is_ok_and(|host| self.is_at(host)))
+        scheme == own_scheme.as_bytes() || scheme == of_websocket.as_bytes()
     }
 
-    /// Whether a `Host` that is not written as in the origin means the same.
-    fn is_at(&self, host: &str) -> bool {
-        let (name, port) = split_port(host);
-        name.eq_ignore_ascii_case(&self.host)
-            && port.is_none_or(|port| port.parse() == Ok(self.port))
+    fn has_default_port(&self) -> bool {
+        self.port == default_port(self.is_https)
     }
 
     /// Whether a URL is on this origin.
@@ -112,6 +132,26 @@ impl fmt::Display for AppOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+/// Whether a `Host` header is a host and perhaps a port (RFC 9110, section 7.2). Proxies and apps read others in different ways.
+pub fn is_host_header(value: &[u8]) -> bool {
+    // What RFC 3986 allows in a name, so that no name of another system is refused.
+    let is_of_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(&b);
+    let Ok(text) = str::from_utf8(value) else { return false };
+    let (host, port) = split_port(text);
+    let is_name = if host.starts_with('[') { is_host(host) } else { host.bytes().all(is_of_name) };
+    is_name && port.is_none_or(|port| port.is_empty() || parse_port(port).is_some())
+}
+
+fn default_port(is_https: bool) -> u16 {
+    if is_https { 443 } else { 80 }
+}
+
+/// A port: digits only, without a sign.
+fn parse_port(port: &str) -> Option<u16> {
+    let is_number = port.bytes().all(|b| b.is_ascii_digit());
+    port.parse().ok().filter(|port| is_number && *port > 0)
 }
 
 /// The host and the text after its colon. The colons of an IPv6 address in brackets do not count.
@@ -176,6 +216,8 @@ mod tests {
             "https://a:0",
             "https://a:99999",
             "https://a:x",
+            "https://a:+443",
+            "https://a:",
             "https://[::1",
             "https://ä.example",
         ] {
@@ -193,20 +235,88 @@ mod tests {
     #[test]
     fn a_request_matches_by_scheme_host_and_any_port_that_it_names() {
         let origin = AppOrigin::parse("https://app.example.com:8443").unwrap();
-        assert!(origin.matches(b"https", b"APP.example.com:8443"));
-        assert!(origin.matches(b"https", b"app.example.com"));
-        assert!(origin.matches(b"wss", b"app.example.com"));
+        let matches = |scheme: &[u8], host: &[u8]| {
+            AppOrigin::of_request(std::slice::from_ref(&origin), scheme, host).is_some()
+        };
+        assert!(matches(b"https", b"APP.example.com:8443"));
+        assert!(matches(b"https", b"app.example.com"));
+        assert!(matches(b"https", b"app.example.com:"));
+        assert!(matches(b"wss", b"app.example.com"));
         for (scheme, host) in [
             ("http", "app.example.com:8443"),
             ("https", "app.example.com:443"),
             ("https", "app.example.com:x"),
+            ("https", "app.example.com:+8443"),
             ("https", "app.example.com."),
             ("https", "evil.example.com"),
             ("https", "app.example.com.evil.com"),
             ("https", ""),
         ] {
-            assert!(!origin.matches(scheme.as_bytes(), host.as_bytes()), "{scheme} {host}");
+            assert!(!matches(scheme.as_bytes(), host.as_bytes()), "{scheme} {host}");
         }
+    }
+
+    #[test]
+    fn origins_that_differ_only_in_port_match_exactly_first() {
+        let [default, other, last] = ["https://a.b", "https://a.b:8443", "https://a.b:9443"];
+        for order in [[default, other, last], [last, other, default], [other, last, default]] {
+            let origins = order.map(|origin| AppOrigin::parse(origin).unwrap());
+            for (host, expected) in [
+                ("a.b", Some(default)),
+                ("A.b", Some(default)),
+                ("a.b:", Some(default)),
+                ("a.b:443", Some(default)),
+                ("a.b:8443", Some(other)),
+                ("A.B:8443", Some(other)),
+                ("a.b:9443", Some(last)),
+                ("a.b:+443", None),
+                ("a.b:444", None),
+            ] {
+                let found = AppOrigin::of_request(&origins, b"https", host.as_bytes());
+                assert_eq!(found.map(AppOrigin::as_str), expected, "{host} of {order:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_host_header_is_a_host_and_perhaps_a_port() {
+        for host in [
+            "",
+            "app",
+            "app:",
+            "app:443",
+            "App.example.com:65535",
+            "app_1.example.com.",
+            "127.0.0.1:3000",
+            "[::1]",
+            "[::1]:3000",
+        ] {
+            assert!(is_host_header(host.as_bytes()), "{host}");
+        }
+        for host in [
+            "app:+443",
+            "app:-1",
+            "app: 443",
+            "app:0x1bb",
+            "app:443:443",
+            "app:65536",
+            "app:0",
+            "user@app",
+            "app/path",
+            "app\\path",
+            "app?x",
+            "app#x",
+            "a b",
+            "a\tb",
+            "::1",
+            "[::1",
+            "[::1]x",
+            "[app]",
+            "\u{e4}.example",
+        ] {
+            assert!(!is_host_header(host.as_bytes()), "{host}");
+        }
+        assert!(!is_host_header(b"\xff"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use axum::http::{HeaderName, HeaderValue, Method, header, request::Parts};
 use ipnet::IpNet;
 
 use crate::{
-    access::guard::{ProxyStyle, RequestFacts, host_of, path_of},
+    access::guard::{ProxyStyle, RequestFacts, host_of, is_host_header, path_of},
     clock::Timestamp,
     http::client_ip::{client_address, is_trusted},
 };
@@ -69,6 +69,11 @@ impl<'a> ForwardedRequest<'a> {
         names.iter().all(|name| self.parts.headers.contains_key(name))
             && self.facts(style, trusted, &["method"], time).method.as_deref()
                 == Some(Method::OPTIONS.as_str())
+    }
+
+    /// Whether the proxy describes a request whose `Host` is malformed.
+    pub(super) fn has_malformed_host(&self, style: ProxyStyle, trusted: &[IpNet]) -> bool {
+        self.browser_request(style, trusted).is_some_and(|sent| !is_host_header(sent.host))
     }
 
     /// The request as a browser sent it to the proxy; `None` unless a trusted proxy describes it completely.

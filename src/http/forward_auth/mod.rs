@@ -274,10 +274,20 @@ impl GuardRoutes {
             },
             Err(AuthError::Unauthenticated(mut reason)) => {
                 let has_authorization = headers.contains_key(header::AUTHORIZATION);
+                *decision = Decision::Unauthenticated;
                 if !guard.origins.is_empty() && !has_authorization {
                     reason = Unauthenticated::OtherOrigin;
+                    // nginx turns any other status than 401 and 403 into 500, and asks again for the answer.
+                    let is_read = guard.proxy != Some(ProxyStyle::Nginx)
+                        || asks_for_full_answer(&request.parts.uri);
+                    if is_read
+                        && guard
+                            .proxy
+                            .is_some_and(|style| request.has_malformed_host(style, trusted))
+                    {
+                        return Err(Error::Malformed);
+                    }
                 }
-                *decision = Decision::Unauthenticated;
                 let by = RefusedBy::Guard(Arc::clone(guard));
                 (reason.into(), Refused::unauthenticated(by, reason, doorward.now()), None)
             }

@@ -67,7 +67,7 @@ impl<'a> Visit<'a> {
         }
         let style = guard.proxy?;
         let sent = request.browser_request(style, trusted)?;
-        let origin = guard.origins.iter().find(|origin| origin.matches(sent.scheme, sent.host))?;
+        let origin = AppOrigin::of_request(&guard.origins, sent.scheme, sent.host)?;
         Some(Self {
             guard,
             request,

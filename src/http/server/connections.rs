@@ -248,6 +248,8 @@ pub(super) struct Connection {
     evicted: AtomicBool,
     /// Whether a body has been in the read buffer since that was last wiped.
     body_buffered: AtomicBool,
+    /// Whether what follows the current request must not be read as another one.
+    closes_after_answer: AtomicBool,
     answer: AtomicU8,
 }
 
@@ -271,6 +273,7 @@ impl Connection {
             close: Notify::new(),
             evicted: AtomicBool::new(false),
             body_buffered: AtomicBool::new(false),
+            closes_after_answer: AtomicBool::new(false),
             answer: AtomicU8::new(NO_ANSWER),
         };
         connection.enter(Phase::Head);
@@ -345,6 +348,15 @@ impl Connection {
     pub(super) fn take_body_mark(&self) -> bool {
         self.body_buffered.load(Ordering::Relaxed)
             && self.body_buffered.swap(false, Ordering::Relaxed)
+    }
+
+    /// Lets the connection end with the next answer.
+    pub(super) fn close_after_answer(&self) {
+        self.closes_after_answer.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn closes_after_answer(&self) -> bool {
+        self.closes_after_answer.load(Ordering::Relaxed)
     }
 
     fn is_evicted(&self) -> bool {

@@ -4,6 +4,7 @@ mod body;
 mod connections;
 mod counts;
 mod http2;
+mod line_ends;
 mod stream;
 mod tls;
 
@@ -11,7 +12,7 @@ use std::{convert::Infallible, io, net::SocketAddr, pin::Pin, sync::Arc, time::D
 
 use axum::{
     body::Body,
-    http::{Request, StatusCode},
+    http::{HeaderValue, Request, StatusCode, header::CONNECTION},
 };
 use futures_util::future::join_all;
 use hyper::{
@@ -223,7 +224,10 @@ async fn serve_http1(
         connection.answer_begun();
         let answer = app.answer(request.map(|body| request_body(body, &connection)), peer);
         async move {
-            let response = answer.await;
+            let mut response = answer.await;
+            if connection.closes_after_answer() {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             connection.enter(Phase::Idle);
             Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, connection)))
         }
@@ -313,7 +317,11 @@ async fn answer_and_close(stream: Transport, status: StatusCode) {
 
 #[cfg(test)]
 mod tests {
-    use axum::{Router, body::Body, routing::get};
+    use axum::{
+        Router,
+        body::Body,
+        routing::{get, post},
+    };
     use futures_util::StreamExt;
     use tokio::{io::AsyncReadExt, sync::oneshot};
 
@@ -335,6 +343,7 @@ mod tests {
         let app = Router::new()
             .route("/bad", get(async || StatusCode::BAD_REQUEST))
             .route("/forbidden", get(async || StatusCode::FORBIDDEN))
+            .route("/length", post(async |body: String| body.len().to_string()))
             .route("/streamed", get(streamed));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -382,6 +391,39 @@ mod tests {
         assert_eq!(answers[1], answers[2]);
         assert!(answers[1].starts_with("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n"));
         assert!(answers[3].contains("content-type: application/json\r\n"), "{answers:?}");
+    }
+
+    /// A proxy in front may read such a head in another way.
+    #[tokio::test]
+    async fn a_bare_line_feed_in_a_head_is_malformed() {
+        for head in [
+            "GET /forbidden HTTP/1.1\nhost: a\n\n",
+            "GET /forbidden HTTP/1.1\r\nhost: a\n\r\n",
+            "GET /forbidden HTTP/1.1\r\nhost: a\r\n\n",
+            "GET /forbidden HTTP/1.1\r\na: b\nhost: c\r\n\r\n",
+            "GET /forbidden\nHTTP/1.1\r\n\r\n",
+            "\nGET /forbidden HTTP/1.1\r\nhost: a\r\n\r\n",
+            "\r\n\r\nGET /forbidden HTTP/1.1\nhost: a\r\n\r\n",
+        ] {
+            let answers = split(&exchange(head).await);
+            assert!(answers[0].starts_with("HTTP/1.1 400 Bad Request\r\n"), "{head:?} {answers:?}");
+            assert!(answers[0].contains("content-type: application/json\r\n"), "{answers:?}");
+            // The answer to a request before it is sent.
+            let answers = split(&exchange(&(get_request("/forbidden") + head)).await);
+            assert!(answers[0].starts_with("HTTP/1.1 403 Forbidden\r\n"), "{answers:?}");
+            assert!(!answers.iter().skip(1).any(|answer| answer.contains(" 403 ")), "{answers:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_may_have_bare_line_feeds() {
+        let body = "{\n  \"a\": 1\n}\n";
+        let length = body.len();
+        let head = format!("POST /length HTTP/1.1\r\nhost: a\r\ncontent-length: {length}\r\n\r\n");
+        let answers = exchange(&format!("{head}{body}")).await;
+        assert!(answers.starts_with("HTTP/1.1 200 OK\r\n"), "{answers}");
+        assert!(answers.contains("connection: close\r\n"), "{answers}");
+        assert!(answers.ends_with(&format!("\r\n\r\n{length}")), "{answers}");
     }
 
     #[tokio::test]

@@ -1,5 +1,5 @@
-//! The byte stream of one connection. It reports the connection's phase, and gives hyper's own answers to malformed
-//! requests the body that every answer has.
+//! The byte stream of one connection. It reports the connection's phase, refuses heads with bare line feeds, and gives
+//! hyper's own answers to malformed requests the body that every answer has.
 
 use std::{
     io,
@@ -16,7 +16,10 @@ use tokio::{
 use tokio_rustls::server::TlsStream;
 use zeroize::Zeroize;
 
-use super::connections::{Connection, Phase};
+use super::{
+    connections::{Connection, Phase},
+    line_ends::{BareLineFeed, LineEnds},
+};
 use crate::http::{
     error::plain_body,
     request_id::{REQUEST_ID, RequestId},
@@ -192,13 +195,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
 pub(super) struct ConnectionStream {
     stream: Transport,
     connection: Arc<Connection>,
+    line_ends: LineEnds,
     /// What is written in place of hyper's own answer, and how many bytes of it have been written.
     replacement: Option<(Vec<u8>, usize)>,
 }
 
 impl ConnectionStream {
     pub(super) fn new(stream: Transport, connection: Arc<Connection>) -> Self {
-        Self { stream, connection, replacement: None }
+        Self { stream, connection, line_ends: LineEnds::new(), replacement: None }
     }
 
     pub(super) fn into_inner(self) -> Transport {
@@ -236,14 +240,23 @@ impl AsyncRead for ConnectionStream {
     ) -> Poll<io::Result<()>> {
         // A body may contain a password. Between two requests, hyper passes the same memory again if the body had at most
         // 8 KiB, and its content is no longer needed.
-        if self.connection.phase() == Phase::Idle && self.connection.take_body_mark() {
+        let phase = self.connection.phase();
+        if phase == Phase::Idle && self.connection.take_body_mark() {
             buf.initialize_unfilled().zeroize();
         }
         let before = buf.filled().len();
         let outcome = Pin::new(&mut self.stream).poll_read(cx, buf);
+        let new = &mut buf.filled_mut()[before..];
         // The first bytes after an answer start the next head.
-        if buf.filled().len() > before && self.connection.phase() == Phase::Idle {
+        if !new.is_empty() && phase == Phase::Idle {
             self.connection.enter(Phase::Head);
+        }
+        match self.line_ends.find(new, phase) {
+            BareLineFeed::None => {}
+            // hyper refuses a head with this byte, wherever it is.
+            BareLineFeed::InHead(at) => new[at] = 0,
+            // What follows is not read: nobody knows yet whether it is a body or another head.
+            BareLineFeed::AfterHead => self.connection.close_after_answer(),
         }
         outcome
     }
