@@ -45,6 +45,8 @@ local REFUSAL_HEADERS = {
     "set-cookie",
     "content-language",
     "content-security-policy",
+    "cross-origin-opener-policy",
+    "cross-origin-resource-policy",
     "referrer-policy",
     "x-content-type-options",
     "x-frame-options",

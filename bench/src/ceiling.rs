@@ -112,6 +112,7 @@ async fn look_up(
     let body = json!({ "id": id.to_string(), "name": name }).to_string();
     let response = Response::builder()
         .header("content-type", "application/json")
+        .header("cross-origin-resource-policy", "same-origin")
         .header("x-content-type-options", "nosniff")
         .header("x-request-id", "0123456789abcdef");
     response.body(body.into()).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{
     body::Body,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
@@ -13,6 +13,10 @@ pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 pub(super) const AUTHORIZATION: HeaderValue = HeaderValue::from_static("Authorization");
 /// Keeps browsers from guessing another content type.
 pub(super) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+/// Keeps pages of other origins from loading an answer as an image or a script. `fetch` with CORS does not depend on it.
+pub(super) const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-resource-policy");
+pub(super) const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {

@@ -10,7 +10,9 @@ use axum::{
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::{
-    answer::{AUTHORIZATION, JSON, NO_STORE, NOSNIFF, json},
+    answer::{
+        AUTHORIZATION, CROSS_ORIGIN_RESOURCE_POLICY, JSON, NO_STORE, NOSNIFF, SAME_ORIGIN, json,
+    },
     request_id::REQUEST_ID,
 };
 use crate::{
@@ -154,6 +156,7 @@ impl Error {
     fn add_headers(&self, response: &mut Response) {
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, NO_STORE);
+        headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN);
         match self {
             Self::Refused(decision) | Self::CrossSite(Some(decision)) => {
                 add_decision(headers, *decision);
@@ -297,6 +300,7 @@ fn unauthorized(challenge: Challenge, decision: Option<DecisionId>) -> Response 
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         headers.insert(header::WWW_AUTHENTICATE, empty.clone());
         headers.insert(header::VARY, AUTHORIZATION);
+        headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN);
         headers.insert(DECISION_ID, empty);
         headers
     });

@@ -13,7 +13,7 @@ use axum::{
 };
 
 use super::{
-    answer::NO_STORE,
+    answer::{CROSS_ORIGIN_RESOURCE_POLICY, NO_STORE, SAME_ORIGIN},
     api::health,
     error::Error,
     request_counts::REQUESTS,
@@ -40,7 +40,11 @@ pub fn operations(doorward: Doorward, tls: Option<Tls>, is_on_loopback: bool) ->
         .with_state(state)
         .route("/livez", get(health::live))
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
-        .fallback(async || Error::NotFound);
+        .fallback(async || Error::NotFound)
+        .layer(middleware::map_response(async |mut response: Response| {
+            response.headers_mut().insert(CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN);
+            response
+        }));
     if is_on_loopback { router.layer(middleware::from_fn(refuse_other_hosts)) } else { router }
 }
 

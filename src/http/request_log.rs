@@ -21,7 +21,7 @@ use futures_util::{FutureExt, future::poll_immediate};
 use tracing::Instrument;
 
 use super::{
-    answer::NOSNIFF,
+    answer::{CROSS_ORIGIN_RESOURCE_POLICY, NOSNIFF, SAME_ORIGIN},
     error::{DECISION_ID, Error},
     refusal_log::{Logging, Reason, RefusalLog},
     request_counts::REQUESTS,
@@ -64,6 +64,7 @@ async fn log_in_span(request: Request, next: Next, is_routine: fn(StatusCode) ->
     let mut response = run(request, answer, is_routine).instrument(span).await;
     REQUESTS.add(method, route, response.status(), started.elapsed());
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    response.headers_mut().insert(CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN);
     response
 }
 

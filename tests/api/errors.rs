@@ -108,7 +108,7 @@ async fn every_answer_has_a_unique_request_id() {
 }
 
 #[tokio::test]
-async fn every_answer_forbids_content_sniffing() {
+async fn every_answer_forbids_content_sniffing_and_loading_by_other_origins() {
     let server = TestServer::open().await;
     let token = server.register("Miles Davis", "miles@example.com").await.token;
     for path in [
@@ -131,11 +131,19 @@ async fn every_answer_forbids_content_sniffing() {
             let answer = server.request_as(token, method, path, Value::Null).await;
             let header = answer.headers.get_all(header::X_CONTENT_TYPE_OPTIONS);
             assert_eq!(header.iter().collect::<Vec<_>>(), ["nosniff"], "{method} {path}");
+            let policy = answer.headers.get_all("cross-origin-resource-policy");
+            let policy: Vec<_> = policy.iter().collect();
+            // A proxy keeps an admission to itself.
+            match answer.header("x-auth-user-id") {
+                None => assert_eq!(policy, ["same-origin"], "{method} {path}"),
+                Some(_) => assert!(policy.is_empty(), "{method} {path}"),
+            }
         }
     }
     let logout = server.request_as(&token, "POST", "/api/auth/logout", Value::Null).await;
     assert_eq!(logout.status, StatusCode::NO_CONTENT);
     assert_eq!(logout.header(header::X_CONTENT_TYPE_OPTIONS), Some("nosniff"));
+    assert_eq!(logout.header("cross-origin-resource-policy"), Some("same-origin"));
 }
 
 #[tokio::test]

@@ -254,7 +254,7 @@ async fn a_person_whom_the_condition_refuses_gets_403() {
         assert_eq!(page.status, 403, "{style}");
         assert!(page.header(header::CONTENT_TYPE).unwrap().starts_with("text/html"));
         let decision = page.header("x-decision-id").unwrap();
-        assert!(page.body.contains(decision) && page.body.contains("Ada"), "{}", page.body);
+        assert!(page.body.contains(decision), "{}", page.body);
         assert!(!page.body.contains("banned"), "the condition is not shown");
         // A bearer token gets the answer of a guard without origins.
         let bearer = format!("Bearer {}", ada.token);

@@ -27,6 +27,7 @@ allow = '!user.disabled'
 proxy = "caddy"
 origins = ["{staff}"]
 title = "{staff_title}"
+grant = "user"
 allow = '"staff" in user.roles && user.emailVerified'
 """
 

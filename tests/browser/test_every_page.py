@@ -110,6 +110,7 @@ def test_a_page_is_small_and_works_without_scripts(request, new_context, page_si
     assert headers["referrer-policy"] == ("strict-origin" if has_secret else "same-origin")
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "DENY"
+    assert headers["cross-origin-opener-policy"] == headers["cross-origin-resource-policy"] == "same-origin"
     policy = headers["content-security-policy"]
     assert policy.startswith("default-src 'none'; style-src 'sha256-") and "unsafe" not in policy
     for word in ("frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"):

@@ -207,6 +207,8 @@ def check_page_403(exchange, where):
     assert answer.header("Referrer-Policy") == "same-origin", where
     assert answer.header("X-Content-Type-Options") == "nosniff", where
     assert answer.header("X-Frame-Options") == "DENY", where
+    assert answer.header("Cross-Origin-Opener-Policy") == "same-origin", where
+    assert answer.header("Cross-Origin-Resource-Policy") == "same-origin", where
     assert "default-src 'none'" in answer.header("Content-Security-Policy"), where
     present = ["Vary", "X-Decision-Id", "Content-Language"]
     assert_headers(answer, where, present, absent=["Location", "WWW-Authenticate"])

@@ -14,7 +14,7 @@ use super::view::{Branding, PageContext, Style};
 use crate::{
     Doorward,
     http::{
-        answer::{NO_STORE, NOSNIFF, public},
+        answer::{CROSS_ORIGIN_RESOURCE_POLICY, NO_STORE, NOSNIFF, SAME_ORIGIN, public},
         api::openapi::MAX_AGE,
         browser::site::Site,
     },
@@ -47,9 +47,6 @@ const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 /// Keeps a page that opened ours from following where it leads: the URL of a redirect may contain a sign-in code.
 pub(in crate::http) const CROSS_ORIGIN_OPENER_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-opener-policy");
-const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
-    HeaderName::from_static("cross-origin-resource-policy");
-const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 const STRICT_ORIGIN: HeaderValue = HeaderValue::from_static("strict-origin");
 /// A year.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
@@ -123,7 +120,6 @@ impl Pages {
     ) -> Response {
         let mut response = self.html(status, language, html, None);
         response.headers_mut().remove(header::STRICT_TRANSPORT_SECURITY);
-        response.headers_mut().remove(CROSS_ORIGIN_OPENER_POLICY);
         response
     }
 
@@ -153,6 +149,7 @@ impl Pages {
             header::REFERRER_POLICY,
             header::STRICT_TRANSPORT_SECURITY,
             CROSS_ORIGIN_OPENER_POLICY,
+            CROSS_ORIGIN_RESOURCE_POLICY,
         ] {
             if let Some(value) = self.headers.get(&name) {
                 headers.insert(name, value.clone());

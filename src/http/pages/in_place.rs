@@ -12,7 +12,11 @@ use super::{
     view::{MessagePage, Refused},
 };
 use crate::{
-    access::{caller::Caller, guard::Guard, refusals::DecisionId},
+    access::{
+        caller::Caller,
+        guard::{Grant, Guard},
+        refusals::DecisionId,
+    },
     http::{client_ip::accept_language, error::add_decision},
 };
 
@@ -34,7 +38,9 @@ impl Pages {
         let page = Refused {
             app: &guard.title,
             is_own: true,
-            signed_in_as: Some((caller.user.name.as_str(), caller.user.email.as_str())),
+            // Scripts of the app can read the page, so it tells no more than the app may know.
+            signed_in_as: (guard.grant == Grant::User)
+                .then(|| (caller.user.name.as_str(), caller.user.email.as_str())),
             somebody_else: Some(somebody_else),
             decision: &id,
             decision_link: is_operator(caller).then_some(&*decision_link),

@@ -37,6 +37,7 @@ use super::{
     stream::Transport,
 };
 use crate::http::{
+    answer::{CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN},
     error::plain_body,
     request_id::{REQUEST_ID, RequestId},
 };
@@ -163,6 +164,7 @@ fn refusal(status: StatusCode) -> Response {
         (CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
         (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN),
         (REQUEST_ID, RequestId::next().header()),
     ];
     (status, headers, plain_body(status)).into_response()

@@ -330,7 +330,7 @@ pub(super) fn closing_answer(status: StatusCode) -> Vec<u8> {
     let body = plain_body(status);
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nx-content-type-options: nosniff\r\n\
-         cache-control: no-store\r\n{}: {}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+         cross-origin-resource-policy: same-origin\r\ncache-control: no-store\r\n{}: {}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
         REQUEST_ID,
         RequestId::next(),
         body.len(),

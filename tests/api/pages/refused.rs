@@ -69,7 +69,7 @@ async fn visit(server: &TestServer, target: &str, headers: &[(&str, &str)]) -> A
 
 #[tokio::test]
 async fn the_page_in_place_has_absolute_links_and_no_reason() {
-    let server = server_with(GUARDS).await;
+    let server = server_with(&GUARDS.replace("proxy", "grant = \"user\"\n    proxy")).await;
     let ada = server.register("Ada <b>", "ada@example.com").await;
     let session = server.doorward.caller(&ada.token).await.unwrap().session;
     let cookie = server.doorward.cookies().app_cookie(&session, "https://app.example.com");
@@ -93,6 +93,8 @@ async fn the_page_in_place_has_absolute_links_and_no_reason() {
         ("referrer-policy", "same-origin"),
         ("x-frame-options", "DENY"),
         ("content-language", "en"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
     ] {
         assert_eq!(page.header(name), Some(value));
     }
@@ -105,6 +107,28 @@ async fn the_page_in_place_has_absolute_links_and_no_reason() {
     let link = format!("https://auth.example.net/refused/{id}");
     assert_shows(&page, 403, &["lang=\"de\"", &link]);
     assert!(!page.body.contains("analyst"));
+}
+
+/// Scripts of the app can read the page.
+#[tokio::test]
+async fn the_page_in_place_shows_name_and_address_only_to_an_app_that_may_know_them() {
+    for (grant, is_shown) in [("", false), ("grant = \"id\"", false), ("grant = \"user\"", true)] {
+        let server = server_with(&format!("{GUARDS}{grant}\n")).await;
+        let ada = server.register("Ada Lovelace", "ada@example.com").await;
+        let session = server.doorward.caller(&ada.token).await.unwrap().session;
+        let cookie = server.doorward.cookies().app_cookie(&session, "https://app.example.com");
+        let cookie = format!("__Host-doorward-app={cookie}");
+        let page = visit(&server, "/x", &[("cookie", &*cookie)]).await;
+        let texts = [
+            "You are signed in, but this account has no access",
+            "&#38;other=1\"",
+            "href=\"https://auth.example.net/account\"",
+        ];
+        assert_shows(&page, 403, &texts);
+        for private in ["Ada Lovelace", "ada@example.com"] {
+            assert_eq!(page.body.contains(private), is_shown, "{grant}: {private}");
+        }
+    }
 }
 
 #[tokio::test]
