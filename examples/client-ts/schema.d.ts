@@ -960,7 +960,7 @@ export interface components {
                 };
             };
         };
-        /** @description Registration is not open for this person */
+        /** @description Registration is not open for this person, or another site has caused the request */
         MayNotRegister: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -970,12 +970,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @constant */
-                    message: "Registration is not open for this address.";
+                    /** @enum {string} */
+                    message: "Registration is not open for this address." | "The requested action is not allowed.";
                 };
             };
         };
-        /** @description The user may not invite others, or their own address is not verified */
+        /** @description The user may not invite others, their own address is not verified, or another site has caused the request */
         MayNotInvite: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -985,8 +985,23 @@ export interface components {
             };
             content: {
                 "application/json": {
+                    /** @enum {string} */
+                    message: "You may not invite others." | "The requested action is not allowed.";
+                };
+            };
+        };
+        /** @description A page of another site has caused the request (`Sec-Fetch-Site`, or without it `Origin`). Programs send neither header */
+        OtherSite: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
                     /** @constant */
-                    message: "You may not invite others.";
+                    message: "The requested action is not allowed.";
                 };
             };
         };
@@ -1459,6 +1474,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["Invalid"];
+            403: components["responses"]["OtherSite"];
             404: components["responses"]["WrongCredentials"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
@@ -2034,6 +2050,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -2058,6 +2075,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -2089,6 +2107,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
             429: components["responses"]["Throttled"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -2114,6 +2133,7 @@ export interface operations {
         responses: {
             202: components["responses"]["Mailed"];
             400: components["responses"]["Invalid"];
+            403: components["responses"]["OtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
@@ -2155,6 +2175,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["WrongCode"];
+            403: components["responses"]["OtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
@@ -2194,6 +2215,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["WrongCode"];
+            403: components["responses"]["OtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Taken"];
             413: components["responses"]["TooLarge"];
@@ -2235,6 +2257,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["WrongCode"];
+            403: components["responses"]["OtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Taken"];
             413: components["responses"]["TooLarge"];
@@ -2264,6 +2287,7 @@ export interface operations {
         responses: {
             202: components["responses"]["Mailed"];
             400: components["responses"]["Invalid"];
+            403: components["responses"]["OtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
@@ -2310,6 +2334,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["Invalid"];
+            403: components["responses"]["OtherSite"];
             404: components["responses"]["WrongCredentials"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
@@ -2384,6 +2409,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
             404: components["responses"]["NotFound"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -2517,6 +2543,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
             404: components["responses"]["NotFound"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -2595,6 +2622,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
@@ -2656,6 +2684,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Taken"];
             413: components["responses"]["TooLarge"];
@@ -2703,6 +2732,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
@@ -2722,6 +2752,7 @@ export interface operations {
         responses: {
             202: components["responses"]["Mailed"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
             429: components["responses"]["Throttled"];
             500: components["responses"]["Internal"];
             501: components["responses"]["NeedsMail"];
@@ -2826,6 +2857,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidForm"];
             401: components["responses"]["InvalidClient"];
+            403: components["responses"]["OtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             429: components["responses"]["Throttled"];
@@ -2866,6 +2898,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidForm"];
             401: components["responses"]["InvalidClient"];
+            403: components["responses"]["OtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             429: components["responses"]["Throttled"];

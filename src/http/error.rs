@@ -35,6 +35,8 @@ pub enum Error {
     Refused(DecisionId),
     /// Another site has caused a request that changes something.
     CrossSite(Option<DecisionId>),
+    /// The API was asked for under a host name that is not one of the service.
+    OtherHost,
     /// An OAuth client that has not authenticated.
     InvalidClient,
     /// A form without exactly one field `token`.
@@ -123,7 +125,7 @@ impl Error {
             Self::EmailTaken | Self::AlreadyInvited => StatusCode::CONFLICT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson | Self::NotAForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::NeedsHttps => StatusCode::MISDIRECTED_REQUEST,
+            Self::OtherHost | Self::NeedsHttps => StatusCode::MISDIRECTED_REQUEST,
             Self::Throttled(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::NeedsMail => StatusCode::NOT_IMPLEMENTED,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -136,6 +138,7 @@ impl Error {
             Self::MayNotRegister => "Registration is not open for this address.",
             Self::MayNotInvite => "You may not invite others.",
             Self::AlreadyInvited => "The address is invited already.",
+            Self::OtherHost => "The service does not answer under this host name.",
             Self::NotAForm => "The request body must be sent as application/x-www-form-urlencoded.",
             _ => message(self.status()),
         }
@@ -380,7 +383,10 @@ mod tests {
             ("InvalidClient", Error::InvalidClient),
             ("InvalidForm", Error::NoTokenField),
             ("MayNotRegister", Error::MayNotRegister),
+            ("MayNotRegister", Error::CrossSite(None)),
             ("MayNotInvite", Error::MayNotInvite),
+            ("MayNotInvite", Error::CrossSite(None)),
+            ("OtherSite", Error::CrossSite(None)),
             ("RefusedVisit", Error::CrossSite(None)),
             ("NotFound", Error::NotFound),
             ("WrongCredentials", Error::NotFound),
@@ -394,7 +400,11 @@ mod tests {
         ] {
             let documented = &document["components"]["responses"][name];
             let schema = &documented["content"]["application/json"]["schema"];
-            assert_eq!(schema["properties"]["message"]["const"], error.message(), "{name}");
+            let message = &schema["properties"]["message"];
+            let one_of = message["enum"].as_array().map_or(&[][..], Vec::as_slice);
+            let is_documented = message["const"] == error.message()
+                || one_of.iter().any(|message| message == error.message());
+            assert!(is_documented, "{name}: {message}");
             let answer = error.into_response();
             for (header, description) in documented["headers"].as_object().unwrap() {
                 let reference = description["$ref"].as_str().unwrap_or_default();

@@ -15,6 +15,7 @@ mod oauth;
 pub mod only;
 #[cfg(feature = "cli")]
 mod operations;
+mod other_sites;
 mod pages;
 mod refusal_log;
 mod request_counts;
@@ -60,8 +61,9 @@ impl Doorward {
     /// The routes of the service, to be merged into an axum app: accounts, login, sessions, a guard for each declared
     /// name, and the endpoints for token verifiers.
     pub fn routes(&self) -> Router {
-        let guards = Arc::new(GuardRoutes::new(&Arc::new(Pages::new(self.clone()))));
-        embedded_routes(&guards).with_state(self.clone())
+        let pages = Arc::new(Pages::new(self.clone()));
+        let guards = Arc::new(GuardRoutes::new(&pages));
+        embedded_routes(&pages, &guards).with_state(self.clone())
     }
 }
 
@@ -79,7 +81,7 @@ pub fn service(doorward: Doorward) -> Service {
     let mut other_paths = Router::new()
         .fallback(async || Error::NotFound)
         .layer(from_fn(request_log::log_polled_request));
-    let mut service = embedded_routes(&guards).merge(server);
+    let mut service = embedded_routes(&pages, &guards).merge(server);
     if doorward.settings().pages {
         service = service.merge(pages::server_pages(&pages).with_state(()));
         other_paths = other_paths.layer(from_fn_with_state(pages, pages::for_other_paths));
@@ -87,7 +89,7 @@ pub fn service(doorward: Doorward) -> Service {
     Service::new(service.merge(other_paths).with_state(doorward), guards)
 }
 
-fn embedded_routes(guards: &Arc<GuardRoutes>) -> Router<Doorward> {
+fn embedded_routes(pages: &Arc<Pages>, guards: &Arc<GuardRoutes>) -> Router<Doorward> {
     let (mut api, mut polled, mut guarded) = (Router::new(), Router::new(), Router::new());
     for route in ROUTES {
         match route.target {
@@ -103,6 +105,7 @@ fn embedded_routes(guards: &Arc<GuardRoutes>) -> Router<Doorward> {
     }
     let method_not_allowed = async || Error::MethodNotAllowed;
     api.method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(Arc::clone(pages), other_sites::refuse_other_sites))
         .layer(from_fn(request_log::log_request))
         .merge(
             polled

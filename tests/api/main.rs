@@ -16,6 +16,7 @@ mod notices;
 mod oauth;
 mod openapi;
 mod operator;
+mod other_sites;
 mod outbox;
 mod pages;
 mod refused;

@@ -69,6 +69,24 @@ async fn every_operation_answers_every_caller_as_documented() {
 }
 
 #[tokio::test]
+async fn every_operation_that_changes_something_refuses_other_sites_as_documented() {
+    let server = TestServer::open().await;
+    let operations = operations(&server).await;
+    let is_unsafe = |(_, method, operation): &&(String, String, Value)| {
+        method != "GET" && operation["tags"] != json!(["Guards"])
+    };
+    let operations: Vec<_> = operations.iter().filter(is_unsafe).collect();
+    assert!(operations.len() > 15);
+    for (path, method, operation) in operations {
+        let request = Request::builder().method(method.as_str()).uri(filled_in(path));
+        let request = request.header("sec-fetch-site", "cross-site").body(Body::from("{}"));
+        let answer = server.send(request.unwrap()).await;
+        assert_eq!(answer.status, 403, "{method} {path}");
+        assert!(documented(operation, answer.status), "{method} {path}");
+    }
+}
+
+#[tokio::test]
 async fn the_answers_of_success_have_the_documented_members() {
     let server = TestServer::open_with(with_mail).await;
     let document = server.get("/openapi.json").await.json();

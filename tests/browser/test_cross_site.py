@@ -1,9 +1,13 @@
-"""Only Doorward's own pages, or the person directly, can change something on its pages."""
+"""Only Doorward's own pages, or the person directly, can change something. No other page can use the API."""
 
 import itertools
+import json
 
 import pytest
+from guarded_site import PageApp
 from https_settings import APP, PUBLIC_URL, WIKI
+from people import PASSWORD
+from support import Journal, send
 from visitor import NAVIGATION, Visitor
 
 # Fetch Metadata as browsers send it, and as an attacker might wish it were read.
@@ -146,3 +150,61 @@ def test_the_json_api_does_not_know_the_cookies(ada):
         answer = ada.send(ada.host, method, path, [("Sec-Fetch-Site", "same-origin")])
         assert answer.status == 401, (method, path, answer)
     assert ada.is_signed_in()
+
+
+# --- pages of other sites in Chromium --------------------------------------------------------------------------------
+
+# What a page can send without CORS: a body without a content type. It cannot read the answers.
+ATTACK = """async ([url, body, times]) => {
+    for (let i = 0; i < times; i++) {
+        const sent = fetch(url, {method: 'POST', mode: 'no-cors', body: new TextEncoder().encode(body)})
+        // Chromium does not let the page have an answer with a `Cross-Origin-Resource-Policy`.
+        await sent.catch(() => {})
+    }
+}"""
+READ = "async path => { const answer = await fetch(path); return [answer.status, await answer.text()] }"
+# A network has 20 wrong logins on an account.
+WRONG_LOGINS = 25
+
+
+@pytest.fixture(scope="module")
+def evil_url(folder):
+    app = PageApp(Journal(folder / "evil"))
+    yield f"http://evil.test:{app.port}/"
+    app.stop()
+
+
+def post(service, path, body):
+    return send(service.port, "POST", path, [("Content-Type", "application/json")], json.dumps(body).encode())
+
+
+# Chromium sends Fetch Metadata to loopback addresses, and only `Origin` to other hosts on plain HTTP.
+@pytest.mark.parametrize("host", ["127.0.0.1", "auth.one.test"])
+def test_a_page_of_another_site_registers_nobody_and_locks_nobody_out(https_service, new_context, evil_url, host):
+    owner = https_service.sign_up("Ada Lovelace", password=PASSWORD)
+    page = new_context(java_script_enabled=True).new_page()
+    page.goto(evil_url)
+    api = f"http://{host}:{https_service.port}/api"
+    stranger = {"name": "Mallory", "email": f"mallory@{host}.example", "password": PASSWORD}
+    page.evaluate(ATTACK, [f"{api}/user", json.dumps(stranger), 1])
+    wrong = json.dumps({"email": owner.email, "password": "wrong horse battery"})
+    page.evaluate(ATTACK, [f"{api}/auth/login", wrong, WRONG_LOGINS])
+
+    credentials = {"email": stranger["email"], "password": PASSWORD}
+    assert post(https_service, "/api/auth/login", credentials).status == 404, "nobody was registered"
+    credentials = {"email": owner.email, "password": PASSWORD}
+    assert post(https_service, "/api/auth/login", credentials).status == 200, "nothing was charged"
+    # A page of the service itself, and a program, are not affected.
+    assert post(https_service, "/api/user", stranger).status == 201
+
+
+def test_a_page_under_a_name_that_leads_here_reads_nothing(https_service, new_context):
+    """DNS rebinding: the browser takes the service for a part of the page's own site."""
+    owner = https_service.sign_up("Ada Lovelace")
+    page = new_context(java_script_enabled=True).new_page()
+    page.goto(f"http://rebound.test:{https_service.port}/livez")
+    status, body = page.evaluate(READ, f"/api/user/{owner.id}")
+    assert (status, owner.name in body) == (421, False)
+    page.goto(f"http://127.0.0.1:{https_service.port}/livez")
+    status, body = page.evaluate(READ, f"/api/user/{owner.id}")
+    assert (status, owner.name in body) == (200, True)

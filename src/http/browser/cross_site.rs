@@ -19,6 +19,19 @@ pub(in crate::http) fn is_own_request(headers: &HeaderMap, origin: &str) -> bool
     }
 }
 
+/// Whether a request to the API that changes something counts: a page of an own origin has caused it, the person directly, or a
+/// program, which sends neither header. `is_own` tells our own origins.
+pub(in crate::http) fn may_use_api(headers: &HeaderMap, is_own: impl Fn(&str) -> bool) -> bool {
+    let origin = single(headers, &header::ORIGIN);
+    let is_of_own_origin = matches!(origin, Single::Value(sent) if is_own(sent));
+    match single(headers, &SEC_FETCH_SITE) {
+        Single::Value("same-origin" | "none") => true,
+        Single::Value("same-site") => is_of_own_origin,
+        Single::Absent => origin == Single::Absent || is_of_own_origin,
+        Single::Value(_) | Single::Ambiguous => false,
+    }
+}
+
 /// Whether a page of another origin may have caused a request to a service on loopback. Programs send neither header. A host name
 /// that is not loopback is that of another site which resolves to this machine.
 #[cfg(feature = "cli")]

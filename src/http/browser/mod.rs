@@ -14,14 +14,14 @@ const X_REQUESTED_WITH: HeaderName = HeaderName::from_static("x-requested-with")
 
 /// The value of a header that occurs once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Single<'h> {
+pub(super) enum Single<'h> {
     Absent,
     Value(&'h str),
     /// It is repeated, or not ASCII.
     Ambiguous,
 }
 
-fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Single<'h> {
+pub(super) fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Single<'h> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Single::Absent,

@@ -1,5 +1,7 @@
 //! The origin of Doorward's own pages, and whether a request was sent to it.
 
+use std::borrow::Cow;
+
 use axum::http::{HeaderMap, header};
 
 use super::{Single, cookies::CookieNames, single};
@@ -36,6 +38,11 @@ impl Site {
     /// Scheme, host and port of the public URL.
     pub(in crate::http) fn origin(&self) -> &str {
         &self.url[..self.origin_length]
+    }
+
+    /// The host of the public URL, without the port.
+    pub(in crate::http) fn host(&self) -> Cow<'_, str> {
+        host_of(self.origin().split_once("://").map_or("", |(_, authority)| authority))
     }
 
     /// The path of the public URL, without a slash at the end: the start of the path of every link. Usually empty.
@@ -77,8 +84,10 @@ mod tests {
         assert!(site.is_https);
         let site = Site::new("https://Auth.Example.com:443/A".into());
         assert_eq!((site.origin(), site.base_path()), ("https://auth.example.com", "/A"));
+        assert_eq!(site.host(), "auth.example.com");
         let site = Site::new("http://127.0.0.1:3000".into());
         assert_eq!((site.origin(), site.base_path()), ("http://127.0.0.1:3000", ""));
+        assert_eq!(site.host(), "127.0.0.1");
         assert!(!site.is_https);
     }
 

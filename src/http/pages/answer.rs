@@ -77,7 +77,7 @@ impl Pages {
         &self.doorward
     }
 
-    pub(super) fn site(&self) -> &Site {
+    pub(in crate::http) fn site(&self) -> &Site {
         &self.site
     }
 
