@@ -6,6 +6,7 @@ use crate::{
     Doorward,
     session::Session,
     store,
+    throttle::Throttled,
     token::cookie::{AttemptDigest, CodeId, ReturnTarget, SignInCode},
 };
 
@@ -34,12 +35,16 @@ pub(crate) struct CodeUsed {
 }
 
 /// A code with which the guard at `origin` signs the browser of this session in to its app.
+///
+/// # Errors
+/// If the user has been given too many.
 pub(crate) fn create_code(
     doorward: &Doorward,
     session: &Session,
     target: ReturnTarget,
     origin: &str,
-) -> String {
+) -> Result<String, Throttled> {
+    doorward.throttle().charge_sign_in_code(session.user_id, doorward.instant())?;
     let ReturnTarget { guard: _, url, attempt } = target;
     let code = SignInCode {
         id: CodeId::random(),
@@ -49,7 +54,7 @@ pub(crate) fn create_code(
         attempt,
         url,
     };
-    doorward.cookies().seal_code(&code, origin)
+    Ok(doorward.cookies().seal_code(&code, origin))
 }
 
 /// Uses a code at the origin of an app. `attempts` are the values of the try cookies of the browser.

@@ -67,6 +67,8 @@ pub enum Budget {
     Refreshes,
     /// Invitations by one user.
     Invitations,
+    /// Codes that sign the browsers of one user in to apps.
+    SignInCodes,
 }
 
 labels!(Budget {
@@ -79,6 +81,7 @@ labels!(Budget {
     Mails => "mails",
     Refreshes => "refreshes",
     Invitations => "invitations",
+    SignInCodes => "sign_in_codes",
 });
 
 /// The name in log lines.
@@ -94,6 +97,7 @@ impl fmt::Display for Budget {
             Self::Mails => "mail to the address",
             Self::Refreshes => "refreshes",
             Self::Invitations => "invitations",
+            Self::SignInCodes => "sign-ins to apps",
         })
     }
 }
@@ -147,8 +151,9 @@ pub struct Throttle {
     requested_mails: Budgets<AccountKey>,
     refreshes: Budgets<u64>,
     invitations: Budgets<u64>,
+    sign_in_codes: Budgets<u64>,
     hasher: RandomState,
-    refusals: Counters<Budget, 9>,
+    refusals: Counters<Budget, 10>,
 }
 
 impl Throttle {
@@ -181,6 +186,7 @@ impl Throttle {
             requested_mails: Budgets::new(burst(5), 15 * minute),
             refreshes: Budgets::new(burst(120), Duration::from_secs(30)),
             invitations: Budgets::new(burst(INVITATIONS), 24 * hour / INVITATIONS),
+            sign_in_codes: Budgets::new(burst(120), Duration::from_secs(30)),
             hasher: RandomState::new(),
             refusals: Counters::default(),
         }
@@ -321,6 +327,16 @@ impl Throttle {
         self.invitations.charge(self.hasher.hash_one(user), now).map_err(exhausted)
     }
 
+    /// Charges a code that signs a browser of a user in to an app. A page that asks for many makes the service store each that
+    /// is used, so their number is limited.
+    ///
+    /// # Errors
+    /// If the budget of the user is exhausted.
+    pub fn charge_sign_in_code(&self, user: UserId, now: Instant) -> Result<(), Throttled> {
+        let exhausted = |retry_after| self.refuse(Budget::SignInCodes, retry_after);
+        self.sign_in_codes.charge(self.hasher.hash_one(user), now).map_err(exhausted)
+    }
+
     /// Takes the changes to accounts since the last call, to save them.
     pub fn take_unsaved(&self) -> UnsavedChanges<'_> {
         UnsavedChanges::new(&self.accounts)
@@ -337,7 +353,7 @@ impl Throttle {
     }
 
     /// How often each budget has refused something since the start.
-    pub fn refusals(&self) -> &Counters<Budget, 9> {
+    pub fn refusals(&self) -> &Counters<Budget, 10> {
         &self.refusals
     }
 

@@ -202,7 +202,7 @@ def test_the_corpus_has_more_than_200_targets():
 # --- the tests -------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def ada(https_service):
     """A person who is signed in to Doorward only."""
     visitor = Visitor(https_service, PUBLIC_URL)

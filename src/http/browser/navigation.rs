@@ -1,6 +1,6 @@
 //! Navigations: requests of a browser for a page that a person sees. Only these are redirected to a sign-in page.
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, header};
 
 use super::{SEC_FETCH_DEST, SEC_FETCH_MODE, Single, X_REQUESTED_WITH, single};
 
@@ -17,6 +17,16 @@ pub(in crate::http) fn is_navigation(headers: &HeaderMap, method: &str) -> bool 
     }
 }
 
+/// Whether the answer is for a window and not for a frame or a script, as far as the browser tells.
+pub(in crate::http) fn is_in_window(headers: &HeaderMap) -> bool {
+    let is = |name: HeaderName, expected| match single(headers, &name) {
+        Single::Absent => true,
+        Single::Value(value) => value == expected,
+        Single::Ambiguous => false,
+    };
+    is(SEC_FETCH_MODE, "navigate") && is(SEC_FETCH_DEST, "document")
+}
+
 /// Whether `Accept` names HTML. `*/*` alone is what programs send.
 fn accepts_html(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
@@ -28,7 +38,7 @@ fn accepts_html(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::{HeaderName, HeaderValue};
+    use axum::http::HeaderValue;
 
     use super::*;
 
@@ -55,6 +65,39 @@ mod tests {
             assert!(!is_page("GET", &headers), "{what}");
         }
         assert!(!is_page("GET", &[("sec-fetch-mode", "navigate"), HTML]), "incomplete");
+    }
+
+    #[test]
+    fn only_a_navigation_of_a_window_is_in_a_window() {
+        let is_in_window = |sent: &[(&'static str, &'static str)]| {
+            let header = |(name, value): &(&'static str, &'static str)| {
+                (HeaderName::from_static(name), HeaderValue::from_static(value))
+            };
+            is_in_window(&sent.iter().map(header).collect())
+        };
+        let (mode, dest) = ("sec-fetch-mode", "sec-fetch-dest");
+        for sent in [
+            &[][..],
+            &[(mode, "navigate")],
+            &[(dest, "document")],
+            &[(mode, "navigate"), (dest, "document")],
+        ] {
+            assert!(is_in_window(sent), "{sent:?}");
+        }
+        for sent in [
+            &[(mode, "navigate"), (dest, "iframe")][..],
+            &[(mode, "navigate"), (dest, "frame")],
+            &[(mode, "navigate"), (dest, "object")],
+            &[(mode, "navigate"), (dest, "embed")],
+            &[(mode, "no-cors"), (dest, "empty")],
+            &[(mode, "cors"), (dest, "empty")],
+            &[(mode, "no-cors"), (dest, "image")],
+            &[(mode, "no-cors"), (dest, "document")],
+            &[(dest, "")],
+            &[(dest, "document"), (dest, "document")],
+        ] {
+            assert!(!is_in_window(sent), "{sent:?}");
+        }
     }
 
     #[test]

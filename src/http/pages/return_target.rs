@@ -4,7 +4,7 @@ use axum::response::Response;
 
 use super::visit::Visit;
 use crate::{
-    Doorward, account::app_sign_in, routes::APP_SIGN_IN, session::Session,
+    Doorward, account::app_sign_in, http::Error, routes::APP_SIGN_IN, session::Session,
     token::cookie::ReturnTarget,
 };
 
@@ -29,10 +29,17 @@ impl AppTarget {
         Some(Self { sealed, title, origin, target })
     }
 
-    /// Sends the person back to the app, with a code that signs them in there.
-    pub(super) fn redirect(self, visit: &Visit, session: &Session) -> Response {
+    /// Sends the person back to the app, with a code that signs them in there. Only a window that the person sees gets one: a
+    /// script of an app could ask for it from a frame, for the attempt of somebody else.
+    ///
+    /// # Errors
+    /// If a frame or a script asks, or the person has been given too many codes.
+    pub(super) fn redirect(self, visit: &Visit, session: &Session) -> Result<Response, Error> {
+        if !visit.is_in_window {
+            return Err(Error::CrossSite(None));
+        }
         let Self { origin, target, .. } = self;
-        let code = app_sign_in::create_code(visit.doorward(), session, target, &origin);
-        visit.pages.redirect(&format!("{origin}{APP_SIGN_IN}?code={code}"))
+        let code = app_sign_in::create_code(visit.doorward(), session, target, &origin)?;
+        Ok(visit.pages.redirect(&format!("{origin}{APP_SIGN_IN}?code={code}")))
     }
 }

@@ -1,6 +1,6 @@
 //! Beginning a session in a browser: a new one at each sign-in, named by the session cookie.
 
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 
 use super::{
     return_target::AppTarget,
@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     account::{OpenedSession, sessions},
+    http::Error,
     session::Persistence,
 };
 
@@ -34,7 +35,8 @@ impl Visit {
         let names = self.pages.site().cookie_names();
         let value = self.doorward().cookies().session_cookie(session);
         let mut response = match app {
-            Some(app) => app.redirect(self, session),
+            // The person is signed in all the same.
+            Some(app) => app.redirect(self, session).unwrap_or_else(Error::into_response),
             None => self.redirect("/account"),
         };
         let cookie = names.set_for(session, names.session, &value, self.doorward().now());

@@ -18,7 +18,7 @@ use crate::{
     user::EmailKey,
 };
 
-pub(super) async fn show(visit: Visit) -> Response {
+pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
     let app = visit.parameter("for").and_then(|sealed| AppTarget::open(visit.doorward(), sealed));
     // A signed-in person is asked to sign in only if they want to be somebody else.
     if let Some(caller) = visit.caller()
@@ -26,10 +26,10 @@ pub(super) async fn show(visit: Visit) -> Response {
     {
         return match app {
             Some(app) => app.redirect(&visit, &caller.session),
-            None => visit.redirect("/account"),
+            None => Ok(visit.redirect("/account")),
         };
     }
-    page(&visit, app.as_ref(), &Typed::default(), notice(&visit), None)
+    Ok(page(&visit, app.as_ref(), &Typed::default(), notice(&visit), None))
 }
 
 /// What just happened.

@@ -22,6 +22,7 @@ use crate::{
         browser::{
             cookies,
             cross_site::{is_own_request, is_safe},
+            navigation::is_in_window,
             site::NeedsHttps,
         },
         client_ip::{RequestOrigin, accept_language},
@@ -35,6 +36,8 @@ pub(super) struct Visit {
     pub(super) language: Language,
     pub(super) visitor: Visitor,
     pub(super) source: RequestOrigin,
+    /// Whether the answer is for a window, as far as the browser tells.
+    pub(super) is_in_window: bool,
     query: String,
 }
 
@@ -69,6 +72,7 @@ impl FromRequestParts<Arc<Pages>> for Visit {
         };
         Ok(Self {
             language: accept_language(headers),
+            is_in_window: is_in_window(headers),
             visitor,
             query: parts.uri.query().unwrap_or_default().to_owned(),
             source: RequestOrigin::of(parts, pages.doorward()),

@@ -221,6 +221,80 @@ async fn a_target_that_is_not_ours_or_no_longer_allowed_is_ignored() {
     }
 }
 
+/// A script of an app, where the session cookie of the person comes along.
+#[tokio::test]
+async fn only_a_window_gets_a_code() {
+    let server = server_with(GUARDS).await;
+    let browser = Browser::of(&server, "Ada", "ada@example.com").await;
+    let path = page_path(&App::new(&server).get("/").await).to_owned();
+    let ask = async |headers: &[(&str, &str)]| {
+        let mut request = Request::get(&*path)
+            .header(header::HOST, super::HOST)
+            .header(header::COOKIE, cookie_header(&browser.cookies));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        server.send(request.body(Body::empty()).unwrap()).await
+    };
+    let code = "https://app.example.com/.doorward/in?code=";
+    let (mode, dest) = ("sec-fetch-mode", "sec-fetch-dest");
+    for site in ["same-site", "cross-site", "same-origin", "none"] {
+        let site = ("sec-fetch-site", site);
+        for headers in [
+            &[site][..],
+            &[site, (mode, "navigate"), (dest, "document")],
+            &[site, (dest, "document")],
+        ] {
+            assert!(location(&ask(headers).await).starts_with(code), "{headers:?}");
+        }
+        for (of_mode, of_dest) in [
+            ("cors", "empty"),
+            ("no-cors", "empty"),
+            ("no-cors", "image"),
+            ("navigate", "iframe"),
+            ("navigate", "frame"),
+            ("navigate", "object"),
+            ("navigate", "embed"),
+            ("navigate", ""),
+            ("", "document"),
+        ] {
+            let answer = ask(&[site, (mode, of_mode), (dest, of_dest)]).await;
+            let body = r#"{"message":"The requested action is not allowed."}"#;
+            assert_eq!(answer.status_and_body(), (403, body), "{of_mode} {of_dest}");
+            assert_eq!(answer.header(header::LOCATION), None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_codes_of_a_person_are_limited() {
+    let server = server_with(GUARDS).await;
+    server.register("Eve", "eve@example.com").await;
+    let mut ada = Browser::of(&server, "Ada", "ada@example.com").await;
+    let mut eve = Browser::new(&server);
+    eve.sign_in("eve@example.com").await;
+    let path = page_path(&App::new(&server).get("/").await).to_owned();
+    // Every session of the person counts.
+    let mut second = Browser::new(&server);
+    second.sign_in("ada@example.com").await;
+    for number in 0..120 {
+        let browser = if number % 2 == 0 { &mut ada } else { &mut second };
+        assert_eq!(browser.get(&path).await.status, 303, "{number}");
+    }
+    let answer = ada.get(&path).await;
+    assert_shows(&answer, 429, &["Too many attempts"]);
+    let seconds: u64 = answer.header(header::RETRY_AFTER).unwrap().parse().unwrap();
+    assert!((1..=30).contains(&seconds), "{seconds}");
+    assert_eq!(second.get(&path).await.status, 429);
+    assert_eq!(eve.get(&path).await.status, 303, "others are not affected");
+
+    // Signing in still works, and the page says why it does not lead to the app.
+    let mut third = Browser::new(&server);
+    let fields = [("email", "ada@example.com"), ("password", PASSWORD), ("for", sealed(&path))];
+    assert_shows(&third.post("/sign-in", &fields).await, 429, &["Too many attempts"]);
+    assert!(third.is_signed_in().await);
+}
+
 #[tokio::test]
 async fn a_person_signs_in_to_an_app_as_somebody_else() {
     let server = server_with(GUARDS).await;
