@@ -279,7 +279,7 @@ export interface paths {
         put?: never;
         /**
          * Take back a change of the address
-         * @description Needs the link or code from the notice to the old address. Sets a new password and ends all sessions.
+         * @description Needs the link from the notice to the old address. No code can be typed in its place. Sets a new password and ends all sessions.
          */
         post: operations["restoreEmail"];
         delete?: never;
@@ -670,6 +670,11 @@ export interface components {
             code: string;
             /** @description The address that the mail was sent to */
             email?: string;
+            password: components["schemas"]["NewPassword"];
+        };
+        LinkAndPassword: {
+            /** @description The secret of the mailed link: what follows `code=` in it */
+            code: string;
             password: components["schemas"]["NewPassword"];
         };
         Profile: {
@@ -2236,12 +2241,11 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "code": "31415926",
-                 *       "email": "ada@example.com",
+                 *       "code": "q2Vt0mB3nq7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKM",
                  *       "password": "a brand new battery staple"
                  *     }
                  */
-                "application/json": components["schemas"]["CodeAndPassword"];
+                "application/json": components["schemas"]["LinkAndPassword"];
             };
         };
         responses: {

@@ -6,17 +6,20 @@ use zeroize::Zeroizing;
 
 use super::{
     Failure, InvalidInput, has_failure, mailing,
+    one_time::{charge_guess, record_wrong_code},
     roles::{RoleError, parse as parse_role},
     sign_in::begin_attempt,
+    silence::on_tick,
 };
 use crate::{
     Doorward,
-    access::{failed_logins::LoginRefusal, guard::MAX_ROLES, registration::RegistrationPolicy},
+    access::{guard::MAX_ROLES, registration::RegistrationPolicy},
     language::Language,
     mail::{Mail, Mailing, Message, link},
     network::Requester,
     store,
-    token::one_time::{OneTimeCode, OneTimeId, OneTimeSecret, Presented, Purpose},
+    throttle::{Guess, LoginAttempt},
+    token::one_time::{MAX_GUESSES, OneTimeCode, OneTimeId, OneTimeSecret, Presented, Purpose},
     user::{Email, EmailKey, Invitation, InvitationId, Roles, User, UserId},
 };
 
@@ -188,6 +191,7 @@ async fn add(
         is_mailed: language.is_some(),
         created_at: now,
         expires_at: now + lifetime,
+        guesses: 0,
     };
     let mailing = match language {
         Some(language) => letter(doorward, &invitation, inviter, language),
@@ -230,58 +234,60 @@ fn one_time_id(invitation: &Invitation) -> OneTimeId {
     OneTimeId::from_uuid(invitation.id.uuid())
 }
 
-/// The valid invitation that a person presents with their address: its secret or its code. A wrong code is a failed login of
-/// the address, whether it is invited or not.
-pub(crate) async fn find(
-    doorward: &Doorward,
+/// A valid invitation that a person has presented.
+pub(super) struct Found<'a> {
+    pub(super) invitation: Invitation,
+    /// The budget that a typed code is charged to.
+    pub(super) guess: Option<LoginAttempt<'a>>,
+}
+
+/// The valid invitation that a person presents with their address: its secret or its code.
+pub(super) async fn find<'a>(
+    doorward: &'a Doorward,
     presented: &str,
     email: &Email,
     requester: Requester,
-) -> Result<Option<Invitation>, Failure> {
-    let found = match Presented::parse(presented, Some(email.key())) {
+) -> Result<Option<Found<'a>>, Failure> {
+    match Presented::parse(presented, Some(email.key())) {
         Presented::Secret(digest) => {
             let found = doorward.store().invitation_by_digest(&digest, doorward.now()).await?;
-            found.filter(|invitation| invitation.email.key() == email.key())
+            let found = found.filter(|invitation| invitation.email.key() == email.key());
+            let found = in_force(doorward, found).await?;
+            Ok(found.map(|invitation| Found { invitation, guess: None }))
         }
-        Presented::Code { email, code } => by_code(doorward, &email, &code, requester).await?,
-    };
-    match found {
-        Some(invitation) => Ok(is_in_force(doorward, &invitation).await?.then_some(invitation)),
-        None => Ok(None),
+        Presented::Code { email, code } => {
+            let guess = begin_attempt(doorward, Guess::Code, &email, requester).await?;
+            match on_tick(by_code(doorward, &email, &code)).await {
+                Ok(Some(invitation)) => Ok(Some(Found { invitation, guess: Some(guess) })),
+                Ok(None) => {
+                    drop(guess);
+                    record_wrong_code(doorward, &email, requester);
+                    Ok(None)
+                }
+                Err(error) => {
+                    // A lost database is not the caller's fault.
+                    guess.cancel();
+                    Err(error.into())
+                }
+            }
+        }
     }
 }
 
+/// The work does not depend on whether the address is invited.
 async fn by_code(
     doorward: &Doorward,
     email: &EmailKey,
     code: &OneTimeCode,
-    requester: Requester,
-) -> Result<Option<Invitation>, Failure> {
-    let attempt = begin_attempt(doorward, email, requester).await?;
-    let found = match doorward.store().invitation_by_email(email, doorward.now()).await {
-        Ok(found) => found,
-        Err(error) => {
-            // A lost database is not the caller's fault.
-            attempt.cancel();
-            return Err(error.into());
-        }
-    };
-    // The work does not depend on whether the address is invited.
+) -> Result<Option<Invitation>, store::Error> {
+    charge_guess(doorward, Purpose::Invitation, email).await?;
+    // Who has the address registered is not told that the code is right.
+    let is_taken = doorward.store().user_by_email(email).await?.is_some();
+    let found = doorward.store().invitation_by_email(email, doorward.now()).await?;
+    let found = in_force(doorward, found).await?;
     let id = found.as_ref().map_or_else(OneTimeId::random, one_time_id);
     let is_right = doorward.one_times().code(id, Purpose::Invitation).matches(code);
-    match found.filter(|_| is_right) {
-        Some(invitation) => {
-            // Refunded, but earlier failures stay: the user who invites may know the code.
-            attempt.cancel();
-            Ok(Some(invitation))
-        }
-        None => {
-            drop(attempt);
-            let reason = LoginRefusal::WrongCode;
-            doorward.record_failed_login(reason, None, email, requester.network);
-            Ok(None)
-        }
-    }
+    Ok(found.filter(|found| is_right && !is_taken && found.guesses <= MAX_GUESSES))
 }
 
 /// The valid invitation in a link, for a page that shows whom it is for. Nothing is used.
@@ -290,17 +296,20 @@ pub(crate) async fn peek(
     secret: &str,
 ) -> Result<Option<Invitation>, store::Error> {
     let digest = OneTimeSecret::unchecked(secret.to_owned()).digest();
-    match doorward.store().invitation_by_digest(&digest, doorward.now()).await? {
-        Some(invitation) => Ok(is_in_force(doorward, &invitation).await?.then_some(invitation)),
-        None => Ok(None),
-    }
+    let found = doorward.store().invitation_by_digest(&digest, doorward.now()).await?;
+    in_force(doorward, found).await
 }
 
-/// Whether whoever has made an invitation still counts: the invitations of a disabled user admit nobody.
-async fn is_in_force(doorward: &Doorward, invitation: &Invitation) -> Result<bool, store::Error> {
-    let Some(id) = invitation.invited_by else { return Ok(true) };
+/// The invitation, if whoever has made it still counts: the invitations of a disabled user admit nobody.
+async fn in_force(
+    doorward: &Doorward,
+    found: Option<Invitation>,
+) -> Result<Option<Invitation>, store::Error> {
+    let Some(id) = found.as_ref().and_then(|invitation| invitation.invited_by) else {
+        return Ok(found);
+    };
     let inviter = doorward.store().user_by_id(id).await?;
-    Ok(inviter.is_some_and(|inviter| !inviter.disabled))
+    Ok(found.filter(|_| inviter.is_some_and(|inviter| !inviter.disabled)))
 }
 
 /// The unexpired invitations that a user has made, in the order of their addresses.

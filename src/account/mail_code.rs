@@ -4,7 +4,7 @@
 use super::{
     OpenedSession, SignInError,
     mailing::{new_sign_in, with_secret, without_secret},
-    one_time::{MailError, find},
+    one_time::{Found, MailError, find, refund},
     silence::request_mail,
 };
 use crate::{
@@ -46,12 +46,13 @@ pub(crate) async fn sign_in(
     persistence: Persistence,
 ) -> Result<OpenedSession, SignInError> {
     let found = find(doorward, &[Purpose::SignIn], &presented, requester).await?;
-    let (one_time, user) = found.ok_or(SignInError::WrongCredentials)?;
+    let Found { one_time, user, guess } = found.ok_or(SignInError::WrongCredentials)?;
     let session = doorward.new_session(user.id, origin, persistence);
     let notice = new_sign_in(doorward, &user, &session, requester.language).await?;
     let effect = OneTimeEffect::SignIn(Box::new(session.clone()));
     let used = doorward.store().use_one_time(&one_time, effect, &notice, doorward.now()).await?;
     let user = used.ok_or(SignInError::WrongCredentials)?;
+    refund(guess);
     doorward.announce(&notice);
     doorward.counts().sign_ins.add_one();
     tracing::info!(user = %user.id, session = %session.id, "logged in with a mailed code");

@@ -65,7 +65,17 @@ fn one_time(
         password_version,
         digest: doorward.one_times().secret(id, purpose).digest(),
         expires_at: doorward.now() + purpose.lifetime(),
+        guesses: 0,
     }
+}
+
+/// A secret that nobody can use, because its user does not exist. Codes that are typed for an address without a secret are counted
+/// for it, so that each is a write.
+pub(super) fn decoy(doorward: &Doorward, purpose: Purpose, email: &Email) -> OneTime {
+    const LIFETIME: Duration = Duration::from_secs(15 * 60);
+    let version = PasswordVersion::default();
+    let one_time = one_time(doorward, UserId::random(), email, version, purpose);
+    OneTime { expires_at: doorward.now() + LIFETIME, guesses: 1, ..one_time }
 }
 
 /// The message that carries a secret.

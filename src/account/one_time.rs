@@ -1,15 +1,20 @@
 //! Finding the one-time secret that a person presents: by the secret of a link, or by a typed code and the address that it
-//! was sent to. A wrong code is a failed login of the account.
+//! was sent to. A code is counted for the secrets of its address before it is compared with them.
 
-use super::{Failure, InvalidInput, has_failure, sign_in::begin_attempt, silence::on_tick};
+use super::{
+    Failure, InvalidInput, has_failure, mailing::decoy, sign_in::begin_attempt, silence::on_tick,
+};
 use crate::{
     Doorward,
     access::failed_logins::LoginRefusal,
+    mail::Mailing,
     network::Requester,
     store,
-    throttle::LoginAttempt,
-    token::one_time::{OneTime, OneTimeCode, OneTimeSecret, Presented, Purpose, SecretDigest},
-    user::{EmailKey, User},
+    throttle::{Guess, LoginAttempt},
+    token::one_time::{
+        MAX_GUESSES, OneTime, OneTimeCode, OneTimeSecret, Presented, Purpose, SecretDigest,
+    },
+    user::{Email, EmailKey, User},
 };
 
 /// Why a one-time secret had no effect.
@@ -51,13 +56,28 @@ pub(crate) async fn peek(
     by_secret(doorward, &[purpose], &digest).await
 }
 
+/// A valid one-time secret that a person has presented.
+pub(super) struct Found<'a> {
+    pub(super) one_time: OneTime,
+    pub(super) user: User,
+    /// The budget that a typed code is charged to.
+    pub(super) guess: Option<LoginAttempt<'a>>,
+}
+
+/// Refunds a right code when it has had its effect. Earlier wrong ones stay: whoever registered the address may have typed them.
+pub(super) fn refund(guess: Option<LoginAttempt<'_>>) {
+    if let Some(guess) = guess {
+        guess.cancel();
+    }
+}
+
 /// The valid one-time secret for one of these purposes that a person presents, and its user.
-pub(super) async fn find(
-    doorward: &Doorward,
+pub(super) async fn find<'a>(
+    doorward: &'a Doorward,
     purposes: &[Purpose],
     presented: &Presented,
     requester: Requester,
-) -> Result<Option<(OneTime, User)>, Failure> {
+) -> Result<Option<Found<'a>>, Failure> {
     match presented {
         Presented::Secret(digest) => {
             doorward.throttle().charge_reset(requester, doorward.instant())?;
@@ -65,14 +85,33 @@ pub(super) async fn find(
             if found.is_none() {
                 tracing::info!(network = %requester.network, "unknown one-time secret");
             }
-            Ok(found)
+            Ok(found.map(|(one_time, user)| Found { one_time, user, guess: None }))
         }
         Presented::Code { email, code } => {
             // Charged before the wait, so that a refusal stays cheap.
-            let attempt = begin_attempt(doorward, email, requester).await?;
-            on_tick(by_code(doorward, purposes, email, code, requester, attempt)).await
+            let guess = begin_attempt(doorward, Guess::Code, email, requester).await?;
+            match on_tick(by_code(doorward, purposes, email, code)).await {
+                Ok(Some((one_time, user))) => {
+                    Ok(Some(Found { one_time, user, guess: Some(guess) }))
+                }
+                Ok(None) => {
+                    drop(guess);
+                    record_wrong_code(doorward, email, requester);
+                    Ok(None)
+                }
+                Err(error) => {
+                    // A lost database is not the caller's fault.
+                    guess.cancel();
+                    Err(error.into())
+                }
+            }
         }
     }
+}
+
+/// Records a wrong code for `doorward why`.
+pub(super) fn record_wrong_code(doorward: &Doorward, email: &EmailKey, requester: Requester) {
+    doorward.record_failed_login(LoginRefusal::WrongCode, None, email, requester.network);
 }
 
 async fn by_secret(
@@ -98,34 +137,38 @@ async fn by_code(
     purposes: &[Purpose],
     email: &EmailKey,
     code: &OneTimeCode,
-    requester: Requester,
-    attempt: LoginAttempt<'_>,
-) -> Result<Option<(OneTime, User)>, Failure> {
-    let mut matching = None;
-    for purpose in purposes {
-        let sent = doorward.store().one_times_by_email(*purpose, email, doorward.now()).await;
-        let sent = match sent {
-            Ok(sent) => sent,
-            Err(error) => {
-                // A lost database is not the caller's fault.
-                attempt.cancel();
-                return Err(error.into());
-            }
-        };
-        for (one_time, user) in sent {
+) -> Result<Option<(OneTime, User)>, store::Error> {
+    let (store, mut matching) = (doorward.store(), None);
+    let owner = store.user_by_email(email).await?;
+    for purpose in purposes.iter().filter(|purpose| purpose.has_code()) {
+        charge_guess(doorward, *purpose, email).await?;
+        for (one_time, user) in store.one_times_by_email(*purpose, email, doorward.now()).await? {
+            // Else a right code would tell by its answer that it is right, and could be kept until the address is free.
+            let is_taken = owner.as_ref().is_some_and(|owner| owner.id != user.id);
+            let is_void = one_time.guesses > MAX_GUESSES || is_taken;
             let is_right = doorward.one_times().code(one_time.id, *purpose).matches(code);
-            if is_right && one_time.is_valid_for(&user, doorward.now()) {
+            if is_right && !is_void && one_time.is_valid_for(&user, doorward.now()) {
                 matching = Some((one_time, user));
             }
         }
     }
-    match &matching {
-        Some(_) => attempt.succeeded(),
-        None => {
-            drop(attempt);
-            let reason = LoginRefusal::WrongCode;
-            doorward.record_failed_login(reason, None, email, requester.network);
-        }
-    }
     Ok(matching)
+}
+
+/// Counts a typed code for the secrets that were sent to this address. What is read afterwards includes this code and may include
+/// others that are typed at the same time, so at most [`MAX_GUESSES`] readers find a number that is not above it.
+pub(super) async fn charge_guess(
+    doorward: &Doorward,
+    purpose: Purpose,
+    email: &EmailKey,
+) -> Result<(), store::Error> {
+    let store = doorward.store();
+    let charged = store.charge_guess(purpose, email, doorward.now()).await?;
+    if charged == 0
+        && let Ok(email) = Email::parse(email.as_str().to_owned())
+    {
+        let one_times = vec![decoy(doorward, purpose, &email)];
+        store.queue_mail(&Mailing { mails: Vec::new(), one_times }).await?;
+    }
+    Ok(())
 }

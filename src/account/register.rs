@@ -7,6 +7,7 @@ use zeroize::Zeroizing;
 use super::{
     Failure, InvalidInput, NewSession, OpenedSession, has_failure, invite,
     mailing::{may_be_asked_to_mail, verify_email, with_secret, without_secret},
+    one_time::refund,
     requester,
     silence::on_tick,
 };
@@ -19,7 +20,7 @@ use crate::{
     session::{Origin, Persistence, Session},
     store,
     token::one_time::Purpose,
-    user::{Email, Invitation, InvitationId, Name, User},
+    user::{Email, InvitationId, Name, User},
 };
 
 /// A valid registration. The password is checked against the name and the address later.
@@ -107,7 +108,11 @@ async fn try_to_register(
 ) -> Result<Registered, RegisterError> {
     let registration = registration.check_password(doorward)?;
     doorward.throttle().charge_sign_up(requester, doorward.instant())?;
-    let invitation = admit(doorward, &registration, origin.address, requester).await?;
+    let admitted = admit(doorward, &registration, origin.address, requester).await?;
+    let (invitation, guess) = match admitted {
+        Some(invite::Found { invitation, guess }) => (Some(invitation), guess),
+        None => (None, None),
+    };
     // Hashed before the insert, so that the response time does not reveal whether the address is taken.
     let mut user = registration.into_user(doorward, requester.network).await?;
     if let Some(invitation) = &invitation {
@@ -122,7 +127,12 @@ async fn try_to_register(
     let session = doorward.new_session(user.id, origin, persistence);
     let mailing = verify_email(doorward, &user, requester.language);
     let invitation = invitation.map(|invitation| invitation.id);
-    add(doorward, &user, Some(&session), invitation, &mailing).await?;
+    match add(doorward, &user, Some(&session), invitation, &mailing).await {
+        // A guessed code must not tell by its answer that it is right.
+        Err(RegisterError::EmailTaken) if guess.is_some() => return Err(RegisterError::NotAllowed),
+        added => added?,
+    }
+    refund(guess);
     doorward.throttle().clear_account(&user.email.key(), doorward.instant());
     doorward.counts().registrations.add_one(RegistrationOutcome::Registered);
     tracing::info!(user = %user.id, session = %session.id, "registered");
@@ -130,12 +140,12 @@ async fn try_to_register(
 }
 
 /// Checks that the person may register, and returns the invitation that they present.
-async fn admit(
-    doorward: &Doorward,
+async fn admit<'a>(
+    doorward: &'a Doorward,
     registration: &Registration,
     address: IpAddr,
     requester: Requester,
-) -> Result<Option<Invitation>, RegisterError> {
+) -> Result<Option<invite::Found<'a>>, RegisterError> {
     let Registration { name, email, invitation, .. } = registration;
     let invitation = match invitation {
         Some(presented) => {

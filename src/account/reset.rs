@@ -4,7 +4,9 @@
 use zeroize::Zeroizing;
 
 use super::{
-    Failure, InvalidInput, UserError, has_failure, mailing::password_changed, one_time,
+    Failure, InvalidInput, UserError, has_failure,
+    mailing::password_changed,
+    one_time::{self, Found},
     require_found,
 };
 use crate::{
@@ -15,6 +17,7 @@ use crate::{
     },
     network::Requester,
     store::{OneTimeEffect, PasswordCondition},
+    throttle::LoginAttempt,
     token::one_time::{OneTime, Presented, Purpose},
     user::{EmailKey, User, UserId},
 };
@@ -50,7 +53,7 @@ pub(crate) async fn reset(
     password: Password,
     requester: Requester,
 ) -> Result<User, ResetError> {
-    let (proof, user) = match find(doorward, code, email, requester).await? {
+    let (proof, user, guess) = match find(doorward, code, email, requester).await? {
         Some(found) => found,
         None => {
             tracing::info!(network = %requester.network, "failed reset");
@@ -76,29 +79,30 @@ pub(crate) async fn reset(
     if !is_set {
         return Err(ResetError::WrongCode);
     }
+    one_time::refund(guess);
     doorward.announce(&mailing);
     doorward.throttle().clear_account(&user.email.key(), doorward.instant());
     tracing::info!(user = %user.id, "password reset");
     Ok(user)
 }
 
-/// The proof that was presented, and its user.
-async fn find(
-    doorward: &Doorward,
+/// The proof that was presented, its user, and what a typed code is charged to.
+async fn find<'a>(
+    doorward: &'a Doorward,
     code: Zeroizing<String>,
     email: Option<EmailKey>,
     requester: Requester,
-) -> Result<Option<(Proof, User)>, Failure> {
+) -> Result<Option<(Proof, User, Option<LoginAttempt<'a>>)>, Failure> {
     let reset_code = ResetCode::unchecked(code.to_string()).digest();
     let presented = Presented::parse(&code, email);
     let purposes = [Purpose::ResetPassword];
-    if let Some((one_time, user)) =
+    if let Some(Found { one_time, user, guess }) =
         one_time::find(doorward, &purposes, &presented, requester).await?
     {
-        return Ok(Some((Proof::OneTime(Box::new(one_time)), user)));
+        return Ok(Some((Proof::OneTime(Box::new(one_time)), user, guess)));
     }
     let user = doorward.store().user_by_reset_code(&reset_code, doorward.now()).await?;
-    Ok(user.map(|user| (Proof::ResetCode(reset_code), user)))
+    Ok(user.map(|user| (Proof::ResetCode(reset_code), user, None)))
 }
 
 impl Doorward {

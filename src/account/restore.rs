@@ -3,7 +3,7 @@
 
 use super::{
     InvalidInput,
-    one_time::{OneTimeError, find},
+    one_time::{Found, OneTimeError, find},
 };
 use crate::{
     Doorward,
@@ -11,19 +11,20 @@ use crate::{
     mail::Mailing,
     network::Requester,
     store::{self, OneTimeEffect},
-    token::one_time::{Presented, Purpose},
+    token::one_time::{Presented, Purpose, SecretDigest},
     user::{EmailKey, User},
 };
 
-/// Restores the old address of a user and sets a new password.
+/// Restores the old address of a user and sets a new password. Only the secret of the link does that: no code can be typed.
 pub(crate) async fn restore(
     doorward: &Doorward,
-    presented: Presented,
+    secret: SecretDigest,
     password: Password,
     requester: Requester,
 ) -> Result<User, OneTimeError> {
-    let found = find(doorward, &[Purpose::RestoreEmail], &presented, requester).await?;
-    let (one_time, user) = found.ok_or(OneTimeError::WrongCode)?;
+    let (purposes, presented) = ([Purpose::RestoreEmail], Presented::Secret(secret));
+    let found = find(doorward, &purposes, &presented, requester).await?;
+    let Found { one_time, user, .. } = found.ok_or(OneTimeError::WrongCode)?;
     let rules = doorward.settings().password_rules;
     let password = password.reject_identity(user.name.as_str(), one_time.email.as_str(), rules);
     let password =

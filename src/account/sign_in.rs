@@ -8,7 +8,7 @@ use crate::{
     credential::password::{Password, Verification},
     network::{Network, Requester},
     session::{Origin, Persistence},
-    throttle::{LoginAttempt, Throttled},
+    throttle::{Guess, LoginAttempt, Throttled},
     user::{EmailKey, User, UserId},
 };
 
@@ -86,7 +86,7 @@ async fn user_by_password(
     password: Password,
     requester: Requester,
 ) -> Result<Option<User>, Failure> {
-    let attempt = begin_attempt(doorward, email, requester).await?;
+    let attempt = begin_attempt(doorward, Guess::Password, email, requester).await?;
     let checked = check(doorward, email, password, requester.network).await;
     // Only a wrong password counts as a failed login: a full queue or a lost database is not the caller's fault.
     match &checked {
@@ -107,11 +107,12 @@ async fn user_by_password(
 /// separate budget. The work does not depend on whether the account exists.
 pub(super) async fn begin_attempt<'a>(
     doorward: &'a Doorward,
+    guess: Guess,
     email: &EmailKey,
     requester: Requester,
 ) -> Result<LoginAttempt<'a>, Failure> {
     let (throttle, now) = (doorward.throttle(), doorward.instant());
-    let refused = match throttle.begin_login(email, requester, now) {
+    let refused = match throttle.begin_guess(guess, email, requester, now) {
         Ok(attempt) => return Ok(attempt),
         Err(refused) => refused,
     };
@@ -123,7 +124,8 @@ pub(super) async fn begin_attempt<'a>(
     if throttle.may_check_known_networks(&refused, requester, now)
         && doorward.store().known_networks(email).await?.contains(requester.network)
     {
-        return throttle.begin_login_from_known_network(email, requester, now).map_err(record);
+        let attempt = throttle.begin_guess_from_known_network(guess, email, requester, now);
+        return attempt.map_err(record);
     }
     Err(record(refused))
 }

@@ -2,7 +2,7 @@
 
 use super::{
     mailing::{email_changed, with_secret},
-    one_time::{MailError, OneTimeError, find},
+    one_time::{Found, MailError, OneTimeError, find, refund},
 };
 use crate::{
     Doorward,
@@ -60,7 +60,7 @@ pub(crate) async fn verify(
 ) -> Result<User, OneTimeError> {
     let purposes = [Purpose::VerifyEmail, Purpose::ChangeEmail];
     let found = find(doorward, &purposes, &presented, requester).await?;
-    let (one_time, user) = found.ok_or(OneTimeError::WrongCode)?;
+    let Found { one_time, user, guess } = found.ok_or(OneTimeError::WrongCode)?;
     let (effect, mailing) = match one_time.purpose {
         Purpose::ChangeEmail => {
             (OneTimeEffect::ChangeEmail, email_changed(doorward, &user, requester.language))
@@ -69,10 +69,13 @@ pub(crate) async fn verify(
     };
     let now = doorward.now();
     let used = match doorward.store().use_one_time(&one_time, effect, &mailing, now).await {
+        // A guessed code must not tell by its answer that it is right.
+        Err(store::Error::EmailTaken) if guess.is_some() => return Err(OneTimeError::WrongCode),
         Err(store::Error::EmailTaken) => return Err(OneTimeError::EmailTaken),
         used => used?,
     };
     let user = used.ok_or(OneTimeError::WrongCode)?;
+    refund(guess);
     doorward.announce(&mailing);
     tracing::info!(user = %user.id, purpose = one_time.purpose.as_str(), "e-mail address verified");
     Ok(user)

@@ -135,6 +135,8 @@ pub(super) struct OneTimeLine {
     password_version: i64,
     digest: String,
     expires_at: i64,
+    #[serde(default)]
+    guesses: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -164,6 +166,8 @@ pub(super) struct InvitationLine {
     created_at: i64,
     expires_at: i64,
     digest: String,
+    #[serde(default)]
+    guesses: u32,
 }
 
 /// A value in a line is not valid.
@@ -340,6 +344,7 @@ impl From<OneTime> for Line {
             password_version,
             digest,
             expires_at,
+            guesses,
         } = one_time;
         Self::OneTime(OneTimeLine {
             id: id.to_string(),
@@ -350,6 +355,7 @@ impl From<OneTime> for Line {
             password_version: password_version.number(),
             digest: BASE64_STANDARD.encode(digest.as_bytes()),
             expires_at: expires_at.millis(),
+            guesses,
         })
     }
 }
@@ -369,6 +375,7 @@ impl TryFrom<OneTimeLine> for OneTime {
             password_version: PasswordVersion::from_store(line.password_version),
             digest: SecretDigest::from_store(digest),
             expires_at: time(line.expires_at),
+            guesses: line.guesses,
         })
     }
 }
@@ -419,7 +426,7 @@ impl TryFrom<MailLine> for QueuedMail {
 
 impl From<(Invitation, SecretDigest)> for Line {
     fn from((invitation, digest): (Invitation, SecretDigest)) -> Self {
-        let Invitation { id, email, roles, invited_by, is_mailed, created_at, expires_at } =
+        let Invitation { id, email, roles, invited_by, is_mailed, created_at, expires_at, guesses } =
             invitation;
         Self::Invitation(InvitationLine {
             id: id.to_string(),
@@ -430,6 +437,7 @@ impl From<(Invitation, SecretDigest)> for Line {
             created_at: created_at.millis(),
             expires_at: expires_at.millis(),
             digest: BASE64_STANDARD.encode(digest.as_bytes()),
+            guesses,
         })
     }
 }
@@ -447,6 +455,7 @@ impl TryFrom<InvitationLine> for (Invitation, SecretDigest) {
             is_mailed: line.is_mailed,
             created_at: time(line.created_at),
             expires_at: time(line.expires_at),
+            guesses: line.guesses,
         };
         let digest = bytes(&line.digest, "the digest of an invitation")?;
         Ok((invitation, SecretDigest::from_store(digest)))

@@ -57,6 +57,7 @@ fn page() -> Page {
         password_version: user.password_version,
         digest: SecretDigest::from_store(vec![7; 32]),
         expires_at: NOW,
+        guesses: 4,
     };
     let mail = Mail {
         id: MailId::random(),
@@ -75,6 +76,7 @@ fn page() -> Page {
         is_mailed: true,
         created_at: NOW,
         expires_at: NOW,
+        guesses: 10,
     };
     let queued = QueuedMail {
         mail,

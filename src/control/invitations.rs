@@ -47,8 +47,16 @@ pub struct InvitationInfo {
 
 impl From<Invitation> for InvitationInfo {
     fn from(invitation: Invitation) -> Self {
-        let Invitation { id, email, roles, invited_by, is_mailed, created_at, expires_at } =
-            invitation;
+        let Invitation {
+            id,
+            email,
+            roles,
+            invited_by,
+            is_mailed,
+            created_at,
+            expires_at,
+            guesses: _,
+        } = invitation;
         Self {
             id: id.to_string(),
             email: email.as_str().to_owned(),

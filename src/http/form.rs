@@ -17,7 +17,7 @@ use crate::{
     credential::password::Password,
     fault::{Fault, json_type},
     spelling::is_misspelling,
-    token::one_time::Presented,
+    token::one_time::{OneTimeSecret, Presented, SecretDigest},
     user::{EmailKey, User},
 };
 
@@ -120,6 +120,11 @@ impl Form {
         let code = self.required("code", |sent| Ok(Zeroizing::new(sent)));
         let email = self.optional("email", |typed| Ok(EmailKey::of(&typed)));
         Ok(Presented::parse(&code?, email?))
+    }
+
+    /// The field `code`: the secret of a mailed link, where no code can be typed.
+    pub(super) fn link_secret(&mut self) -> Result<SecretDigest, FaultRecorded> {
+        self.required("code", |sent| Ok(OneTimeSecret::unchecked(sent.trim().to_owned()).digest()))
     }
 
     /// A field as it was typed, to show it again. Not for passwords.

@@ -58,7 +58,8 @@ macro_rules! one_time_columns {
             "user_email",
             "password_version",
             "digest",
-            "expires_at"
+            "expires_at",
+            "guesses"
         )
     };
 }
@@ -95,7 +96,8 @@ macro_rules! invitation_columns {
             "is_mailed",
             "created_at",
             "expires_at",
-            "digest"
+            "digest",
+            "guesses"
         )
     };
 }
@@ -112,7 +114,7 @@ pub(super) const USER_COLUMN_COUNT: usize = 11;
 /// The number of columns in [`session_columns`].
 pub(super) const SESSION_COLUMN_COUNT: usize = 9;
 /// The number of columns in [`one_time_columns`].
-pub(super) const ONE_TIME_COLUMN_COUNT: usize = 8;
+pub(super) const ONE_TIME_COLUMN_COUNT: usize = 9;
 
 #[cfg(test)]
 mod tests {

@@ -30,6 +30,16 @@ pub trait OneTimeStore: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<(OneTime, User)>, Error>;
 
+    /// Counts a typed code for each unexpired secret of this purpose that was sent to this address, and for the invitation to it
+    /// if that is the purpose. Returns their number. It counts before the code is compared, so that no more than
+    /// [`MAX_GUESSES`](crate::token::one_time::MAX_GUESSES) are, however many instances compare at the same time.
+    async fn charge_guess(
+        &self,
+        purpose: Purpose,
+        email: &EmailKey,
+        now: Timestamp,
+    ) -> Result<usize, Error>;
+
     /// The change of the user's address that waits to be confirmed and expires last.
     async fn pending_email(&self, user: &User, now: Timestamp) -> Result<Option<OneTime>, Error>;
 
@@ -52,6 +62,11 @@ pub trait OneTimeStore: Send + Sync {
 
 /// The number of codes sent to one address that can be typed: the latest ones.
 pub const MAX_CODES: usize = 3;
+
+/// Reads a number of guesses.
+pub(super) fn guesses_from_store(stored: i64) -> u32 {
+    u32::try_from(stored).unwrap_or(u32::MAX)
+}
 
 /// What a one-time secret does. Each also verifies the address that it was sent to.
 #[derive(Clone, Debug)]

@@ -46,6 +46,16 @@ pub struct Throttled {
     pub budget: Budget,
 }
 
+/// What a failed attempt on an account has guessed. Each has a budget of its own: wrong codes lock nobody out of logins, and a login
+/// does not clear them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guess {
+    /// The password.
+    Password,
+    /// A code that was mailed to the address.
+    Code,
+}
+
 /// What a budget limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
@@ -192,35 +202,38 @@ impl Throttle {
         }
     }
 
-    /// Charges a login as if it failed.
+    /// Charges a login, or a typed code, as if it failed.
     ///
     /// # Errors
     /// If the budget of the account or of the network is exhausted. [`Self::may_check_known_networks`] then says whether to
     /// look up the networks of the account's owner.
-    pub fn begin_login(
+    pub fn begin_guess(
         &self,
+        guess: Guess,
         email: &EmailKey,
         requester: Requester,
         now: Instant,
     ) -> Result<LoginAttempt<'_>, Throttled> {
-        let account = self.accounts.key_of(email);
+        let account = self.account_of(guess, email);
         self.charge_failure(requester, now)?;
         let charged = self.charge_account(account, requester, now);
         charged.inspect_err(|_| self.refund_failure(requester))?;
         Ok(LoginAttempt::new(self, account, requester, ChargedTo::Account, now))
     }
 
-    /// Charges a login from a network that the owner of the account has used. Other networks cannot exhaust this budget.
+    /// Charges a login, or a typed code, from a network that the owner of the account has used. Other networks cannot exhaust this
+    /// budget.
     ///
     /// # Errors
     /// If the budget of the network is exhausted.
-    pub fn begin_login_from_known_network(
+    pub fn begin_guess_from_known_network(
         &self,
+        guess: Guess,
         email: &EmailKey,
         requester: Requester,
         now: Instant,
     ) -> Result<LoginAttempt<'_>, Throttled> {
-        let account = self.accounts.key_of(email);
+        let account = self.account_of(guess, email);
         self.charge_failure(requester, now)?;
         let charged = self.from_known_network.charge((account, requester.network), now);
         let charged = charged
@@ -355,6 +368,16 @@ impl Throttle {
     /// How often each budget has refused something since the start.
     pub fn refusals(&self) -> &Counters<Budget, 10> {
         &self.refusals
+    }
+
+    fn account_of(&self, guess: Guess, email: &EmailKey) -> AccountKey {
+        match guess {
+            Guess::Password => self.accounts.key_of(email),
+            // No address contains a space.
+            Guess::Code => {
+                self.accounts.key_of(&EmailKey::of(&format!("codes to {}", email.as_str())))
+            }
+        }
     }
 
     /// Counts a refusal.

@@ -35,11 +35,13 @@ fn failures(
     max: usize,
 ) -> usize {
     let email = EmailKey::of(email);
-    (0..max).take_while(|_| throttle.begin_login(&email, requester, now).is_ok()).count()
+    (0..max)
+        .take_while(|_| throttle.begin_guess(Guess::Password, &email, requester, now).is_ok())
+        .count()
 }
 
 fn refusal(throttle: &Throttle, email: &str, requester: Requester, now: Instant) -> Throttled {
-    match throttle.begin_login(&EmailKey::of(email), requester, now) {
+    match throttle.begin_guess(Guess::Password, &EmailKey::of(email), requester, now) {
         Ok(attempt) => {
             attempt.cancel();
             panic!("admitted")
@@ -50,7 +52,11 @@ fn refusal(throttle: &Throttle, email: &str, requester: Requester, now: Instant)
 
 /// The right password from a network that the owner has not used.
 fn succeed(throttle: &Throttle, email: &str, requester: Requester, now: Instant) {
-    throttle.begin_login(&EmailKey::of(email), requester, now).ok().unwrap().succeeded();
+    throttle
+        .begin_guess(Guess::Password, &EmailKey::of(email), requester, now)
+        .ok()
+        .unwrap()
+        .succeeded();
 }
 
 #[test]
@@ -119,10 +125,14 @@ fn a_known_network_has_its_own_budget_when_that_of_the_account_is_exhausted() {
     let refusal = refusal(&throttle, "ada@example.com", home, now);
     assert_eq!(refusal.budget, Budget::Account);
     assert!(throttle.may_check_known_networks(&refusal, home, now));
-    let known = || throttle.begin_login_from_known_network(&ada, home, now);
+    let known = || throttle.begin_guess_from_known_network(Guess::Password, &ada, home, now);
     assert_eq!((0..1000).take_while(|_| known().is_ok()).count(), 20);
     let later = now + Duration::from_secs(60 * 60);
-    throttle.begin_login_from_known_network(&ada, home, later).ok().unwrap().succeeded();
+    throttle
+        .begin_guess_from_known_network(Guess::Password, &ada, home, later)
+        .ok()
+        .unwrap()
+        .succeeded();
     assert_eq!(failures(&throttle, "ada@example.com", home, later, 1000), 20);
     assert_eq!((0..1000).take_while(|_| known().is_ok()).count(), 20);
 }
@@ -164,7 +174,7 @@ fn a_login_that_succeeds_or_is_cancelled_is_free() {
     for _ in 0..2000 {
         succeed(&throttle, "ada@example.com", network(1), now);
         throttle
-            .begin_login(&EmailKey::of("bob@example.com"), network(1), now)
+            .begin_guess(Guess::Password, &EmailKey::of("bob@example.com"), network(1), now)
             .ok()
             .unwrap()
             .cancel();

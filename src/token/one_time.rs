@@ -87,6 +87,12 @@ impl Purpose {
         }
     }
 
+    /// Whether a code can be typed in place of the link. Taking back a change of the address needs the link: it gives the account
+    /// to its holder, and the address may have been given up years ago.
+    pub const fn has_code(self) -> bool {
+        !matches!(self, Self::RestoreEmail)
+    }
+
     pub(crate) fn from_store(stored: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|purpose| purpose.as_str() == stored)
     }
@@ -111,7 +117,12 @@ pub struct OneTime {
     pub digest: SecretDigest,
     /// When it expires.
     pub expires_at: Timestamp,
+    /// How many codes were typed for it. Its code is void after [`MAX_GUESSES`], its link is not.
+    pub guesses: u32,
 }
+
+/// How many typed codes are ever compared with one secret. Each is counted before it is compared.
+pub const MAX_GUESSES: u32 = 10;
 
 impl OneTime {
     /// Whether the user can use it now. A change of the address can be taken back even if the address or the password has
@@ -183,7 +194,7 @@ impl fmt::Debug for OneTimeSecret {
     }
 }
 
-/// A code to type: 8 digits. Wrong ones count as failed logins of the account.
+/// A code to type: 8 digits. Of what people type for one secret, [`MAX_GUESSES`] codes are compared with it.
 pub struct OneTimeCode(Zeroizing<String>);
 
 impl OneTimeCode {

@@ -25,4 +25,6 @@ pub struct Invitation {
     pub created_at: Timestamp,
     /// When it expires.
     pub expires_at: Timestamp,
+    /// How many codes were typed for it. Its code is void after ten, its link is not.
+    pub guesses: u32,
 }

@@ -258,11 +258,6 @@ def verify_wrong_code(tour):
 
 
 @state(with_mail=True)
-def restore_email(tour):
-    tour.open("/restore-email")
-
-
-@state(with_mail=True)
 def restore_email_link(tour):
     person = tour.signed_up()
     tour.open(tour.site.mailed_link(person.email, "/verify"))

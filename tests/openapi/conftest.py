@@ -77,22 +77,29 @@ class DocumentedService(Service):
 
     def code_in_mail(self, address, subject, mails=1):
         """The code of 8 digits in the last of this many mails to an address whose subject starts with this text."""
+        return self._in_mail(r"(?<![\w-])(\d{4}) (\d{4})(?![\w-])", address, subject, mails)
+
+    def secret_in_mail(self, address, subject):
+        """The secret in the link of the mail to an address whose subject starts with this text."""
+        return self._in_mail(r"\?code=([\w-]{43})\s", address, subject, 1)
+
+    def _in_mail(self, pattern, address, subject, mails):
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
-            codes = [code for _, code in sorted(self._codes(address, subject))]
-            if len(codes) >= mails:
-                return codes[-1]
+            found = [text for _, text in sorted(self._matches(pattern, address, subject))]
+            if len(found) >= mails:
+                return found[-1]
             assert time.monotonic() < deadline, f"no mail to {address} about {subject}"
             time.sleep(0.02)
 
-    def _codes(self, address, subject):
+    def _matches(self, pattern, address, subject):
         for path in (self._folder / "mails").glob("*.eml"):
             mail = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
             if mail["To"] == address and mail["Subject"].startswith(subject):
                 text = mail.get_body(("plain",)).get_content()
-                if code := re.search(r"(?<![\w-])(\d{4}) (\d{4})(?![\w-])", text):
+                if found := re.search(pattern, text):
                     # The name begins with the time at which the mail was created.
-                    yield path.name, code[1] + code[2]
+                    yield path.name, "".join(found.groups())
 
 
 @pytest.fixture(scope="session")

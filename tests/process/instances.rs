@@ -138,6 +138,67 @@ fn ten_instances_that_start_at_once_on_an_empty_database_share_one_key() {
     }
 }
 
+/// Two instances together compare as many codes as one.
+#[test]
+fn wrong_codes_are_counted_by_all_instances_together() {
+    let Some((homes, url)) = homes(2) else { return };
+    let servers = [start(&homes[0], &url), start(&homes[1], &url)];
+    let invite = |email: &str| -> Value {
+        let mut invite = command(&homes[0], &url);
+        invite.env_remove("DOORWARD_DATA_FOLDER");
+        invite.args(["user", "invite", email, "--role", "staff", "--json"]);
+        serde_json::from_str(&run(invite).stdout).unwrap()
+    };
+    let register = |client: &Client, email: &str, invitation: &Value| {
+        let body = json!({"name": "Somebody", "email": email, "invitation": invitation});
+        client.post("/api/user", &body).status
+    };
+    let wrong = |code: &Value| match code.as_str() {
+        Some("0000 0000") => json!("1111 1111"),
+        _ => json!("0000 0000"),
+    };
+    let (ada, bob) = (invite("ada@example.com"), invite("bob@example.com"));
+    for number in 0..9 {
+        let client = &servers[number % 2].client;
+        assert_eq!(register(client, "ada@example.com", &wrong(&ada["code"])), 403);
+        assert_eq!(register(client, "bob@example.com", &wrong(&bob["code"])), 403);
+    }
+    let other = &servers[1].client;
+    assert_eq!(register(other, "ada@example.com", &ada["code"]), 201, "the tenth");
+    assert_eq!(register(other, "bob@example.com", &wrong(&bob["code"])), 403);
+    for server in &servers {
+        assert_eq!(register(&server.client, "bob@example.com", &bob["code"]), 403, "the eleventh");
+    }
+
+    // At the same time on both.
+    let carol = invite("carol@example.com");
+    thread::scope(|scope| {
+        for server in &servers {
+            let client = &server.client;
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..5 {
+                        let wrong = wrong(&carol["code"]);
+                        assert_eq!(register(client, "carol@example.com", &wrong), 403);
+                    }
+                });
+            }
+        }
+    });
+    let [first, second] = servers;
+    first.stop();
+    second.stop();
+    let restarted = start(&homes[0], &url);
+    assert_eq!(register(&restarted.client, "carol@example.com", &carol["code"]), 403);
+    for (email, invitation) in [("bob@example.com", bob), ("carol@example.com", carol)] {
+        assert_eq!(
+            register(&restarted.client, email, &invitation["secret"]),
+            201,
+            "the link is not void"
+        );
+    }
+}
+
 #[test]
 fn migrating_to_postgres_and_back_keeps_every_session() {
     let Some((mut homes, url)) = homes(2) else { return };

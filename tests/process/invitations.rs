@@ -55,6 +55,24 @@ fn an_invitation_admits_whether_a_server_ran_when_it_was_made_or_not() {
 }
 
 #[test]
+fn wrong_codes_stay_counted_in_a_backup() {
+    let (home, other) = (Home::new(), Home::new());
+    let server = home.start_with(INVITED);
+    let ada = invite(&home, "ada@example.com", &["--role", "staff"]);
+    let wrong = if ada["code"] == "0000 0000" { "1111 1111" } else { "0000 0000" };
+    for _ in 0..10 {
+        assert_eq!(register(&server, "ada@example.com", &json!(wrong)), 403);
+    }
+    let file = home.root().join("backup");
+    stdout_of(&home, &["backup", file.to_str().unwrap()]);
+    server.stop();
+    stdout_of(&other, &["restore", file.to_str().unwrap()]);
+    let server = other.start_with(INVITED);
+    assert_eq!(register(&server, "ada@example.com", &ada["code"]), 403);
+    assert_eq!(register(&server, "ada@example.com", &ada["secret"]), 201);
+}
+
+#[test]
 fn only_the_command_that_needs_the_secret_of_cookies_creates_it() {
     let home = Home::new();
     home.start().stop();

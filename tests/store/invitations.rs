@@ -5,7 +5,7 @@ use std::{slice, sync::Arc, time::Duration};
 use doorward::internals::{
     mail::{Mailing, Message},
     store::{Error, SqliteStore, Store},
-    token::one_time::{OneTimeSecret, SecretDigest},
+    token::one_time::{OneTimeSecret, Purpose, SecretDigest},
     user::{Email, EmailKey, Invitation, InvitationId, Role, Roles, UserId},
 };
 
@@ -21,6 +21,7 @@ pub fn invitation(email: &str, invited_by: Option<UserId>) -> (Invitation, Secre
         is_mailed: invited_by.is_some(),
         created_at: NOW,
         expires_at: NOW + Duration::from_secs(60),
+        guesses: 0,
     };
     (invitation, OneTimeSecret::unchecked(format!("secret of {id}")).digest())
 }
@@ -62,6 +63,17 @@ async fn find_replace_and_revoke(store: &dyn Store) {
     let key = first.email.key();
     assert_eq!(store.invitation_by_email(&key, first.expires_at).await.unwrap(), None);
     assert_eq!(to(store, "ada\0@example.com").await, None);
+
+    // Codes are counted, and those for an address without an invitation are not.
+    let charge = async |email: &str, now| {
+        store.charge_guess(Purpose::Invitation, &EmailKey::of(email), now).await.unwrap()
+    };
+    assert_eq!(charge("aDA@example.com", NOW).await, 1);
+    assert_eq!(charge("ada@example.com", NOW).await, 1);
+    assert_eq!(charge("ada@example.com", first.expires_at).await, 0);
+    assert_eq!(charge("bob@example.com", NOW).await, 0);
+    let counted = Invitation { guesses: 2, ..first.clone() };
+    assert_eq!(to(store, "ada@example.com").await, Some(counted));
 
     // A later one replaces it.
     let (second, newer) = invite(store, "ADA@example.com", None).await;

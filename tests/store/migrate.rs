@@ -11,7 +11,8 @@ use doorward::{
         mail::{Mailing, Message},
         session::{Origin, Session},
         store::{
-            InvitationStore, OutboxStore, SessionStore, SqliteStore, Store, UserStore,
+            InvitationStore, OneTimeStore, OutboxStore, SessionStore, SqliteStore, Store,
+            UserStore,
             archive::{Archive, Installation},
         },
         token::{Algorithm, SigningKey, key_store::cookie_secret, one_time::Purpose},
@@ -42,11 +43,17 @@ async fn add_users(store: &SqliteStore, count: usize) {
             one_times: vec![one_time(&user, Purpose::VerifyEmail)],
         };
         store.add_user(&user, Some(&session), None, &mailing).await.unwrap();
+        if number % 3 == 0 {
+            let (purpose, key) = (Purpose::VerifyEmail, user.email.key());
+            assert_eq!(store.charge_guess(purpose, &key, NOW).await.unwrap(), 1);
+        }
         if number % 2 == 0 {
             store.set_email_verified(user.id, &user.email, true, NOW).await.unwrap();
             let (invitation, digest) =
                 invitation(&format!("friend{number}@example.com"), Some(user.id));
             store.add_invitation(&invitation, &digest, &Mailing::NONE).await.unwrap();
+            let (purpose, key) = (Purpose::Invitation, invitation.email.key());
+            assert_eq!(store.charge_guess(purpose, &key, NOW).await.unwrap(), 1);
         }
     }
 }

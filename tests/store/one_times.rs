@@ -8,7 +8,7 @@ use doorward::internals::{
     mail::{Mailing, Message},
     session::Session,
     store::{Error, MAX_CODES, MAX_SESSIONS, OneTimeEffect, PasswordCondition, SqliteStore, Store},
-    token::one_time::{OneTime, OneTimeId, OneTimeSecret, Purpose},
+    token::one_time::{MAX_GUESSES, OneTime, OneTimeId, OneTimeSecret, Purpose},
     user::{Email, User, UserId},
 };
 
@@ -34,6 +34,7 @@ fn one_time_to(user: &User, email: &Email, purpose: Purpose) -> OneTime {
         password_version: user.password_version(),
         digest: OneTimeSecret::unchecked(format!("secret of {id}")).digest(),
         expires_at: NOW + Duration::from_secs(60),
+        guesses: 0,
     }
 }
 
@@ -85,6 +86,7 @@ async fn exists(store: &dyn Store, one_time: &OneTime) -> bool {
 
 async fn run_all(store: &dyn Store) {
     find_secrets(store).await;
+    count_guesses(store).await;
     verify(store).await;
     change_email(store).await;
     restore_email(store).await;
@@ -139,6 +141,42 @@ async fn find_secrets(store: &dyn Store) {
     assert!(!exists(store, &reset).await);
     store.delete_expired(end_of_second, 100).await.unwrap();
     assert_eq!(by_email(NOW).await, codes[..1]);
+}
+
+/// The guesses of the secrets of a purpose that were sent to an address.
+async fn guesses(store: &dyn Store, purpose: Purpose, email: &Email, now: Timestamp) -> Vec<u32> {
+    let found = store.one_times_by_email(purpose, &email.key(), now).await.unwrap();
+    found.iter().map(|(found, _)| found.guesses).collect()
+}
+
+async fn count_guesses(store: &dyn Store) {
+    let (ada, bob) = (add_user(store, "guess-ada").await, add_user(store, "guess-bob").await);
+    let charge = async |purpose, email: &Email, now| {
+        store.charge_guess(purpose, &email.key(), now).await.unwrap()
+    };
+    assert_eq!(charge(Purpose::VerifyEmail, &ada.email, NOW).await, 0);
+    let mut later = one_time(&ada, Purpose::VerifyEmail);
+    later.expires_at = later.expires_at + Duration::from_secs(60);
+    let earlier = one_time(&ada, Purpose::VerifyEmail);
+    let decoy =
+        one_time_to(&user("Nobody", "nobody@example.com"), &ada.email, Purpose::VerifyEmail);
+    let (other, of_bob) = (one_time(&ada, Purpose::SignIn), one_time(&bob, Purpose::VerifyEmail));
+    for secret in [&later, &earlier, &decoy, &other, &of_bob] {
+        add(store, secret).await;
+    }
+    let capitals = email("GUESS-ada@example.com");
+    assert_eq!(charge(Purpose::VerifyEmail, &capitals, NOW).await, 3);
+    assert_eq!(charge(Purpose::VerifyEmail, &ada.email, earlier.expires_at).await, 1);
+    for _ in 0..20 {
+        charge(Purpose::VerifyEmail, &ada.email, NOW).await;
+    }
+    assert_eq!(guesses(store, Purpose::VerifyEmail, &ada.email, NOW).await, [22, 21]);
+    assert_eq!(guesses(store, Purpose::SignIn, &ada.email, NOW).await, [0]);
+    assert_eq!(guesses(store, Purpose::VerifyEmail, &bob.email, NOW).await, [0]);
+    // The link still works.
+    let effect = OneTimeEffect::VerifyEmail;
+    let used = store.use_one_time(&later, effect, &Mailing::NONE, NOW).await.unwrap();
+    assert!(used.is_some());
 }
 
 async fn verify(store: &dyn Store) {
@@ -410,6 +448,42 @@ async fn of_many_uses_of_one_secret_exactly_one_succeeds() {
     if let Some(store) = postgres_store().await {
         use_at_once(Arc::new(store)).await;
     }
+}
+
+/// Each guess is counted before the count is read, so of many at once at most ten find a count of ten or less.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_guesses_at_once_none_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    guess_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()))
+        .await;
+    if let Some(store) = postgres_store().await {
+        guess_at_once(Arc::new(store)).await;
+    }
+}
+
+async fn guess_at_once(store: Arc<dyn Store>) {
+    let ada = add_user(&*store, "ada").await;
+    for _ in 0..3 {
+        add(&*store, &one_time(&ada, Purpose::SignIn)).await;
+    }
+    let guessing: Vec<_> = (0..40)
+        .map(|_| {
+            let (store, email) = (Arc::clone(&store), ada.email.clone());
+            tokio::spawn(async move {
+                store.charge_guess(Purpose::SignIn, &email.key(), NOW).await.unwrap();
+                guesses(&*store, Purpose::SignIn, &email, NOW).await
+            })
+        })
+        .collect();
+    let mut compared = 0;
+    for guess in guessing {
+        let found = guess.await.unwrap();
+        compared += usize::from(found.iter().any(|guesses| *guesses <= MAX_GUESSES));
+    }
+    assert!(compared <= MAX_GUESSES as usize, "{compared}");
+    // PostgreSQL counts a guess twice if the outcome of its commit is lost.
+    let counted = guesses(&*store, Purpose::SignIn, &ada.email, NOW).await;
+    assert!(counted.iter().all(|guesses| *guesses >= 40), "{counted:?}");
 }
 
 async fn use_at_once(store: Arc<dyn Store>) {

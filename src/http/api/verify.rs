@@ -44,12 +44,11 @@ pub(crate) async fn restore(
     mut form: Form,
 ) -> Result<NoContent, Error> {
     let rules = doorward.settings().password_rules;
-    let presented = form.presented();
+    let secret = form.link_secret();
     let password = form.required("password", |sent| Password::parse(sent, rules));
-    let (Ok(presented), Ok(password), Ok(())) = (presented, password, form.reject_misspelled())
-    else {
+    let (Ok(secret), Ok(password), Ok(())) = (secret, password, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    restore::restore(&doorward, presented, password, requester).await?;
+    restore::restore(&doorward, secret, password, requester).await?;
     Ok(NoContent)
 }

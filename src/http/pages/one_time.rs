@@ -22,7 +22,7 @@ pub(super) struct Sent {
     pub(super) code: String,
     pub(super) email: String,
     /// The address of the mail whose link led here. Without one, the code was typed.
-    link: String,
+    pub(super) link: String,
     pub(super) stay: bool,
 }
 

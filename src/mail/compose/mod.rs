@@ -195,19 +195,26 @@ impl<'a> View<'a> {
             Action::Use(_, Purpose::Invitation) | Action::Open(_) => None,
             Action::Use(_, purpose) => Some(purpose.lifetime()),
         };
+        let has_code = !matches!(action, Action::Use(_, purpose) if !purpose.has_code());
         let (link, code) = match (action, letterhead.site) {
-            (Action::Use(id, purpose), site) => (
-                site.map(|site| link(site, purpose, &one_times.secret(id, purpose))),
-                Some(one_times.code(id, purpose).to_text()),
-            ),
+            (Action::Use(id, purpose), site) => {
+                let secret = one_times.secret(id, purpose);
+                let code = match has_code {
+                    true => Some(one_times.code(id, purpose).to_text()),
+                    // Without pages there is no link, and an app takes the secret itself.
+                    false => site.is_none().then(|| secret.as_str().to_owned()),
+                };
+                (site.map(|site| link(site, purpose, &secret)), code)
+            }
             (Action::Open(path), Some(site)) => {
                 (Some(format!("{}{path}", site.trim_end_matches('/'))), None)
             }
             (Action::Open(_), None) => (None, None),
         };
-        let (words, validity) = match link {
-            Some(_) => (texts.code_beside_link, texts.validity_of_both),
-            None => (texts.code_alone, texts.validity_of_code),
+        let (words, validity) = match (&link, has_code) {
+            (Some(_), true) => (texts.code_beside_link, texts.validity_of_both),
+            (Some(_), false) => (texts.code_beside_link, texts.validity_of_link),
+            (None, _) => (texts.code_alone, texts.validity_of_code),
         };
         let accent = Colour(letterhead.accent);
         Self {

@@ -9,6 +9,7 @@ pub(super) static TEXTS: Texts = Texts {
     code_beside_link: "Oder geben Sie diesen Code ein, wo Sie danach gefragt werden:",
     code_alone: "Geben Sie diesen Code in der App ein:",
     validity_of_both: |time| format!("Link und Code gelten einmal und {} lang.", words(time)),
+    validity_of_link: |time| format!("Der Link gilt einmal und {} lang.", words(time)),
     validity_of_code: |time| format!("Der Code gilt einmal und {} lang.", words(time)),
 
     verify_email: |service| {

@@ -9,6 +9,7 @@ pub(super) static TEXTS: Texts = Texts {
     code_beside_link: "Or type this code where you are asked for it:",
     code_alone: "Type this code in the app:",
     validity_of_both: |time| format!("The link and the code work once, for {}.", words(time)),
+    validity_of_link: |time| format!("The link works once, for {}.", words(time)),
     validity_of_code: |time| format!("The code works once, for {}.", words(time)),
 
     verify_email: |service| {

@@ -30,6 +30,7 @@ pub struct Texts {
     pub code_beside_link: &'static str,
     pub code_alone: &'static str,
     pub validity_of_both: fn(Validity) -> String,
+    pub validity_of_link: fn(Validity) -> String,
     pub validity_of_code: fn(Validity) -> String,
 
     pub verify_email: fn(&str) -> Letter,

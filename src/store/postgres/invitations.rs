@@ -97,7 +97,8 @@ impl PostgresStore {
 
 /// The values of an invitation in the order of the columns, and the key of its address.
 pub(super) fn invitation_values(invitation: &Invitation, digest: &SecretDigest) -> Vec<Value> {
-    let Invitation { id, email, roles, invited_by, is_mailed, created_at, expires_at } = invitation;
+    let Invitation { id, email, roles, invited_by, is_mailed, created_at, expires_at, guesses } =
+        invitation;
     vec![
         (*id).into(),
         email.as_str().into(),
@@ -107,6 +108,7 @@ pub(super) fn invitation_values(invitation: &Invitation, digest: &SecretDigest) 
         (*created_at).into(),
         (*expires_at).into(),
         digest.as_bytes().to_vec().into(),
+        i64::from(*guesses).into(),
         email.key().as_str().into(),
     ]
 }

@@ -39,8 +39,17 @@ pub(super) fn mail_values(queued: &QueuedMail) -> Vec<Value> {
 
 /// The values of a one-time secret in the order of the columns, and the key of its address.
 pub(super) fn one_time_values(one_time: &OneTime) -> Vec<Value> {
-    let OneTime { id, purpose, user_id, email, user_email, password_version, digest, expires_at } =
-        one_time;
+    let OneTime {
+        id,
+        purpose,
+        user_id,
+        email,
+        user_email,
+        password_version,
+        digest,
+        expires_at,
+        guesses,
+    } = one_time;
     vec![
         (*id).into(),
         purpose.as_str().into(),
@@ -50,6 +59,7 @@ pub(super) fn one_time_values(one_time: &OneTime) -> Vec<Value> {
         password_version.number().into(),
         digest.as_bytes().to_vec().into(),
         (*expires_at).into(),
+        i64::from(*guesses).into(),
         email.key().as_str().into(),
     ]
 }

@@ -12,6 +12,7 @@ use crate::store::{Error, NewerSchema};
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/postgres/0001_schema.sql"),
     include_str!("../../../migrations/postgres/0002_foreign_hashes.sql"),
+    include_str!("../../../migrations/postgres/0003_guesses.sql"),
 ];
 
 pub(super) const CREATE_VERSIONS_TABLE: &str =

@@ -44,6 +44,28 @@ impl OneTimeStore for PostgresStore {
         rows.iter().map(one_time_with_user_from_row).collect()
     }
 
+    async fn charge_guess(
+        &self,
+        purpose: Purpose,
+        email: &EmailKey,
+        now: Timestamp,
+    ) -> Result<usize, Error> {
+        let (email, purpose_text) = (email.clone(), purpose.as_str());
+        // If it runs twice, because the outcome of a commit was lost, it charges two guesses.
+        self.engine
+            .maintain(move || {
+                let mut batch = StatementBatch::default();
+                let values = [email_key(&email), purpose_text.into(), now.into()];
+                let one_times = batch.add(sql::CHARGE_ONE_TIMES, values);
+                let invitations = (purpose == Purpose::Invitation)
+                    .then(|| batch.add(sql::CHARGE_INVITATION, [email_key(&email), now.into()]));
+                batch.counting(move |rows| {
+                    rows.of(one_times) + invitations.map_or(0, |statement| rows.of(statement))
+                })
+            })
+            .await
+    }
+
     async fn pending_email(&self, user: &User, now: Timestamp) -> Result<Option<OneTime>, Error> {
         let values = [
             user.id.into(),
@@ -67,7 +89,8 @@ impl OneTimeStore for PostgresStore {
         let scope = WriteScope::OneTime(one_time.user_id, one_time.id);
         self.engine
             .write(scope, move |change_id, record| {
-                // The row of a secret never changes, so the one that the caller has read is as good as the stored one.
+                // Nothing in its row changes but the guesses, so the one that the caller has read is as good as the
+                // stored one.
                 let is_valid = |record: &&UserRecord| {
                     one_time.purpose == effect.purpose() && one_time.is_valid_for(&record.user, now)
                 };

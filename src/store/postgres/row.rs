@@ -15,6 +15,7 @@ use crate::{
         Error, QueuedMail,
         archive::UserRecord,
         columns::{ONE_TIME_COLUMN_COUNT, SESSION_COLUMN_COUNT, USER_COLUMN_COUNT},
+        one_times::guesses_from_store,
         outbox::attempts_from_store,
         sessions::idle_timeout_from_ms,
     },
@@ -41,6 +42,11 @@ pub(super) fn timestamp(row: &Row, index: usize) -> Result<Timestamp, Error> {
 
 pub(super) fn optional_timestamp(row: &Row, index: usize) -> Result<Option<Timestamp>, Error> {
     Ok(column::<Option<i64>>(row, index)?.map(Timestamp::from_millis))
+}
+
+/// Reads the column `guesses`, which is null in rows that are older than it.
+fn guesses(row: &Row, index: usize) -> Result<u32, Error> {
+    Ok(guesses_from_store(column::<Option<i64>>(row, index)?.unwrap_or_default()))
 }
 
 /// Reads the columns of a user, which start at `first`.
@@ -105,6 +111,7 @@ pub(super) fn one_time_from_row(row: &Row) -> Result<OneTime, Error> {
         password_version: PasswordVersion::from_store(column(row, 5)?),
         digest: SecretDigest::from_store(column(row, 6)?),
         expires_at: timestamp(row, 7)?,
+        guesses: guesses(row, 8)?,
     })
 }
 
@@ -143,6 +150,7 @@ pub(super) fn invitation_from_row(row: &Row) -> Result<(Invitation, SecretDigest
         is_mailed: column(row, 4)?,
         created_at: timestamp(row, 5)?,
         expires_at: timestamp(row, 6)?,
+        guesses: guesses(row, 8)?,
     };
     Ok((invitation, SecretDigest::from_store(column(row, 7)?)))
 }

@@ -17,7 +17,7 @@ macro_rules! insert_invitation {
         concat!(
             "INSERT INTO invitations (",
             invitation_columns!(),
-            ", email_key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+            ", email_key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
         )
     };
 }
@@ -136,7 +136,8 @@ fn execute_insert(
     invitation: &Invitation,
     digest: &SecretDigest,
 ) -> rusqlite::Result<()> {
-    let Invitation { id, email, roles, invited_by, is_mailed, created_at, expires_at } = invitation;
+    let Invitation { id, email, roles, invited_by, is_mailed, created_at, expires_at, guesses } =
+        invitation;
     db.prepare_cached(sql)?
         .execute(params![
             id,
@@ -147,6 +148,7 @@ fn execute_insert(
             created_at.millis(),
             expires_at.millis(),
             digest.as_bytes(),
+            guesses,
             email.key().as_str(),
         ])
         .map(drop)

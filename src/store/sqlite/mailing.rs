@@ -49,12 +49,21 @@ pub(super) fn insert_mail(db: &Connection, queued: &QueuedMail) -> rusqlite::Res
 
 /// Inserts a one-time secret unless one with this id exists, because a move may be resumed.
 pub(super) fn insert_one_time(db: &Connection, one_time: &OneTime) -> rusqlite::Result<()> {
-    let OneTime { id, purpose, user_id, email, user_email, password_version, digest, expires_at } =
-        one_time;
+    let OneTime {
+        id,
+        purpose,
+        user_id,
+        email,
+        user_email,
+        password_version,
+        digest,
+        expires_at,
+        guesses,
+    } = one_time;
     db.prepare_cached(concat!(
         "INSERT INTO one_times (",
         one_time_columns!(""),
-        ", email_key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING"
+        ", email_key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (id) DO NOTHING"
     ))?
     .execute(params![
         id,
@@ -65,6 +74,7 @@ pub(super) fn insert_one_time(db: &Connection, one_time: &OneTime) -> rusqlite::
         password_version.number(),
         digest.as_bytes(),
         expires_at.millis(),
+        guesses,
         email.key().as_str(),
     ])
     .map(drop)

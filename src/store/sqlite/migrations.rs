@@ -8,6 +8,7 @@ use crate::store::{self, NewerSchema};
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/sqlite/0001_schema.sql"),
     include_str!("../../../migrations/sqlite/0002_foreign_hashes.sql"),
+    include_str!("../../../migrations/sqlite/0003_guesses.sql"),
 ];
 
 /// Why the schema could not be migrated.

@@ -78,6 +78,34 @@ impl OneTimeStore for SqliteStore {
             .await
     }
 
+    async fn charge_guess(
+        &self,
+        purpose: Purpose,
+        email: &EmailKey,
+        now: Timestamp,
+    ) -> Result<usize, Error> {
+        let email = email.clone();
+        self.engine
+            .write(None, move |db| {
+                let mut charged = db
+                    .prepare_cached(
+                        "UPDATE one_times SET guesses = guesses + 1
+                         WHERE email_key = ?1 AND purpose = ?2 AND expires_at > ?3",
+                    )?
+                    .execute(params![email.as_str(), purpose.as_str(), now.millis()])?;
+                if purpose == Purpose::Invitation {
+                    charged += db
+                        .prepare_cached(
+                            "UPDATE invitations SET guesses = guesses + 1
+                             WHERE email_key = ?1 AND expires_at > ?2",
+                        )?
+                        .execute(params![email.as_str(), now.millis()])?;
+                }
+                Ok(charged)
+            })
+            .await
+    }
+
     async fn pending_email(&self, user: &User, now: Timestamp) -> Result<Option<OneTime>, Error> {
         let (id, email, version) = (user.id, user.email.clone(), user.password_version);
         self.engine
@@ -147,8 +175,8 @@ impl OneTimeStore for SqliteStore {
     }
 }
 
-/// Deletes a one-time secret of a user. Returns false if it is gone. Its row never changes, so the one that the caller has
-/// read is as good as the stored one.
+/// Deletes a one-time secret of a user. Returns false if it is gone. Nothing in its row changes but the guesses, so the one that
+/// the caller has read is as good as the stored one.
 fn use_up(db: &Connection, one_time: &OneTime) -> rusqlite::Result<bool> {
     let deleted = db
         .prepare_cached("DELETE FROM one_times WHERE id = ?1 AND user_id = ?2")?

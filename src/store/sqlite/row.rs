@@ -11,8 +11,8 @@ use crate::{
     mail::Mail,
     session::{Origin, Session},
     store::{
-        QueuedMail, columns::ONE_TIME_COLUMN_COUNT, outbox::attempts_from_store,
-        sessions::idle_timeout_from_ms,
+        QueuedMail, columns::ONE_TIME_COLUMN_COUNT, one_times::guesses_from_store,
+        outbox::attempts_from_store, sessions::idle_timeout_from_ms,
     },
     token::one_time::{OneTime, Purpose, SecretDigest},
     user::{Email, Invitation, Name, PasswordVersion, Roles, User},
@@ -84,6 +84,7 @@ pub(super) fn one_time_from_row(row: &Row<'_>) -> rusqlite::Result<OneTime> {
         password_version: PasswordVersion::from_store(row.get(5)?),
         digest: SecretDigest::from_store(row.get(6)?),
         expires_at: timestamp(row, 7)?,
+        guesses: guesses_from_store(row.get(8)?),
     })
 }
 
@@ -123,6 +124,7 @@ pub(super) fn invitation_from_row(row: &Row<'_>) -> rusqlite::Result<(Invitation
         is_mailed: row.get(4)?,
         created_at: timestamp(row, 5)?,
         expires_at: timestamp(row, 6)?,
+        guesses: guesses_from_store(row.get(8)?),
     };
     Ok((invitation, SecretDigest::from_store(row.get(7)?)))
 }

@@ -74,6 +74,7 @@ impl Model<'_> {
             password_version: user.password_version(),
             digest: OneTimeSecret::unchecked(id.to_string()).digest(),
             expires_at: self.now + lifetime,
+            guesses: 0,
         }
     }
 
@@ -100,6 +101,7 @@ impl Model<'_> {
             is_mailed: self.chance.sometimes(),
             created_at: self.now,
             expires_at: self.now + lifetime,
+            guesses: 0,
         }
     }
 
@@ -136,7 +138,8 @@ impl Model<'_> {
         let later = now + Duration::from_millis(self.chance.number(20_000) as u64);
         let kinds: &[&'static str] = &[
             "use", "use", "use", "use", "delete", "queue", "queue", "claim", "claim", "postpone",
-            "fail", "give up", "retry", "send", "invite", "invite", "uninvite", "read",
+            "fail", "give up", "retry", "send", "invite", "invite", "uninvite", "guess", "guess",
+            "read",
         ];
         let kind = self.chance.one_of(kinds);
         self.steps.push(kind);
@@ -168,6 +171,13 @@ impl Model<'_> {
             "uninvite" => {
                 let id = self.invitation_for(user).id;
                 same!(self, store => store.delete_invitation(id));
+            }
+            "guess" => {
+                let (mut purpose, key) = (one_time.purpose, self.email().key());
+                if self.chance.sometimes() {
+                    purpose = Purpose::Invitation;
+                }
+                same!(self, store => store.charge_guess(purpose, &key, now));
             }
             _ => self.read_mailings(user, &one_time, mail).await,
         }
