@@ -79,7 +79,8 @@ pub enum OneTimeEffect {
     /// user's reset code and other one-time secrets. Those that take back an earlier change stay: the later change, and so
     /// this secret, may be an intruder's.
     RestoreEmail(PasswordHash),
-    /// Sets a new password, ends all sessions, and deletes the user's reset code.
+    /// Sets a new password, ends all sessions, and deletes the user's reset code and what takes back a change of the address from
+    /// another address: somebody else may have moved an account of theirs to this one.
     ResetPassword(PasswordHash),
     /// Adds a session as [`super::SessionStore::add_session`] does. If the address was not verified, ends all other sessions
     /// and deletes the user's other one-time secrets: somebody else may have registered it and asked for another address.

@@ -235,6 +235,42 @@ async fn an_intruder_cannot_block_the_way_back_by_registering_the_old_address() 
     assert_eq!(server.guard("guard", &other).await.status, StatusCode::OK);
 }
 
+/// Somebody moves an account of theirs to an address whose owner confirms it. That person sets a new password by mail, and so the
+/// account is theirs alone.
+#[tokio::test]
+async fn a_way_back_ends_when_a_new_password_is_set_by_mail() {
+    let server = server().await;
+    let token = verified_ada(&server).await.token;
+    let change_to = async |token: &str, email: &str, password: &str| {
+        let body = json!({"email": email, "password": password});
+        let changed = server.request_as(token, "PATCH", "/api/me", body).await;
+        assert_eq!(changed.status, StatusCode::OK, "{}", changed.body);
+        let (link, _) = secret(&server, email, Purpose::ChangeEmail).await;
+        assert_eq!(verify(&server, &link).await.status, StatusCode::NO_CONTENT);
+    };
+    let restore = async |from: &str, password: &str| {
+        let (back, _) = secret(&server, from, Purpose::RestoreEmail).await;
+        let body = json!({"code": back, "password": password});
+        server.post("/api/auth/restore-email", &body).await.status_and_body().0
+    };
+    change_to(&token, "bob@example.com", PASSWORD).await;
+    forgot(&server, "bob@example.com").await;
+    let (link, _) = secret(&server, "bob@example.com", Purpose::ResetPassword).await;
+    assert_eq!(reset(&server, &link, "horse of bob").await.status, StatusCode::NO_CONTENT);
+    assert_eq!(restore(ADA, "another horse").await, 401);
+    assert_eq!(server.login("bob@example.com", "horse of bob").await.status, StatusCode::OK);
+
+    // One that was sent to the address itself stays.
+    let token = server.token_of("bob@example.com", "horse of bob").await;
+    change_to(&token, "eve@example.com", "horse of bob").await;
+    change_to(&token, "bob@example.com", "horse of bob").await;
+    forgot(&server, "bob@example.com").await;
+    let (link, _) = secret(&server, "bob@example.com", Purpose::ResetPassword).await;
+    assert_eq!(reset(&server, &link, "a new horse").await.status, StatusCode::NO_CONTENT);
+    assert_eq!(restore("eve@example.com", "horse of eve").await, 401);
+    assert_eq!(restore("bob@example.com", "another horse").await, 204);
+}
+
 #[tokio::test]
 async fn an_address_that_was_never_verified_gets_no_way_back() {
     let server = server().await;

@@ -313,8 +313,11 @@ async fn reset_password(store: &dyn Store) {
     let code = ResetCode::random().digest();
     assert!(store.add_reset_code(ada.id, &code, NOW + ResetCode::LIFETIME).await.unwrap());
     let (secret, other) = (one_time(&ada, Purpose::ResetPassword), one_time(&ada, Purpose::SignIn));
-    add(store, &secret).await;
-    add(store, &other).await;
+    let way_back = one_time(&ada, Purpose::RestoreEmail);
+    let of_another = one_time_to(&ada, &email("another@example.com"), Purpose::RestoreEmail);
+    for secret in [&secret, &other, &way_back, &of_another] {
+        add(store, secret).await;
+    }
     let effect = OneTimeEffect::ResetPassword(hash("reset"));
     let reset = store.use_one_time(&secret, effect, &Mailing::NONE, LATER).await;
     let reset = reset.unwrap().unwrap();
@@ -324,6 +327,8 @@ async fn reset_password(store: &dyn Store) {
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
     wait_until_listed(store, [&open]).await;
     assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);
+    // A way back stays only if it was sent to the same address.
+    assert!(exists(store, &way_back).await && !exists(store, &of_another).await);
     // The other secret stays and is void.
     assert!(exists(store, &other).await);
     let effect = OneTimeEffect::SignIn(Box::new(session(&ada, 60)));

@@ -46,7 +46,7 @@ pub(super) static TEXTS: Texts = Texts {
         )],
         facts: Vec::new(),
         button: "Änderung rückgängig machen",
-        not_you: "Sie waren das nicht? Dann machen Sie die Änderung rückgängig. Ihr Konto erhält diese Adresse zurück, Sie legen ein neues Passwort fest, und alle werden abgemeldet.".into(),
+        not_you: "Sie waren das nicht? Dann machen Sie die Änderung gleich rückgängig. Ihr Konto erhält diese Adresse zurück, Sie legen ein neues Passwort fest, und alle werden abgemeldet. Das geht nicht mehr, sobald jemand über die neue Adresse ein neues Passwort festlegt.".into(),
         reason: format!("Sie erhalten diese Mail, weil Ihr Konto bei {service} diese Adresse hatte."),
     }
     },

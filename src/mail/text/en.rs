@@ -45,7 +45,7 @@ pub(super) static TEXTS: Texts = Texts {
         )],
         facts: Vec::new(),
         button: "Undo the change",
-        not_you: "You did not change it? Then undo the change. Your account gets this address back, you set a new password, and everybody is signed out.".into(),
+        not_you: "You did not change it? Then undo the change at once. Your account gets this address back, you set a new password, and everybody is signed out. That is not possible once somebody has set a new password by mail at the new address.".into(),
         reason: format!("You receive this mail because this was the address of your account at {service}."),
     }
     },

@@ -149,6 +149,9 @@ impl UserAfter {
             }
             OneTimeEffect::ResetPassword(password) => {
                 self.verify_email(batch, one_time);
+                let (purpose, email) = (Purpose::RestoreEmail.as_str(), one_time.email.key());
+                let values = [id.into(), purpose.into(), email_key(&email)];
+                batch.add(sql::DELETE_ONE_TIMES_TO_OTHERS, values);
                 self.reset_password(batch, password);
             }
             OneTimeEffect::SignIn(session) => {

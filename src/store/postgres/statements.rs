@@ -220,6 +220,9 @@ statements! {
     /// All but those of the purpose $2 that expire before $3.
     DELETE_OTHER_ONE_TIMES =
         "DELETE FROM one_times WHERE user_id = $1 AND NOT (purpose = $2 AND expires_at < $3)";
+    /// Those of the purpose $2 that were not sent to the address $3.
+    DELETE_ONE_TIMES_TO_OTHERS =
+        "DELETE FROM one_times WHERE user_id = $1 AND purpose = $2 AND email_key <> $3";
     DELETE_ONE_TIMES_OF_PURPOSE = "DELETE FROM one_times WHERE user_id = $1 AND purpose = $2";
     DELETE_EXPIRED_ONE_TIMES =
         "DELETE FROM one_times WHERE id IN (SELECT id FROM one_times WHERE expires_at <= $1 LIMIT $2)";

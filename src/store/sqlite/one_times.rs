@@ -215,6 +215,14 @@ fn apply(
         }
         OneTimeEffect::ResetPassword(password) => {
             verify_email(db, one_time, now)?;
+            db.prepare_cached(
+                "DELETE FROM one_times WHERE user_id = ?1 AND purpose = ?2 AND email_key <> ?3",
+            )?
+            .execute(params![
+                user.id,
+                Purpose::RestoreEmail.as_str(),
+                one_time.email.key().as_str(),
+            ])?;
             reset_password(db, user, password, now)
         }
         OneTimeEffect::SignIn(session) => {
