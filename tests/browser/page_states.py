@@ -298,6 +298,12 @@ def code_link(tour):
     tour.open(tour.site.mailed_link(person.email, "/sign-in/code/use"))
 
 
+@state(with_mail=True)
+def code_link_of_another_account(tour):
+    tour.signed_up()
+    code_link(tour)
+
+
 @state(status=410, with_mail=True)
 def code_link_dead(tour):
     tour.open("/sign-in/code/use?code=unknown")

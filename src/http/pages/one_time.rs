@@ -54,9 +54,12 @@ pub(super) async fn link_page(
     app: Option<&AppTarget>,
 ) -> Result<Response, store::Error> {
     for purpose in purposes(kind) {
-        if let Some((one_time, _)) = peek(visit.doorward(), *purpose, secret).await? {
+        if let Some((one_time, user)) = peek(visit.doorward(), *purpose, secret).await? {
             let entry = CodeEntry::Link { secret, address: one_time.email.as_str() };
-            let page = OneTimeForm { kind, entry, ..OneTimeForm::default() };
+            // Somebody else may have sent the link, to have the person use an account of theirs.
+            let other = visit.caller().filter(|caller| caller.user.id != user.id);
+            let signed_in_as = other.map(|caller| caller.user.email.as_str());
+            let page = OneTimeForm { kind, entry, signed_in_as, ..OneTimeForm::default() };
             return Ok(form_page(visit, page, app, None));
         }
     }

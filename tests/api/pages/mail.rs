@@ -353,6 +353,7 @@ async fn a_person_without_a_password_signs_in_with_a_link_or_a_code() {
     let mail = mailed(&server, ADA, Purpose::SignIn).await;
     let page = other.get(&mail.path).await;
     assert_shows(&page, 200, &["You sign in as ada@example.com.", &mail.secret]);
+    assert!(!page.body.contains("This browser is signed in"), "{}", page.body);
     assert_hides_its_url(&page);
     assert!(other.cookies.is_empty(), "opening a link signs nobody in");
     assert_goes_to(&other.post(action, &fields(&page, action, &[])).await, "/account");
@@ -360,6 +361,19 @@ async fn a_person_without_a_password_signs_in_with_a_link_or_a_code() {
     let page = other.get(&mail.path).await;
     assert_shows(&page, 410, &["This link is no longer valid", "href=\"/sign-in/code\""]);
     assert_goes_to(&Browser::new(&server).get(action).await, "/sign-in/code");
+}
+
+#[tokio::test]
+async fn a_link_to_sign_in_names_the_account_and_the_one_that_the_browser_leaves() {
+    let server = server().await;
+    register_without_password(&server, "eve@example.com").await;
+    let mut browser = Browser::of(&server, "Ada", ADA).await;
+    Browser::new(&server).post("/sign-in/code", &[("email", "eve@example.com")]).await;
+    let mail = mailed(&server, "eve@example.com", Purpose::SignIn).await;
+    let page = browser.get(&mail.path).await;
+    let both = ["You sign in as eve@example.com.", "This browser is signed in as ada@example.com."];
+    assert_shows(&page, 200, &both);
+    assert!(browser.is_signed_in().await, "opening a link changes nothing");
 }
 
 #[tokio::test]

@@ -53,7 +53,14 @@ pub(super) static TEXTS: Texts = Texts {
     have_reset_code: "Ich habe einen Rücksetzcode",
     code_sign_in_heading: "Mit einem Code anmelden",
     code_sign_in_explanation: "Wir senden Ihnen eine Mail mit einem Link und einem Code. Das ist für Konten ohne Passwort.",
-    sign_in_link: |address| format!("Sie melden sich als {address} an."),
+    sign_in_link: |address| {
+        format!("Sie melden sich als {address} an. Fahren Sie nur fort, wenn das Ihr Konto ist.")
+    },
+    sign_in_instead: |address| {
+        format!(
+            "In diesem Browser sind Sie als {address} angemeldet. Das endet, wenn Sie fortfahren."
+        )
+    },
     verify_heading: "Bestätigen Sie Ihre E-Mail-Adresse",
     verify_link: |address| format!("Bestätigen Sie, dass {address} Ihre Adresse ist."),
     confirm_address: "Adresse bestätigen",

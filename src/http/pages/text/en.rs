@@ -51,7 +51,12 @@ pub(super) static TEXTS: Texts = Texts {
     have_reset_code: "I have a reset code",
     code_sign_in_heading: "Sign in with a code",
     code_sign_in_explanation: "We mail you a link and a code. This is for accounts without a password.",
-    sign_in_link: |address| format!("You sign in as {address}."),
+    sign_in_link: |address| {
+        format!("You sign in as {address}. Go on only if this is your account.")
+    },
+    sign_in_instead: |address| {
+        format!("This browser is signed in as {address}. That ends when you go on.")
+    },
     verify_heading: "Confirm your e-mail address",
     verify_link: |address| format!("Confirm that {address} is your address."),
     confirm_address: "Confirm address",

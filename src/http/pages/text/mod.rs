@@ -69,6 +69,8 @@ pub struct Texts {
     pub code_sign_in_heading: &'static str,
     pub code_sign_in_explanation: &'static str,
     pub sign_in_link: fn(&str) -> String,
+    /// With the address of whoever is signed in.
+    pub sign_in_instead: fn(&str) -> String,
     pub verify_heading: &'static str,
     pub verify_link: fn(&str) -> String,
     pub confirm_address: &'static str,

@@ -17,6 +17,8 @@ pub struct OneTimeForm<'a> {
     pub kind: OneTimeKind,
     /// How it gets here.
     pub entry: CodeEntry<'a>,
+    /// The address of another account that the browser is signed in to.
+    pub signed_in_as: Option<&'a str>,
     /// The title of the app that asks to sign in.
     pub app: Option<&'a str>,
     /// The code as it was typed.
@@ -201,7 +203,11 @@ impl OneTimeForm<'_> {
         match self.kind {
             OneTimeKind::Restore => vec![what, t.restore_explanation.into()],
             OneTimeKind::Reset => vec![what, t.reset_ends_sessions.into()],
-            OneTimeKind::Verify | OneTimeKind::SignIn => vec![what],
+            OneTimeKind::Verify => vec![what],
+            OneTimeKind::SignIn => {
+                let other = self.signed_in_as.map(t.sign_in_instead);
+                [what].into_iter().chain(other).collect()
+            }
         }
     }
 }

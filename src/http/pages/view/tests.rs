@@ -152,6 +152,10 @@ fn one_times() -> Vec<(&'static str, OneTimeForm<'static>)> {
         ("restore-link", form(Restore, link)),
         ("code", sign_in.clone()),
         ("code-link", form(SignIn, link)),
+        (
+            "code-link-signed-in",
+            OneTimeForm { signed_in_as: Some("bob@example.com"), ..form(SignIn, link) },
+        ),
         ("code-wrong", OneTimeForm { notice: None, code_fault: Some(wrong), ..sign_in }),
         (
             "code-hostile",
@@ -160,6 +164,13 @@ fn one_times() -> Vec<(&'static str, OneTimeForm<'static>)> {
                 target: Some(HOSTILE),
                 code: HOSTILE,
                 ..form(SignIn, CodeEntry::Mailed(HOSTILE))
+            },
+        ),
+        (
+            "code-link-hostile",
+            OneTimeForm {
+                signed_in_as: Some(HOSTILE),
+                ..form(SignIn, CodeEntry::Link { secret: HOSTILE, address: HOSTILE })
             },
         ),
         ("reset-hostile", form(Reset, CodeEntry::Link { secret: HOSTILE, address: HOSTILE })),
