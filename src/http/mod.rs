@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::Request,
+    extract::{Request, State},
     middleware::{from_fn, from_fn_with_state},
     routing::{MethodRouter, any},
 };
@@ -167,7 +167,12 @@ fn handler(method: Method, endpoint: Endpoint) -> MethodRouter<Doorward> {
         Endpoint::KeySet => on(method, well_known::keys),
         Endpoint::Metadata => on(method, well_known::metadata),
         Endpoint::Revocations => on(method, revocations::revocations),
-        Endpoint::OpenApi => on(method, openapi::show),
+        Endpoint::OpenApi => {
+            let shared = openapi::Shared::default();
+            on(method, move |State(doorward): State<Doorward>| {
+                openapi::show(doorward, Arc::clone(&shared))
+            })
+        }
         Endpoint::Live => on(method, health::live),
         Endpoint::Ready => on(method, health::ready),
     }

@@ -10,16 +10,12 @@ import threading
 import time
 
 import pytest
-from http2_client import FrameClient
-from hyperframe.frame import SettingsFrame, WindowUpdateFrame
 from support import HOST, Service
 from tls_service import PATIENCE_SECONDS, TlsService, wait_until
 
 PATH = "/openapi.json"
 REQUEST = f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 BUFFER_BYTES = 16 << 10
-# Far more than the buffers and less than the largest window.
-WINDOW = 1 << 24
 
 # Passes a socket as systemd does. Connections inherit the size of its buffer.
 LAUNCHER = f"""
@@ -48,8 +44,8 @@ def connect(service):
     return connection
 
 
-def connect_with_tls(service, protocol):
-    connection = service.context([protocol]).wrap_socket(connect(service), server_hostname=HOST)
+def connect_with_tls(service):
+    connection = service.context().wrap_socket(connect(service), server_hostname=HOST)
     # `recv` fails if the end is not announced.
     connection.suppress_ragged_eofs = False
     return connection
@@ -100,33 +96,12 @@ def body_of(answer):
 def test_an_answer_that_has_begun_is_written_whole(authority, tmp_path, is_encrypted):
     service = TlsService(authority, tmp_path, through=THROUGH) if is_encrypted else Service(tmp_path, through=THROUGH)
     with service:
-        with connect_with_tls(service, "http/1.1") if is_encrypted else connect(service) as slow:
+        with connect_with_tls(service) if is_encrypted else connect(service) as slow:
             slow.sendall(REQUEST)
             begin = slow.recv(1)
             with stopping(service):
                 body = body_of(begin + read_to_end(slow))
     assert len(body) > 4 * BUFFER_BYTES
-
-
-@pytest.mark.parametrize("has_window", [False, True], ids=["without a window", "with a window"])
-def test_an_answer_that_has_begun_is_written_whole_in_http2(authority, tmp_path, has_window):
-    """The answer waits for a window of the client, or for the client to read."""
-    with TlsService(authority, tmp_path, through=THROUGH) as service, connect_with_tls(service, "h2") as slow:
-        client = FrameClient(slow)
-        open_window = [SettingsFrame(0, settings={SettingsFrame.INITIAL_WINDOW_SIZE: WINDOW})]
-        open_window.append(WindowUpdateFrame(0, window_increment=WINDOW))
-        if has_window:
-            client.send(*open_window)
-        client.request(1, "GET", PATH)
-        client.read(lambda: 1 in client.bodies)
-        with stopping(service):
-            if not has_window:
-                client.send(*open_window)
-            client.read(lambda: 1 in client.ended)
-            assert 1 in client.ended, len(client.bodies[1])
-            client.read(lambda: False)
-            assert client.goaways
-    assert len(client.bodies[1]) > 4 * BUFFER_BYTES
 
 
 def test_a_handshake_in_progress_is_completed_and_its_request_answered(authority, tmp_path):

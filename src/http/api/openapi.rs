@@ -1,10 +1,13 @@
 //! `GET /openapi.json`: the API description in `docs/openapi.json`, with the settings of this service. Tests compare the
 //! routes and their answers with it.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use axum::{
-    extract::State,
+    body::Bytes,
     http::header,
     response::{IntoResponse, Response},
 };
@@ -18,8 +21,11 @@ use crate::{
 /// How long caches may keep the document.
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// The document with what this service has set: its URL, the designated user, and the rules for passwords. It is made for
-/// each request, so that an idle service does not keep it in memory.
+/// The document, made at the first request for it. All answers share it, so that clients that do not read theirs cost one
+/// copy.
+pub(crate) type Shared = Arc<OnceLock<Bytes>>;
+
+/// The document with what this service has set: its URL, the designated user, and the rules for passwords.
 pub(crate) fn document(doorward: &Doorward) -> String {
     const DOCUMENT: &str = include_str!("../../../docs/openapi.json");
     let settings = doorward.settings();
@@ -46,7 +52,8 @@ fn json_text(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-pub(crate) async fn show(State(doorward): State<Doorward>) -> Response {
+pub(crate) async fn show(doorward: Doorward, shared: Shared) -> Response {
     let headers = [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, public(MAX_AGE))];
-    (headers, document(&doorward)).into_response()
+    let document = shared.get_or_init(|| document(&doorward).into());
+    (headers, document.clone()).into_response()
 }

@@ -175,11 +175,6 @@ impl Slot {
         Arc::clone(&self.connection)
     }
 
-    /// Time that an answer may wait for the client to read.
-    pub(super) fn write_limit(&self) -> Duration {
-        self.connections.limits.write
-    }
-
     /// Resolves when the connection has timed out or is evicted, or the server shuts down.
     pub(super) async fn close_requested(&self) {
         self.connection.close.notified().await;

@@ -3,7 +3,6 @@
 mod body;
 mod connections;
 mod counts;
-mod http2;
 mod line_ends;
 mod stream;
 mod tls;
@@ -33,7 +32,6 @@ use self::{
     body::{AnswerBody, RequestBody},
     connections::{Connection, Connections, Phase, Slot},
     counts::{CONNECTIONS, ConnectionCounts},
-    http2::Http2,
     stream::{ConnectionStream, PacedStream, Transport},
 };
 use super::app::App;
@@ -105,22 +103,21 @@ impl From<Vec<TcpListener>> for Listeners {
     }
 }
 
-/// The versions of HTTP, with their limits.
-#[derive(Clone)]
-struct Http {
-    one: http1::Builder,
-    two: Http2,
+/// How connections are served. There is no HTTP/2: behind a proxy it gains nothing, and each of its streams would be one
+/// more answer that a client can leave unread.
+struct Protocol {
+    http: http1::Builder,
     tls: Option<Tls>,
 }
 
-impl Http {
+impl Protocol {
     fn new(tls: Option<Tls>) -> Self {
-        let mut one = http1::Builder::new();
-        one.max_header_size(MAX_HEAD_BYTES)
+        let mut http = http1::Builder::new();
+        http.max_header_size(MAX_HEAD_BYTES)
             .max_headers(MAX_HEADER_FIELDS)
             .max_buf_size(MAX_BUFFER_BYTES)
             .half_close(true);
-        Self { one, two: http2::builder(), tls }
+        Self { http, tls }
     }
 }
 
@@ -134,9 +131,9 @@ pub async fn serve(
 ) {
     let Listeners { sockets, tls } = listeners.into();
     let connections = Connections::new(limits);
-    let http = Arc::new(Http::new(tls));
+    let protocol = Arc::new(Protocol::new(tls));
     let app: Arc<dyn App> = Arc::new(app);
-    let accepting = sockets.iter().map(|socket| accept(socket, &connections, &app, &http));
+    let accepting = sockets.iter().map(|socket| accept(socket, &connections, &app, &protocol));
     tokio::select! {
         _ = join_all(accepting) => {}
         () = connections.enforce_timeouts() => {}
@@ -154,7 +151,7 @@ async fn accept(
     listener: &TcpListener,
     connections: &Arc<Connections>,
     app: &Arc<dyn App>,
-    http: &Arc<Http>,
+    protocol: &Arc<Protocol>,
 ) {
     loop {
         match listener.accept().await {
@@ -165,7 +162,7 @@ async fn accept(
                     peer,
                     slot,
                     Arc::clone(app),
-                    Arc::clone(http),
+                    Arc::clone(protocol),
                 ));
             }
             Err(error) if concerns_one_connection(&error) => {}
@@ -190,24 +187,19 @@ async fn serve_connection(
     peer: SocketAddr,
     slot: Slot,
     app: Arc<dyn App>,
-    http: Arc<Http>,
+    protocol: Arc<Protocol>,
 ) {
     let _ = stream.set_nodelay(true);
-    let Some(tls) = &http.tls else {
+    let Some(tls) = &protocol.tls else {
         let stream = Transport::Plain(PacedStream::new(stream, slot.connection()));
-        return serve_http1(stream, peer, slot, app, &http.one).await;
+        return serve_http1(stream, peer, slot, app, &protocol.http).await;
     };
     // In a box, because most of its memory is needed only until the handshake is done.
     let Some(stream) = Box::pin(tls.accept(stream, &slot)).await else { return };
     // The first request has as much time as the handshake.
     slot.connection().enter(Phase::Head);
-    let is_http2 = tls::speaks_http2(&stream);
     let stream = Transport::Tls(Box::new(stream));
-    if is_http2 {
-        Box::pin(http2::serve(stream, peer, slot, app, http.two.clone())).await;
-    } else {
-        serve_http1(stream, peer, slot, app, &http.one).await;
-    }
+    serve_http1(stream, peer, slot, app, &protocol.http).await;
 }
 
 async fn serve_http1(

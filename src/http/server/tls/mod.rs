@@ -12,9 +12,8 @@ use self::certificates::{Certificates, UnusableCertificate};
 use super::{LAST_HEAD, MAX_BUFFER_BYTES, connections::Slot, stream::PacedStream};
 use crate::{clock::Clock, metrics::Exposition};
 
-/// What clients may choose from, the best first.
-const HTTP_2: &[u8] = b"h2";
-const PROTOCOLS: [&[u8]; 2] = [HTTP_2, b"http/1.1"];
+/// What clients may choose. One that offers only other protocols fails in the handshake.
+const PROTOCOL: &[u8] = b"http/1.1";
 
 /// What a client hears that sends a plain request: browsers and `curl` show it.
 const SPEAK_HTTPS: &[u8] =
@@ -43,7 +42,7 @@ impl Tls {
             .map_err(broken)?
             .with_no_client_auth()
             .with_cert_resolver(Arc::<Certificates>::clone(&certificates));
-        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).into();
+        config.alpn_protocols = vec![PROTOCOL.to_vec()];
         // Clients resume sessions without a copy of each session in memory.
         config.ticketer = aws_lc_rs::Ticketer::new().map_err(broken)?;
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), certificates })
@@ -109,11 +108,6 @@ impl Tls {
         let shaken = self.acceptor.accept_with(stream, limit).await;
         shaken.inspect_err(|error| tracing::debug!(%error, "TLS handshake failed")).ok()
     }
-}
-
-/// Whether the client has chosen HTTP/2.
-pub(super) fn speaks_http2<S>(stream: &TlsStream<S>) -> bool {
-    stream.get_ref().1.alpn_protocol() == Some(HTTP_2)
 }
 
 async fn answer_in_plain_http(mut stream: TcpStream) {
