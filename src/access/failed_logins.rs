@@ -15,6 +15,7 @@ use std::{
 use crate::{
     clock::Timestamp,
     count::{Counters, labels},
+    log::FloodLine,
     network::Network,
     throttle::{Budget, Throttled},
     user::{EmailKey, UserId},
@@ -55,9 +56,9 @@ labels!(LoginRefusal {
     Gone => "gone",
 });
 
-impl fmt::Display for LoginRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl LoginRefusal {
+    fn text(self) -> &'static str {
+        match self {
             Self::UnknownAddress => "unknown address",
             Self::Disabled => "disabled",
             Self::NoPassword => "no password",
@@ -67,7 +68,13 @@ impl fmt::Display for LoginRefusal {
             Self::AccountThrottled => "throttled: too many failed logins on the account",
             Self::NetworkThrottled => "throttled: too many failures from the network",
             Self::Gone => "changed or deleted during the login",
-        })
+        }
+    }
+}
+
+impl fmt::Display for LoginRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
     }
 }
 
@@ -123,7 +130,10 @@ impl FailedLogins {
         network: Network,
         time: Timestamp,
     ) {
-        tracing::info!(%network, %reason, user = user.map(tracing::field::display), "failed login");
+        if FloodLine::FailedLogin.is_written(reason.text()) {
+            let user = user.map(tracing::field::display);
+            tracing::info!(%network, %reason, user, "failed login");
+        }
         self.by_reason.add_one(reason);
         let address = self.keyed.hash_one(email.as_str());
         let number = self.count.fetch_add(1, Ordering::Relaxed);

@@ -15,6 +15,7 @@ use crate::{
     Doorward,
     credential::password::{Busy, Password},
     doorward::RegistrationOutcome,
+    log::FloodLine,
     mail::{Mailing, Message},
     network::{Network, Requester},
     session::{Origin, Persistence, Session},
@@ -156,7 +157,9 @@ async fn admit<'a>(
     };
     let (policy, is_invited) = (&doorward.settings().registration, invitation.is_some());
     policy.allows(name, email, address, doorward.now(), is_invited).map_err(|reason| {
-        tracing::info!(network = %requester.network, %reason, "registration refused");
+        if FloodLine::RegistrationRefused.is_written("") {
+            tracing::info!(network = %requester.network, %reason, "registration refused");
+        }
         RegisterError::NotAllowed
     })?;
     Ok(invitation)

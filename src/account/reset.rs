@@ -15,6 +15,7 @@ use crate::{
         password::Password,
         reset_code::{ResetCode, ResetDigest},
     },
+    log::FloodLine,
     network::Requester,
     store::{OneTimeEffect, PasswordCondition},
     throttle::LoginAttempt,
@@ -56,7 +57,9 @@ pub(crate) async fn reset(
     let (proof, user, guess) = match find(doorward, code, email, requester).await? {
         Some(found) => found,
         None => {
-            tracing::info!(network = %requester.network, "failed reset");
+            if FloodLine::FailedReset.is_written("") {
+                tracing::info!(network = %requester.network, "failed reset");
+            }
             return Err(ResetError::WrongCode);
         }
     };

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     Doorward,
+    log::FloodLine,
     mail::{Mailing, Message},
     network::Requester,
     token::one_time::Purpose,
@@ -32,7 +33,9 @@ pub(super) async fn request_mail(
     doorward.throttle().charge_mail_request(requester, now)?;
     let queue = async {
         if !may_be_asked_to_mail(doorward, &email) {
-            tracing::info!(%network, "no mail: the address has got too much");
+            if FloodLine::MailRequested.is_written("the address has got too much") {
+                tracing::info!(%network, "no mail: the address has got too much");
+            }
             return Ok(());
         }
         let user = doorward.store().user_by_email(&email.key()).await?;
@@ -45,7 +48,9 @@ pub(super) async fn request_mail(
         };
         doorward.store().queue_mail(&mailing).await?;
         doorward.announce(&mailing);
-        tracing::info!(%network, purpose = purpose.as_str(), "mail requested");
+        if FloodLine::MailRequested.is_written(purpose.as_str()) {
+            tracing::info!(%network, purpose = purpose.as_str(), "mail requested");
+        }
         Ok(())
     };
     on_tick(queue).await

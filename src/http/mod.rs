@@ -17,7 +17,6 @@ pub mod only;
 mod operations;
 mod other_sites;
 mod pages;
-mod refusal_log;
 mod request_counts;
 mod request_id;
 mod request_log;

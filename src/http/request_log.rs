@@ -23,12 +23,11 @@ use tracing::Instrument;
 use super::{
     answer::{CROSS_ORIGIN_RESOURCE_POLICY, NOSNIFF, SAME_ORIGIN},
     error::{DECISION_ID, Error},
-    refusal_log::{Logging, Reason, RefusalLog},
     request_counts::REQUESTS,
     request_id::{REQUEST_ID, RequestId},
     trace_context::TraceContext,
 };
-use crate::access::guard::is_host_header;
+use crate::{access::guard::is_host_header, log::LineLimit};
 
 /// Longer than a legitimate wait for a hash or the database.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -162,19 +161,20 @@ async fn run(
     response
 }
 
+/// Why a request was refused, as far as the log distinguishes reasons.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Reason {
+    status: u16,
+    /// The error code of `WWW-Authenticate`.
+    challenge: &'static str,
+}
+
 /// Whether to log a refusal. In a flood, refusals are only counted, and the counts are logged a second later.
 fn is_logged(reason: Reason, now: Instant) -> bool {
-    static LOG: RefusalLog = RefusalLog::new();
-    let logging = LOG.record(reason, now);
-    if logging == (Logging::Counted { is_first: true }) {
-        tokio::spawn(async {
-            tokio::time::sleep(RefusalLog::INTERVAL).await;
-            for (Reason { status, challenge }, count) in LOG.take_counts() {
-                tracing::info!(status, challenge, count, "refused, not logged individually");
-            }
-        });
-    }
-    logging == Logging::OwnLine
+    static REFUSALS: LineLimit<Reason> = LineLimit::new();
+    REFUSALS.admits(reason, now, |Reason { status, challenge }, count| {
+        tracing::info!(status, challenge, count, "refused, not logged individually");
+    })
 }
 
 /// The error code in a challenge of this service.

@@ -2,10 +2,12 @@
 //! its own subscriber.
 
 mod filter;
+mod line_limit;
 #[cfg(feature = "cli")]
 mod output;
 
 pub use self::filter::LogFilter;
+pub(crate) use self::line_limit::{FloodLine, LineLimit};
 #[cfg(feature = "cli")]
 pub use self::output::{dropped, flush, start};
 

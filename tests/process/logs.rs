@@ -257,6 +257,55 @@ fn a_flood_of_refusals_is_counted_and_not_logged_one_by_one() {
     assert!(individual <= 100 * (seconds + 1), "{individual} lines in {seconds} seconds");
 }
 
+/// Logins with a wrong password that the throttle refuses, from a network with a proxy in front.
+#[test]
+fn a_flood_of_throttled_logins_is_counted_and_not_logged_one_by_one() {
+    const LOGINS: usize = 2000;
+    let home = Home::new();
+    let server = home.start_with(&["--throttle-account-failures-per-network", "3"]);
+    let body = json!({"email": "ada@example.com", "password": WRONG}).to_string();
+    let login = format!(
+        "POST /api/auth/login HTTP/1.1\r\nHost: here\r\nX-Forwarded-For: 203.0.113.7\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut connection = server.connect();
+    let mut answer = || {
+        connection.send(&login);
+        connection.answer().expect("an answer").status
+    };
+    const GUESSES: usize = 3;
+    for _ in 0..GUESSES {
+        assert_eq!(answer(), 404);
+    }
+    let begun = std::time::Instant::now();
+    for _ in 0..LOGINS {
+        assert_eq!(answer(), 429);
+    }
+    let seconds = begun.elapsed().as_secs() as usize + 1;
+    let failed = |logged: &str| {
+        let lines = logged.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let (mut individual, mut counted) = (0, 0);
+        for line in lines {
+            match line["count"].as_u64() {
+                Some(count) if line["what"] == "failed login" => counted += count as usize,
+                None if line["message"] == "failed login" => individual += 1,
+                _ => {}
+            }
+        }
+        (individual, counted)
+    };
+    eventually("every failed login is logged or counted", || {
+        let (individual, counted) = failed(&server.output().1);
+        individual + counted == LOGINS + GUESSES
+    });
+    let logged = server.stop().stderr;
+    let (individual, _) = failed(&logged);
+    assert!(individual <= 100 * (seconds + 1), "{individual} lines in {seconds} seconds");
+    let reason = "throttled: too many failed logins on the account";
+    assert!(logged.contains(&format!(r#""reason":"{reason}","count""#)), "{logged}");
+}
+
 #[test]
 fn the_last_log_line_is_written() {
     let home = Home::new();

@@ -42,9 +42,10 @@ use crate::{
         caller::{AuthError, Caller, Unauthenticated},
         guard::{Decision, Grant, Guard, Mode, ProxyStyle},
         policy::{Authenticated, Designated},
-        refusals::{Refused, RefusedBy},
+        refusals::{DecisionId, Refused, RefusedBy},
     },
     account::app_sign_in::CodeError,
+    log::FloodLine,
     routes::{
         AUTHENTICATED_GUARD, DECLARED_GUARD, DESIGNATED_GUARD, GUARD_PREFIX, GuardKind, SEGMENT,
     },
@@ -298,7 +299,7 @@ impl GuardRoutes {
             Mode::Enforce => Err(Error::Unauthorized(challenge, Some(id))),
             Mode::Report => {
                 *decision = Decision::ReportOnly;
-                tracing::info!(guard = guard.name, decision = %id, "would have been refused");
+                log_report(guard, &id);
                 Ok(declared_admission(doorward, guard, caller.as_ref()))
             }
         }
@@ -346,7 +347,7 @@ impl GuardRoutes {
         if guard.mode == Mode::Report {
             *decision = Decision::ReportOnly;
             let id = doorward.record_refusal(refused);
-            tracing::info!(guard = guard.name, decision = %id, "would have been refused");
+            log_report(guard, &id);
             return Ok(declared_admission(doorward, guard, caller.as_ref()));
         }
         self.refuse_visit(guard, &visit, refusal, refused, caller.as_ref())
@@ -468,6 +469,13 @@ fn refusal(
     let facts = request.facts(guard.proxy, trusted, guard.condition.request_fields(), now);
     guard.decide(&caller.user, &caller.session, &caller.memo, &facts).err()?;
     Some(Refused::by_condition(guard, caller, &facts))
+}
+
+/// Logs what a guard that only reports would have refused. Anybody can cause it.
+fn log_report(guard: &Guard, id: &DecisionId) {
+    if FloodLine::WouldBeRefused.is_written("") {
+        tracing::info!(guard = guard.name, decision = %id, "would have been refused");
+    }
 }
 
 /// The answer of a declared guard that admits a caller, or a request without one.

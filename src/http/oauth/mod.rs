@@ -13,7 +13,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use zeroize::Zeroizing;
 
 use super::{client_ip::requester, error::Error, form, only::credentials};
-use crate::Doorward;
+use crate::{Doorward, log::FloodLine};
 
 /// The name of a client that has authenticated.
 pub(crate) struct AuthenticatedClient(String);
@@ -26,7 +26,9 @@ impl FromRequestParts<Doorward> for AuthenticatedClient {
         if !doorward.settings().clients.authenticate(&name, &secret) {
             let (_, requester) = requester(parts, doorward);
             doorward.throttle().charge_wrong_client_secret(requester, doorward.instant())?;
-            tracing::info!(network = %requester.network, "wrong client secret");
+            if FloodLine::WrongClientSecret.is_written("") {
+                tracing::info!(network = %requester.network, "wrong client secret");
+            }
             return Err(Error::InvalidClient);
         }
         Ok(Self(name))
