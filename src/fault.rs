@@ -51,6 +51,9 @@ impl Fault {
     pub const EMAIL_TAKEN: Self = Self::fixed(FaultKind::EmailTaken, "Already registered");
     /// The body is not JSON.
     pub const INVALID_JSON: Self = Self::fixed(FaultKind::Malformed, "Invalid JSON");
+    /// The body has more fields than any request needs.
+    pub const TOO_MANY_FIELDS: Self =
+        Self::fixed(FaultKind::Malformed, "Must contain at most 100 fields");
 
     const fn fixed(kind: FaultKind, message: &'static str) -> Self {
         Self { kind, message: Cow::Borrowed(message) }

@@ -29,6 +29,10 @@ pub(super) struct Form {
     faults: Vec<(Cow<'static, str>, Fault)>,
 }
 
+/// The most fields of a form, and the most values in a JSON body, nested ones included. Each costs memory and time before any
+/// handler looks at it.
+const MAX_FIELDS: usize = 100;
+
 /// A field is not valid, and the form has recorded the fault.
 pub(super) struct FaultRecorded;
 
@@ -181,6 +185,9 @@ where
         if !bytes.is_empty() && !is_type(&headers, "application/x-www-form-urlencoded") {
             return Err(Error::NotAForm);
         }
+        if has_too_many(bytes.split(|b| *b == b'&')) {
+            return Err(too_many_fields());
+        }
         parse_page_form(&bytes).map(Self).ok_or(Error::Malformed)
     }
 }
@@ -283,6 +290,9 @@ fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<Map<String, Value>, Error>
     if !is_type(headers, "application/json") {
         return Err(Error::NotJson);
     }
+    if has_too_many(json_values(bytes)) {
+        return Err(too_many_fields());
+    }
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(other) => Err(Error::Invalid(vec![(
@@ -291,6 +301,29 @@ fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<Map<String, Value>, Error>
         )])),
         Err(_) => Err(invalid_json()),
     }
+}
+
+fn has_too_many<T>(mut fields: impl Iterator<Item = T>) -> bool {
+    fields.nth(MAX_FIELDS).is_some()
+}
+
+fn too_many_fields() -> Error {
+    Error::Invalid(vec![("body".into(), Fault::TOO_MANY_FIELDS)])
+}
+
+/// One item for each value in JSON: commas outside of texts separate them.
+fn json_values(bytes: &[u8]) -> impl Iterator<Item = ()> {
+    let (mut in_text, mut is_escaped) = (false, false);
+    let is_comma = move |b: &u8| {
+        match (in_text, is_escaped, b) {
+            (true, true, _) => is_escaped = false,
+            (true, false, b'\\') => is_escaped = true,
+            (_, _, b'"') => in_text = !in_text,
+            _ => {}
+        }
+        !in_text && *b == b','
+    };
+    std::iter::once(()).chain(bytes.iter().copied().filter(is_comma).map(drop))
 }
 
 fn invalid_json() -> Error {

@@ -7,7 +7,7 @@ use axum::{
 use doorward::internals::config::DatabaseUrl;
 use serde_json::Value;
 
-use crate::support::{NOT_FOUND, TestServer};
+use crate::support::{NOT_FOUND, TestServer, malformed};
 
 #[tokio::test]
 async fn an_unknown_path_is_not_found() {
@@ -51,6 +51,59 @@ async fn a_wrong_method_gets_405_with_the_allowed_ones() {
             "{method} {path}"
         );
         assert_eq!(answer.header(header::ALLOW), Some(allowed), "{method} {path}");
+    }
+}
+
+/// Fields named `f0`, `f1` and so on, each made by `field` and joined by `separator`.
+fn fields(count: usize, separator: &str, field: fn(usize) -> String) -> String {
+    (0..count).map(field).collect::<Vec<_>>().join(separator)
+}
+
+#[tokio::test]
+async fn a_body_with_too_many_fields_is_refused() {
+    let server = TestServer::open().await;
+    let too_many = malformed(r#"{"body":"Must contain at most 100 fields"}"#);
+    let register = async |extra: &str| {
+        let known = r#""name":"Ada, \"the\\ first\"","email":"ada@example.com""#;
+        let request = Request::post("/api/user").header(header::CONTENT_TYPE, "application/json");
+        let body = format!("{{{known}{extra}}}");
+        server.send(request.body(Body::from(body)).unwrap()).await
+    };
+    let member = |number| format!(r#","f{number}":{number}"#);
+    let element = |number| format!(r#"{{"f":{number}}}"#);
+    for extra in [
+        fields(99, "", member),
+        fields(4000, "", member),
+        format!(r#","nested":[{}]"#, fields(4000, ",", element)),
+        format!(r#","nested":{{"a":0{}}}"#, fields(4000, "", member)),
+    ] {
+        assert_eq!(register(&extra).await.status_and_body(), (400, too_many.as_str()));
+    }
+    // Commas in texts count for nothing.
+    let text = ",".repeat(1000);
+    assert_eq!(
+        register(&format!(r#","text":"\"{text}"{}"#, fields(97, "", member))).await.status,
+        201
+    );
+}
+
+#[tokio::test]
+async fn a_form_with_too_many_fields_is_refused() {
+    let server = TestServer::open().await;
+    let sign_in = async |count| {
+        let request = Request::post("/sign-in")
+            .header(header::HOST, "127.0.0.1:3000")
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header("sec-fetch-site", "same-origin");
+        let extra = fields(count, "", |number| format!("&f{number}={number}"));
+        let body = format!("email=ada%40example.com&password=wrong{extra}");
+        server.send(request.body(Body::from(body)).unwrap()).await
+    };
+    let (most, more, far_more) = (sign_in(98).await, sign_in(99).await, sign_in(6000).await);
+    assert!(most.body.contains("ada@example.com"), "{}", most.body);
+    for refused in [more, far_more] {
+        assert_eq!(refused.status, 400, "{}", refused.body);
+        assert!(!refused.body.contains("ada@example.com"), "{}", refused.body);
     }
 }
 

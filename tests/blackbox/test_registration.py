@@ -88,8 +88,10 @@ def test_unknown_fields_are_ignored_and_cannot_set_what_the_service_generates(ap
     assert_answer(api.get(f"{USER}/{wanted}"), 404, NOT_FOUND)
 
 
-def test_many_unknown_fields_are_ignored_too(api):
-    assert api.post(USER, person() | {f"f{number}": number for number in range(4000)}).status == 201
+def test_many_unknown_fields_are_ignored_too_and_more_than_any_client_sends_are_refused(api):
+    assert api.post(USER, person() | {f"f{number}": number for number in range(90)}).status == 201
+    refused = api.post(USER, person() | {f"f{number}": number for number in range(4000)})
+    assert_answer(refused, 400, invalid(body="Must contain at most 100 fields"))
 
 
 # --- validation ------------------------------------------------------------------------------------------------------
