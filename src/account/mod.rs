@@ -25,6 +25,7 @@ pub(crate) mod sign_in;
 mod silence;
 #[cfg(test)]
 mod tests;
+pub(crate) mod unlock;
 pub(crate) mod verify;
 
 use std::time::Duration;

@@ -80,6 +80,9 @@ pub(super) enum User {
     /// Let a disabled user log in again
     #[command(after_help = "Examples:\n  doorward user enable ada@example.com")]
     Enable(Target),
+    /// Forget the failed logins that lock a user out
+    #[command(after_help = "Examples:\n  doorward user unlock ada@example.com")]
+    Unlock(Target),
     /// Mark a user's e-mail address as verified; conditions read it as user.emailVerified
     #[command(after_help = "Examples:\n  doorward user verify ada@example.com")]
     Verify(Target),
@@ -206,6 +209,10 @@ impl User {
                 }
                 Self::Enable(Target { user, output }) => {
                     change(settings, Command::EnableUser(UserRef(user)), "enabled", None, &output)
+                        .await
+                }
+                Self::Unlock(Target { user, output }) => {
+                    change(settings, Command::UnlockUser(UserRef(user)), "unlocked", None, &output)
                         .await
                 }
                 Self::Verify(Target { user, output }) => {

@@ -6,7 +6,10 @@ use super::{Output, block_on, print_explanation, print_json, run, unexpected_rep
 use crate::{
     Settings,
     access::refusals::Refusal,
-    control::{Command, RecentRefusal, RecentRefusals, RefusedAction, Reply, UserRef},
+    control::{
+        BudgetState, Command, NetworkBudgetState, RecentRefusal, RecentRefusals, RefusedAction,
+        Reply, ThrottleState, UserRef,
+    },
 };
 
 #[derive(clap::Args)]
@@ -44,11 +47,17 @@ impl Why {
     }
 }
 
-fn print_recent(RecentRefusals { user, disabled, refused }: &RecentRefusals) {
+fn print_recent(RecentRefusals { user, disabled, throttle, refused }: &RecentRefusals) {
     match (user, disabled) {
         (Some(user), false) => print_line!("user  {user}"),
         (Some(user), true) => print_line!("user  {user}, disabled"),
         (None, _) => print_line!("user  nobody has this address"),
+    }
+    let ThrottleState { from_everywhere, from_networks } = throttle;
+    print_line!("failed logins that count  {}", used(from_everywhere));
+    for NetworkBudgetState { network, is_known, budget } in from_networks {
+        let known = if *is_known { ", a known network" } else { "" };
+        print_line!("  from {network}{known}  {}", used(budget));
     }
     if refused.is_empty() {
         print_line!("nothing was refused recently; the server keeps only the latest refusals");
@@ -65,6 +74,11 @@ fn print_recent(RecentRefusals { user, disabled, refused }: &RecentRefusals) {
             }
         }
     }
+}
+
+fn used(BudgetState { used, size, recovers_at }: &BudgetState) -> String {
+    let until = recovers_at.as_ref().map(|at| format!(", the last until {at}")).unwrap_or_default();
+    format!("{used} of {size}{until}")
 }
 
 fn format_time(time: i64) -> String {

@@ -13,7 +13,7 @@ use crate::{
         InviteError, NewUser, RegisterError, RoleError, SetPasswordError, UserError, VerifyError,
         look_up, password, roles,
         search::{self, UserFilter, UserPage},
-        sessions, verify,
+        sessions, unlock, verify,
     },
     clock::Timestamp,
     config,
@@ -84,6 +84,10 @@ async fn try_execute(
         }
         Command::EnableUser(user) => {
             doorward.enable_user(find(doorward, user).await?.id).await?;
+            Reply::Done
+        }
+        Command::UnlockUser(user) => {
+            unlock::unlock(doorward, &find(doorward, user).await?).await?;
             Reply::Done
         }
         Command::SetEmailVerified(user, verified) => {

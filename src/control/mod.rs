@@ -28,8 +28,9 @@ pub use self::{
     imports::{ImportOutcome, UserRecord},
     invitations::{InvitationInfo, Invite, TicketInfo},
     protocol::{
-        BrowserCheck, Command, GuardInfo, KeyInfo, MailInfo, RecentRefusal, RecentRefusals,
-        RefusedAction, Reply, SampleRequest, SessionInfo, UserInfo, UserRef,
+        BrowserCheck, BudgetState, Command, GuardInfo, KeyInfo, MailInfo, NetworkBudgetState,
+        RecentRefusal, RecentRefusals, RefusedAction, Reply, SampleRequest, SessionInfo,
+        ThrottleState, UserInfo, UserRef,
     },
     runner::{CommandRunner, run},
     secret::Secret,

@@ -59,6 +59,8 @@ pub enum Command {
     DisableUser(UserRef),
     /// Lets a disabled user log in again.
     EnableUser(UserRef),
+    /// Forgets the failed logins on the account of a user.
+    UnlockUser(UserRef),
     /// Marks the e-mail address of a user as verified or not.
     SetEmailVerified(UserRef, bool),
     /// Grants a role to a user.
@@ -401,8 +403,45 @@ pub struct RecentRefusals {
     pub user: Option<String>,
     /// Whether the user is disabled.
     pub disabled: bool,
+    /// How many failed logins count against the account.
+    pub throttle: ThrottleState,
     /// What was refused, newest first.
     pub refused: Vec<RecentRefusal>,
+}
+
+/// How many failed logins count against an account.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThrottleState {
+    /// From all networks together.
+    pub from_everywhere: BudgetState,
+    /// From each network, and from the wider networks that contain it, on the server that answers.
+    pub from_networks: Vec<NetworkBudgetState>,
+}
+
+/// The failed logins from one network that count.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkBudgetState {
+    /// The network.
+    pub network: String,
+    /// Whether the user has signed in from it, which gives it a budget of its own.
+    pub is_known: bool,
+    /// How many failed logins count.
+    #[serde(flatten)]
+    pub budget: BudgetState,
+}
+
+/// How much of a budget is used.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetState {
+    /// The failed logins that count.
+    pub used: u32,
+    /// How many are allowed.
+    pub size: u32,
+    /// When none counts any more.
+    pub recovers_at: Option<String>,
 }
 
 /// One failed login or refusal.

@@ -1,7 +1,12 @@
 //! What was refused to a user recently: failed logins and refusals by guards and policies.
 
-use super::{RecentRefusal, RecentRefusals, RefusedAction, Reply, UserRef};
-use crate::{Doorward, account::look_up::user_by_id_or_email, store, user::EmailKey};
+use super::{
+    BudgetState, NetworkBudgetState, RecentRefusal, RecentRefusals, RefusedAction, Reply,
+    ThrottleState, UserRef,
+};
+use crate::{
+    Doorward, account::look_up::user_by_id_or_email, store, throttle::BudgetUsage, user::EmailKey,
+};
 
 /// The latest refusals of a user. Failed logins are also listed for an address that no user has.
 pub(super) async fn of_user(doorward: &Doorward, typed: &UserRef) -> Result<Reply, store::Error> {
@@ -32,6 +37,25 @@ pub(super) async fn of_user(doorward: &Doorward, typed: &UserRef) -> Result<Repl
     Ok(Reply::Refusals(RecentRefusals {
         user: id.map(|id| id.to_string()),
         disabled: user.is_some_and(|user| user.disabled),
+        throttle: throttle_state(doorward, &email),
         refused,
     }))
+}
+
+fn throttle_state(doorward: &Doorward, email: &EmailKey) -> ThrottleState {
+    let usage = doorward.throttle().account_usage(email, doorward.instant());
+    let state = |BudgetUsage { used, size, recovers_in }: BudgetUsage| BudgetState {
+        used,
+        size,
+        recovers_at: (used > 0).then(|| (doorward.now() + recovers_in).to_string()),
+    };
+    let networks = |used: Vec<(String, BudgetUsage)>, is_known| {
+        let state =
+            |(network, usage)| NetworkBudgetState { network, is_known, budget: state(usage) };
+        used.into_iter().map(state).collect::<Vec<_>>()
+    };
+    let known = networks(usage.from_known_networks, true);
+    let mut from_networks = networks(usage.from_networks, false);
+    from_networks.extend(known);
+    ThrottleState { from_everywhere: state(usage.from_everywhere), from_networks }
 }

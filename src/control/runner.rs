@@ -182,6 +182,7 @@ impl Command {
             | Self::CreateResetCode(_)
             | Self::DisableUser(_)
             | Self::EnableUser(_)
+            | Self::UnlockUser(_)
             | Self::SetEmailVerified(..)
             | Self::GrantRole(..)
             | Self::RevokeRole(..)

@@ -87,6 +87,13 @@ impl Doorward {
         self.store().save_failures(&[cleared], recovery, self.now()).await
     }
 
+    /// Forgets the failed logins on an account, in memory, in the database and, within two seconds, on other instances.
+    pub(crate) async fn unlock(&self, email: &EmailKey) -> Result<(), store::Error> {
+        self.throttle().unlock(email, self.instant());
+        let account = self.store().account_secret().await?.account(email);
+        self.store().unlock_account(account, self.now()).await
+    }
+
     async fn maintain_keys(&self) {
         const INTERVAL: Duration = Duration::from_secs(10);
         /// Short, because a revoked key stays in use until the keys have been read.

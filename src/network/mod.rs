@@ -46,11 +46,15 @@ impl Network {
     /// This network and those that contain it, each with the factor by which its budgets are larger: the /64, /56 and /48
     /// of IPv6, or the IPv4 address alone.
     pub fn enclosing(self) -> Vec<(Prefix, u32)> {
-        let prefix = |length| Prefix { network: self.supernet(length), length };
-        match self.0 {
-            IpAddr::V6(_) => vec![(prefix(64), 1), (prefix(56), 2), (prefix(48), 4)],
-            IpAddr::V4(_) => vec![(prefix(32), 1)],
-        }
+        let lengths: &[u32] = match self.0 {
+            IpAddr::V6(_) => &[64, 56, 48],
+            IpAddr::V4(_) => &[32],
+        };
+        let prefixes = lengths.iter().map(|length| {
+            let prefix = Prefix { network: self.supernet(*length), length: *length };
+            (prefix, prefix.budget_factor())
+        });
+        prefixes.collect()
     }
 
     /// Whether it is this machine: the operator, a test, or a local proxy on behalf of all users.
@@ -64,6 +68,27 @@ impl Network {
 pub struct Prefix {
     network: Network,
     length: u32,
+}
+
+impl Prefix {
+    /// The factor by which its budgets are larger than those of the smallest network.
+    pub fn budget_factor(self) -> u32 {
+        match self.length {
+            48 => 4,
+            56 => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// An IPv4 address, or an IPv6 network with its length.
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.network.0 {
+            IpAddr::V4(address) => address.fmt(f),
+            IpAddr::V6(address) => write!(f, "{address}/{}", self.length),
+        }
+    }
 }
 
 /// Who sends a request: the network against which limits count it, and the language that they read.

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::Error;
 use crate::{
     clock::Timestamp,
-    throttle::{AccountChange, AccountSecret, StoredFailures},
+    throttle::{AccountChange, AccountKey, AccountSecret, StoredFailures},
 };
 
 /// The maximum number of accounts whose failed logins are loaded. If there are more, those that recover last are loaded.
@@ -26,6 +26,9 @@ pub trait LoginFailureStore: Send + Sync {
         recovery: Duration,
         now: Timestamp,
     ) -> Result<(), Error>;
+
+    /// Clears the stored failures of an account for an operator, and marks it for other instances.
+    async fn unlock_account(&self, account: AccountKey, now: Timestamp) -> Result<(), Error>;
 
     /// All stored failures, of at most [`MAX_ACCOUNTS`] accounts.
     async fn all_failures(&self) -> Result<Vec<StoredFailures>, Error>;

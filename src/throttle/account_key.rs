@@ -8,9 +8,12 @@ use crate::user::EmailKey;
 
 /// A keyed hash of an e-mail address. It does not reveal the address. Without the key, a collision cannot be constructed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AccountKey(pub(super) [u8; 16]);
+pub struct AccountKey(pub(super) [u8; Self::BYTES]);
 
 impl AccountKey {
+    /// The length of a key.
+    pub(super) const BYTES: usize = 16;
+
     /// The bytes to store.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

@@ -10,7 +10,10 @@ use std::{
 
 use aws_lc_rs::hmac;
 
-use super::account_key::{AccountKey, AccountSecret, key_of};
+use super::{
+    account_key::{AccountKey, AccountSecret, key_of},
+    budget::BudgetUsage,
+};
 use crate::{clock::Timestamp, user::EmailKey};
 
 /// The changes to an account since it was last saved: a success, if any, and the failures after it.
@@ -29,8 +32,30 @@ pub struct AccountChange {
 pub struct StoredFailures {
     /// The account.
     pub account: AccountKey,
-    /// When its budget is unused again.
+    /// When its budget is unused again. Of a mark: when an operator has unlocked the account.
     pub recovered_at: Timestamp,
+    /// Whether this is the mark of an operator, which tells other instances to forget the failures on the account.
+    pub is_unlock: bool,
+}
+
+impl StoredFailures {
+    /// What follows the key of an account in the key of a mark.
+    const UNLOCK: u8 = b'u';
+
+    /// What a database has stored; `None` if the key is neither that of an account nor that of a mark.
+    pub fn from_store(key: &[u8], recovered_at: Timestamp) -> Option<Self> {
+        let (key, is_unlock) = match key.split_last() {
+            Some((&Self::UNLOCK, account)) if account.len() == AccountKey::BYTES => (account, true),
+            _ => (key, false),
+        };
+        let account = AccountKey::from_store(key)?;
+        Some(Self { account, recovered_at, is_unlock })
+    }
+
+    /// The key of the mark of an account.
+    pub fn unlock_key(account: AccountKey) -> Vec<u8> {
+        [account.as_bytes(), &[Self::UNLOCK]].concat()
+    }
 }
 
 /// The budgets of all accounts.
@@ -124,6 +149,26 @@ impl Accounts {
         table.remove_if_idle(account, now);
     }
 
+    /// Forgets all failures, also those that are not saved yet. The caller clears the stored ones.
+    pub(super) fn forget(&self, account: AccountKey, now: Instant) {
+        let mut table = self.table();
+        table.unsaved.remove(&account);
+        if let Some(entry) = table.accounts.get_mut(&account) {
+            entry.recovered_at = now;
+        }
+        table.remove_if_idle(account, now);
+    }
+
+    /// How much of the budget is used, and for how long.
+    pub(super) fn usage(&self, account: AccountKey, now: Instant) -> BudgetUsage {
+        let recovered_at =
+            self.table().accounts.get(&account).map_or(now, |entry| entry.recovered_at);
+        let recovers_in = recovered_at.saturating_duration_since(now);
+        let used = recovers_in.as_nanos().div_ceil(self.recovery.as_nanos().max(1));
+        let used = u32::try_from(used).unwrap_or(u32::MAX).min(self.burst);
+        BudgetUsage { used, size: self.burst, recovers_in }
+    }
+
     /// The changes to save, in an order that is the same on all instances, so that they do not deadlock.
     pub(super) fn take_unsaved(&self) -> Vec<AccountChange> {
         let mut changes: Vec<_> = mem::take(&mut self.table().unsaved).into_values().collect();
@@ -144,7 +189,9 @@ impl Accounts {
     /// Counts stored failures together with those that are still to be saved here.
     pub(super) fn merge(&self, stored: &[StoredFailures], now: Instant, time: Timestamp) {
         let mut table = self.table();
-        for StoredFailures { account, recovered_at } in stored {
+        for StoredFailures { account, recovered_at, .. } in
+            stored.iter().filter(|failures| !failures.is_unlock)
+        {
             let own = table.unsaved.get(account).copied();
             if own.is_some_and(|own| own.cleared) {
                 continue;
@@ -247,6 +294,7 @@ mod tests {
             let row = |(account, recovered_at): (&_, &_)| StoredFailures {
                 account: *account,
                 recovered_at: *recovered_at,
+                is_unlock: false,
             };
             self.0.iter().map(row).collect()
         }

@@ -17,6 +17,17 @@ pub(super) struct Budgets<K> {
     buckets: Mutex<HashMap<K, Bucket>>,
 }
 
+/// How much of a budget is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BudgetUsage {
+    /// The charges that count now.
+    pub used: u32,
+    /// The most charges.
+    pub size: u32,
+    /// When none of them counts any more.
+    pub recovers_in: Duration,
+}
+
 /// `spent` charges at the time `since`. Those that expire after it are subtracted at the next access.
 struct Bucket {
     spent: u32,
@@ -65,6 +76,27 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
                 buckets.remove(&key);
             }
         }
+    }
+
+    /// Resets the budgets of all keys for which this holds.
+    pub(super) fn clear_all(&self, holds: impl Fn(&K) -> bool) {
+        self.buckets().retain(|key, _| !holds(key));
+    }
+
+    /// The used budgets of all keys for which this holds.
+    pub(super) fn usage(&self, holds: impl Fn(&K) -> bool, now: Instant) -> Vec<(K, BudgetUsage)> {
+        let mut buckets = self.buckets();
+        let mut found = Vec::new();
+        for (key, bucket) in buckets.iter_mut().filter(|(key, _)| holds(key)) {
+            self.refill(bucket, now);
+            if bucket.spent > 0 {
+                let recovered_at = bucket.since + self.refill_interval * bucket.spent;
+                let recovers_in = recovered_at.saturating_duration_since(now);
+                let usage = BudgetUsage { used: bucket.spent, size: self.burst, recovers_in };
+                found.push((*key, usage));
+            }
+        }
+        found
     }
 
     /// Resets the budget of a key.
@@ -122,6 +154,21 @@ impl<K: Eq + Hash + Copy> NetworkBudgets<K> {
 
     pub(super) fn refund(&self, key: K, network: Network) {
         network.enclosing().iter().for_each(|(network, _)| self.0.refund((key, *network)));
+    }
+
+    /// Resets the budgets of a key in all networks.
+    pub(super) fn clear_key(&self, key: K) {
+        self.0.clear_all(|(charged, _)| *charged == key);
+    }
+
+    /// The used budgets of a key in all networks.
+    pub(super) fn usage(&self, key: K, now: Instant) -> Vec<(Prefix, BudgetUsage)> {
+        let used = self.0.usage(|(charged, _)| *charged == key, now);
+        let scaled = |((_, network), usage): ((K, Prefix), BudgetUsage)| {
+            let size = usage.size.saturating_mul(network.budget_factor());
+            (network, BudgetUsage { size, ..usage })
+        };
+        used.into_iter().map(scaled).collect()
     }
 
     pub(super) fn clear(&self, key: K, network: Network) {

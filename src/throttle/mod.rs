@@ -13,14 +13,17 @@ mod tests;
 mod unsaved;
 
 use std::{
+    collections::HashMap,
     fmt,
     hash::{BuildHasher, RandomState},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 pub use self::{
     account_key::{AccountKey, AccountSecret},
     accounts::{AccountChange, StoredFailures},
+    budget::BudgetUsage,
     known_networks::KnownNetworks,
     login_attempt::LoginAttempt,
     unsaved::UnsavedChanges,
@@ -148,6 +151,20 @@ impl Default for ThrottleSettings {
 /// The invitations that a user may make in a day.
 const INVITATIONS: u32 = 20;
 
+/// For longer than the database keeps the mark that an account was unlocked.
+const KEEP_UNLOCKS: Duration = Duration::from_secs(60 * 60);
+
+/// The failures on an account that count now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountUsage {
+    /// From all networks together.
+    pub from_everywhere: BudgetUsage,
+    /// From each network, and from the wider networks that contain it.
+    pub from_networks: Vec<(String, BudgetUsage)>,
+    /// From each network that the owner has used, while the account is locked for others.
+    pub from_known_networks: Vec<(String, BudgetUsage)>,
+}
+
 /// All budgets of a running service.
 pub struct Throttle {
     accounts: Accounts,
@@ -164,6 +181,8 @@ pub struct Throttle {
     sign_in_codes: Budgets<u64>,
     hasher: RandomState,
     refusals: Counters<Budget, 10>,
+    /// When operators have unlocked accounts, as far as this instance has read it.
+    unlocks: Mutex<HashMap<AccountKey, Timestamp>>,
 }
 
 impl Throttle {
@@ -199,6 +218,7 @@ impl Throttle {
             sign_in_codes: Budgets::new(burst(120), Duration::from_secs(30)),
             hasher: RandomState::new(),
             refusals: Counters::default(),
+            unlocks: Mutex::default(),
         }
     }
 
@@ -260,6 +280,39 @@ impl Throttle {
     /// Clears the failures on an account whose owner has proved ownership by other means than a login.
     pub fn clear_account(&self, email: &EmailKey, now: Instant) {
         self.accounts.clear(self.accounts.key_of(email), now);
+    }
+
+    /// Forgets the failures on an account, from everywhere and from each network, for an operator. The caller clears the stored
+    /// ones, which tells other instances.
+    pub fn unlock(&self, email: &EmailKey, now: Instant) {
+        self.unlock_account(self.accounts.key_of(email), now);
+    }
+
+    /// Whether an operator's mark has not been read before. It is read for some seconds, and must not clear the failures of
+    /// all of them.
+    fn is_new_unlock(&self, account: AccountKey, at: Timestamp) -> bool {
+        let mut unlocks = self.unlocks.lock().unwrap_or_else(PoisonError::into_inner);
+        unlocks.retain(|_, unlocked_at| *unlocked_at + KEEP_UNLOCKS > at);
+        unlocks.insert(account, at) != Some(at)
+    }
+
+    fn unlock_account(&self, account: AccountKey, now: Instant) {
+        self.accounts.forget(account, now);
+        self.from_network.clear_key(account);
+        self.from_known_network.clear_all(|(charged, _)| *charged == account);
+    }
+
+    /// The failures on an account that count now: from everywhere, and from each network.
+    pub fn account_usage(&self, email: &EmailKey, now: Instant) -> AccountUsage {
+        let account = self.accounts.key_of(email);
+        let known = self.from_known_network.usage(|(charged, _)| *charged == account, now);
+        let known = known.into_iter().map(|((_, network), usage)| (network.to_string(), usage));
+        let others = self.from_network.usage(account, now).into_iter();
+        AccountUsage {
+            from_everywhere: self.accounts.usage(account, now),
+            from_networks: others.map(|(network, usage)| (network.to_string(), usage)).collect(),
+            from_known_networks: known.collect(),
+        }
     }
 
     /// Charges a reset code to the network's budget of failures.
@@ -357,6 +410,11 @@ impl Throttle {
 
     /// Counts stored failures, including those of other instances. `now` and `time` are the same moment.
     pub fn merge(&self, stored: &[StoredFailures], now: Instant, time: Timestamp) {
+        for mark in stored.iter().filter(|failures| failures.is_unlock) {
+            if self.is_new_unlock(mark.account, mark.recovered_at) {
+                self.unlock_account(mark.account, now);
+            }
+        }
         self.accounts.merge(stored, now, time);
     }
 

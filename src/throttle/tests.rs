@@ -229,3 +229,28 @@ fn changes_that_were_not_saved_are_taken_again() {
     drop(unsaved);
     assert_eq!(throttle.take_unsaved().next(10).unwrap().len(), 1);
 }
+
+#[test]
+fn an_account_is_unlocked_for_all_networks_and_a_mark_of_another_instance_counts_once() {
+    let (throttle, now) = throttle();
+    let ada = EmailKey::of("ada@example.com");
+    let spend =
+        || (0..10).map(|last| failures(&throttle, "ada@example.com", network(last), now, 50)).sum();
+    let used = || throttle.account_usage(&ada, now);
+    assert_eq!(spend(), 100);
+    assert_eq!((used().from_everywhere.used, used().from_networks.len()), (100, 5));
+    throttle.unlock(&ada, now);
+    assert_eq!((used().from_everywhere.used, used().from_networks.len()), (0, 0));
+
+    let mut spent: usize = spend();
+    let (account, time) = (throttle.accounts.key_of(&ada), Timestamp::from_seconds(1_800_000_000));
+    let mark = StoredFailures { account, recovered_at: time, is_unlock: true };
+    // Each instance reads it once a second for some seconds.
+    for second in 0..10 {
+        throttle.merge(&[mark], now, time + Duration::from_secs(second));
+        spent += spend();
+    }
+    assert_eq!(spent, 200, "once before the mark and once after it");
+    throttle.merge(&[StoredFailures { recovered_at: time + DAY, ..mark }], now, time + DAY);
+    assert_eq!(spend(), 100, "another mark");
+}

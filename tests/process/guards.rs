@@ -316,8 +316,9 @@ fn refusals_are_listed_and_logged_without_an_address() {
     for who in [&ada.email, &ada.id] {
         let listed = stdout_of(&home, &["why", "--user", who]);
         let lines: Vec<_> = listed.lines().collect();
-        let [user, guard, login] = lines.as_slice() else { panic!("{listed}") };
+        let [user, counted, guard, login] = lines.as_slice() else { panic!("{listed}") };
         assert_eq!(*user, format!("user  {}", ada.id));
+        assert!(counted.starts_with("failed logins that count  1 of 100, "), "{listed}");
         assert!(guard.ends_with(&format!("guard  staff: doorward why {decision}")), "{listed}");
         assert!(login.ends_with("UTC  login  wrong password, from 127.0.0.1"), "{listed}");
     }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{
     accounts::with_input,
-    instances::{homes, start},
-    support::{Home, PASSWORD, Server, eventually},
+    instances::{homes, order, start},
+    support::{Home, PASSWORD, Server, eventually, stdout_of},
 };
 
 const ADA: &str = "ada@example.com";
@@ -95,6 +95,68 @@ fn a_password_set_while_no_server_runs_can_be_used() {
     assert!(set.status.success(), "{set:?}");
     let server = home.start();
     assert_eq!(network(&server, "203.0.113.8").login("another horse"), 200);
+}
+
+/// The failed logins that count against an account, as `doorward why --user` shows them.
+fn counted(home: &Home) -> Value {
+    let shown = stdout_of(home, &["why", "--user", ADA, "--json"]);
+    serde_json::from_str::<Value>(&shown).unwrap()["throttle"].clone()
+}
+
+#[test]
+fn an_operator_sees_what_locks_an_account_and_unlocks_it() {
+    let home = Home::new();
+    let server = home.start();
+    network(&server, "203.0.113.7").register();
+    let unused = json!({"used": 0, "size": 100, "recoversAt": null});
+    assert_eq!(counted(&home), json!({"fromEverywhere": unused, "fromNetworks": []}));
+    assert_eq!(spend(&server), 100);
+    let locked = counted(&home);
+    assert_eq!(locked["fromEverywhere"]["used"], 100, "{locked}");
+    assert!(locked["fromEverywhere"]["recoversAt"].is_string(), "{locked}");
+    let networks = locked["fromNetworks"].as_array().unwrap();
+    let is_used_up = |one: &&Value| one["used"] == 20 && one["size"] == 20;
+    assert_eq!(networks.iter().filter(is_used_up).count(), 5, "{locked}");
+    // The owner's own network has a budget of its own, which they use up.
+    while network(&server, "203.0.113.7").login("wrong horse") == 404 {}
+    let known =
+        counted(&home)["fromNetworks"].as_array().unwrap().iter().any(|one| {
+            one["network"] == "203.0.113.7" && one["isKnown"] == true && one["used"] == 20
+        });
+    assert!(known, "{}", counted(&home));
+    let text = stdout_of(&home, &["why", "--user", ADA]);
+    assert!(text.contains("failed logins that count  100 of 100, the last until 2"), "{text}");
+    assert!(text.contains("from 203.0.113.7, a known network  20 of 20"), "{text}");
+
+    assert_eq!(stdout_of(&home, &["user", "unlock", ADA]), "unlocked\n");
+    assert_eq!(counted(&home), json!({"fromEverywhere": unused, "fromNetworks": []}));
+    for from in ["198.51.100.0", "203.0.113.7"] {
+        assert_eq!(network(&server, from).login(PASSWORD), 200, "{from} had used up its budget");
+    }
+    // One of the networks is a known one since then, and has a budget of its own.
+    assert_eq!(spend(&server), 120);
+    server.stop();
+
+    assert_eq!(stdout_of(&home, &["user", "unlock", ADA]), "unlocked\n");
+    let server = home.start();
+    assert_eq!(network(&server, "203.0.113.8").login(PASSWORD), 200);
+}
+
+#[test]
+fn an_account_is_unlocked_on_all_instances() {
+    let Some((homes, url)) = homes(2) else { return };
+    let (here, there) = (start(&homes[0], &url), start(&homes[1], &url));
+    network(&here, "203.0.113.7").register();
+    // Each instance counts for itself what comes from a network.
+    let networks = [network(&here, "192.0.2.1"), network(&there, "192.0.2.2")];
+    for network in &networks {
+        while network.login("wrong horse") == 404 {}
+        assert_eq!(network.login(PASSWORD), 429);
+    }
+    order(&url, &["user", "unlock", ADA]);
+    for network in &networks {
+        eventually("the account is unlocked", || network.login(PASSWORD) == 200);
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ const RECENT: Duration = Duration::from_secs(10);
 /// Failed logins that still count at this time, as days until the account has recovered.
 async fn days(store: &dyn Store, account: AccountKey, now: Timestamp) -> i64 {
     let stored = store.all_failures().await.unwrap();
-    let found = stored.iter().find(|stored| stored.account == account);
+    let found = stored.iter().find(|stored| stored.account == account && !stored.is_unlock);
     let millis = found.map_or(0, |found| found.recovered_at.millis() - now.millis());
     assert_eq!(millis % 86_400_000, 0, "{millis}");
     millis.max(0) / 86_400_000
@@ -47,6 +47,16 @@ async fn failed_logins_and_networks(store: &dyn Store) {
     for (number, left) in [(1, 0), (2, 4), (3, 0)] {
         assert_eq!(days(store, account(number), NOW + DAY).await, left, "{number}");
     }
+
+    // An operator clears all failures, also of an account that has none.
+    save(NOW, &[change(4, false, 3)]).await;
+    for number in [4, 5] {
+        store.unlock_account(account(number), NOW).await.unwrap();
+        assert_eq!(days(store, account(number), NOW).await, 0, "{number}");
+    }
+    save(NOW, &[change(4, false, 1)]).await;
+    assert_eq!(days(store, account(4), NOW).await, 1);
+    store.unlock_account(account(4), NOW).await.unwrap();
 
     // A user's networks are known from the first sign-in. An unknown address has none.
     let ada = user("Ada", "failing@example.com");
@@ -101,6 +111,12 @@ async fn failed_logins_and_known_networks_on_postgres() {
         }
         assert!(saved.elapsed() > RECENT, "not received: {failures:?}");
     }
+    // A failure from before that is saved late does not hide the mark.
+    there.unlock_account(account, NOW).await.unwrap();
+    there.save_failures(&[change], Duration::from_secs(60), NOW).await.unwrap();
+    let stored = here.all_failures().await.unwrap();
+    let marks = stored.iter().filter(|failures| failures.account == account && failures.is_unlock);
+    assert_eq!(marks.map(|mark| mark.recovered_at).collect::<Vec<_>>(), [NOW]);
     // A recent failure is kept, so that other instances can read it.
     assert_eq!(here.delete_failures(NOW + Duration::from_secs(100), 10).await.unwrap(), 0);
 }

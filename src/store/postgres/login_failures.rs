@@ -65,6 +65,18 @@ impl LoginFailureStore for PostgresStore {
             .await
     }
 
+    async fn unlock_account(&self, account: AccountKey, now: Timestamp) -> Result<(), Error> {
+        self.engine
+            .maintain(move || {
+                let key = |bytes: &[u8]| [bytes.to_vec().into(), now.into()];
+                StatementBatch::default()
+                    .with(sql::CLEAR_FAILURES, key(account.as_bytes()))
+                    .with(sql::MARK_UNLOCKED, key(&StoredFailures::unlock_key(account)))
+                    .returning(())
+            })
+            .await
+    }
+
     async fn all_failures(&self) -> Result<Vec<StoredFailures>, Error> {
         failures_from_rows(&self.engine.read_without_limit(sql::ALL_FAILURES).await?)
     }
@@ -96,9 +108,7 @@ impl PostgresStore {
 fn failures_from_rows(rows: &[Row]) -> Result<Vec<StoredFailures>, Error> {
     let mut found = Vec::with_capacity(rows.len());
     for row in rows {
-        if let Some(account) = AccountKey::from_store(column(row, 0)?) {
-            found.push(StoredFailures { account, recovered_at: timestamp(row, 1)? });
-        }
+        found.extend(StoredFailures::from_store(column(row, 0)?, timestamp(row, 1)?));
     }
     Ok(found)
 }

@@ -292,6 +292,11 @@ statements! {
     /// An update and not a deletion, so that other instances read it.
     CLEAR_FAILURES =
         "UPDATE login_failures SET recovered_at = $2, changed_at = CURRENT_TIMESTAMP WHERE account = $1";
+    /// Tells other instances to forget the failures on an account: budgets of networks are only in their memory. A row of its
+    /// own, which failures from before do not change when they are saved late.
+    MARK_UNLOCKED =
+        "INSERT INTO login_failures (account, recovered_at, changed_at) VALUES ($1, $2, CURRENT_TIMESTAMP) \
+         ON CONFLICT (account) DO UPDATE SET recovered_at = excluded.recovered_at, changed_at = CURRENT_TIMESTAMP";
     ADD_FAILURES =
         "INSERT INTO login_failures (account, recovered_at, changed_at) VALUES ($1, $2, CURRENT_TIMESTAMP) \
          ON CONFLICT (account) DO UPDATE SET changed_at = CURRENT_TIMESTAMP, recovered_at = $4 + \

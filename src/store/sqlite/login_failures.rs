@@ -62,6 +62,17 @@ impl LoginFailureStore for SqliteStore {
             .await
     }
 
+    /// No other instance reads a mark.
+    async fn unlock_account(&self, account: AccountKey, _: Timestamp) -> Result<(), Error> {
+        self.engine
+            .write(None, move |db| {
+                db.prepare_cached("DELETE FROM login_failures WHERE account = ?1")?
+                    .execute([account.as_bytes()])
+                    .map(drop)
+            })
+            .await
+    }
+
     async fn all_failures(&self) -> Result<Vec<StoredFailures>, Error> {
         let rows: Vec<_> = self
             .engine
@@ -96,9 +107,7 @@ impl LoginFailureStore for SqliteStore {
 
 /// Returns `None` for a key of the wrong length.
 fn failures_from_row(row: &Row<'_>) -> rusqlite::Result<Option<StoredFailures>> {
-    let account = AccountKey::from_store(row.get_ref(0)?.as_blob()?);
-    let recovered_at = timestamp(row, 1)?;
-    Ok(account.map(|account| StoredFailures { account, recovered_at }))
+    Ok(StoredFailures::from_store(row.get_ref(0)?.as_blob()?, timestamp(row, 1)?))
 }
 
 fn stored_secret(db: &Connection) -> rusqlite::Result<Option<Vec<u8>>> {
