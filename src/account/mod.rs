@@ -4,6 +4,7 @@
 pub(crate) mod app_sign_in;
 pub(crate) mod change;
 pub(crate) mod disable;
+pub(crate) mod emergency;
 pub(crate) mod export;
 pub(crate) mod forgot;
 pub(crate) mod import;

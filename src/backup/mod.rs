@@ -18,7 +18,7 @@ pub use self::{
     restore::{fill_folder, restore_into},
     writer::write,
 };
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, token::KeyId};
 
 /// What is in a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct Description {
     pub counts: Counts,
     /// The SHA-256 of all lines but the last, in hexadecimal digits.
     pub sha256: String,
+    /// The ids of the signing keys.
+    pub keys: Vec<KeyId>,
 }
 
 /// The number of records of each kind.

@@ -111,6 +111,7 @@ impl<R: BufRead> Reader<R> {
             created_at: Timestamp::from_millis(created_at),
             counts: self.counts,
             sha256: hexadecimal(self.checksum),
+            keys: self.keys.keys.ids(),
         };
         Ok((description, self.keys))
     }

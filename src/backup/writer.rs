@@ -49,7 +49,8 @@ pub async fn write(
     }
     let (counts, sha256) = writer.finish()?;
     let Header { version, database, .. } = header;
-    Ok(Description { version, database, created_at: now, counts, sha256 })
+    let keys = keys.keys.ids();
+    Ok(Description { version, database, created_at: now, counts, sha256, keys })
 }
 
 struct Writer<'a> {

@@ -299,14 +299,14 @@ struct Info<'a> {
 
 impl<'a> From<&'a Description> for Info<'a> {
     fn from(description: &'a Description) -> Self {
-        let Description { version, database, created_at, counts, sha256 } = description;
+        let Description { version, database, created_at, counts, sha256, keys: _ } = description;
         Self { created_at: created_at.to_string(), version, database, counts: *counts, sha256 }
     }
 }
 
 /// What a backup contains.
 pub(super) fn in_words(description: &Description) -> String {
-    let Description { version, database, created_at, counts, sha256: _ } = description;
+    let Description { version, database, created_at, counts, sha256: _, keys: _ } = description;
     let count =
         |number: u64, one, many| counted(usize::try_from(number).unwrap_or(usize::MAX), one, many);
     format!(

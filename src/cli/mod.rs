@@ -11,6 +11,7 @@ mod completions;
 mod config;
 mod dev;
 mod doctor;
+mod emergency;
 mod exit_code;
 mod export;
 mod guard;
@@ -105,6 +106,8 @@ enum Command {
     Backup(backup::Backup),
     /// Replace the contents of the database with a backup
     Restore(restore::Restore),
+    /// Replace all keys and secrets and sign everybody out, after a theft of the data
+    Emergency(emergency::Emergency),
     Config(config::Config),
     Doctor(doctor::Doctor),
     Health(health::Health),
@@ -146,6 +149,7 @@ pub fn main() -> ExitCode {
             Command::Migrate(migrate) => migrate.run(settings),
             Command::Backup(backup) => backup.run(settings),
             Command::Restore(restore) => restore.run(settings),
+            Command::Emergency(emergency) => emergency.run(settings),
             Command::Config(config) => config.run(&settings, &origins),
             Command::Health(health) => health.run(&settings),
             Command::Completions(_) | Command::Doctor(_) | Command::Man(_) => {

@@ -6,16 +6,17 @@ use anyhow::{Context, bail};
 
 use super::{
     backup::{in_words, open_backup, verify},
-    block_on,
+    block_on, counted,
     progress::ProgressLine,
 };
 use crate::{
     Settings,
-    backup::{Description, fill_folder, restore_into},
+    backup::{Counts, Description, fill_folder, restore_into},
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, folder_of},
     data_folder::DataFolder,
     store::{PostgresUrl, RestoreError, SqliteStore, UserStore, begin_postgres_restoration},
+    token::{KeyId, key_store::KeyStore},
 };
 
 #[derive(clap::Args)]
@@ -42,26 +43,26 @@ impl Restore {
         let description = verify(&self.file, self.identity.as_deref())?;
         let now = Clock::system().now();
         let signs_at = now + settings.token.publish_before_signing;
-        let replaced = block_on(async {
+        let Replaced { keys, folder } = block_on(async {
             match &settings.database {
                 DatabaseUrl::Sqlite(database) => {
                     self.replace_file(database, &description, now, signs_at).await
                 }
                 DatabaseUrl::Postgres(url) => {
-                    self.replace_rows(url, &settings, &description, signs_at).await?;
-                    Ok(None)
+                    self.replace_rows(url, &settings, &description, signs_at).await
                 }
                 DatabaseUrl::Memory(_) => bail!("a database in memory ends with its process"),
             }
         })
         .with_context(|| settings.database.to_string())?;
         print_line!("restored {}: {}", settings.database, in_words(&description));
-        if let Some(replaced) = replaced {
+        if let Some(folder) = folder {
             print_line!(
                 "what was there before is in {}: delete it when everything works",
-                replaced.display()
+                folder.display()
             );
         }
+        print_revived(&description, &keys);
         Ok(())
     }
 
@@ -71,9 +72,11 @@ impl Restore {
         description: &Description,
         now: Timestamp,
         signs_at: Timestamp,
-    ) -> anyhow::Result<Option<PathBuf>> {
+    ) -> anyhow::Result<Replaced> {
         // Fails while a server runs.
         let folder = DataFolder::open(folder_of(database))?;
+        // Keys that cannot be read are replaced like others.
+        let keys = folder.stored_keys().await.map(|keys| keys.ids()).unwrap_or_default();
         if !self.replace && database.try_exists()? {
             let has_users = async {
                 SqliteStore::open(database, Some(folder.reserve().clone()))?.has_users().await
@@ -95,7 +98,9 @@ impl Restore {
             anyhow::Ok(fill_folder(backup, &staging, name, signs_at, &mut report).await?)
         };
         let outcome = match filled.await {
-            Ok(restored) if restored == *description => Ok(folder.replace(name, now)?),
+            Ok(restored) if restored == *description => {
+                Ok(Replaced { keys, folder: folder.replace(name, now)? })
+            }
             Ok(_) => Err(changed()),
             Err(error) => Err(error),
         };
@@ -108,15 +113,49 @@ impl Restore {
         settings: &Settings,
         description: &Description,
         signs_at: Timestamp,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Replaced> {
         let restoration =
             begin_postgres_restoration(url, settings.postgres.clone(), self.replace).await?;
         let backup = open_backup(&self.file, self.identity.as_deref())?;
         let mut progress = ProgressLine::new();
         let total = description.counts.records();
         let mut report = |done| progress.set("restoring", done, total);
+        let keys = restoration.replaced_keys().to_vec();
         restore_into(backup, restoration, signs_at, &mut report).await?;
-        Ok(())
+        Ok(Replaced { keys, folder: None })
+    }
+}
+
+/// What a restore has replaced.
+struct Replaced {
+    /// The signing keys that were in use.
+    keys: Vec<KeyId>,
+    /// Where the files are that were there before.
+    folder: Option<PathBuf>,
+}
+
+/// Says what is valid again although it may have been revoked or used since the backup.
+fn print_revived(description: &Description, replaced_keys: &[KeyId]) {
+    let Counts { sessions, one_times, invitations, .. } = description.counts;
+    let kinds = [
+        (sessions, "session", "sessions"),
+        (one_times, "link or code", "links and codes"),
+        (invitations, "invitation", "invitations"),
+        (description.counts.keys, "signing key", "signing keys"),
+    ];
+    let revived = kinds.iter().filter(|(count, ..)| *count > 0).map(|(count, one, many)| {
+        counted(usize::try_from(*count).unwrap_or(usize::MAX), one, many)
+    });
+    print_line!(
+        "what was revoked or used since then is valid again: {}, passwords; `doorward emergency` voids all of it",
+        revived.collect::<Vec<_>>().join(", ")
+    );
+    if !replaced_keys.is_empty() {
+        for key in description.keys.iter().filter(|key| !replaced_keys.contains(key)) {
+            print_line!(
+                "signing key {key} was not in use any more: if it was revoked, run `doorward keys revoke {key}`"
+            );
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use super::{
     Command, GuardInfo, KeyInfo, Reply, SampleRequest, Secret, SessionInfo, UserInfo, UserRef,
-    browser_check, diagnosis, imports, invitations, outbox, refusals,
+    browser_check, diagnosis, emergency, imports, invitations, outbox, refusals,
 };
 use crate::{
     Caller, Doorward, Settings,
@@ -146,6 +146,9 @@ async fn try_execute(
             let found = doorward.keys().revoke(kid, doorward.now()).await?;
             if found { keys(doorward).await } else { Reply::NoSuchKey }
         }
+        Command::Emergency { new_passwords } => {
+            Reply::Emergency(emergency::run(doorward, new_passwords).await?)
+        }
         Command::ListMail { after } => outbox::page(doorward, after.as_deref()).await?,
         Command::RetryMail => outbox::retry(doorward).await?,
         Command::Diagnose => Reply::Diagnosis(Box::new(diagnosis::diagnose(doorward).await)),
@@ -263,6 +266,7 @@ reply_with_text!(
     config::SettingsError,
     store::Error,
     signing_keys::Error,
+    emergency::Error,
     imports::Error,
     InviteError,
     RegisterError,

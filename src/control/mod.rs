@@ -5,6 +5,7 @@ mod backup;
 mod browser_check;
 mod diagnosis;
 mod embedded;
+mod emergency;
 mod execution;
 mod export;
 mod imports;
@@ -28,9 +29,9 @@ pub use self::{
     imports::{ImportOutcome, UserRecord},
     invitations::{InvitationInfo, Invite, TicketInfo},
     protocol::{
-        BrowserCheck, BudgetState, Command, GuardInfo, KeyInfo, MailInfo, NetworkBudgetState,
-        RecentRefusal, RecentRefusals, RefusedAction, Reply, SampleRequest, SessionInfo,
-        ThrottleState, UserInfo, UserRef,
+        BrowserCheck, BudgetState, Command, EmergencyReport, GuardInfo, KeyInfo, MailInfo,
+        NetworkBudgetState, RecentRefusal, RecentRefusals, RefusedAction, Reply, SampleRequest,
+        SessionInfo, ThrottleState, UserInfo, UserRef,
     },
     runner::{CommandRunner, run},
     secret::Secret,

@@ -106,6 +106,11 @@ pub enum Command {
     RotateKeys,
     /// Refuses all tokens of a key.
     RevokeKey(String),
+    /// Replaces all keys and secrets, ends all sessions and voids all links, codes and invitations.
+    Emergency {
+        /// Whose passwords are removed: `all`, `none`, or `role:` and a role.
+        new_passwords: String,
+    },
     /// Lists mail that waits or was given up, the oldest first.
     ListMail {
         /// The id of the mail to start after; none for the beginning.
@@ -199,6 +204,8 @@ pub enum Reply {
     Refusals(RecentRefusals),
     /// The keys after the command.
     Keys(Vec<KeyInfo>),
+    /// What was replaced and revoked.
+    Emergency(EmergencyReport),
     /// A page of mail that waits or was given up.
     Mails {
         /// The mails.
@@ -366,6 +373,26 @@ impl From<signing_keys::KeyInfo> for KeyInfo {
         let until = until.map(|until| until.to_string());
         Self { kid: id.to_string(), algorithm: algorithm.name().into(), stage: status, until }
     }
+}
+
+/// What `doorward emergency` has replaced and revoked.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EmergencyReport {
+    /// The signing keys that were revoked.
+    pub keys_revoked: Vec<String>,
+    /// The signing keys that stay, because they are in the operator's own file.
+    pub keys_in_file: Vec<String>,
+    /// Sessions that were ended.
+    pub sessions_ended: usize,
+    /// Links and codes in mails, and reset codes, that are void.
+    pub codes_revoked: usize,
+    /// Mails with such a link or code that waited and were deleted.
+    pub mails_deleted: usize,
+    /// Invitations that are void.
+    pub invitations_revoked: usize,
+    /// Passwords that were removed.
+    pub passwords_removed: usize,
 }
 
 /// A mail as an operator sees it.

@@ -195,6 +195,7 @@ impl Command {
             | Self::ListKeys
             | Self::RotateKeys
             | Self::RevokeKey(_)
+            | Self::Emergency { .. }
             | Self::ListMail { .. }
             | Self::RetryMail
             | Self::Diagnose

@@ -415,6 +415,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn all_keys_are_replaced_by_one_that_nobody_has_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = open_keys(folder.path()).await;
+        keys.rotate(NOW).await.unwrap();
+        let next = SigningKey::generate(Algorithm::Es256);
+        fs::write(folder.path().join(NEXT), next.to_pem().as_bytes()).unwrap();
+        keys.reload(NOW).await.unwrap();
+        let before: Vec<_> = keys.list().await.into_iter().map(|key| key.id).collect();
+        assert_eq!(before.len(), 3, "one that signs, the next one and a retired one");
+        let mut removed = keys.replace_all(NOW).await.unwrap();
+        removed.sort_by_key(ToString::to_string);
+        let mut expected = before.clone();
+        expected.sort_by_key(ToString::to_string);
+        assert_eq!(removed, expected);
+        let after = keys.list().await;
+        assert_eq!((after.len(), published(&keys)), (1, 1));
+        assert!(!before.contains(&after[0].id), "a key that the thief may have signs");
+        drop(keys);
+        assert_eq!(open_keys(folder.path()).await.list().await, after);
+    }
+
+    #[tokio::test]
     async fn a_retired_key_verifies_for_the_lifetime_of_a_token() {
         let folder = tempfile::tempdir().unwrap();
         let keys = open_keys(folder.path()).await;

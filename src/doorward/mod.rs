@@ -9,7 +9,7 @@ mod upkeep;
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, OnceLock, atomic::AtomicBool},
+    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::AtomicBool},
     time::Instant,
 };
 
@@ -39,7 +39,11 @@ use crate::{
     store::{Store, archive::Archive},
     throttle::Throttle,
     token::{
-        TokenMint, cookie::CookieMint, feed::Feed, one_time::OneTimeMint, signing_keys::SigningKeys,
+        TokenMint,
+        cookie::{CookieMint, CookieSecret},
+        feed::Feed,
+        one_time::OneTimeMint,
+        signing_keys::SigningKeys,
     },
     user::{EmailKey, UserId},
 };
@@ -59,6 +63,8 @@ struct Inner {
     /// Whether the last attempt to read or rotate the keys failed.
     keys_failing: AtomicBool,
     cookies: Arc<CookieMint>,
+    /// What cookies and one-time secrets are derived from.
+    cookie_secret: Mutex<CookieSecret>,
     one_times: OneTimeMint,
     /// Wakes the task that sends mail.
     mail_queued: Notify,
@@ -253,6 +259,17 @@ impl Doorward {
     #[doc(hidden)]
     pub fn cookies(&self) -> &CookieMint {
         &self.inner.cookies
+    }
+
+    /// Uses another secret for cookies, return targets, codes and one-time secrets. Those made before are void.
+    pub(crate) fn use_cookie_secret(&self, secret: CookieSecret) {
+        let inner = &*self.inner;
+        let mut used = inner.cookie_secret.lock().unwrap_or_else(PoisonError::into_inner);
+        if *used != secret {
+            inner.cookies.replace_secret(&secret);
+            inner.one_times.replace_secret(&secret);
+            *used = secret;
+        }
     }
 
     /// What derives one-time secrets.

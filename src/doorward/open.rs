@@ -1,6 +1,6 @@
 //! Opens the database, the data folder and the keys, and builds the state in memory.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
@@ -235,6 +235,7 @@ impl Doorward {
             ),
             cookies,
             one_times: OneTimeMint::new(&secrets.cookie),
+            cookie_secret: Mutex::new(secrets.cookie.clone()),
             mail_queued: Notify::new(),
             delivery: serving.delivery,
             feed,

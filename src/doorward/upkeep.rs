@@ -115,6 +115,10 @@ impl Doorward {
 
     async fn reload_and_update_keys(&self) -> Result<(), signing_keys::Error> {
         self.keys().reload(self.now()).await?;
+        // Another instance may have replaced it.
+        if let Some(secret) = self.keys().stored_cookie_secret().await? {
+            self.use_cookie_secret(secret);
+        }
         self.tend_keys().await
     }
 

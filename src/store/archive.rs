@@ -12,6 +12,7 @@ use crate::{
     session::{Session, SessionId, TokenId},
     throttle::KnownNetworks,
     token::{
+        KeyId,
         cookie::CookieSecret,
         key_store::{KeyStore, StoredKeys},
         one_time::{OneTime, OneTimeId, SecretDigest},
@@ -201,6 +202,9 @@ pub trait Archive: Records {
 /// Replaces the contents of a database in one transaction. Dropping it changes nothing.
 #[async_trait]
 pub trait Restoration: Send {
+    /// The ids of the signing keys that are replaced.
+    fn replaced_keys(&self) -> &[KeyId];
+
     /// Adds rows.
     async fn add(&mut self, page: Page) -> Result<(), Error>;
 

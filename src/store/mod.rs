@@ -6,6 +6,7 @@ mod changes;
 mod columns;
 mod counts;
 mod credentials;
+mod emergency;
 mod ended_tokens;
 mod imports;
 mod invitations;
@@ -36,6 +37,7 @@ pub use self::{
     changes::{Changes, Connectivity, Stamp},
     counts::{Sizes, StoreCounts},
     credentials::{CredentialStore, PasswordCondition},
+    emergency::{EmergencyStore, NewPasswords, Revoked},
     ended_tokens::EndedTokenStore,
     imports::ImportStore,
     invitations::InvitationStore,
@@ -69,6 +71,7 @@ pub trait Store:
     + OutboxStore
     + InvitationStore
     + ImportStore
+    + EmergencyStore
 {
     /// Deletes up to `limit` expired rows of each kind: sessions, reset codes, one-time secrets, invitations, mail that was given up
     /// long ago and the store's internal records. Returns the largest of these counts.

@@ -157,6 +157,10 @@ impl KeyStore for KeyFile {
         self.fallback.replace_cookie_secret(secret).await
     }
 
+    fn is_managed_by_operator(&self) -> bool {
+        true
+    }
+
     fn propagation_time(&self) -> Duration {
         self.fallback.propagation_time()
     }

@@ -59,6 +59,11 @@ pub trait KeyStore: Send + Sync {
     /// Stores the secret of cookies in the place of any other. A crash may leave none: the caller has to repeat it.
     async fn replace_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError>;
 
+    /// Whether the operator manages the keys that sign and verify, so that only retired ones can be removed.
+    fn is_managed_by_operator(&self) -> bool {
+        false
+    }
+
     /// The longest time until every instance uses a change.
     fn propagation_time(&self) -> Duration;
 
@@ -96,6 +101,17 @@ pub struct StoredKeys {
     pub verifying: Vec<SigningKey>,
     /// Keys that no longer sign, and until when they verify.
     pub retired: Vec<(SigningKey, Timestamp)>,
+}
+
+impl StoredKeys {
+    /// The ids of all keys.
+    pub fn ids(&self) -> Vec<KeyId> {
+        let Self { signing, next, verifying, retired } = self;
+        let next = next.iter().map(|(key, _)| key);
+        let retired = retired.iter().map(|(key, _)| key);
+        let all = signing.iter().chain(next).chain(verifying).chain(retired);
+        all.map(|key| key.id().clone()).collect()
+    }
 }
 
 /// A key store could not be read or changed. Displays its cause.

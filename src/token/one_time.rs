@@ -1,8 +1,9 @@
 //! One-time secrets, which a person receives by mail and proves with them that the address is theirs. A link contains the
 //! secret; a code to type stands beside it. Both are derived from an id, so that a mail in the outbox contains neither.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
+use arc_swap::ArcSwap;
 use aws_lc_rs::{
     constant_time::verify_slices_are_equal,
     digest::{SHA256, digest},
@@ -135,17 +136,20 @@ impl OneTime {
     }
 }
 
-/// Derives secrets and codes from ids.
+/// Derives secrets and codes from ids. Its key can be replaced, which makes all earlier ones void.
 pub struct OneTimeMint {
-    key: hmac::Key,
+    key: ArcSwap<hmac::Key>,
 }
 
 impl OneTimeMint {
     /// A mint with a key derived from this secret.
     pub fn new(secret: &CookieSecret) -> Self {
-        let master = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-        let key = hmac::sign(&master, b"doorward 1 one-time secret");
-        Self { key: hmac::Key::new(hmac::HMAC_SHA256, key.as_ref()) }
+        Self { key: ArcSwap::from_pointee(derive(secret)) }
+    }
+
+    /// Replaces the secret that the key is derived from.
+    pub fn replace_secret(&self, secret: &CookieSecret) {
+        self.key.store(Arc::new(derive(secret)));
     }
 
     /// The secret in the link: 256 bits.
@@ -164,8 +168,14 @@ impl OneTimeMint {
 
     fn tag(&self, kind: &[u8], id: OneTimeId, purpose: Purpose) -> hmac::Tag {
         let input = [kind, b" ", purpose.as_str().as_bytes(), b" ", id.as_bytes()].concat();
-        hmac::sign(&self.key, &input)
+        hmac::sign(&self.key.load(), &input)
     }
+}
+
+fn derive(secret: &CookieSecret) -> hmac::Key {
+    let master = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let key = hmac::sign(&master, b"doorward 1 one-time secret");
+    hmac::Key::new(hmac::HMAC_SHA256, key.as_ref())
 }
 
 /// The secret in a link. Its holder can do what it is for.

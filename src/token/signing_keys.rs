@@ -7,6 +7,7 @@ use tokio::sync::Mutex;
 
 use super::{
     Algorithm, KeyId, KeySet, SigningKey, TokenMint, TokenTerms,
+    cookie::CookieSecret,
     key_store::{KeyStore, KeyStoreError, StoredKeys},
 };
 use crate::clock::Timestamp;
@@ -168,6 +169,53 @@ impl SigningKeys {
             }
         }
         Err(Error::Contended)
+    }
+
+    /// Removes every key and signs with a new one: from the next request on, all tokens are refused. Keys in the operator's
+    /// file stay. Returns the keys that were removed.
+    ///
+    /// # Errors
+    /// If the key store fails, or other instances keep changing the keys.
+    pub async fn replace_all(&self, now: Timestamp) -> Result<Vec<KeyId>, Error> {
+        const ATTEMPTS: usize = 5;
+        let mut ring = self.ring.lock().await;
+        self.reload_ring(&mut ring, now).await?;
+        let is_managed = self.key_store.is_managed_by_operator();
+        let is_removed = |key: &KeyInfo| key.status == KeyStatus::Retired || !is_managed;
+        let old: Vec<_> = ring.list().into_iter().filter(is_removed).map(|key| key.id).collect();
+        for _ in 0..ATTEMPTS {
+            for id in old.iter().filter(|id| *id != ring.signing.id()) {
+                self.key_store.remove_key(id).await?;
+            }
+            if old.contains(ring.signing.id()) {
+                self.reload_ring(&mut ring, now).await?;
+                let next = self.publish_next_key(&mut ring, now).await?;
+                self.key_store.promote_next_key(next.id(), &ring.signing, None).await?;
+            }
+            self.reload_ring(&mut ring, now).await?;
+            if ring.list().iter().all(|key| !old.contains(&key.id)) {
+                old.iter()
+                    .for_each(|kid| tracing::warn!(%kid, "key revoked: its tokens are refused"));
+                return Ok(old);
+            }
+        }
+        Err(Error::Contended)
+    }
+
+    /// Stores another secret of cookies.
+    ///
+    /// # Errors
+    /// If the key store fails.
+    pub async fn replace_cookie_secret(&self, secret: &CookieSecret) -> Result<(), Error> {
+        Ok(self.key_store.replace_cookie_secret(secret).await?)
+    }
+
+    /// The stored secret of cookies, which another instance may have replaced.
+    ///
+    /// # Errors
+    /// If the key store fails.
+    pub async fn stored_cookie_secret(&self) -> Result<Option<CookieSecret>, Error> {
+        Ok(self.key_store.stored_cookie_secret().await?)
     }
 
     /// The contents of a key store that only this process changes, read while no key changes.

@@ -3,6 +3,7 @@
 
 mod commit;
 mod concurrency;
+mod emergency;
 mod failed_logins;
 mod imports;
 mod invitations;

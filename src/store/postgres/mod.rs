@@ -4,6 +4,7 @@ mod archive;
 mod change_listener;
 mod connection;
 mod credentials;
+mod emergency;
 mod ended_tokens;
 mod engine;
 mod error_class;

@@ -9,9 +9,16 @@ use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
 use super::{
-    PostgresUrl, archive::insertions, connection::Connection, engine::Engine,
-    error_class::ErrorClass, imports::foreign_hash_insertions, migrations,
-    signing_keys::key_insertions, statements as sql, value::Value,
+    PostgresUrl,
+    archive::insertions,
+    connection::Connection,
+    engine::Engine,
+    error_class::ErrorClass,
+    imports::foreign_hash_insertions,
+    migrations,
+    signing_keys::{key_insertions, keys_from_rows},
+    statements as sql,
+    value::Value,
 };
 use crate::{
     clock::Timestamp,
@@ -19,6 +26,7 @@ use crate::{
         Error, PostgresOptions, RestoreError,
         archive::{KeySnapshot, Page, Restoration},
     },
+    token::KeyId,
 };
 
 /// Connections that are idle for this long belong to no running server.
@@ -52,11 +60,14 @@ pub(crate) async fn begin_restoration(
         return Err(RestoreError::InUse);
     }
     let change_id = Uuid::new_v4();
+    let replaced_keys = keys_from_rows(&db.query(sql::KEYS, &[]).await?);
     for statement in sql::DELETE_CONTENTS {
         db.execute(statement, &[]).await?;
     }
     db.execute(sql::ADD_CHANGE, &[change_id.into(), None::<Uuid>.into()]).await?;
-    Ok(Box::new(PostgresRestoration { engine, db, change_id }))
+    // Keys that cannot be read are replaced like others.
+    let replaced_keys = replaced_keys.map(|keys| keys.ids()).unwrap_or_default();
+    Ok(Box::new(PostgresRestoration { engine, db, change_id, replaced_keys }))
 }
 
 /// Returns an error if a server uses the database, and otherwise when one last did. A server polls for changes four times a
@@ -126,6 +137,7 @@ struct PostgresRestoration {
     engine: Engine,
     db: Connection,
     change_id: Uuid,
+    replaced_keys: Vec<KeyId>,
 }
 
 impl PostgresRestoration {
@@ -142,6 +154,10 @@ impl PostgresRestoration {
 
 #[async_trait]
 impl Restoration for PostgresRestoration {
+    fn replaced_keys(&self) -> &[KeyId] {
+        &self.replaced_keys
+    }
+
     async fn add(&mut self, page: Page) -> Result<(), Error> {
         self.insert(insertions(&page)).await?;
         // Users share schemes of hashes, so that the row may exist.

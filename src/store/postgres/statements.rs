@@ -320,6 +320,21 @@ statements! {
     LAST_ACTIVITY =
         "SELECT max(state_change) FROM pg_stat_activity WHERE datname = current_database() \
          AND pid <> pg_backend_pid() AND application_name = current_setting('application_name')";
+    /// Locks all users, without sending them.
+    LOCK_USERS = "SELECT count(*) FROM (SELECT id FROM users FOR UPDATE) locked";
+    REMOVE_PASSWORDS =
+        "UPDATE users SET password_hash = NULL, updated_at = $1, password_version = password_version + 1 \
+         WHERE password_hash IS NOT NULL";
+    /// Of the users with a role. $2 is the role between two spaces.
+    REMOVE_PASSWORDS_OF_ROLE =
+        "UPDATE users SET password_hash = NULL, updated_at = $1, password_version = password_version + 1 \
+         WHERE password_hash IS NOT NULL AND position($2 in ' ' || roles || ' ') > 0";
+    DELETE_ALL_RESET_CODES =
+        "UPDATE users SET reset_digest = NULL, reset_expires_at = NULL WHERE reset_digest IS NOT NULL";
+    END_ALL_TOKENS =
+        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $1, $2 FROM sessions \
+         WHERE TRUE ON CONFLICT (token_id) DO NOTHING";
+    DELETE_MAIL_LIKE = "DELETE FROM outbox WHERE message LIKE $1";
     DELETE_ALL_USERS = "DELETE FROM users";
     DELETE_ALL_SESSIONS = "DELETE FROM sessions";
     DELETE_ALL_ENDED_TOKENS = "DELETE FROM ended_tokens";

@@ -16,7 +16,7 @@ use super::{
     error_class::{ErrorClass, panic_error},
     health::Health,
     snapshot::SqliteSnapshot,
-    writer::{Work, Write, Writer},
+    writer::{Changed, Work, Write, Writer},
 };
 use crate::{
     data_folder::Reserve,
@@ -115,24 +115,24 @@ impl Engine {
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> impl Future<Output = Result<T, Error>> + Send {
         let (work, result) = keep_result(only_once(work));
-        result.after(self.count_write(user, false, work))
+        result.after(self.count_write(user.into(), false, work))
     }
 
     /// As [`Self::write`], for a write that revokes access: on a full disk it runs once more and may use the reserve.
     pub(super) fn write_revocation<T: Send + 'static>(
         &self,
-        user: UserId,
+        changed: impl Into<Changed>,
         work: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> impl Future<Output = Result<T, Error>> + Send {
         let (work, result) = keep_result(move |db: &_| work(db).map(Some));
-        result.after(self.count_write(Some(user), true, work))
+        result.after(self.count_write(changed.into(), true, work))
     }
 
     async fn count_read(&self, work: Work) -> Result<(), Error> {
         let began = Instant::now();
         let outcome = match &self.reads {
             Some(reads) => queue(reads, |reply| Read { work, reply }).await,
-            None => self.queue_write(None, false, work).await,
+            None => self.queue_write(Changed::Nobody, false, work).await,
         };
         self.counts.add_read(began, &outcome);
         outcome
@@ -140,23 +140,23 @@ impl Engine {
 
     async fn count_write(
         &self,
-        user: Option<UserId>,
+        changed: Changed,
         may_use_reserve: bool,
         work: Work,
     ) -> Result<(), Error> {
         let began = Instant::now();
-        let outcome = self.queue_write(user, may_use_reserve, work).await;
+        let outcome = self.queue_write(changed, may_use_reserve, work).await;
         self.counts.add_write(began, &outcome);
         outcome
     }
 
     async fn queue_write(
         &self,
-        user: Option<UserId>,
+        changed: Changed,
         may_use_reserve: bool,
         work: Work,
     ) -> Result<(), Error> {
-        queue(&self.writes, |reply| Write { work, user, may_use_reserve, reply }).await
+        queue(&self.writes, |reply| Write { work, changed, may_use_reserve, reply }).await
     }
 }
 

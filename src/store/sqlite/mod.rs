@@ -3,6 +3,7 @@
 mod archive;
 mod connections;
 mod credentials;
+mod emergency;
 mod ended_tokens;
 mod engine;
 mod error_class;

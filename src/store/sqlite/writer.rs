@@ -38,11 +38,41 @@ pub(super) type Work = Box<dyn FnMut(&Connection) -> rusqlite::Result<()> + Send
 /// A write that waits for its turn.
 pub(super) struct Write {
     pub(super) work: Work,
-    /// The user whose record or sessions it changes.
-    pub(super) user: Option<UserId>,
+    /// Whose record or sessions it changes.
+    pub(super) changed: Changed,
     /// Whether it revokes access: then it may use the reserve, and can run again.
     pub(super) may_use_reserve: bool,
     pub(super) reply: oneshot::Sender<Result<(), Error>>,
+}
+
+/// Whose record or sessions a write changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Changed {
+    Nobody,
+    User(UserId),
+    Everybody,
+}
+
+impl From<Option<UserId>> for Changed {
+    fn from(user: Option<UserId>) -> Self {
+        user.map_or(Self::Nobody, Self::User)
+    }
+}
+
+impl From<UserId> for Changed {
+    fn from(user: UserId) -> Self {
+        Self::User(user)
+    }
+}
+
+impl Changed {
+    fn count_in(self, changes: &Changes) {
+        match self {
+            Self::Nobody => {}
+            Self::User(user) => changes.mark(user),
+            Self::Everybody => changes.mark_all(),
+        }
+    }
 }
 
 impl Write {
@@ -209,15 +239,13 @@ impl Writer {
 
     fn acknowledge(&mut self, group: Group, outcomes: Vec<Result<(), Error>>) {
         self.note_success();
-        if group.iter().any(|write| write.user.is_some())
+        if group.iter().any(|write| write.changed != Changed::Nobody)
             && let Err(error) = self.publish_endings()
         {
             tracing::error!(%error, "cannot read the ended tokens: retrying with the next write");
         }
         for (write, outcome) in group.into_iter().zip(outcomes) {
-            if let Some(user) = write.user {
-                self.changes.mark(user);
-            }
+            write.changed.count_in(&self.changes);
             write.answer(outcome);
         }
     }
@@ -256,9 +284,7 @@ impl Writer {
         let (class, cause) = (ErrorClass::of(error), describe(error));
         for write in group {
             // A commit that could not be flushed may still become durable.
-            if let Some(user) = write.user {
-                self.changes.mark(user);
-            }
+            write.changed.count_in(&self.changes);
             write.answer(Err(class.to_error(cause.clone())));
         }
     }

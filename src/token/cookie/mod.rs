@@ -3,8 +3,9 @@
 
 mod sealer;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
+use arc_swap::ArcSwap;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use uuid::Uuid;
@@ -48,8 +49,12 @@ impl fmt::Debug for CookieSecret {
     }
 }
 
-/// Makes and reads the values.
+/// Makes and reads the values. Its secret can be replaced, which makes all earlier values void.
 pub struct CookieMint {
+    sealers: ArcSwap<Sealers>,
+}
+
+struct Sealers {
     session: Sealer,
     app: Sealer,
     target: Sealer,
@@ -127,9 +132,8 @@ pub fn random_attempt() -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-impl CookieMint {
-    /// A mint with keys derived from this secret.
-    pub fn new(secret: &CookieSecret) -> Self {
+impl Sealers {
+    fn new(secret: &CookieSecret) -> Self {
         Self {
             session: Sealer::derive(secret, "session cookie"),
             app: Sealer::derive(secret, "app cookie"),
@@ -137,25 +141,37 @@ impl CookieMint {
             code: Sealer::derive(secret, "sign-in code"),
         }
     }
+}
+
+impl CookieMint {
+    /// A mint with keys derived from this secret.
+    pub fn new(secret: &CookieSecret) -> Self {
+        Self { sealers: ArcSwap::from_pointee(Sealers::new(secret)) }
+    }
+
+    /// Replaces the secret.
+    pub fn replace_secret(&self, secret: &CookieSecret) {
+        self.sealers.store(Arc::new(Sealers::new(secret)));
+    }
 
     /// The cookie that names a session on Doorward's own origin.
     pub fn session_cookie(&self, session: &Session) -> String {
-        self.session.seal(&names(session), "")
+        self.sealers.load().session.seal(&names(session), "")
     }
 
     /// The claims of a session cookie; `None` if it is not ours.
     pub fn read_session_cookie(&self, cookie: &str) -> Option<CookieClaims> {
-        read_names(&self.session.open(cookie, "")?)
+        read_names(&self.sealers.load().session.open(cookie, "")?)
     }
 
     /// The cookie that names a session on the origin of an app, and is valid on no other.
     pub fn app_cookie(&self, session: &Session, origin: &str) -> String {
-        self.app.seal(&names(session), origin)
+        self.sealers.load().app.seal(&names(session), origin)
     }
 
     /// The claims of an app cookie; `None` if it is not ours or belongs to another origin.
     pub fn read_app_cookie(&self, cookie: &str, origin: &str) -> Option<CookieClaims> {
-        read_names(&self.app.open(cookie, origin)?)
+        read_names(&self.sealers.load().app.open(cookie, origin)?)
     }
 
     /// Seals a return target. It does not expire: a sign-in form may stay open for days.
@@ -163,12 +179,12 @@ impl CookieMint {
         let ReturnTarget { guard, url, attempt } = target;
         let length = u8::try_from(guard.len()).expect("a guard name has at most 64 characters");
         let payload = [&attempt.0, &[length][..], guard.as_bytes(), url.as_bytes()].concat();
-        self.target.seal(&payload, "")
+        self.sealers.load().target.seal(&payload, "")
     }
 
     /// The return target; `None` if it is not ours.
     pub fn open_target(&self, sealed: &str) -> Option<ReturnTarget> {
-        let payload = self.target.open(sealed, "")?;
+        let payload = self.sealers.load().target.open(sealed, "")?;
         let (attempt, rest) = payload.split_first_chunk()?;
         let (length, rest) = rest.split_first()?;
         let (guard, url) = rest.split_at_checked((*length).into())?;
@@ -190,12 +206,12 @@ impl CookieMint {
             &attempt.0,
             url.as_bytes(),
         ];
-        self.code.seal(&payload.concat(), origin)
+        self.sealers.load().code.seal(&payload.concat(), origin)
     }
 
     /// The sign-in code; `None` if it is not ours or belongs to another origin.
     pub fn open_code(&self, sealed: &str, origin: &str) -> Option<SignInCode> {
-        let payload = self.code.open(sealed, origin)?;
+        let payload = self.sealers.load().code.open(sealed, origin)?;
         let (id, rest) = payload.split_first_chunk()?;
         let (user_id, rest) = rest.split_first_chunk()?;
         let (session_id, rest) = rest.split_first_chunk()?;
@@ -261,6 +277,10 @@ mod tests {
         assert_eq!(mint.open_code(&app, APP), None);
         let other = self::mint();
         assert_eq!(other.read_session_cookie(&own), None, "another secret");
+        mint.replace_secret(&CookieSecret::random());
+        assert_eq!(mint.read_session_cookie(&own), None, "a replaced secret");
+        assert_eq!(mint.read_app_cookie(&app, APP), None);
+        assert_eq!(mint.read_session_cookie(&mint.session_cookie(&session)), Some(claims));
     }
 
     #[test]

@@ -1,0 +1,44 @@
+//! The cure after a theft of the database, a backup or the keys: everything that a copy could be used for becomes void.
+
+use crate::{
+    Doorward,
+    store::{self, NewPasswords, Revoked},
+    token::{KeyId, cookie::CookieSecret, signing_keys},
+};
+
+/// What was replaced and revoked.
+pub(crate) struct Emergency {
+    /// Signing keys that were revoked.
+    pub(crate) keys: Vec<KeyId>,
+    /// What was revoked in the database.
+    pub(crate) revoked: Revoked,
+}
+
+/// Why not everything was replaced and revoked. It can be repeated.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EmergencyError {
+    #[error("{0}: run it again, because not everything is revoked")]
+    Keys(#[from] signing_keys::Error),
+    #[error("{0}: run it again, because not everything is revoked")]
+    Store(#[from] store::Error),
+}
+
+/// Replaces the secret of cookies and all signing keys, ends all sessions, and makes all links, codes and invitations void. The
+/// database comes last: its change tells other instances to read the secret and the keys again.
+pub(crate) async fn run(
+    doorward: &Doorward,
+    new_passwords: &NewPasswords,
+) -> Result<Emergency, EmergencyError> {
+    let secret = CookieSecret::random();
+    doorward.keys().replace_cookie_secret(&secret).await?;
+    doorward.use_cookie_secret(secret);
+    let keys = doorward.keys().replace_all(doorward.now()).await?;
+    let revoked = doorward.store().revoke_everything(new_passwords, doorward.now()).await?;
+    let Revoked { sessions, passwords, .. } = revoked;
+    tracing::warn!(
+        sessions,
+        passwords,
+        "all keys and secrets replaced, and all sessions ended, by the operator"
+    );
+    Ok(Emergency { keys, revoked })
+}

@@ -1,0 +1,90 @@
+//! `doorward emergency`: the cure after a theft of the database, a backup or the keys.
+
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::bail;
+
+use super::{Output, block_on, counted, print_json, run, unexpected_reply};
+use crate::{
+    Settings,
+    control::{Command, EmergencyReport, Reply},
+};
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  doorward emergency --new-passwords all
+  doorward emergency --new-passwords role:admin --yes")]
+pub(super) struct Emergency {
+    /// Whose passwords are removed, so that they have to set a new one: all, none, or role:NAME
+    #[arg(long, value_name = "WHOSE")]
+    new_passwords: String,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Emergency {
+    pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
+        let Self { new_passwords, yes, output } = self;
+        if !yes {
+            confirm(&new_passwords)?;
+        }
+        let key_file = settings.key_file.clone();
+        let command = Command::Emergency { new_passwords };
+        let Reply::Emergency(report) = block_on(run(settings, command))? else {
+            return Err(unexpected_reply());
+        };
+        if output.json {
+            return print_json(&report);
+        }
+        print(&report);
+        if let (Some(file), false) = (key_file, report.keys_in_file.is_empty()) {
+            print_line!(
+                "the keys in {} (token.key_file) still sign: put new ones into it and restart every server",
+                file.display()
+            );
+        }
+        Ok(())
+    }
+}
+
+fn confirm(new_passwords: &str) -> anyhow::Result<()> {
+    if !io::stdin().is_terminal() {
+        bail!("this signs everybody out: add --yes; nothing has changed");
+    }
+    let mut screen = io::stderr();
+    writeln!(
+        screen,
+        "This replaces all signing keys and the secret of cookies, signs everybody out, and makes all links, codes and\n\
+         invitations void. Passwords that are removed: {new_passwords}."
+    )?;
+    write!(screen, "Type yes to continue: ")?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    if answer.trim() != "yes" {
+        bail!("nothing has changed");
+    }
+    Ok(())
+}
+
+fn print(report: &EmergencyReport) {
+    let EmergencyReport {
+        keys_revoked,
+        keys_in_file: _,
+        sessions_ended,
+        codes_revoked,
+        mails_deleted,
+        invitations_revoked,
+        passwords_removed,
+    } = report;
+    let keys = keys_revoked.len();
+    print_line!("{}", counted(keys, "signing key replaced", "signing keys replaced"));
+    print_line!("secret of cookies and links replaced");
+    print_line!("{}", counted(*sessions_ended, "session ended", "sessions ended"));
+    print_line!("{}", counted(*codes_revoked, "link or code voided", "links and codes voided"));
+    print_line!("{}", counted(*mails_deleted, "mail with one deleted", "mails with one deleted"));
+    print_line!("{}", counted(*invitations_revoked, "invitation voided", "invitations voided"));
+    print_line!("{}", counted(*passwords_removed, "password removed", "passwords removed"));
+}

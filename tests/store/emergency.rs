@@ -1,0 +1,80 @@
+//! Revoking everything, on every store: what is void afterwards, and what stays.
+
+use doorward::internals::{
+    credential::reset_code::ResetCode,
+    mail::{EndedBy, Mailing, Message},
+    store::{NewPasswords, Revoked, SqliteStore, Store},
+    token::one_time::Purpose,
+    user::Role,
+};
+
+use crate::{
+    NOW, mail, one_times::one_time, operations::wait_until_listed, postgres_store, session, user,
+};
+
+/// Two users with a session each, a link, a mail with it, a notice and a reset code. Ada is an admin.
+async fn everything_is_revoked(store: &dyn Store) {
+    let (ada, bob) = (user("Ada", "ada@example.com"), user("Bob", "bob@example.com"));
+    let sessions = [session(&ada, 60), session(&bob, 60)];
+    for (user, session) in [&ada, &bob].into_iter().zip(&sessions) {
+        store.add_user(user, Some(session), None, &Mailing::NONE).await.unwrap();
+    }
+    let role = |text| Role::parse(text).unwrap();
+    store.grant_role(ada.id, &role("admin"), NOW).await.unwrap();
+    store.grant_role(bob.id, &role("administrator"), NOW).await.unwrap();
+    let link = one_time(&ada, Purpose::ResetPassword);
+    // Somebody has chosen the name of their program to look like a mail with a secret.
+    let user_agent = r#"{"one_time":"x"}"#.to_owned();
+    let notice = Message::NewSignIn { user_agent, address: [192, 0, 2, 7].into(), at: 0 };
+    let mails = vec![
+        mail(Some(ada.id), Message::ResetPassword { one_time: link.id }),
+        mail(Some(ada.id), notice),
+        mail(None, Message::SessionsEnded { by: EndedBy::Operator, at: 0 }),
+    ];
+    let mailing = Mailing { mails, one_times: vec![link.clone()] };
+    store.queue_mail(&mailing).await.unwrap();
+    let code = ResetCode::random();
+    assert!(store.add_reset_code(bob.id, &code.digest(), link.expires_at).await.unwrap());
+    let stamps = [&ada, &bob].map(|user| store.changes().stamp(user.id));
+
+    let admins = NewPasswords::WithRole(role("admin"));
+    let revoked = store.revoke_everything(&admins, NOW).await.unwrap();
+    let expected = Revoked { sessions: 2, one_times: 2, mails: 1, invitations: 0, passwords: 1 };
+    assert_eq!(revoked, expected);
+    assert!(stamps.iter().all(|stamp| !store.changes().is_current(*stamp)), "callers are cached");
+    for session in &sessions {
+        assert!(store.session_with_user(session.id).await.unwrap().is_none());
+    }
+    wait_until_listed(store, &sessions).await;
+    let found = store.one_time_by_digest(link.purpose, &link.digest).await.unwrap();
+    assert!(found.is_none());
+    assert!(store.user_by_reset_code(&code.digest(), NOW).await.unwrap().is_none());
+    assert_eq!(store.mail_queue(None, 10).await.unwrap().len(), 2, "the notices stay");
+    let now = async |id| store.user_by_id(id).await.unwrap().unwrap();
+    let (ada_now, bob_now) = (now(ada.id).await, now(bob.id).await);
+    assert!(ada_now.password_hash().is_none());
+    assert_eq!(bob_now.password_hash(), bob.password_hash());
+    // A login that has verified the old password opens no session.
+    assert!(!store.add_session(&ada, &session(&ada, 60), &Mailing::NONE).await.unwrap());
+    assert!(store.add_session(&bob, &session(&bob, 60), &Mailing::NONE).await.unwrap());
+
+    for (new_passwords, passwords) in [(NewPasswords::None, 0), (NewPasswords::All, 1)] {
+        let revoked = store.revoke_everything(&new_passwords, NOW).await.unwrap();
+        assert_eq!(revoked.passwords, passwords);
+    }
+    let revoked = store.revoke_everything(&NewPasswords::All, NOW).await.unwrap();
+    assert_eq!(revoked, Revoked::default(), "it can be repeated");
+}
+
+#[tokio::test]
+async fn everything_is_revoked_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
+    everything_is_revoked(&store).await;
+}
+
+#[tokio::test]
+async fn everything_is_revoked_on_postgres() {
+    let Some(store) = postgres_store().await else { return };
+    everything_is_revoked(&store).await;
+}
