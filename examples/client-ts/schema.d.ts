@@ -624,7 +624,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description 2 to 200 characters after trimming, without control characters */
+        /** @description 2 to 200 characters after trimming, without control characters, bidirectional controls and separators of lines */
         Name: string;
         /** @description An e-mail address in the grammar of zod 3.23, with at most 64 characters before the @ */
         Email: string;

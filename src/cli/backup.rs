@@ -109,16 +109,16 @@ impl Backup {
         })?;
         record_time(&settings, &description);
         if let Some(key_file) = &settings.key_file {
-            eprintln!(
+            eprint_line!(
                 "doorward: the keys in {} (token.key_file) are not in the backup: save that file separately",
                 key_file.display()
             );
         }
         match (is_stdout, self.json) {
             (true, true) => {
-                eprintln!("{}", serde_json::to_string_pretty(&Info::from(&description))?)
+                eprint_line!("{}", serde_json::to_string_pretty(&Info::from(&description))?)
             }
-            (true, false) => eprintln!("{}", in_words(&description)),
+            (true, false) => eprint_line!("{}", in_words(&description)),
             (false, true) => print_json(&Info::from(&description))?,
             (false, false) => print_line!("{}: {}", file.display(), in_words(&description)),
         }
@@ -235,7 +235,7 @@ fn record_time(settings: &Settings, description: &Description) {
     let Some(folder) = settings.folder() else { return };
     if let Err(error) = DataFolder::record_backup(folder, description.created_at) {
         let folder = folder.display();
-        eprintln!(
+        eprint_line!(
             "doorward: the backup is good, but its time cannot be recorded in {folder}: {error}"
         );
     }

@@ -190,7 +190,7 @@ impl Dev {
             .spawn()
             .with_context(|| format!("cannot run {}", program.display()))?;
         // Standard output is the command's.
-        eprintln!("doorward dev: {url}\n{WARNING}.");
+        eprint_line!("doorward dev: {url}\n{WARNING}.");
         let pid = Pid::from_child(&child);
         thread::spawn(move || {
             if let Ok(status) = child.wait() {

@@ -54,7 +54,7 @@ impl Export {
         })?;
         if let Some(file) = &file {
             let users = usize::try_from(users).unwrap_or(usize::MAX);
-            eprintln!("{} in {}", counted(users, "user", "users"), file.display());
+            eprint_line!("{} in {}", counted(users, "user", "users"), file.display());
         }
         Ok(())
     }

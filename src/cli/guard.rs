@@ -98,7 +98,7 @@ pub(super) fn print_guards(guards: &[GuardInfo]) {
 /// Prints to standard error, so that standard output can be parsed.
 fn warn<'a>(warnings: impl IntoIterator<Item = &'a str>) {
     for warning in warnings {
-        eprintln!("warning: {warning}");
+        eprint_line!("warning: {warning}");
     }
 }
 

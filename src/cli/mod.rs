@@ -1,8 +1,16 @@
 //! The command line: reads the arguments, loads the settings and runs the command.
 
+// `print_line!` and `eprint_line!` escape what others have written.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 /// Prints a line to standard output. Ends the process if the reader has closed it (`doorward user list | head`).
 macro_rules! print_line {
     ($($argument:tt)*) => { $crate::cli::print_line(format_args!($($argument)*)) };
+}
+
+/// Prints a line to standard error.
+macro_rules! eprint_line {
+    ($($argument:tt)*) => { $crate::cli::eprint_line(format_args!($($argument)*)) };
 }
 
 mod backup;
@@ -29,6 +37,7 @@ mod reload;
 mod restore;
 mod serve;
 mod snippet;
+mod terminal;
 mod user;
 mod why;
 
@@ -43,7 +52,10 @@ use std::{
 use anyhow::{anyhow, bail};
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use self::exit_code::{Exit, Negative, NotFound};
+use self::{
+    exit_code::{Exit, Negative, NotFound},
+    terminal::{visible, visible_json},
+};
 use crate::{
     access::guard::{Explanation, Step},
     config::{CONFIG_VARIABLE, Settings, Sources, keys as setting_keys},
@@ -163,7 +175,7 @@ pub fn main() -> ExitCode {
         Ok(()) => Exit::Done.into(),
         Err(error) => {
             if !error.is::<Negative>() {
-                eprintln!("doorward: {error:#}");
+                eprint_line!("doorward: {error:#}");
             }
             Exit::of(&error).into()
         }
@@ -235,9 +247,14 @@ fn sources(matches: &ArgMatches) -> Sources {
 }
 
 fn print_line(line: fmt::Arguments<'_>) {
-    if writeln!(io::stdout(), "{line}").is_err() {
+    if writeln!(io::stdout(), "{}", visible(&line.to_string())).is_err() {
         process::exit(0);
     }
+}
+
+#[expect(clippy::print_stderr, reason = "the text is visible")]
+fn eprint_line(line: fmt::Arguments<'_>) {
+    eprintln!("{}", visible(&line.to_string()));
 }
 
 /// Runs a future to completion on this thread.
@@ -299,7 +316,7 @@ fn counted(count: usize, one: &str, many: &str) -> String {
 }
 
 fn print_json(value: &(impl serde::Serialize + ?Sized)) -> anyhow::Result<()> {
-    print_line!("{}", serde_json::to_string_pretty(value)?);
+    print_line!("{}", visible_json(&serde_json::to_string_pretty(value)?));
     Ok(())
 }
 

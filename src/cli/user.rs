@@ -13,7 +13,9 @@ use serde::{
 use super::{
     Output, block_on, counted,
     invitation::{self, InviteArguments},
-    password, print_json, reject_failure, run, unexpected_reply,
+    password, print_json, reject_failure, run,
+    terminal::JsonOutput,
+    unexpected_reply,
 };
 use crate::{
     Settings,
@@ -310,7 +312,7 @@ impl List {
     async fn run(self, settings: Settings) -> anyhow::Result<()> {
         let Self { text, role, disabled, limit, mut after, output } = self;
         let mut left = limit.unwrap_or(usize::MAX);
-        let mut json = serde_json::Serializer::pretty(io::stdout());
+        let mut json = serde_json::Serializer::pretty(JsonOutput);
         let mut array = if output.json { Some(json.serialize_seq(None)?) } else { None };
         let runner = CommandRunner::open(settings).await?;
         loop {
@@ -336,7 +338,7 @@ impl List {
             print_line!("");
         }
         if let Some(after) = after {
-            eprintln!("more may follow: --after {after}");
+            eprint_line!("more may follow: --after {after}");
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ mod invitation;
 mod name;
 mod role;
 
+pub(crate) use self::name::is_control;
 pub use self::{
     email::{Email, EmailKey},
     invitation::{Invitation, InvitationId},

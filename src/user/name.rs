@@ -2,6 +2,12 @@
 
 use crate::fault::Fault;
 
+/// Whether a character changes how the text around it is shown: control characters, bidirectional embeddings, overrides and
+/// isolates, and the separators of lines and paragraphs.
+pub(crate) fn is_control(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// The name of a user: trimmed, 2 to 200 characters, no control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name(String);
@@ -23,14 +29,14 @@ impl Name {
             Err(Fault::too_short(Self::MIN_CHARACTERS))
         } else if characters > Self::MAX_CHARACTERS {
             Err(Fault::too_long(Self::MAX_CHARACTERS))
-        } else if trimmed.chars().any(char::is_control) {
+        } else if trimmed.chars().any(is_control) {
             Err(Fault::INVALID_NAME)
         } else {
             Ok(Self(trimmed.to_owned()))
         }
     }
 
-    /// A stored name, which has been validated before.
+    /// A stored name, which has been validated before, perhaps by other rules.
     pub(crate) fn from_store(stored: String) -> Self {
         Self(stored)
     }
@@ -82,6 +88,20 @@ mod tests {
         for bad in ["a\u{0}b", "a\nb", "a\u{1b}[31mb", "a\u{85}b"] {
             assert_eq!(name(bad), Err("Invalid name".into()), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_name_cannot_change_the_direction_or_the_lines_of_other_text() {
+        for bad in ('\u{2028}'..='\u{202e}').chain('\u{2066}'..='\u{2069}') {
+            assert_eq!(name(&format!("a{bad}b")), Err("Invalid name".into()), "{bad:?}");
+        }
+        let neighbours = ['\u{2027}', '\u{202f}', '\u{2065}', '\u{206a}'];
+        // A mark of direction and a joiner are part of real names.
+        for good in neighbours.into_iter().chain(['\u{200f}', '\u{200d}', '\u{61c}']) {
+            assert!(name(&format!("a{good}b")).is_ok(), "{good:?}");
+        }
+        let stored = Name::from_store("a\u{202e}b".into());
+        assert_eq!(stored.as_str(), "a\u{202e}b", "a stored name stays");
     }
 
     #[test]

@@ -155,3 +155,35 @@ def test_a_file_of_a_spreadsheet_program_is_read(service, tmp_path):
     assert service.imports(file)["added"] == 1
     [ada] = service.users()
     assert (ada["name"], ada["email"], ada["verified"]) == ("Lovelace; Ada", "ada@example.com", True)
+
+
+def test_text_of_a_file_cannot_control_the_terminal(service, tmp_path):
+    attack = "\x1b]0;owned\x07\x9b2J\u202e\u2066"
+    escaped = r"\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\u{2066}"
+    files = {
+        "columns.csv": f"id,{attack}\n1,2\n",
+        "ignored.csv": f"email,{attack}\nada@example.com,1\n",
+        "names.jsonl": json.dumps({"email": "grace@example.com", "name": f"Grace{attack}", attack: 1}),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        done = service.command("import", tmp_path / name, "--dry-run")
+        assert escaped in done.stderr, done.stderr
+        assert all(ord(character) >= 32 or character == "\n" for character in done.stderr + done.stdout)
+        assert not set("\x7f\x9b\u202e\u2066") & set(done.stderr + done.stdout)
+    assert "1: name: Invalid name" in done.stderr
+    ignored = service.imports(tmp_path / "ignored.csv", "--dry-run")["ignoredFields"]
+    assert ignored == [attack], "JSON means the same"
+
+
+def test_a_file_of_very_many_columns_is_refused(service, tmp_path):
+    file = tmp_path / "wide.csv"
+    columns = ["email", *(f"c{number}" for number in range(20_000))]
+    file.write_text("\n".join([",".join(columns), *(f"user-{n}@example.com" + "," * 20_000 for n in range(50))]))
+    done = service.command("import", file)
+    assert done.returncode == 1 and "has 20001 columns, at most 1000 are read" in done.stderr
+    objects = [{"email": f"user-{n}@example.com"} | dict.fromkeys(columns[1:], 1) for n in range(50)]
+    file = tmp_path / "wide.jsonl"
+    file.write_text("\n".join(map(json.dumps, objects)))
+    done = service.command("import", file)
+    assert done.returncode == 0 and "and 19980 more" in done.stderr, done.stderr

@@ -94,10 +94,19 @@ pub(super) fn entries(text: &str, format: Format) -> anyhow::Result<Vec<Entry>> 
     }
 }
 
+/// The most columns of a CSV file. Each value of each line is kept in memory with the name of its column.
+const MAX_COLUMNS: usize = 1000;
+
 fn csv_entries(text: &str) -> anyhow::Result<Vec<Entry>> {
     let mut records = Records::new(text);
     let (line, header) = records.next().context("the file is empty")?;
     let header = header.map_err(|problem| anyhow!("line {line}: {problem}"))?;
+    if header.len() > MAX_COLUMNS {
+        bail!(
+            "the header has {} columns, at most {MAX_COLUMNS} are read: leave out those that are not needed",
+            header.len()
+        );
+    }
     let entries = records.map(|(line, values)| {
         let fields = values.and_then(|values| {
             if values.len() != header.len() {

@@ -7,7 +7,7 @@ mod system;
 mod time;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs,
     io::{self, Read},
     path::PathBuf,
@@ -22,7 +22,8 @@ use self::{
     system::System,
 };
 use super::{
-    block_on, counted, print_json, progress::ProgressLine, reject_failure, unexpected_reply,
+    block_on, counted, print_json, progress::ProgressLine, reject_failure, terminal::quoted_list,
+    unexpected_reply,
 };
 use crate::{
     Settings,
@@ -93,7 +94,7 @@ struct Summary<'a> {
     differing: Vec<DifferingUser>,
     taken: Vec<DifferingUser>,
     bad: Vec<BadLine>,
-    ignored_fields: &'a [String],
+    ignored_fields: &'a BTreeSet<String>,
 }
 
 #[derive(Serialize)]
@@ -137,7 +138,7 @@ impl Import {
         &self,
         settings: &Settings,
         line: &mut ProgressLine,
-    ) -> anyhow::Result<(Vec<Located>, Vec<Bad>, Vec<String>)> {
+    ) -> anyhow::Result<(Vec<Located>, Vec<Bad>, BTreeSet<String>)> {
         let firebase = self.firebase_config.as_deref().map(firebase_config::read).transpose()?;
         if self.from == Some(System::Firebase) && firebase.is_none() {
             return Err(SettingsError::new(
@@ -169,7 +170,7 @@ impl Import {
         let hashes = HashOptions { own_cost: settings.password_cost, scrypt: self.scrypt };
         let context = Context { source, hashes, firebase };
         let (total, now) = (entries.len() as u64, Clock::system().now());
-        let (mut users, mut bad, mut ignored) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut users, mut bad, mut ignored) = (Vec::new(), Vec::new(), BTreeSet::new());
         for (done, Entry { position, fields }) in (1..).zip(entries) {
             line.set("reading", done, total);
             match self.validate(fields, &context, &mut ignored, now) {
@@ -185,7 +186,7 @@ impl Import {
         &self,
         fields: Result<serde_json::Map<String, serde_json::Value>, String>,
         context: &Context,
-        ignored: &mut Vec<String>,
+        ignored: &mut BTreeSet<String>,
         now: Timestamp,
     ) -> Result<Option<UserRecord>, Vec<Fault>> {
         let fields = fields.map_err(|problem| vec![Fault::new("line", problem)])?;
@@ -201,7 +202,7 @@ impl Import {
         users: &[Located],
         outcomes: &[ImportOutcome],
         bad: &[Bad],
-        ignored: &[String],
+        ignored: &BTreeSet<String>,
         written: bool,
     ) -> anyhow::Result<()> {
         let (mut added, mut existing) = (0, 0);
@@ -222,16 +223,20 @@ impl Import {
         let file = &self.file;
         if !self.json {
             for Bad { position, fault: Fault { field, problem } } in bad {
-                eprintln!("{file}:{position}: {field}: {problem}");
+                eprint_line!("{file}:{position}: {field}: {problem}");
             }
             for DifferingUser { position, email, fields } in &differing {
-                eprintln!("{file}:{position}: {email} exists and differs: {}", fields.join(", "));
+                eprint_line!(
+                    "{file}:{position}: {email} exists and differs: {}",
+                    fields.join(", ")
+                );
             }
             for DifferingUser { position, email, .. } in &taken {
-                eprintln!("{file}:{position}: {email} exists with another id");
+                eprint_line!("{file}:{position}: {email} exists with another id");
             }
             if !ignored.is_empty() {
-                eprintln!("{file}: ignored fields: {}", ignored.join(", "));
+                let names = ignored.iter().map(String::as_str);
+                eprint_line!("{file}: ignored fields: {}", quoted_list(names));
             }
             let would = if written { "" } else { "would be " };
             print_line!("{} {would}added", counted(added, "user", "users"));
@@ -287,7 +292,7 @@ fn check_columns(entries: &[Entry]) -> anyhow::Result<()> {
     let names: Vec<_> = fields.keys().map(String::as_str).collect();
     bail!(
         "no column is called email: rename it in the first line, or name the system with --from. The columns are {}",
-        names.join(", ")
+        quoted_list(names.into_iter())
     );
 }
 

@@ -1,6 +1,6 @@
 //! Turns the fields of an entry into a user, and says what is wrong with them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use serde_json::{Map, Value};
@@ -85,14 +85,14 @@ pub(super) fn field_of(name: &str) -> Option<&'static str> {
     };
     let name = simple(name);
     let found = FIELDS.iter().find(|(field, others)| {
-        std::iter::once(field).chain(*others).any(|known| simple(known) == name)
+        std::iter::once(field).chain(*others).any(|known| known.eq_ignore_ascii_case(&name))
     });
     found.map(|(field, _)| *field)
 }
 
 impl Raw {
     /// Reads Doorward's own format. Adds the names of fields that it does not know.
-    pub(super) fn from_fields(fields: Map<String, Value>, unknown: &mut Vec<String>) -> Self {
+    pub(super) fn from_fields(fields: Map<String, Value>, unknown: &mut BTreeSet<String>) -> Self {
         let mut known: BTreeMap<&str, Value> = BTreeMap::new();
         for (name, value) in fields {
             match field_of(&name) {
@@ -100,8 +100,7 @@ impl Raw {
                 // The name of the format counts before another one.
                 Some(field) if name == field => drop(known.insert(field, value)),
                 Some(field) => drop(known.entry(field).or_insert(value)),
-                None if unknown.contains(&name) => {}
-                None => unknown.push(name),
+                None => drop(unknown.insert(name)),
             }
         }
         let mut take = |field| known.remove(field);

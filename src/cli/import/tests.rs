@@ -19,7 +19,7 @@ fn read(system: Option<System>, fields: Value) -> Result<UserRecord, Vec<Fault>>
     let Value::Object(fields) = fields else { panic!("{fields}") };
     let raw = match system {
         Some(system) => system.read(fields, NOW).unwrap(),
-        None => Raw::from_fields(fields, &mut Vec::new()),
+        None => Raw::from_fields(fields, &mut BTreeSet::new()),
     };
     raw.validate(&context())
 }
@@ -64,10 +64,10 @@ fn names_of_fields_are_read_in_other_spellings() {
     assert!(user.verified && user.created_at.is_some() && hash(&user) == BCRYPT);
     let both = json!({"address": "other@example.com", "email": "ada@example.com", "Email": ""});
     assert_eq!(read(None, both).unwrap().email, "ada@example.com");
-    let mut unknown = Vec::new();
+    let mut unknown = BTreeSet::new();
     let Value::Object(fields) = json!({"mail": "a@example.com", "phone": "1"}) else { panic!() };
     Raw::from_fields(fields, &mut unknown);
-    assert_eq!(unknown, ["mail", "phone"]);
+    assert_eq!(unknown, ["mail", "phone"].map(str::to_owned).into());
 }
 
 #[test]
@@ -212,4 +212,33 @@ fn a_user_whose_address_or_id_occurs_before_is_bad() {
     let bad: Vec<_> = bad.iter().map(|bad| (bad.position, bad.fault.field)).collect();
     assert_eq!(bad, [(Position::Line(3), "id"), (Position::Line(4), "email")]);
     assert_eq!(users.len(), 1);
+}
+
+#[test]
+fn text_of_a_file_cannot_control_the_terminal() {
+    let text = "id,\u{1b}]0;owned\u{7}\u{9b}2J,na\u{202e}me\n1,2,3\n";
+    let error = check_columns(&file::entries(text, Format::Csv).unwrap()).unwrap_err().to_string();
+    assert!(error.ends_with("are \\u{1b}]0;owned\\u{7}\\u{9b}2J, id, na\\u{202e}me"), "{error}");
+    let faults = read(None, json!({"email": "a@example.com", "name": "Ada\u{202e}ecalevoL"}));
+    assert_eq!(
+        faults.unwrap_err(),
+        [Fault::new("name", "Invalid name: correct it, or leave it empty")]
+    );
+}
+
+#[test]
+fn a_file_of_very_many_columns_is_refused_and_many_fields_of_json_are_ignored() {
+    let header = |columns: usize| {
+        let names: Vec<_> = (1..columns).map(|number| format!("c{number}")).collect();
+        format!("email,{}\na@example.com{}\n", names.join(","), ",".repeat(columns - 1))
+    };
+    let error = file::entries(&header(20_000), Format::Csv).err().unwrap().to_string();
+    assert!(error.starts_with("the header has 20000 columns, at most 1000 are read"), "{error}");
+    assert_eq!(file::entries(&header(1000), Format::Csv).unwrap().len(), 1);
+    let mut unknown = BTreeSet::new();
+    for _ in 0..20 {
+        let fields = (0..20_000).map(|number| (format!("c{number}"), Value::Null));
+        Raw::from_fields(fields.collect(), &mut unknown);
+    }
+    assert_eq!(unknown.len(), 20_000);
 }

@@ -170,10 +170,10 @@ fn warn(kind: Kind, guard: Option<&Guard>) {
         && style != kind.style()
     {
         let (set, needed) = (style.name(), kind.style().name());
-        eprintln!("warning: guards.{name} has proxy = \"{set}\": these files need \"{needed}\"");
+        eprint_line!("warning: guards.{name} has proxy = \"{set}\": these files need \"{needed}\"");
     }
     if !guard.origins.is_empty() && !kind.carries_browsers() {
-        eprintln!(
+        eprint_line!(
             "warning: guards.{name} has origins: these files do not carry browsers, a proxy does"
         );
     }
