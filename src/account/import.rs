@@ -29,7 +29,7 @@ pub(crate) async fn import(
     let added = if only_check {
         vec![false; users.len()]
     } else {
-        let added = doorward.store().import_users(users.clone()).await?;
+        let added = doorward.store().import_users(users.clone(), doorward.now()).await?;
         let count = added.iter().filter(|added| **added).count();
         tracing::info!(users = count, "users imported by the operator");
         doorward.read_foreign_hashes().await?;

@@ -5,7 +5,7 @@ use super::{Failure, NewSession, OpenedSession, has_failure, mailing::new_sign_i
 use crate::{
     Doorward,
     access::failed_logins::LoginRefusal,
-    credential::password::{Password, Verification},
+    credential::password::{Busy, Password, Verification},
     network::{Network, Requester},
     session::{Origin, Persistence},
     throttle::{Guess, LoginAttempt, Throttled},
@@ -88,14 +88,15 @@ async fn user_by_password(
 ) -> Result<Option<User>, Failure> {
     let attempt = begin_attempt(doorward, Guess::Password, email, requester).await?;
     let checked = check(doorward, email, password, requester.network).await;
-    // Only a wrong password counts as a failed login: a full queue or a lost database is not the caller's fault.
+    // A full queue or a lost database is not the caller's fault, as long as nothing is known about the password.
     match &checked {
         Ok(Checked::Correct(_)) => attempt.succeeded(),
-        Ok(Checked::Refused(..)) => drop(attempt),
+        Ok(Checked::Refused(..) | Checked::Undecided) => drop(attempt),
         Err(_) => attempt.cancel(),
     }
     match checked? {
         Checked::Correct(user) => Ok(Some(*user)),
+        Checked::Undecided => Err(Busy.into()),
         Checked::Refused(reason, user_id) => {
             doorward.record_failed_login(reason, user_id, email, requester.network);
             Ok(None)
@@ -134,6 +135,8 @@ pub(super) async fn begin_attempt<'a>(
 enum Checked {
     Correct(Box<User>),
     Refused(LoginRefusal, Option<UserId>),
+    /// It is not the password of a hash of ours. Whether it is that of an imported one was not found out in time.
+    Undecided,
 }
 
 /// Checks a password. The work is the same for an unknown user, a disabled one and a wrong password.
@@ -165,6 +168,7 @@ async fn check(
             }
             Ok(Checked::Correct(Box::new(user)))
         }
+        (Verification::Undecided, _) => Ok(Checked::Undecided),
         (_, found) => Ok(Checked::Refused(reason, found.map(|user| user.id))),
     }
 }

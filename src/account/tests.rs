@@ -4,8 +4,9 @@ use super::*;
 use crate::{
     Doorward, Settings,
     config::DatabaseUrl,
-    credential::password::Cost,
-    user::{Role, UserId},
+    credential::password::{Cost, PasswordHash},
+    network::Network,
+    user::{Email, Name, Role, User, UserId},
 };
 
 const EMAIL: &str = "ada@example.com";
@@ -85,6 +86,38 @@ async fn failed_logins_are_throttled_by_account() {
             error @ SignInError::Failed(_) => panic!("{error}"),
         }
     }
+}
+
+#[tokio::test]
+async fn guesses_count_while_the_queue_of_imported_hashes_is_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    register(&doorward).await;
+    // The hash of "a".
+    let hash = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe";
+    let hash = PasswordHash::from_store(hash.to_owned());
+    let (name, email) = ("Imported".to_owned(), "imported@example.com");
+    let (name, address) = (Name::parse(name).unwrap(), Email::parse(email.to_owned()).unwrap());
+    let user = User::new(name, address, Some(hash), doorward.now());
+    import::import(&doorward, vec![user], false).await.unwrap();
+
+    let elsewhere = Origin::new([192, 0, 2, 2].into(), "");
+    let network = Network::at(elsewhere.address);
+    let release = doorward.hasher().fill_foreign_queue(network).await;
+    doorward.sign_in(EMAIL, PASSWORD, origin()).await.unwrap();
+    for (email, password) in [(EMAIL, "wrong horse"), ("nobody@example.com", "a"), (email, "a")] {
+        for attempt in 0.. {
+            match doorward.sign_in(email, password, elsewhere.clone()).await.unwrap_err() {
+                SignInError::Failed(Failure::Busy(_)) => assert!(attempt < 20, "{email}"),
+                SignInError::Failed(Failure::Throttled { .. }) => {
+                    assert_eq!(attempt, 20, "{email}");
+                    break;
+                }
+                error => panic!("{email}: {error}"),
+            }
+        }
+    }
+    drop(release);
 }
 
 #[tokio::test]

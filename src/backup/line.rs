@@ -94,6 +94,8 @@ pub(super) struct UserLine {
     last_login_at: Option<i64>,
     reset_code: Option<ResetCodeLine>,
     known_networks: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hash_imported_at: Option<i64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -208,7 +210,7 @@ pub(super) fn cookie_secret(line: &str) -> Result<CookieSecret, Invalid> {
 
 impl From<UserRecord> for Line {
     fn from(record: UserRecord) -> Self {
-        let UserRecord { user, reset_code, known_networks } = record;
+        let UserRecord { user, reset_code, known_networks, hash_imported_at } = record;
         let User {
             id,
             name,
@@ -239,6 +241,7 @@ impl From<UserRecord> for Line {
                 expires_at: expires_at.millis(),
             }),
             known_networks: known_networks.to_text(),
+            hash_imported_at: hash_imported_at.map(Timestamp::millis),
         }))
     }
 }
@@ -268,7 +271,8 @@ impl TryFrom<UserLine> for UserRecord {
             last_login_at: line.last_login_at.map(time),
         };
         let known_networks = KnownNetworks::from_store(&line.known_networks);
-        Ok(Self { user, reset_code, known_networks })
+        let hash_imported_at = line.hash_imported_at.map(time);
+        Ok(Self { user, reset_code, known_networks, hash_imported_at })
     }
 }
 

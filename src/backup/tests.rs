@@ -31,7 +31,7 @@ fn email(text: &str) -> Email {
 
 /// One record of each kind, with a value in every field.
 fn page() -> Page {
-    let hash = PasswordHash::from_store("$argon2id$v=19$…".into());
+    let hash = PasswordHash::from_store("$2b$10$…".into());
     let name = Name::parse("Ada \"Countess\" Lovelace\u{1F339}".into()).unwrap();
     let user = User::new(name, email("Ada@example.com"), Some(hash), NOW);
     let roles: Roles = ["admin", "staff"].into_iter().filter_map(Role::parse).collect();
@@ -87,7 +87,7 @@ fn page() -> Page {
     };
     let reset_code = Some((ResetDigest::from_store(vec![9; 32]), NOW));
     Page {
-        users: vec![UserRecord { user, reset_code, known_networks }],
+        users: vec![UserRecord { user, reset_code, known_networks, hash_imported_at: Some(NOW) }],
         sessions: vec![session],
         endings: vec![(TokenId::random(), NOW)],
         one_times: vec![one_time],

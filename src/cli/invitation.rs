@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Output, print_json, reject_failure, run, unexpected_reply};
+use super::{Output, parse_time_span, print_json, reject_failure, run, unexpected_reply};
 use crate::{
     Settings,
-    config::parse_duration,
     control::{Command, CommandRunner, InvitationInfo, Invite, Reply, Secret, TicketInfo},
 };
 
@@ -22,17 +21,13 @@ pub(super) struct InviteArguments {
     #[arg(long = "role", value_name = "ROLE")]
     roles: Vec<String>,
     /// How long the invitation is valid, from 5m to 90d
-    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = parse_time_span)]
     expires: Duration,
     /// Print the link instead of mailing it
     #[arg(long)]
     print: bool,
     #[command(flatten)]
     output: Output,
-}
-
-fn duration(text: &str) -> Result<Duration, &'static str> {
-    parse_duration(text).ok_or("write a number with s, m, h or d, such as 7d")
 }
 
 impl InviteArguments {

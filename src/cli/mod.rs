@@ -47,6 +47,7 @@ use std::{
     path::PathBuf,
     pin::Pin,
     process::{self, ExitCode},
+    time::Duration,
 };
 
 use anyhow::{anyhow, bail};
@@ -58,7 +59,7 @@ use self::{
 };
 use crate::{
     access::guard::{Explanation, Step},
-    config::{CONFIG_VARIABLE, Settings, Sources, keys as setting_keys},
+    config::{CONFIG_VARIABLE, Settings, Sources, keys as setting_keys, parse_duration},
     control::{self, Reply},
     log,
 };
@@ -308,6 +309,11 @@ fn print_explanation(explanation: &Explanation, refused: bool) {
         let Step { text, value, .. } = &explanation.cause;
         print_line!("\nrefused because  {text}  is  {value}");
     }
+}
+
+/// Reads a length of time, such as `7d`.
+fn parse_time_span(text: &str) -> Result<Duration, &'static str> {
+    parse_duration(text).ok_or("write a number with s, m, h or d, such as 7d")
 }
 
 /// A number with a noun, in the singular or the plural.

@@ -160,6 +160,13 @@ async fn try_execute(
         Command::ImportUsers { users, only_check } => {
             Reply::Imported(imports::import(doorward, users, *only_check).await?)
         }
+        Command::ListImportedHashes { after } => {
+            let (hashes, next) = imports::list_hashes(doorward, after.as_deref()).await?;
+            Reply::ImportedHashes { hashes, next }
+        }
+        Command::DropImportedHashes(users) => {
+            Reply::HashesDropped(imports::drop_hashes(doorward, users).await?)
+        }
     })
 }
 

@@ -1,4 +1,4 @@
-//! Moving users in: batches of users from the command line.
+//! Moving users in: batches of users from the command line, and the imported password hashes that are left.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::{
     account::import::{self, Imported},
     clock::Timestamp,
     credential::password::{HashOptions, PasswordHash},
-    store,
+    store::{self, ImportedHash},
     user::{Email, Name, Role, User},
 };
 
@@ -53,7 +53,20 @@ pub enum ImportOutcome {
     EmailTaken,
 }
 
-/// Why users were not imported.
+/// An imported password hash that has not been replaced.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ImportedHashInfo {
+    /// The id of the user.
+    pub user: String,
+    /// The address of the user.
+    pub email: String,
+    /// The scheme and cost: the text of the hash up to its salt. That of Firebase contains the signer key.
+    pub prefix: Secret,
+    /// When it was imported, in milliseconds since 1970.
+    pub imported_at: i64,
+}
+
+/// Why users were not imported, or hashes not dropped.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("a user has an invalid {0}: do the command and the server have the same version?")]
@@ -78,6 +91,46 @@ pub(super) async fn import(
         outcome => outcome,
     });
     Ok(outcomes.map(ImportOutcome::from).collect())
+}
+
+/// A page of imported hashes after the user with this id, and the id after which the next one starts, if there may be one.
+pub(super) async fn list_hashes(
+    doorward: &Doorward,
+    after: Option<&str>,
+) -> Result<(Vec<ImportedHashInfo>, Option<String>), Error> {
+    const PAGE: usize = 500;
+    let after = after.map(str::parse).transpose().map_err(|_| Error::Invalid("id"))?;
+    let found = doorward.store().imported_hashes(after, PAGE).await?;
+    let next = found.last().filter(|_| found.len() == PAGE).map(|last| last.user_id.to_string());
+    // No login replaces a hash with the cost of ours.
+    let left = found.into_iter().filter(|hash| !doorward.hasher().keeps(&hash.prefix));
+    Ok((left.map(ImportedHashInfo::from).collect(), next))
+}
+
+/// Deletes the imported hashes of these users. Returns how many still had one.
+pub(super) async fn drop_hashes(doorward: &Doorward, users: &[String]) -> Result<usize, Error> {
+    let mut dropped = 0;
+    for user in users {
+        let user = user.parse().map_err(|_| Error::Invalid("id"))?;
+        dropped += usize::from(doorward.store().drop_imported_hash(user).await?);
+    }
+    tracing::info!(hashes = dropped, "imported password hashes dropped by the operator");
+    // Failed logins cost as much as the hashes that are left.
+    doorward.store().forget_unused_foreign_hashes().await?;
+    doorward.read_foreign_hashes().await?;
+    Ok(dropped)
+}
+
+impl From<ImportedHash> for ImportedHashInfo {
+    fn from(hash: ImportedHash) -> Self {
+        let ImportedHash { user_id, email, prefix, imported_at } = hash;
+        Self {
+            user: user_id.to_string(),
+            email: email.as_str().to_owned(),
+            prefix: prefix.into(),
+            imported_at: imported_at.millis(),
+        }
+    }
 }
 
 /// Waits for a database that is unavailable for some seconds. Whoever was added before is found.

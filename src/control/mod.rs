@@ -26,7 +26,7 @@ pub use self::{
     diagnosis::Diagnosis,
     execution::{ReadSettings, execute, reload_guards},
     export::ExportError,
-    imports::{ImportOutcome, UserRecord},
+    imports::{ImportOutcome, ImportedHashInfo, UserRecord},
     invitations::{InvitationInfo, Invite, TicketInfo},
     protocol::{
         BrowserCheck, BudgetState, Command, EmergencyReport, GuardInfo, KeyInfo, MailInfo,

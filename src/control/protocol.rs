@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Diagnosis, ImportOutcome, Secret, UserRecord,
+    Diagnosis, ImportOutcome, ImportedHashInfo, Secret, UserRecord,
     invitations::{InvitationInfo, Invite, TicketInfo},
 };
 use crate::{
@@ -131,6 +131,13 @@ pub enum Command {
         /// Only finds out what would come of them.
         only_check: bool,
     },
+    /// Lists imported password hashes that have not been replaced, in the order of the users' ids.
+    ListImportedHashes {
+        /// The id of the user to start after; none for the beginning.
+        after: Option<String>,
+    },
+    /// Deletes the imported password hashes of the users with these ids.
+    DropImportedHashes(Vec<String>),
 }
 
 /// A user by id or e-mail address, as typed.
@@ -221,6 +228,15 @@ pub enum Reply {
     Probe(Option<Arrival>),
     /// What came of each imported user.
     Imported(Vec<ImportOutcome>),
+    /// A page of imported password hashes.
+    ImportedHashes {
+        /// The hashes.
+        hashes: Vec<ImportedHashInfo>,
+        /// The id after which the next page starts, if there may be one.
+        next: Option<String>,
+    },
+    /// The number of imported password hashes that were deleted.
+    HashesDropped(usize),
     /// There is no such key.
     NoSuchKey,
     /// There is no such guard.

@@ -199,7 +199,9 @@ impl Command {
             | Self::ListMail { .. }
             | Self::RetryMail
             | Self::Diagnose
-            | Self::ImportUsers { .. } => None,
+            | Self::ImportUsers { .. }
+            | Self::ListImportedHashes { .. }
+            | Self::DropImportedHashes(_) => None,
         }
     }
 }

@@ -86,7 +86,8 @@ impl DevServer {
         for user in users {
             let user = to_user(&running.doorward, user).await?;
             let known_networks = KnownNetworks::default();
-            records.push(UserRecord { user, reset_code: None, known_networks });
+            let (reset_code, hash_imported_at) = (None, None);
+            records.push(UserRecord { user, reset_code, known_networks, hash_imported_at });
         }
         running.add(&records).await?;
         Ok(Self {

@@ -156,6 +156,22 @@ fn write_hashing(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Resu
         "doorward_password_hash_seconds",
         "Time to hash or verify a password, without the time in the queue",
         [([], hasher.times())],
+    )?;
+    let load = hasher.foreign_load();
+    metrics.gauge(
+        "doorward_imported_hash_queue",
+        "Failed logins and first logins of imported users that wait for an imported hash or its decoy",
+        load.waiting as u64,
+    )?;
+    metrics.counters(
+        "doorward_imported_hash_refusals",
+        "Imported hashes and decoys that were not computed: the queue was full, or they had waited too long",
+        [([("reason", "queue_full")], load.dropped), ([("reason", "too_late")], load.expired)],
+    )?;
+    metrics.histograms(
+        "doorward_imported_hash_seconds",
+        "Time to compute an imported hash or its decoy, without the time in the queue",
+        [([], hasher.foreign_times())],
     )
 }
 
@@ -180,6 +196,11 @@ fn write_store(
     if let Some(Measured { sizes, .. }) = snapshot.sizes {
         metrics.gauge("doorward_users", "Users in the database", sizes.users)?;
         metrics.gauge("doorward_sessions", "Sessions in the database", sizes.sessions)?;
+        metrics.gauge(
+            "doorward_imported_hashes",
+            "Users whose imported password hash has not been replaced, because they have not logged in",
+            sizes.imported_hashes,
+        )?;
     }
     let counts = doorward.store().counts();
     metrics.histograms(

@@ -23,7 +23,7 @@ use crate::{
 /// The maximum number of rows in a page.
 const PAGE_ROWS: usize = 500;
 
-/// A user with their reset code and known networks.
+/// A user with what else is stored about them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserRecord {
     /// The user.
@@ -32,6 +32,8 @@ pub struct UserRecord {
     pub reset_code: Option<(ResetDigest, Timestamp)>,
     /// The networks from which they have signed in.
     pub known_networks: KnownNetworks,
+    /// When their password hash was imported, if it was and has not been replaced by one of ours.
+    pub hash_imported_at: Option<Timestamp>,
 }
 
 /// The number of rows in a database.

@@ -61,11 +61,14 @@ pub struct Sizes {
     pub mail_waiting: u64,
     /// Mail that was given up and is kept for the operator.
     pub mail_given_up: u64,
+    /// Imported password hashes that have not been replaced.
+    pub imported_hashes: u64,
 }
 
 /// The statement that returns [`Sizes`].
 pub(super) const SIZES: &str = "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM sessions), \
-     (SELECT count(*) FROM outbox WHERE given_up_at IS NULL), (SELECT count(*) FROM outbox WHERE given_up_at IS NOT NULL)";
+     (SELECT count(*) FROM outbox WHERE given_up_at IS NULL), (SELECT count(*) FROM outbox WHERE given_up_at IS NOT NULL), \
+     (SELECT count(*) FROM imported_hashes)";
 
 /// A count in the type of the databases.
 pub(super) fn size(count: i64) -> u64 {

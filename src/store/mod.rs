@@ -39,7 +39,7 @@ pub use self::{
     credentials::{CredentialStore, PasswordCondition},
     emergency::{EmergencyStore, NewPasswords, Revoked},
     ended_tokens::EndedTokenStore,
-    imports::ImportStore,
+    imports::{ImportStore, ImportedHash},
     invitations::InvitationStore,
     known_networks::KnownNetworkStore,
     login_failures::{LoginFailureStore, MAX_ACCOUNTS},

@@ -1,13 +1,18 @@
-//! Imported users, and the schemes of their password hashes, on both databases.
+//! Imported users and their password hashes, on both databases.
+
+use std::time::Duration;
 
 use doorward::internals::{
+    clock::Timestamp,
     credential::password::PasswordHash,
     mail::Mailing,
-    store::{SqliteStore, Store},
+    store::{ImportedHash, PasswordCondition, SqliteStore, Store},
     user::User,
 };
 
 use super::{postgres_store, user};
+
+const IMPORTED_AT: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
 #[tokio::test]
 async fn users_are_imported_on_sqlite() {
@@ -35,9 +40,14 @@ async fn users_are_imported(store: &dyn Store) {
     same_id.id = existing.id;
     let ours = hashed("e@example.com", "$argon2id$v=19$m=19456,t=2,p=1$a$b");
     let users = vec![first.clone(), taken.clone(), last.clone(), same_id, ours.clone()];
-    let added = store.import_users(users.clone()).await.unwrap();
+    let added = store.import_users(users.clone(), IMPORTED_AT).await.unwrap();
     assert_eq!(added, [true, false, true, false, true]);
-    assert_eq!(store.import_users(users).await.unwrap(), [false; 5], "nothing is added twice");
+    let later = IMPORTED_AT + Duration::from_secs(1);
+    assert_eq!(
+        store.import_users(users, later).await.unwrap(),
+        [false; 5],
+        "nothing is added twice"
+    );
     assert_eq!(
         store.users(None, 10).await.unwrap(),
         [&last, &existing, &first, &ours].map(Clone::clone)
@@ -46,6 +56,20 @@ async fn users_are_imported(store: &dyn Store) {
     let mut known = store.foreign_hashes().await.unwrap();
     known.retain(|prefix| prefix != "$2b$11$" && prefix != "$2b$12$");
     assert_eq!(known, ["$2b$10$", "$scrypt$ln=14,r=8,p=1$"]);
+
+    // Of those who were added with a hash of another system, with the time of the first import.
+    let left = imported(store).await;
+    let mut expected =
+        [(&first, "$2b$10$"), (&last, "$scrypt$ln=14,r=8,p=1$")].map(|(user, prefix)| {
+            let (email, prefix) = (user.email.clone(), prefix.to_owned());
+            ImportedHash { user_id: user.id, email, prefix, imported_at: IMPORTED_AT }
+        });
+    expected.sort_by_key(|hash| hash.user_id);
+    assert_eq!(left, expected);
+    assert_eq!(store.sizes().await.unwrap().imported_hashes, 2);
+    let page = store.imported_hashes(None, 1).await.unwrap();
+    assert_eq!(page, left[..1]);
+    assert_eq!(store.imported_hashes(Some(page[0].user_id), 10).await.unwrap(), left[1..]);
 
     let keys =
         [&first, &taken, &hashed("f@example.com", "x")].map(|user| (user.id, user.email.key()));
@@ -58,6 +82,53 @@ async fn users_are_imported(store: &dyn Store) {
     store.replace_password_hash(first.id, &old, &new).await.unwrap();
     store.forget_unused_foreign_hashes().await.unwrap();
     assert_eq!(store.foreign_hashes().await.unwrap(), ["$scrypt$ln=14,r=8,p=1$"]);
+    assert_eq!(
+        imported(store).await,
+        expected.iter().filter(|hash| hash.user_id == last.id).cloned().collect::<Vec<_>>()
+    );
+
+    // A hash that was replaced is not dropped, and the other one takes no session and no link along.
+    assert!(!store.drop_imported_hash(first.id).await.unwrap());
+    let user = store.user_by_id(first.id).await.unwrap().unwrap();
+    assert_eq!(user.password_hash(), Some(&new));
+    assert!(store.drop_imported_hash(last.id).await.unwrap());
+    assert!(!store.drop_imported_hash(last.id).await.unwrap());
+    let user = store.user_by_id(last.id).await.unwrap().unwrap();
+    assert_eq!((user.password_hash(), user.updated_at), (None, last.updated_at));
+    store.forget_unused_foreign_hashes().await.unwrap();
+    assert_eq!(store.foreign_hashes().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_new_password_or_a_deletion_replaces_an_imported_hash_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
+    a_new_password_or_a_deletion_replaces_an_imported_hash(&store).await;
+}
+
+#[tokio::test]
+async fn a_new_password_or_a_deletion_replaces_an_imported_hash_on_postgres() {
+    if let Some(store) = postgres_store().await {
+        a_new_password_or_a_deletion_replaces_an_imported_hash(&store).await;
+    }
+}
+
+async fn a_new_password_or_a_deletion_replaces_an_imported_hash(store: &dyn Store) {
+    let users = ["a", "b", "c"].map(|name| hashed(&format!("{name}@example.com"), "$2b$10$aaa"));
+    let [changed, deleted, left] = &users;
+    store.import_users(users.to_vec(), IMPORTED_AT).await.unwrap();
+    let new = PasswordHash::from_store("$argon2id$v=19$m=19456,t=2,p=1$c$d".into());
+    let (condition, now) = (PasswordCondition::Unconditional, IMPORTED_AT);
+    let mailing = Mailing::NONE;
+    let set = store.set_password(changed.id, condition, &new, None, now, &mailing);
+    assert!(set.await.unwrap());
+    assert!(store.delete_user(deleted.id, now).await.unwrap());
+    let ids: Vec<_> = imported(store).await.into_iter().map(|hash| hash.user_id).collect();
+    assert_eq!(ids, [left.id]);
+}
+
+async fn imported(store: &dyn Store) -> Vec<ImportedHash> {
+    store.imported_hashes(None, 10).await.unwrap()
 }
 
 fn hashed(email: &str, hash: &str) -> User {

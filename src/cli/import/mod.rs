@@ -1,8 +1,10 @@
-//! `doorward import FILE`: adds the users of another system, with their password hashes.
+//! `doorward import FILE`: adds the users of another system, with their password hashes. `doorward import status` and `drop` tell and
+//! delete what is left of these hashes.
 
 mod file;
 mod firebase_config;
 mod record;
+mod status;
 mod system;
 mod time;
 
@@ -29,12 +31,30 @@ use crate::{
     Settings,
     clock::{Clock, Timestamp},
     config::SettingsError,
-    control::{Command, CommandRunner, ImportOutcome, Reply, UserRecord},
-    credential::password::{HashOptions, ScryptCost},
+    control::{self, CommandRunner, ImportOutcome, Reply, UserRecord},
+    credential::password::{Cost, HashCost, HashOptions, PasswordHash, ScryptCost},
 };
 
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(super) struct Import {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    users: Option<Users>,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Show who has not logged in yet, and what their hashes cost
+    Status(status::Status),
+    /// Delete imported hashes that nobody has used
+    Drop(status::Drop),
+}
+
+/// The users to import.
+#[derive(clap::Args)]
+struct Users {
     /// CSV, JSONL or JSON file, or - for standard input
     file: String,
     /// Read the export of firebase, django, aspnet, pocketbase, supabase or keycloak
@@ -95,6 +115,9 @@ struct Summary<'a> {
     taken: Vec<DifferingUser>,
     bad: Vec<BadLine>,
     ignored_fields: &'a BTreeSet<String>,
+    /// How much longer the hashes of the file make each failed login.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_login_seconds: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -113,6 +136,18 @@ struct BadLine {
 
 impl Import {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
+        match (self.command, self.users) {
+            (Some(Command::Status(status)), _) => status.run(settings),
+            (Some(Command::Drop(drop)), _) => drop.run(settings),
+            (None, Some(users)) => users.run(settings),
+            (None, None) => Err(SettingsError::new("name a file").into()),
+        }
+    }
+}
+
+impl Users {
+    fn run(self, settings: Settings) -> anyhow::Result<()> {
+        let own_cost = settings.password_cost;
         let mut line = ProgressLine::new();
         let (mut users, mut bad, ignored) = self.read(&settings, &mut line)?;
         let entries = users.len() + bad.len();
@@ -122,7 +157,8 @@ impl Import {
         let writes = !self.dry_run && !stops;
         let outcomes = block_on(import(settings, &users, writes, &mut line))?;
         drop(line);
-        self.report(&users, &outcomes, &bad, &ignored, writes)?;
+        let cost = slowest_hash(&users, &outcomes, own_cost);
+        self.report(&users, &outcomes, &bad, &ignored, cost, writes)?;
         match (stops, self.dry_run) {
             (false, _) => Ok(()),
             (true, true) => bail!("{} of {entries} users cannot be imported", count_users(&bad)),
@@ -203,6 +239,7 @@ impl Import {
         outcomes: &[ImportOutcome],
         bad: &[Bad],
         ignored: &BTreeSet<String>,
+        cost: Option<HashCost>,
         written: bool,
     ) -> anyhow::Result<()> {
         let (mut added, mut existing) = (0, 0);
@@ -243,6 +280,14 @@ impl Import {
             print_line!("{existing} exist already and were not changed");
             print_line!("{} exist and differ, and were not changed", differing.len() + taken.len());
             print_line!("{} cannot be imported", count_users(bad));
+            if let Some(HashCost { name, time: Some(time) }) = cost {
+                let until = if written { "takes" } else { "would take" };
+                print_line!(
+                    "each failed login {until} {:.2} s longer on this machine until these users have logged in \
+                     ({name}): see `doorward import status`",
+                    time.as_secs_f64()
+                );
+            }
             return Ok(());
         }
         let bad = bad.iter().map(|Bad { position, fault }| BadLine {
@@ -260,6 +305,7 @@ impl Import {
             taken,
             bad: bad.collect(),
             ignored_fields: ignored,
+            failed_login_seconds: cost.and_then(|cost| Some(cost.time?.as_secs_f64())),
         })
     }
 }
@@ -279,6 +325,14 @@ fn read_bytes(file: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The slowest of the hashes that are added and are not ours.
+fn slowest_hash(users: &[Located], outcomes: &[ImportOutcome], own_cost: Cost) -> Option<HashCost> {
+    let added = users.iter().zip(outcomes).filter(|(_, outcome)| **outcome == ImportOutcome::Added);
+    let hashes = added.filter_map(|(located, _)| located.user.hash.as_ref());
+    let prefixes = hashes.filter_map(|hash| PasswordHash::foreign_scheme(hash.as_str(), own_cost));
+    HashCost::measure(prefixes.collect()).into_values().max_by_key(|cost| cost.time)
 }
 
 /// Refuses a file without addresses as a whole, because every line would be bad.
@@ -344,7 +398,7 @@ async fn import(
             users.next();
         }
         let sent = batch.len();
-        let command = Command::ImportUsers { users: batch, only_check: !writes };
+        let command = control::Command::ImportUsers { users: batch, only_check: !writes };
         let reply = runner.run(&command).await.map_err(anyhow::Error::from);
         let reply = reply.and_then(reject_failure).with_context(|| {
             let done = outcomes.len();

@@ -48,17 +48,23 @@ pub enum Verification {
         /// A new hash of the password, if the stored one has another cost or is of another system.
         rehashed: Option<PasswordHash>,
     },
+    /// The password is not that of a hash of ours, and too many wait for an imported hash or its decoy. It counts as a wrong
+    /// one: otherwise whoever fills that queue could guess without limit, because a right password for a hash of ours needs
+    /// no place in it.
+    Undecided,
 }
 
 /// Makes and verifies hashes on separate threads, so that logins do not slow down other requests.
 pub struct Hasher {
+    /// Computes our hashes.
     pool: Pool,
-    /// Computes imported hashes that take much memory, one at a time. The others do not wait for it. It exists as soon as there
-    /// are such hashes.
-    large_pool: OnceLock<Pool>,
+    /// Computes imported hashes and their decoys, one at a time and at low priority. A login with a hash of ours does not wait for
+    /// it. It exists as soon as there are such hashes.
+    foreign_pool: OnceLock<Pool>,
     params: Params,
     dummy: PasswordHash,
     times: Arc<Histogram>,
+    foreign_times: Arc<Histogram>,
     /// Set while there are imported hashes.
     decoy: ArcSwapOption<Decoy>,
     /// The slowest of each imported scheme.
@@ -74,7 +80,7 @@ enum Progress {
 }
 
 impl Hasher {
-    /// The maximum number of passwords that wait for a thread.
+    /// The maximum number of passwords that wait for a thread, in each of the two queues.
     pub(crate) const QUEUE_CAPACITY: usize = 256;
 
     /// A hasher with this many threads.
@@ -85,9 +91,10 @@ impl Hasher {
         let params = cost.params()?;
         Backend::self_test().map_err(|SelfTestFailed| HasherError::WrongHash)?;
         let (pool, dummy) = (Pool::new(threads, Self::QUEUE_CAPACITY), dummy(&params));
-        let (times, decoy) = (Arc::default(), ArcSwapOption::empty());
-        let (large_pool, schemes) = (OnceLock::new(), Mutex::default());
-        Ok(Self { pool, large_pool, dummy, params, times, decoy, schemes })
+        let (times, foreign_times) = (Arc::default(), Arc::default());
+        let (foreign_pool, decoy, schemes) =
+            (OnceLock::new(), ArcSwapOption::empty(), Mutex::default());
+        Ok(Self { pool, foreign_pool, dummy, params, times, foreign_times, decoy, schemes })
     }
 
     /// Hashes a new password.
@@ -96,15 +103,18 @@ impl Hasher {
     /// [`Busy`] if too many passwords are waiting.
     pub async fn hash(&self, password: Password, network: Network) -> Result<PasswordHash, Busy> {
         let params = self.params.clone();
-        self.run(&self.pool, network, move |backend| hash::hash(&password, &params, backend)).await
+        run(&self.pool, &self.times, network, move |backend| {
+            hash::hash(&password, &params, backend)
+        })
+        .await
     }
 
     /// Compares a password with a stored hash. Without one it does the same work and does not match, so that the response
     /// time does not reveal whether there is one. While there are imported hashes, every mismatch computes one of our hashes
-    /// and then the slowest of theirs.
+    /// and then the slowest of theirs, which waits in a queue of its own.
     ///
     /// # Errors
-    /// [`Busy`] if too many passwords are waiting.
+    /// [`Busy`] if too many passwords wait for a hash of ours. Nothing is known about the password then.
     pub async fn verify(
         &self,
         password: Password,
@@ -120,48 +130,41 @@ impl Hasher {
             ForeignHash::parse(self.dummy.as_phc())
         });
         let Some(stored) = stored else { return Ok(Verification::Mismatch) };
-        // An imported hash is computed where the decoy is, so that waiting for it tells nothing either.
-        let is_large = decoy.as_ref().is_some_and(|decoy| decoy.is_large());
-        let (first, is_large): (Work<Progress>, _) = match stored {
-            ForeignHash::Argon2(own) if decoy.is_none() || own.has_cost(&params) => (
-                Box::new(move |backend: &mut Backend| {
-                    verify_own(&own, password, &params, decoy, backend)
-                }),
-                is_large,
-            ),
-            foreign => {
-                let is_large = is_large || foreign.is_large();
-                let first = move |backend: &mut Backend| {
-                    verify_foreign(foreign, prefix, password, &params, decoy, backend)
-                };
-                (Box::new(first), is_large)
+        let first: Work<Progress> = match stored {
+            ForeignHash::Argon2(own) if decoy.is_none() || own.has_cost(&params) => {
+                Box::new(move |backend| verify_own(&own, password, &params, decoy, backend))
             }
+            foreign => Box::new(move |backend| {
+                verify_foreign(foreign, prefix, password, &params, decoy, backend)
+            }),
         };
-        let progress = self.run(&self.pool, network, move |backend| match first(backend)? {
-            Progress::Left(rest) if !is_large => rest(backend).map(Progress::Done),
-            progress => Ok(progress),
-        });
-        match progress.await? {
+        match run(&self.pool, &self.times, network, first).await? {
             Progress::Done(verification) => Ok(verification),
-            Progress::Left(rest) => self.run(self.large_pool(), network, rest).await,
+            Progress::Left(rest) => {
+                let outcome = run(self.foreign_pool(), &self.foreign_times, network, rest).await;
+                Ok(outcome.unwrap_or(Verification::Undecided))
+            }
         }
     }
 
-    /// How long passwords took to hash or to verify, without the time in the queue.
+    /// How long our hashes took, without the time in the queue.
     pub fn times(&self) -> &Histogram {
         &self.times
     }
 
-    /// What waits, runs and was refused.
+    /// How long imported hashes and their decoys took, without the time in the queue.
+    pub fn foreign_times(&self) -> &Histogram {
+        &self.foreign_times
+    }
+
+    /// What waits, runs and was refused of our hashes.
     pub fn load(&self) -> Load {
-        let (one, other) =
-            (self.pool.load(), self.large_pool.get().map_or(Load::default(), Pool::load));
-        Load {
-            waiting: one.waiting + other.waiting,
-            running: one.running + other.running,
-            dropped: one.dropped + other.dropped,
-            expired: one.expired + other.expired,
-        }
+        self.pool.load()
+    }
+
+    /// What waits, runs and was refused of imported hashes and their decoys.
+    pub fn foreign_load(&self) -> Load {
+        self.foreign_pool.get().map_or(Load::default(), Pool::load)
     }
 
     /// Says which schemes and costs the imported hashes have, each as the text of a hash up to the salt.
@@ -181,6 +184,11 @@ impl Hasher {
         self.decoy.store(slowest(&schemes));
     }
 
+    /// Whether hashes with this prefix are not replaced at a login, because they have the cost of ours.
+    pub(crate) fn keeps(&self, prefix: &str) -> bool {
+        self.dummy.foreign_prefix() == Some(prefix)
+    }
+
     /// Whether there are imported hashes.
     pub fn has_decoy(&self) -> bool {
         self.decoy.load().is_some()
@@ -196,40 +204,64 @@ impl Hasher {
         let unmeasured: Vec<_> =
             schemes().iter().filter(|decoy| !decoy.is_measured()).cloned().collect();
         for decoy in unmeasured {
-            let pool = if decoy.is_large() { self.large_pool() } else { &self.pool };
-            self.run(pool, Network::LOOPBACK, move |backend| decoy.measure(backend)).await?;
+            let work = move |backend: &mut Backend| decoy.measure(backend);
+            run(self.foreign_pool(), &self.foreign_times, Network::LOOPBACK, work).await?;
         }
         self.decoy.store(slowest(&schemes()));
         Ok(())
     }
 
-    fn large_pool(&self) -> &Pool {
-        self.large_pool.get_or_init(|| Pool::new(NonZeroUsize::MIN, Self::QUEUE_CAPACITY))
+    fn foreign_pool(&self) -> &Pool {
+        self.foreign_pool.get_or_init(|| Pool::in_background(Self::QUEUE_CAPACITY))
+    }
+}
+
+#[cfg(test)]
+impl Hasher {
+    /// Occupies the only thread for imported hashes until the sender is dropped.
+    pub(crate) fn block_foreign_hashes(&self, network: Network) -> std::sync::mpsc::Sender<()> {
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let wait =
+            move |_: &mut Backend| assert!(released.recv().is_err(), "the sender is dropped");
+        self.foreign_pool().submit(network, Box::new(wait));
+        release
     }
 
-    async fn run<T: Send + 'static>(
-        &self,
-        pool: &Pool,
-        network: Network,
-        work: impl FnOnce(&mut Backend) -> Result<T, Busy> + Send + 'static,
-    ) -> Result<T, Busy> {
-        let (reply, answer) = oneshot::channel();
-        let times = Arc::clone(&self.times);
-        pool.submit(
-            network,
-            Box::new(move |backend| {
-                // A caller that has disconnected does not need the hash.
-                if !reply.is_closed() {
-                    let began = Instant::now();
-                    let outcome = work(backend);
-                    times.add(began.elapsed());
-                    let _ = reply.send(outcome);
-                }
-            }),
-        );
-        // The pool drops a job that it does not run, which closes the channel.
-        answer.await.unwrap_or(Err(Busy))
+    /// Fills the queue of imported hashes, too.
+    pub(crate) async fn fill_foreign_queue(&self, network: Network) -> std::sync::mpsc::Sender<()> {
+        let release = self.block_foreign_hashes(network);
+        while self.foreign_load().running == 0 {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..Self::QUEUE_CAPACITY {
+            self.foreign_pool().submit(network, Box::new(|_| {}));
+        }
+        release
     }
+}
+
+async fn run<T: Send + 'static>(
+    pool: &Pool,
+    times: &Arc<Histogram>,
+    network: Network,
+    work: impl FnOnce(&mut Backend) -> Result<T, Busy> + Send + 'static,
+) -> Result<T, Busy> {
+    let (reply, answer) = oneshot::channel();
+    let times = Arc::clone(times);
+    pool.submit(
+        network,
+        Box::new(move |backend| {
+            // A caller that has disconnected does not need the hash.
+            if !reply.is_closed() {
+                let began = Instant::now();
+                let outcome = work(backend);
+                times.add(began.elapsed());
+                let _ = reply.send(outcome);
+            }
+        }),
+    );
+    // The pool drops a job that it does not run, which closes the channel.
+    answer.await.unwrap_or(Err(Busy))
 }
 
 fn verify_own(
@@ -304,9 +336,9 @@ mod tests {
     #[tokio::test]
     async fn a_hash_that_panics_is_an_error_and_the_next_one_succeeds() {
         let hasher = hasher(CHEAP);
-        let panicked = hasher.run(&hasher.pool, Network::at(ADDRESS), |_| -> Result<(), Busy> {
-            panic!("a job that panics on purpose")
-        });
+        let panics =
+            |_: &mut Backend| -> Result<(), Busy> { panic!("a job that panics on purpose") };
+        let panicked = run(&hasher.pool, &hasher.times, Network::at(ADDRESS), panics);
         assert_eq!(panicked.await, Err(Busy));
         hash(&hasher, "long enough").await;
     }
@@ -455,22 +487,44 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_login_does_not_wait_for_failed_ones_that_compute_large_hashes() {
+    async fn a_login_does_not_wait_for_failed_ones_that_compute_imported_hashes() {
         let hasher = hasher(CHEAP);
         let stored = hash(&hasher, "correct").await;
-        hasher.set_foreign_hashes(&["$scrypt$ln=15,r=9,p=1$".to_owned()]);
-        let (release, released) = std::sync::mpsc::channel::<()>();
-        let wait =
-            move |_: &mut Backend| assert!(released.recv().is_err(), "the sender is dropped");
-        hasher.large_pool().submit(Network::at(ADDRESS), Box::new(wait));
-        let mut failed = std::pin::pin!(verify(&hasher, "wrong", Some(&stored)));
-        let at_once = std::time::Duration::ZERO;
-        assert!(tokio::time::timeout(at_once, failed.as_mut()).await.is_err());
-        // The only thread for other hashes is free.
-        let succeeded = verify(&hasher, "correct", Some(&stored)).await;
+        for prefix in ["$2b$04$", "$pbkdf2-sha256$i=100,l=32$", "$scrypt$ln=15,r=9,p=1$"] {
+            hasher.set_foreign_hashes(&[prefix.to_owned()]);
+            let release = hasher.block_foreign_hashes(Network::at(ADDRESS));
+            let mut failed = std::pin::pin!(verify(&hasher, "wrong", Some(&stored)));
+            let at_once = std::time::Duration::ZERO;
+            assert!(tokio::time::timeout(at_once, failed.as_mut()).await.is_err());
+            // The only thread for hashes of ours is free.
+            let succeeded = verify(&hasher, "correct", Some(&stored)).await;
+            assert_eq!(succeeded, Verification::Match { rehashed: None });
+            hash(&hasher, "the hash of a registration").await;
+            assert!(tokio::time::timeout(at_once, failed.as_mut()).await.is_err());
+            drop(release);
+            assert_eq!(failed.await, Verification::Mismatch);
+        }
+    }
+
+    #[tokio::test]
+    async fn while_the_queue_of_imported_hashes_is_full_all_failed_logins_are_undecided() {
+        let hasher = hasher(CHEAP);
+        let own = hash(&hasher, "correct").await;
+        let imported = bcrypt_of(b"correct");
+        hasher.set_foreign_hashes(&["$2b$04$".to_owned()]);
+        let release = hasher.fill_foreign_queue(Network::at(ADDRESS)).await;
+        for (password, stored) in [
+            ("wrong", None),
+            ("wrong", Some(&own)),
+            ("wrong", Some(&imported)),
+            ("correct", Some(&imported)),
+        ] {
+            assert_eq!(verify(&hasher, password, stored).await, Verification::Undecided);
+        }
+        let succeeded = verify(&hasher, "correct", Some(&own)).await;
         assert_eq!(succeeded, Verification::Match { rehashed: None });
-        assert!(tokio::time::timeout(at_once, failed.as_mut()).await.is_err());
+        assert_eq!(hasher.foreign_load().dropped, 4);
+        assert_eq!(hasher.load().dropped, 0);
         drop(release);
-        assert_eq!(failed.await, Verification::Mismatch);
     }
 }

@@ -13,7 +13,7 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 pub use self::{
-    foreign::{FirebaseKeys, HashFault, HashOptions, ScryptCost},
+    foreign::{FirebaseKeys, HashCost, HashFault, HashOptions, ScryptCost},
     hash::{Cost, PasswordHash},
     hasher::{Busy, Hasher, HasherError, Verification},
 };

@@ -56,6 +56,8 @@ impl Priority {
 /// Selects the priority of the next job by the CPU share of earlier ones.
 struct Scheduler {
     priority: Priority,
+    /// Whether the priority never changes.
+    is_fixed: bool,
     /// Consecutive jobs of low priority that were starved.
     starved: u32,
     /// Low priority is not tried before this time.
@@ -72,13 +74,17 @@ impl Scheduler {
     const MAX_WAIT: Duration = Duration::from_secs(32);
 
     fn new(now: Instant) -> Self {
-        Self { priority: Priority::Normal, starved: 0, low_again_at: now }
+        Self { priority: Priority::Normal, is_fixed: false, starved: 0, low_again_at: now }
+    }
+
+    fn always_low(now: Instant) -> Self {
+        Self { priority: Priority::Low, is_fixed: true, ..Self::new(now) }
     }
 
     /// Records the share of a core that a job of this priority had. Jobs that began before a change are ignored.
     fn record(&mut self, priority: Priority, share: f64, now: Instant) {
         match priority {
-            _ if priority != self.priority => {}
+            _ if priority != self.priority || self.is_fixed => {}
             Priority::Low if share < Self::STARVED => {
                 let wait = Self::FIRST_WAIT * 2_u32.pow(self.starved.min(7));
                 self.low_again_at = now + wait.min(Self::MAX_WAIT);
@@ -95,7 +101,9 @@ impl Scheduler {
 
     /// Returns to normal priority: after a pause the load of the machine is unknown, and a single login must not be slow.
     fn reset(&mut self) {
-        self.priority = Priority::Normal;
+        if !self.is_fixed {
+            self.priority = Priority::Normal;
+        }
     }
 }
 
@@ -170,13 +178,28 @@ impl Shared {
 
 impl Pool {
     pub(super) fn new(threads: NonZeroUsize, capacity: usize) -> Self {
-        let now = Instant::now();
+        Self::start("hash", threads, capacity, Scheduler::new(Instant::now()), &Priority::ALL)
+    }
+
+    /// One thread, which runs at low priority however little CPU it gets.
+    pub(super) fn in_background(capacity: usize) -> Self {
+        let (threads, scheduler) = (NonZeroUsize::MIN, Scheduler::always_low(Instant::now()));
+        Self::start("imported-hash", threads, capacity, scheduler, &[Priority::Low])
+    }
+
+    fn start(
+        name: &str,
+        threads: NonZeroUsize,
+        capacity: usize,
+        scheduler: Scheduler,
+        priorities: &[Priority],
+    ) -> Self {
         let state = State {
             queue: Queue::new(capacity),
             backends: Vec::new(),
             running: 0,
-            scheduler: Scheduler::new(now),
-            last_job_ended: now,
+            scheduler,
+            last_job_ended: Instant::now(),
             closed: false,
         };
         let shared = Arc::new(Shared {
@@ -184,12 +207,12 @@ impl Pool {
             state: Mutex::new(state),
             arrived: Default::default(),
         });
-        for (number, priority) in
-            (0..threads.get()).flat_map(|number| Priority::ALL.map(|priority| (number, priority)))
+        for (number, priority) in (0..threads.get())
+            .flat_map(|number| priorities.iter().map(move |priority| (number, *priority)))
         {
             let shared = Arc::clone(&shared);
             thread::Builder::new()
-                .name(format!("hash-{number}"))
+                .name(format!("{name}-{number}"))
                 .spawn(move || work(&shared, priority))
                 .expect("the system can start a thread");
         }
@@ -283,6 +306,21 @@ mod tests {
         }
         scheduler.reset();
         assert_eq!(scheduler.priority, Normal);
+    }
+
+    #[test]
+    fn a_job_in_the_background_stays_there() {
+        let now = Instant::now();
+        let mut scheduler = Scheduler::always_low(now);
+        for share in [0.01, 0.6, 1.0] {
+            scheduler.record(Priority::Low, share, now);
+            scheduler.reset();
+            assert_eq!(scheduler.priority, Priority::Low, "{share}");
+        }
+        let pool = Pool::in_background(4);
+        let (done, finished) = mpsc::channel();
+        pool.submit(network(), Box::new(move |_| done.send(()).unwrap()));
+        finished.recv_timeout(LONG).expect("the job is done");
     }
 
     #[test]

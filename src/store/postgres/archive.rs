@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{
     PostgresStore,
     engine::{StatementBatch, Write},
-    imports::foreign_hash_insertions,
+    imports::imported_hash_insertions,
     invitations::invitation_values,
     mailing::{mail_values, one_time_values},
     row::{
@@ -152,8 +152,7 @@ impl Archive for PostgresStore {
         self.engine
             .maintain(move || {
                 let mut batch = StatementBatch::default();
-                let hashes = foreign_hash_insertions(page.users.iter().map(|record| &record.user));
-                for (sql, values) in insertions(&page).into_iter().chain(hashes) {
+                for (sql, values) in insertions(&page).into_iter().chain(hash_insertions(&page)) {
                     batch.add(sql, values);
                 }
                 batch.returning(())
@@ -188,8 +187,18 @@ pub(super) fn insertions(page: &Page) -> Vec<(&'static str, Vec<Value>)> {
     statements
 }
 
+/// The statements that record the imported password hashes of a page's users.
+pub(super) fn hash_insertions(page: &Page) -> Vec<(&'static str, Vec<Value>)> {
+    let imported = page
+        .users
+        .iter()
+        .filter_map(|UserRecord { user, hash_imported_at, .. }| Some((user, (*hash_imported_at)?)));
+    imported_hash_insertions(imported)
+}
+
 fn user_record_values(record: &UserRecord) -> Vec<Value> {
-    let UserRecord { user, reset_code, known_networks } = record;
+    // The time of an imported hash is in another table.
+    let UserRecord { user, reset_code, known_networks, hash_imported_at: _ } = record;
     let (digest, expires_at) = reset_code.clone().unzip();
     let mut values = user_values(user);
     values.push(digest.map(|digest| digest.as_bytes().to_vec()).into());

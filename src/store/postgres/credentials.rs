@@ -30,8 +30,13 @@ impl CredentialStore for PostgresStore {
         let (old, new) = (old.clone(), new.clone());
         self.write_user(id, (), move |_, record| {
             let is_unchanged = record.user.password_hash.as_ref() == Some(&old);
-            let values = [id.into(), new.as_phc().into()];
-            is_unchanged.then(|| Write::statement(sql::REPLACE_PASSWORD_HASH, values, ()))
+            is_unchanged.then(|| {
+                let values = [id.into(), new.as_phc().into()];
+                let batch = StatementBatch::default()
+                    .with(sql::REPLACE_PASSWORD_HASH, values)
+                    .with(sql::DELETE_IMPORTED_HASH, [id.into()]);
+                batch.returning(())
+            })
         })
         .await
     }
@@ -49,7 +54,9 @@ impl CredentialStore for PostgresStore {
         self.write_user(id, false, move |change_id, record| {
             holds(record, &condition, now).then(|| {
                 let values = [id.into(), new.as_str().into(), now.into()];
-                let mut batch = StatementBatch::default().with(sql::SET_PASSWORD, values);
+                let mut batch = StatementBatch::default()
+                    .with(sql::SET_PASSWORD, values)
+                    .with(sql::DELETE_IMPORTED_HASH, [id.into()]);
                 end_sessions(&mut batch, id, keep, change_id, now);
                 add_mailing(&mut batch, &mailing);
                 batch.returning(true)

@@ -1,21 +1,22 @@
-//! Batches of new users, and the table `foreign_hashes`.
+//! Batches of new users, and the tables `foreign_hashes` and `imported_hashes`.
 
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use super::{
     PostgresStore,
     engine::{StatementBatch, Write},
-    row::{column, user_from_row},
+    row::{column, timestamp, user_from_row},
     statements::{self as sql, BATCH_IDS},
     users::user_values,
-    value::{Value, email_key},
+    value::{Value, email_key, sql_limit},
 };
 use crate::{
-    credential::password::PasswordHash,
-    store::{Error, ImportStore},
-    user::{EmailKey, User, UserId},
+    clock::Timestamp,
+    store::{Error, ImportStore, ImportedHash},
+    user::{Email, EmailKey, User, UserId},
 };
 
 #[async_trait]
@@ -42,18 +43,50 @@ impl ImportStore for PostgresStore {
         Ok(found)
     }
 
-    async fn import_users(&self, users: Vec<User>) -> Result<Vec<bool>, Error> {
+    async fn import_users(&self, users: Vec<User>, now: Timestamp) -> Result<Vec<bool>, Error> {
         self.engine
             .maintain(move || {
                 let mut batch = StatementBatch::default();
                 let add = |user: &User| batch.add(sql::ADD_USER_IF_FREE, user_values(user));
                 let added: Vec<_> = users.iter().map(add).collect();
-                for (sql, values) in foreign_hash_insertions(&users) {
+                for (sql, values) in imported_hash_insertions(users.iter().map(|user| (user, now)))
+                {
                     batch.add(sql, values);
                 }
                 batch.counting(move |rows| added.iter().map(|row| rows.of(*row) > 0).collect())
             })
             .await
+    }
+
+    async fn imported_hashes(
+        &self,
+        after: Option<UserId>,
+        limit: usize,
+    ) -> Result<Vec<ImportedHash>, Error> {
+        // Every id sorts after the nil one.
+        let after = after.unwrap_or(UserId::from_uuid(Uuid::nil()));
+        let rows = self.engine.read(sql::IMPORTED_HASHES, [after.into(), sql_limit(limit)]).await?;
+        let imported_hash = |row| {
+            Ok(ImportedHash {
+                user_id: UserId::from_uuid(column(row, 0)?),
+                email: Email::from_store(column(row, 1)?),
+                prefix: column(row, 2)?,
+                imported_at: timestamp(row, 3)?,
+            })
+        };
+        rows.iter().map(imported_hash).collect()
+    }
+
+    async fn drop_imported_hash(&self, user: UserId) -> Result<bool, Error> {
+        self.write_user(user, false, move |_, record| {
+            record.hash_imported_at.map(|_| {
+                let batch = StatementBatch::default()
+                    .with(sql::DROP_PASSWORD_HASH, [user.into()])
+                    .with(sql::DELETE_IMPORTED_HASH, [user.into()]);
+                batch.returning(true)
+            })
+        })
+        .await
     }
 
     async fn foreign_hashes(&self) -> Result<Vec<String>, Error> {
@@ -66,11 +99,19 @@ impl ImportStore for PostgresStore {
     }
 }
 
-/// The statements that record the schemes of the users' password hashes that are of other systems.
-pub(super) fn foreign_hash_insertions<'a>(
-    users: impl IntoIterator<Item = &'a User>,
+/// The statements that record the users' password hashes that are of other systems, each with the time of its import.
+pub(super) fn imported_hash_insertions<'a>(
+    users: impl IntoIterator<Item = (&'a User, Timestamp)>,
 ) -> Vec<(&'static str, Vec<Value>)> {
-    let hashes = users.into_iter().filter_map(|user| user.password_hash.as_ref());
-    let prefixes: BTreeSet<_> = hashes.filter_map(PasswordHash::foreign_prefix).collect();
-    prefixes.into_iter().map(|prefix| (sql::ADD_FOREIGN_HASH, vec![prefix.into()])).collect()
+    let (mut prefixes, mut statements) = (BTreeSet::new(), Vec::new());
+    for (user, imported_at) in users {
+        let Some(hash) = &user.password_hash else { continue };
+        let Some(prefix) = hash.foreign_prefix() else { continue };
+        prefixes.insert(prefix);
+        let values = vec![user.id.into(), prefix.into(), imported_at.into(), hash.as_phc().into()];
+        statements.push((sql::ADD_IMPORTED_HASH, values));
+    }
+    let schemes = prefixes.into_iter().map(|prefix| (sql::ADD_FOREIGN_HASH, vec![prefix.into()]));
+    statements.extend(schemes);
+    statements
 }

@@ -13,6 +13,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/postgres/0001_schema.sql"),
     include_str!("../../../migrations/postgres/0002_foreign_hashes.sql"),
     include_str!("../../../migrations/postgres/0003_guesses.sql"),
+    include_str!("../../../migrations/postgres/0004_imported_hashes.sql"),
 ];
 
 pub(super) const CREATE_VERSIONS_TABLE: &str =

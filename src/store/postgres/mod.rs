@@ -196,6 +196,7 @@ impl Store for PostgresStore {
             sessions: count(1)?,
             mail_waiting: count(2)?,
             mail_given_up: count(3)?,
+            imported_hashes: count(4)?,
         })
     }
 

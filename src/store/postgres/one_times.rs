@@ -190,6 +190,7 @@ impl UserAfter {
     fn reset_password(&mut self, batch: &mut StatementBatch, password: &PasswordHash) {
         let id = self.user.id;
         batch.add(sql::SET_PASSWORD, [id.into(), password.as_phc().into(), self.now.into()]);
+        batch.add(sql::DELETE_IMPORTED_HASH, [id.into()]);
         end_sessions(batch, id, None, self.change_id, self.now);
         self.user.password_hash = Some(password.clone());
         self.user.password_version =

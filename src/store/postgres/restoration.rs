@@ -10,11 +10,10 @@ use uuid::Uuid;
 
 use super::{
     PostgresUrl,
-    archive::insertions,
+    archive::{hash_insertions, insertions},
     connection::Connection,
     engine::Engine,
     error_class::ErrorClass,
-    imports::foreign_hash_insertions,
     migrations,
     signing_keys::{key_insertions, keys_from_rows},
     statements as sql,
@@ -39,7 +38,7 @@ const LEFT_ACTIVITY: usize = 2;
 /// refuses it.
 const LOCK_CONTENTS: &str = "SET LOCAL lock_timeout = '3s'; \
     LOCK TABLE users, sessions, changes, ended_tokens, signing_keys, unfinished_moves, used_codes, cookie_secrets, \
-    one_times, outbox, invitations, foreign_hashes IN ACCESS EXCLUSIVE MODE";
+    one_times, outbox, invitations, foreign_hashes, imported_hashes IN ACCESS EXCLUSIVE MODE";
 
 /// Connects to the database and deletes its contents in a transaction. Refuses a database that a server uses, and one with
 /// users unless `replace` is true, before it migrates the schema.
@@ -161,7 +160,7 @@ impl Restoration for PostgresRestoration {
     async fn add(&mut self, page: Page) -> Result<(), Error> {
         self.insert(insertions(&page)).await?;
         // Users share schemes of hashes, so that the row may exist.
-        for (sql, values) in foreign_hash_insertions(page.users.iter().map(|record| &record.user)) {
+        for (sql, values) in hash_insertions(&page) {
             self.db.execute(sql, &values).await?;
         }
         Ok(())

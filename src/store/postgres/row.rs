@@ -72,7 +72,8 @@ pub(super) fn user_record_from_row(row: &Row) -> Result<UserRecord, Error> {
     let expires_at = optional_timestamp(row, USER_COLUMN_COUNT + 1)?;
     let reset_code = digest.map(ResetDigest::from_store).zip(expires_at);
     let known_networks = KnownNetworks::from_store(column(row, USER_COLUMN_COUNT + 2)?);
-    Ok(UserRecord { user: user_from_row(row, 0)?, reset_code, known_networks })
+    let hash_imported_at = optional_timestamp(row, USER_COLUMN_COUNT + 3)?;
+    Ok(UserRecord { user: user_from_row(row, 0)?, reset_code, known_networks, hash_imported_at })
 }
 
 /// Reads the columns of a session, which come first.

@@ -17,7 +17,11 @@ macro_rules! statements {
 /// The columns of a user record: the user, their reset code and their known networks.
 macro_rules! user_record_columns {
     () => {
-        concat!(user_columns!("u."), ", u.reset_digest, u.reset_expires_at, u.known_networks")
+        concat!(
+            user_columns!("u."),
+            ", u.reset_digest, u.reset_expires_at, u.known_networks, \
+             (SELECT i.imported_at FROM imported_hashes i WHERE i.user_id = u.id)"
+        )
     };
 }
 
@@ -121,8 +125,18 @@ statements! {
     ADD_FOREIGN_HASH =
         "INSERT INTO foreign_hashes (prefix) VALUES ($1) ON CONFLICT (prefix) DO NOTHING";
     DELETE_UNUSED_FOREIGN_HASHES =
-        "DELETE FROM foreign_hashes WHERE NOT EXISTS (SELECT 1 FROM users u \
-         WHERE substr(u.password_hash, 1, length(foreign_hashes.prefix)) = foreign_hashes.prefix)";
+        "DELETE FROM foreign_hashes WHERE NOT EXISTS \
+         (SELECT 1 FROM imported_hashes i WHERE i.prefix = foreign_hashes.prefix)";
+    /// Of a user who has just been added with this hash. Another one with the same id stays as it is.
+    ADD_IMPORTED_HASH =
+        "INSERT INTO imported_hashes (user_id, prefix, imported_at) \
+         SELECT u.id, CAST($2 AS TEXT), CAST($3 AS BIGINT) FROM users u WHERE u.id = $1 AND u.password_hash = $4 \
+         ON CONFLICT (user_id) DO NOTHING";
+    IMPORTED_HASHES =
+        "SELECT i.user_id, u.email, i.prefix, i.imported_at FROM imported_hashes i JOIN users u ON u.id = i.user_id \
+         WHERE i.user_id > $1 ORDER BY i.user_id LIMIT $2";
+    DELETE_IMPORTED_HASH = "DELETE FROM imported_hashes WHERE user_id = $1";
+    DROP_PASSWORD_HASH = "UPDATE users SET password_hash = NULL WHERE id = $1";
     HAS_USERS = "SELECT 1 FROM users LIMIT 1";
     SET_NAME_AND_EMAIL =
         "UPDATE users SET name = $2, email = $3, email_key = $4, email_verified = $5, updated_at = $6 WHERE id = $1";
@@ -345,6 +359,7 @@ statements! {
     DELETE_ALL_MAIL = "DELETE FROM outbox";
     DELETE_ALL_INVITATIONS = "DELETE FROM invitations";
     DELETE_ALL_FOREIGN_HASHES = "DELETE FROM foreign_hashes";
+    DELETE_ALL_IMPORTED_HASHES = "DELETE FROM imported_hashes";
     USER_RECORDS = concat!(
         "SELECT ", user_record_columns!(), " FROM users u WHERE u.email_key > $1 \
          ORDER BY u.email_key LIMIT $2"
@@ -396,7 +411,7 @@ statements! {
 }
 
 /// Deletes what a backup contains, and an unfinished move. Failed logins stay, because an attack may be under way.
-pub(super) const DELETE_CONTENTS: [&str; 11] = [
+pub(super) const DELETE_CONTENTS: [&str; 12] = [
     DELETE_ALL_USERS,
     DELETE_ALL_SESSIONS,
     DELETE_ALL_ENDED_TOKENS,
@@ -407,6 +422,7 @@ pub(super) const DELETE_CONTENTS: [&str; 11] = [
     DELETE_ALL_MAIL,
     DELETE_ALL_INVITATIONS,
     DELETE_ALL_FOREIGN_HASHES,
+    DELETE_ALL_IMPORTED_HASHES,
     END_MOVE,
 ];
 

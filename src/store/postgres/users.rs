@@ -154,6 +154,7 @@ impl UserStore for PostgresStore {
                 .with(sql::DELETE_ONE_TIMES, [id.into()])
                 .with(sql::DELETE_MAIL_OF_USER, [id.into()])
                 .with(sql::DELETE_INVITATIONS_OF_USER, [id.into(), key.as_str().into()])
+                .with(sql::DELETE_IMPORTED_HASH, [id.into()])
                 .with(sql::DELETE_USER, [id.into()]);
             Some(batch.returning(true))
         })

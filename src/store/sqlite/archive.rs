@@ -8,7 +8,7 @@ use super::{
     SqliteStore,
     credentials::import_reset_code,
     ended_tokens::add_ended_token,
-    imports::add_foreign_hash,
+    imported_hashes::add_imported_hash,
     invitations::import_invitation,
     known_networks::set_known_networks,
     mailing::{insert_mail, insert_one_time},
@@ -81,8 +81,9 @@ impl<R: Reads> Records for R {
             db.prepare_cached(concat!(
                 "SELECT ",
                 user_columns!("u."),
-                ", c.digest, c.expires_at, u.known_networks FROM users u
+                ", c.digest, c.expires_at, u.known_networks, i.imported_at FROM users u
                      LEFT JOIN reset_codes c ON c.user_id = u.id
+                     LEFT JOIN imported_hashes i ON i.user_id = u.id
                      WHERE u.email_key > ?1 ORDER BY u.email_key LIMIT ?2"
             ))?
             .query_map(params![after, sql_limit(limit)], user_record_from_row)?
@@ -224,9 +225,11 @@ impl Archive for SqliteStore {
 }
 
 fn import_user_record(db: &Connection, record: &UserRecord) -> rusqlite::Result<()> {
-    let UserRecord { user, reset_code, known_networks } = record;
+    let UserRecord { user, reset_code, known_networks, hash_imported_at } = record;
     import_user(db, user)?;
-    add_foreign_hash(db, user)?;
+    if let Some(imported_at) = hash_imported_at {
+        add_imported_hash(db, user, *imported_at)?;
+    }
     if let Some((digest, expires_at)) = reset_code {
         import_reset_code(db, user.id, digest, *expires_at)?;
     }
@@ -242,5 +245,7 @@ fn user_record_from_row(row: &Row<'_>) -> rusqlite::Result<UserRecord> {
         None => None,
     };
     let known_networks = KnownNetworks::from_store(row.get_ref(USER_COLUMN_COUNT + 2)?.as_str()?);
-    Ok(UserRecord { user: user_from_row(row, 0)?, reset_code, known_networks })
+    let imported_at: Option<i64> = row.get(USER_COLUMN_COUNT + 3)?;
+    let hash_imported_at = imported_at.map(Timestamp::from_millis);
+    Ok(UserRecord { user: user_from_row(row, 0)?, reset_code, known_networks, hash_imported_at })
 }

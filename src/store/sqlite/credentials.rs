@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    SqliteStore, mailing::insert_mailing, row::user_from_row, sessions::end_sessions, sql_limit,
+    SqliteStore, imported_hashes::delete_imported_hash, mailing::insert_mailing,
+    row::user_from_row, sessions::end_sessions, sql_limit,
 };
 use crate::{
     clock::Timestamp,
@@ -27,11 +28,15 @@ impl CredentialStore for SqliteStore {
         let (old, new) = (old.clone(), new.clone());
         self.engine
             .write(Some(id), move |db| {
-                db.prepare_cached(
-                    "UPDATE users SET password_hash = ?3 WHERE id = ?1 AND password_hash = ?2",
-                )?
-                .execute(params![id, old.as_phc(), new.as_phc()])
-                .map(drop)
+                let replaced = db
+                    .prepare_cached(
+                        "UPDATE users SET password_hash = ?3 WHERE id = ?1 AND password_hash = ?2",
+                    )?
+                    .execute(params![id, old.as_phc(), new.as_phc()])?;
+                if replaced > 0 {
+                    delete_imported_hash(db, id)?;
+                }
+                Ok(())
             })
             .await
     }
@@ -153,6 +158,7 @@ pub(super) fn write_password(
              WHERE id = ?1",
         )?
         .execute(params![user, new.as_phc(), now.millis()])?;
+    delete_imported_hash(db, user)?;
     Ok(changed > 0)
 }
 

@@ -1,17 +1,19 @@
-//! Batches of new users, and the table `foreign_hashes`.
+//! Batches of new users, and their imported password hashes.
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{OptionalExtension, params};
 
 use super::{
     SqliteStore,
-    row::user_from_row,
+    imported_hashes::{add_imported_hash, delete_imported_hash},
+    row::{timestamp, user_from_row},
+    sql_limit,
     users::{insert_user_if_free, select_user},
 };
 use crate::{
-    credential::password::PasswordHash,
-    store::{Error, ImportStore, columns::user_columns},
-    user::{EmailKey, User, UserId},
+    clock::Timestamp,
+    store::{Error, ImportStore, ImportedHash, columns::user_columns},
+    user::{Email, EmailKey, User, UserId},
 };
 
 #[async_trait]
@@ -38,17 +40,57 @@ impl ImportStore for SqliteStore {
             .await
     }
 
-    async fn import_users(&self, users: Vec<User>) -> Result<Vec<bool>, Error> {
+    async fn import_users(&self, users: Vec<User>, now: Timestamp) -> Result<Vec<bool>, Error> {
         self.engine
             .write(None, move |db| {
                 let import = |user| {
                     let added = insert_user_if_free(db, user)?;
                     if added {
-                        add_foreign_hash(db, user)?;
+                        add_imported_hash(db, user, now)?;
                     }
                     Ok(added)
                 };
                 users.iter().map(import).collect()
+            })
+            .await
+    }
+
+    async fn imported_hashes(
+        &self,
+        after: Option<UserId>,
+        limit: usize,
+    ) -> Result<Vec<ImportedHash>, Error> {
+        // Every id sorts after the nil one.
+        let after = after.unwrap_or(UserId::from_uuid(uuid::Uuid::nil()));
+        self.engine
+            .read(move |db| {
+                db.prepare_cached(
+                    "SELECT i.user_id, u.email, i.prefix, i.imported_at FROM imported_hashes i
+                     JOIN users u ON u.id = i.user_id
+                     WHERE i.user_id > ?1 ORDER BY i.user_id LIMIT ?2",
+                )?
+                .query_map(params![after, sql_limit(limit)], |row| {
+                    Ok(ImportedHash {
+                        user_id: row.get(0)?,
+                        email: Email::from_store(row.get(1)?),
+                        prefix: row.get(2)?,
+                        imported_at: timestamp(row, 3)?,
+                    })
+                })?
+                .collect()
+            })
+            .await
+    }
+
+    async fn drop_imported_hash(&self, user: UserId) -> Result<bool, Error> {
+        self.engine
+            .write(Some(user), move |db| {
+                let has_it = delete_imported_hash(db, user)?;
+                if has_it {
+                    db.prepare_cached("UPDATE users SET password_hash = NULL WHERE id = ?1")?
+                        .execute([user])?;
+                }
+                Ok(has_it)
             })
             .await
     }
@@ -67,24 +109,12 @@ impl ImportStore for SqliteStore {
         self.engine
             .write(None, |db| {
                 db.prepare_cached(
-                    "DELETE FROM foreign_hashes WHERE NOT EXISTS (SELECT 1 FROM users u
-                     WHERE substr(u.password_hash, 1, length(foreign_hashes.prefix)) = foreign_hashes.prefix)",
+                    "DELETE FROM foreign_hashes WHERE NOT EXISTS
+                         (SELECT 1 FROM imported_hashes i WHERE i.prefix = foreign_hashes.prefix)",
                 )?
                 .execute([])
                 .map(drop)
             })
             .await
     }
-}
-
-/// Records the scheme of a user's password hash, if it is of another system.
-pub(super) fn add_foreign_hash(db: &Connection, user: &User) -> rusqlite::Result<()> {
-    let Some(prefix) = user.password_hash.as_ref().and_then(PasswordHash::foreign_prefix) else {
-        return Ok(());
-    };
-    db.prepare_cached(
-        "INSERT INTO foreign_hashes (prefix) VALUES (?1) ON CONFLICT (prefix) DO NOTHING",
-    )?
-    .execute([prefix])
-    .map(drop)
 }

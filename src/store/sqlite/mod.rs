@@ -9,6 +9,7 @@ mod engine;
 mod error_class;
 mod health;
 mod ids;
+mod imported_hashes;
 mod imports;
 mod invitations;
 mod known_networks;
@@ -98,6 +99,7 @@ impl Store for SqliteStore {
                 sessions: size(row.get(1)?),
                 mail_waiting: size(row.get(2)?),
                 mail_given_up: size(row.get(3)?),
+                imported_hashes: size(row.get(4)?),
             })
         };
         self.engine.read(move |db| db.query_row(SIZES, [], row)).await

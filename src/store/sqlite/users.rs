@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{
     SqliteStore,
     credentials::delete_reset_code,
+    imported_hashes::delete_imported_hash,
     invitations::{delete_invitations, use_invitation},
     known_networks::add_known_network,
     mailing::{delete_mailings, insert_mailing},
@@ -177,6 +178,7 @@ impl UserStore for SqliteStore {
                 let Some(user) = select_user(db, id)? else { return Ok(false) };
                 sessions::end_sessions(db, id, None, now)?;
                 delete_reset_code(db, id)?;
+                delete_imported_hash(db, id)?;
                 delete_mailings(db, id)?;
                 delete_invitations(db, &user)?;
                 db.prepare_cached("DELETE FROM users WHERE id = ?1")?.execute([id])?;

@@ -42,8 +42,9 @@ impl Decoy {
     ) -> Vec<Self> {
         let mut by_scheme: BTreeMap<&str, Self> = BTreeMap::new();
         for prefix in prefixes {
-            let hash = ForeignHash::parse(&format!("{prefix}{}", random_value(prefix)));
-            let (Some(hash), Some(scheme)) = (hash, prefix.split('$').nth(1)) else { continue };
+            let (Some(hash), Some(scheme)) = (example(prefix), prefix.split('$').nth(1)) else {
+                continue;
+            };
             let is_slower = by_scheme
                 .get(scheme)
                 .is_none_or(|other| hash.estimated_micros() > other.hash.estimated_micros());
@@ -55,11 +56,6 @@ impl Decoy {
         by_scheme.into_values().collect()
     }
 
-    /// Whether it takes so much memory that it is computed alone.
-    pub(in crate::credential::password) fn is_large(&self) -> bool {
-        self.hash.is_large()
-    }
-
     /// The scheme and cost.
     pub(in crate::credential::password) fn prefix(&self) -> &str {
         &self.prefix
@@ -68,6 +64,11 @@ impl Decoy {
     /// Whether its time is known.
     pub(in crate::credential::password) fn is_measured(&self) -> bool {
         self.measured.get().is_some()
+    }
+
+    /// Roughly how many microseconds it takes.
+    pub(super) fn estimated_micros(&self) -> u64 {
+        self.hash.estimated_micros()
     }
 
     /// Measures how long it takes.
@@ -119,6 +120,11 @@ impl Decoy {
             );
         }
     }
+}
+
+/// A hash with this scheme and cost that no password matches.
+pub(super) fn example(prefix: &str) -> Option<ForeignHash> {
+    ForeignHash::parse(&format!("{prefix}{}", random_value(prefix)))
 }
 
 /// Random salt and output for a prefix.

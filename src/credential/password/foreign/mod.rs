@@ -2,6 +2,7 @@
 //! bounded, because a stored hash decides what a login costs.
 
 mod bcrypt;
+mod cost;
 mod decoy;
 mod fbscrypt;
 mod input;
@@ -15,8 +16,11 @@ use base64::{
 };
 
 pub(super) use self::decoy::{Decoy, slowest};
-pub use self::input::{FirebaseKeys, HashOptions, ScryptCost};
 use self::{bcrypt::Bcrypt, fbscrypt::Fbscrypt, pbkdf2::Pbkdf2, scrypt::Scrypt};
+pub use self::{
+    cost::HashCost,
+    input::{FirebaseKeys, HashOptions, ScryptCost},
+};
 use super::{
     Busy, Cost, Password, PasswordHash,
     backend::Backend,
@@ -25,9 +29,8 @@ use super::{
 
 /// The most memory that verifying an imported hash may take: scrypt with N = 2^17 and r = 8.
 const MAX_MEMORY_KIB: u64 = 128 << 10;
-/// Hashes that take more memory are computed one at a time: more than scrypt with N × r = 2^18, which is the default of Werkzeug
-/// and Better Auth.
-const MAX_PARALLEL_MEMORY_KIB: u64 = 33 << 10;
+/// The most memory that a hashing thread keeps from hash to hash.
+const MAX_KEPT_MEMORY_KIB: u64 = 33 << 10;
 /// Base64 of PHC strings: no padding is written, any is read.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
@@ -91,7 +94,7 @@ impl ForeignHash {
         let password_bytes = password.0.as_bytes();
         match self {
             // The backend keeps its memory from hash to hash, so a large hash gets its own.
-            Self::Argon2(hash) if self.is_large() => {
+            Self::Argon2(hash) if hash.memory_kib() > MAX_KEPT_MEMORY_KIB => {
                 hash.matches(password, &mut Backend::default())
             }
             Self::Argon2(hash) => hash.matches(password, backend),
@@ -125,11 +128,6 @@ impl ForeignHash {
             Self::Pbkdf2(hash) => within("iterations", hash.rounds(), Pbkdf2::MAX_ROUNDS),
             Self::Scrypt(hash) => hash.check_work(),
         }
-    }
-
-    /// Whether it takes so much memory that only one at a time is computed.
-    pub(super) fn is_large(&self) -> bool {
-        self.memory_kib() > MAX_PARALLEL_MEMORY_KIB
     }
 
     fn memory_kib(&self) -> u64 {
@@ -170,6 +168,14 @@ impl PasswordHash {
         let foreign = ForeignHash::parse(&stored).ok_or(HashFault::Unknown)?;
         foreign.check_cost(options.own_cost)?;
         Ok(Self::from_store(stored))
+    }
+
+    /// The scheme and cost of a hash in the form in which it is stored, unless a login keeps it because it has the cost of ours.
+    pub fn foreign_scheme(stored: &str, own: Cost) -> Option<String> {
+        let hash = Self::from_store(stored.to_owned());
+        let is_own = ParsedHash::parse(&hash)
+            .is_some_and(|hash| own.params().is_ok_and(|params| hash.has_cost(&params)));
+        hash.foreign_prefix().filter(|_| !is_own).map(str::to_owned)
     }
 
     /// The scheme and cost of a hash that is not ours with the default cost: its text up to the salt.

@@ -84,6 +84,10 @@ impl Pbkdf2 {
         pbkdf2::verify(algorithm, self.iterations, &self.salt, password, &self.output).is_ok()
     }
 
+    pub(super) fn iterations(&self) -> u32 {
+        self.iterations.get()
+    }
+
     /// The number of HMACs: the iterations for each block of the output.
     pub(super) fn rounds(&self) -> u64 {
         let blocks = self.output.len().div_ceil(self.digest.length());
