@@ -6,7 +6,7 @@ use doorward::internals::{
     clock::Timestamp,
     credential::password::PasswordHash,
     mail::Mailing,
-    store::{ImportedHash, PasswordCondition, SqliteStore, Store},
+    store::{ImportedHash, NewPasswords, PasswordCondition, SqliteStore, Store},
     user::User,
 };
 
@@ -125,6 +125,11 @@ async fn a_new_password_or_a_deletion_replaces_an_imported_hash(store: &dyn Stor
     assert!(store.delete_user(deleted.id, now).await.unwrap());
     let ids: Vec<_> = imported(store).await.into_iter().map(|hash| hash.user_id).collect();
     assert_eq!(ids, [left.id]);
+    // Neither does an emergency leave one behind.
+    store.revoke_everything(&NewPasswords::None, now).await.unwrap();
+    assert_eq!(imported(store).await.len(), 1);
+    store.revoke_everything(&NewPasswords::All, now).await.unwrap();
+    assert_eq!(imported(store).await, []);
 }
 
 async fn imported(store: &dyn Store) -> Vec<ImportedHash> {

@@ -83,6 +83,7 @@ async fn revoke(
         }
         NewPasswords::None => 0,
     };
+    change(sql::DELETE_IMPORTED_HASHES_WITHOUT_PASSWORD, &[]).await?;
     let reset_codes = change(sql::DELETE_ALL_RESET_CODES, &[]).await?;
     change(sql::END_ALL_TOKENS, &[change_id.into(), now.into()]).await?;
     let revoked = Revoked {

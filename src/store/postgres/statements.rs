@@ -343,6 +343,8 @@ statements! {
     REMOVE_PASSWORDS_OF_ROLE =
         "UPDATE users SET password_hash = NULL, updated_at = $1, password_version = password_version + 1 \
          WHERE password_hash IS NOT NULL AND position($2 in ' ' || roles || ' ') > 0";
+    DELETE_IMPORTED_HASHES_WITHOUT_PASSWORD =
+        "DELETE FROM imported_hashes WHERE user_id IN (SELECT id FROM users WHERE password_hash IS NULL)";
     DELETE_ALL_RESET_CODES =
         "UPDATE users SET reset_digest = NULL, reset_expires_at = NULL WHERE reset_digest IS NOT NULL";
     END_ALL_TOKENS =

@@ -41,6 +41,11 @@ impl EmergencyStore for SqliteStore {
                 )?,
                 NewPasswords::None => 0,
             };
+            db.execute(
+                "DELETE FROM imported_hashes
+                 WHERE user_id IN (SELECT id FROM users WHERE password_hash IS NULL)",
+                [],
+            )?;
             let reset_codes = db.execute("DELETE FROM reset_codes", [])?;
             Ok(Revoked {
                 sessions: delete_and_end(db, now, "DELETE FROM sessions RETURNING token_id", &[])?,
