@@ -74,7 +74,7 @@ async fn test(settings: &Settings, address: String) -> anyhow::Result<()> {
     let mut transport = Transport::new(mail)?.with_progress(progress);
     let (id, name) = (MailId::random(), &settings.branding.name);
     let composed = test_mail(id, name, from, mail.reply_to.as_ref(), to.as_str())?;
-    match transport.send(id, Clock::system().now(), &composed).await {
+    match transport.send(id, Clock::system().now(), composed).await {
         Ok(()) => {
             print_line!("the mail was taken");
             Ok(())

@@ -361,7 +361,7 @@ impl Doorward {
                 return Outcome::GivenUp { failure: format!("it cannot be written: {error}") };
             }
         };
-        let error = match state.transport.send(mail.id, mail.created_at, &composed).await {
+        let error = match state.transport.send(mail.id, mail.created_at, composed).await {
             Ok(()) => {
                 state.end_outage();
                 return Outcome::Sent;

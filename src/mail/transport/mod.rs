@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 pub use self::error::{Failure, SendError, Step, TransportError};
 #[cfg(test)]
 pub(crate) use self::smtp::script;
-use self::{folder::Folder, smtp::Smtp};
+use self::{folder::Folder, smtp::SmtpThread};
 use super::{Composed, MailId, MailSettings, MailUrl, MemoryMailbox};
 use crate::clock::Timestamp;
 
@@ -25,7 +25,7 @@ pub struct Transport {
 }
 
 enum Target {
-    Smtp(Box<Smtp>),
+    Smtp(SmtpThread),
     Folder(Folder),
     Memory(MemoryMailbox),
 }
@@ -37,9 +37,7 @@ impl Transport {
     /// If mail is not configured, or a file that the settings name cannot be used.
     pub fn new(settings: &MailSettings) -> Result<Self, TransportError> {
         let target = match &settings.url {
-            Some(MailUrl::Smtp(server)) => {
-                Target::Smtp(Box::new(Smtp::new(server.clone(), settings)?))
-            }
+            Some(MailUrl::Smtp(server)) => Target::Smtp(SmtpThread::new(server.clone(), settings)?),
             Some(MailUrl::Folder(path)) => Target::Folder(Folder::new(path.clone())),
             Some(MailUrl::Memory(mailbox)) => Target::Memory(mailbox.clone()),
             None => return Err(TransportError::new("mail.url", "not set")),
@@ -67,13 +65,13 @@ impl Transport {
         &mut self,
         id: MailId,
         created_at: Timestamp,
-        mail: &Composed,
+        mail: Composed,
     ) -> Result<(), SendError> {
         match &mut self.target {
             Target::Smtp(smtp) => smtp.send(mail).await,
-            Target::Folder(folder) => folder.send(id, created_at, mail).await,
+            Target::Folder(folder) => folder.send(id, created_at, &mail).await,
             Target::Memory(mailbox) => {
-                mailbox.put(id, created_at, mail);
+                mailbox.put(id, created_at, &mail);
                 Ok(())
             }
         }

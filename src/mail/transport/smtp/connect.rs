@@ -28,7 +28,10 @@ use tokio::{
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use zeroize::Zeroizing;
 
-use super::{Failure, Redaction, Smtp, Step, TransportError, stream::SmtpStream};
+use super::{
+    Failure, Redaction, Session, Smtp, Step, TransportError,
+    stream::{MAX_REPLY_BYTES, SmtpStream, too_long},
+};
 use crate::mail::Encryption;
 
 /// The certificates that servers are checked with. Those of the system are read at the first connection.
@@ -82,7 +85,7 @@ fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Transp
 
 impl Smtp {
     /// A connection on which mail can be sent.
-    pub(super) async fn connect(&self) -> Result<AsyncSmtpConnection, Failure> {
+    pub(super) async fn connect(&self) -> Result<Session, Failure> {
         let (stream, peer) = self.connect_tcp().await?;
         let is_local = peer.ip().to_canonical().is_loopback();
         let (stream, is_encrypted) = match self.server.encryption {
@@ -106,11 +109,14 @@ impl Smtp {
         let mut connection =
             connection.map_err(|error| error.failure(Step::Hello, &Redaction::default()))?;
         self.report(&format!("EHLO {}: accepted", self.hello));
-        if let Some((user, password_file)) = &self.user {
-            debug_assert!(is_encrypted || is_local);
-            self.log_in(&mut connection, user, password_file).await?;
-        }
-        Ok(connection)
+        let login = match &self.user {
+            Some((user, password_file)) => {
+                debug_assert!(is_encrypted || is_local);
+                self.log_in(&mut connection, user, password_file).await?
+            }
+            None => Redaction::default(),
+        };
+        Ok(Session { connection, login })
     }
 
     async fn connect_tcp(&self) -> Result<(TcpStream, SocketAddr), Failure> {
@@ -205,13 +211,15 @@ impl Smtp {
         stream: &mut BufReader<TcpStream>,
         step: Step,
     ) -> Result<String, Failure> {
-        /// Far more than any server sends.
-        const MAX_BYTES: u64 = 16 << 10;
         let read = async {
-            let (mut reply, mut limited) = (String::new(), stream.take(MAX_BYTES));
+            let (mut reply, mut limited) = (String::new(), stream.take(MAX_REPLY_BYTES as u64));
             loop {
                 let start = reply.len();
-                if limited.read_line(&mut reply).await? == 0 {
+                let count = limited.read_line(&mut reply).await?;
+                if limited.limit() == 0 {
+                    return Err(too_long());
+                }
+                if count == 0 {
                     return Err(std::io::Error::other(
                         "the server closed the connection without an answer",
                     ));
@@ -236,12 +244,13 @@ impl Smtp {
         Failure::new(step, format!("no answer within {} s", self.timeouts.command.as_secs()))
     }
 
+    /// Logs in. Returns what no reply may show.
     async fn log_in(
         &self,
         connection: &mut AsyncSmtpConnection,
         user: &str,
         password_file: &Path,
-    ) -> Result<(), Failure> {
+    ) -> Result<Redaction, Failure> {
         let password = fs::read_to_string(password_file).map(Zeroizing::new).map_err(|error| {
             let text = format!("mail.password_file: {}: {error}", password_file.display());
             Failure::new(Step::Auth, text)
@@ -256,10 +265,10 @@ impl Smtp {
         let mechanisms = [mechanism];
         let login = connection.auth(&mechanisms, &credentials);
         let outcome = self.in_time(self.timeouts.command, login).await;
-        outcome
-            .map_err(|error| error.failure(Step::Auth, &Redaction::for_login(user, password)))?;
+        let redaction = Redaction::for_login(user, password);
+        outcome.map_err(|error| error.failure(Step::Auth, &redaction))?;
         self.report(&format!("AUTH {mechanism}: signed in as {user}"));
-        Ok(())
+        Ok(redaction)
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod script;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod thread;
 
 use std::{
     path::PathBuf,
@@ -25,6 +26,7 @@ use lettre::{
     },
 };
 
+pub(super) use self::thread::SmtpThread;
 use self::{connect::Certificates, redaction::Redaction};
 use super::{Failure, Progress, SendError, Step, TransportError};
 use crate::mail::{Composed, MailSettings, SmtpServer};
@@ -64,12 +66,19 @@ pub(super) struct Smtp {
     certificates: Certificates,
     timeouts: Timeouts,
     /// An open connection, and when it was used last.
-    connection: Option<(AsyncSmtpConnection, Instant)>,
+    session: Option<(Session, Instant)>,
     progress: Option<Progress>,
 }
 
+/// A connection on which mail can be sent.
+struct Session {
+    connection: AsyncSmtpConnection,
+    /// What the login keeps out of every reply.
+    login: Redaction,
+}
+
 impl Smtp {
-    pub(super) fn new(server: SmtpServer, settings: &MailSettings) -> Result<Self, TransportError> {
+    fn new(server: SmtpServer, settings: &MailSettings) -> Result<Self, TransportError> {
         let from = settings.from.as_ref();
         let hello = from.map_or("localhost", |from| from.email.domain()).to_owned();
         Ok(Self {
@@ -78,12 +87,12 @@ impl Smtp {
             user: settings.user.clone().zip(settings.password_file.clone()),
             certificates: Certificates::new(settings.ca_file.as_deref())?,
             timeouts: TIMEOUTS,
-            connection: None,
+            session: None,
             progress: None,
         })
     }
 
-    pub(super) fn report_to(&mut self, progress: Progress) {
+    fn report_to(&mut self, progress: Progress) {
         self.progress = Some(progress);
     }
 
@@ -93,56 +102,61 @@ impl Smtp {
         }
     }
 
-    pub(super) async fn send(&mut self, mail: &Composed) -> Result<(), SendError> {
-        let redaction = Redaction::for_mail(&mail.envelope);
-        let mut connection = self.begin(mail).await.map_err(SendError::Unreachable)?;
-        match self.hand_over(&mut connection, mail, &redaction).await {
+    fn is_connected(&self) -> bool {
+        self.session.is_some()
+    }
+
+    async fn send(&mut self, mail: &Composed) -> Result<(), SendError> {
+        let redaction = Redaction::for_mail(mail);
+        let mut session = self.begin(mail, &redaction).await.map_err(SendError::Unreachable)?;
+        let redaction = redaction.and(&session.login);
+        match self.hand_over(&mut session.connection, mail, &redaction).await {
             Ok(()) => {
-                self.connection = Some((connection, Instant::now()));
+                self.session = Some((session, Instant::now()));
                 Ok(())
             }
             Err(error) => {
                 // The connection may be in any state, so the next mail gets a new one.
                 if !matches!(error, SendError::Lost(_)) {
-                    self.quit(connection).await;
+                    self.quit(session).await;
                 }
                 Err(error)
             }
         }
     }
 
-    pub(super) async fn close_if_idle(&mut self, idle: Duration, now: Instant) {
+    async fn close_if_idle(&mut self, idle: Duration, now: Instant) {
         let is_idle = |(_, used): &mut (_, Instant)| now.duration_since(*used) >= idle;
-        if let Some((connection, _)) = self.connection.take_if(is_idle) {
-            self.quit(connection).await;
+        if let Some((session, _)) = self.session.take_if(is_idle) {
+            self.quit(session).await;
         }
     }
 
-    async fn quit(&self, mut connection: AsyncSmtpConnection) {
-        let _ = tokio::time::timeout(self.timeouts.quit, connection.quit()).await;
+    async fn quit(&self, mut session: Session) {
+        let _ = tokio::time::timeout(self.timeouts.quit, session.connection.quit()).await;
     }
 
     /// A connection on which the server has accepted the sender. The sender is the same for every mail, so a failure here is
     /// not about this mail.
-    async fn begin(&mut self, mail: &Composed) -> Result<AsyncSmtpConnection, Failure> {
-        if let Some((mut connection, _)) = self.connection.take() {
+    async fn begin(&mut self, mail: &Composed, redaction: &Redaction) -> Result<Session, Failure> {
+        if let Some((mut session, _)) = self.session.take() {
             // The server may have closed it in the meantime, or may take no more mails on it.
-            match self.mail_from(&mut connection, mail).await {
-                Ok(()) => return Ok(connection),
-                Err(_) => drop(connection),
+            match self.mail_from(&mut session, mail, redaction).await {
+                Ok(()) => return Ok(session),
+                Err(_) => drop(session),
             }
         }
-        let mut connection = self.connect_in_time().await?;
-        match self.mail_from(&mut connection, mail).await {
-            Ok(()) => Ok(connection),
+        let mut session = self.connect_in_time().await?;
+        match self.mail_from(&mut session, mail, redaction).await {
+            Ok(()) => Ok(session),
             Err(failure) => {
-                self.quit(connection).await;
+                self.quit(session).await;
                 Err(failure)
             }
         }
     }
 
-    async fn connect_in_time(&self) -> Result<AsyncSmtpConnection, Failure> {
+    async fn connect_in_time(&self) -> Result<Session, Failure> {
         let session = tokio::time::timeout(self.timeouts.session, self.connect()).await;
         session.unwrap_or_else(|_| {
             let seconds = self.timeouts.session.as_secs();
@@ -150,23 +164,24 @@ impl Smtp {
         })
     }
 
-    pub(super) async fn check(&self) -> Result<(), Failure> {
+    async fn check(&self) -> Result<(), Failure> {
         self.quit(self.connect_in_time().await?).await;
         Ok(())
     }
 
     async fn mail_from(
         &self,
-        connection: &mut AsyncSmtpConnection,
+        Session { connection, login }: &mut Session,
         mail: &Composed,
+        redaction: &Redaction,
     ) -> Result<(), Failure> {
+        let redaction = redaction.and(login);
         let mut parameters = Vec::new();
         let info = connection.server_info();
         if !mail.bytes.is_ascii() && info.supports_feature(Extension::EightBitMime) {
             parameters.push(MailParameter::Body(MailBodyParameter::EightBitMime));
         }
         let command = Mail::new(mail.envelope.from().cloned(), parameters);
-        let redaction = Redaction::for_mail(&mail.envelope);
         let reply = self.in_time(self.timeouts.command, connection.command(command)).await;
         let reply = reply.map_err(|error| error.failure(Step::MailFrom, &redaction))?;
         self.report_reply("MAIL FROM", &reply, &redaction);

@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use Turn::{AfterMail, Close, CloseAfterMail, Reply, Silence};
+use Turn::{AfterMail, Close, CloseAfterMail, Endless, EndlessAfterMail, Reply, Silence};
 
 /// What the server does after a line from the client, or after the connection.
 #[derive(Clone, Copy)]
@@ -18,6 +18,10 @@ pub(crate) enum Turn {
     AfterMail(&'static str),
     /// Reads the mail up to the dot, and closes the connection.
     CloseAfterMail,
+    /// Sends this again and again until the client has closed the connection.
+    Endless(&'static str),
+    /// Reads the mail up to the dot, and sends this again and again.
+    EndlessAfterMail(&'static str),
     /// Closes the connection.
     Close,
     /// Sends nothing until the client has closed the connection.
@@ -50,19 +54,22 @@ pub(crate) fn server(scripts: Vec<Vec<Turn>>) -> (u16, mpsc::Receiver<String>) {
             };
             for (turn, action) in script.into_iter().enumerate() {
                 // The server speaks first, and sends one reply after the mail.
-                if turn > 0 && !matches!(action, AfterMail(_) | CloseAfterMail) && read().is_none()
-                {
+                let is_after_mail =
+                    matches!(action, AfterMail(_) | CloseAfterMail | EndlessAfterMail(_));
+                if turn > 0 && !is_after_mail && read().is_none() {
                     break;
                 }
                 match action {
                     Reply(text) => writer.write_all(text.as_bytes()).unwrap(),
-                    AfterMail(_) | CloseAfterMail => {
+                    AfterMail(_) | CloseAfterMail | EndlessAfterMail(_) => {
                         while read().is_some_and(|line| line != ".\r\n") {}
                         match action {
                             AfterMail(text) => writer.write_all(text.as_bytes()).unwrap(),
+                            EndlessAfterMail(text) => write_endlessly(&mut writer, text),
                             _ => break,
                         }
                     }
+                    Endless(text) => write_endlessly(&mut writer, text),
                     Close => break,
                     Silence => {
                         let _ = heard.send(SILENT.into());
@@ -73,4 +80,9 @@ pub(crate) fn server(scripts: Vec<Vec<Turn>>) -> (u16, mpsc::Receiver<String>) {
         }
     });
     (port, lines)
+}
+
+fn write_endlessly(writer: &mut impl Write, text: &str) {
+    let text = text.repeat(1000);
+    while writer.write_all(text.as_bytes()).is_ok() {}
 }

@@ -1,6 +1,6 @@
 //! Tests of each step against a server that follows a script.
 
-use Turn::{AfterMail, Close, CloseAfterMail, Reply, Silence};
+use Turn::{AfterMail, Close, CloseAfterMail, Endless, EndlessAfterMail, Reply, Silence};
 
 use super::{
     script::{GO, HELLO, OK, SILENT, Turn, server},
@@ -133,6 +133,73 @@ async fn a_server_that_does_not_answer_is_given_up() {
         assert_eq!(error.failure().to_string(), text);
         let is_lost = matches!(error, SendError::Lost(_));
         assert_eq!(is_lost, text.starts_with("end of the mail"), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_reply_that_does_not_end_is_given_up() {
+    let too_long = "the reply of the server is longer than 16 KiB or 128 lines";
+    let (line, lines) = (Endless("a"), Endless("250-\r\n"));
+    for (script, step, is_lost) in [
+        (vec![line], "EHLO", false),
+        (vec![Endless("220-\r\n")], "EHLO", false),
+        (vec![HELLO[0], lines], "EHLO", false),
+        (script(&[line]), "MAIL FROM", false),
+        (script(&[OK, line]), "RCPT TO", false),
+        (script(&[OK, lines]), "RCPT TO", false),
+        (script(&[OK, OK, line]), "DATA", false),
+        (script(&[OK, OK, GO, EndlessAfterMail("250-\r\n")]), "end of the mail", true),
+    ] {
+        let error = failure_of(script).await;
+        assert_eq!(error.failure().to_string(), format!("{step}: {too_long}"));
+        assert_eq!(matches!(error, SendError::Lost(_)), is_lost, "{error:?}");
+    }
+    for script in [vec![line], vec![HELLO[0], lines], vec![HELLO[0], line]] {
+        let (port, _lines) = server(vec![script]);
+        let error = smtp(port, Encryption::StartTls).send(&mail()).await.unwrap_err();
+        assert_eq!(error.failure().to_string(), format!("EHLO: {too_long}"));
+    }
+}
+
+#[tokio::test]
+async fn the_longest_reply_is_read() {
+    // 127 lines, 16,263 bytes.
+    static REPLY: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+        let line = format!("250-{}\r\n", "a".repeat(123));
+        format!("{}250 end\r\n", line.repeat(126))
+    });
+    let accepted = [Reply(&REPLY), Reply(&REPLY), GO, AfterMail(&REPLY)];
+    let (port, _lines) = server(vec![script(&accepted)]);
+    smtp(port, Encryption::None).send(&mail()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reply_with_bytes_that_are_no_text_is_given_up_or_shown_without_them() {
+    let reply = Reply("550 no\0thing\u{1b}[31m\r\n");
+    let error = failure_of(script(&[OK, reply])).await;
+    assert_eq!(error.failure().to_string(), "RCPT TO: 550 no thing [31m");
+}
+
+#[tokio::test]
+async fn a_refusal_that_quotes_the_mail_or_the_login_shows_no_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let password = folder.path().join("password");
+    std::fs::write(&password, "geheim").unwrap();
+    let quoting =
+        "550 your code 1234\u{a0}5678 of https://a.example/reset?code=qqqqqqqq is spam, geheim\r\n";
+    let shown = "550 your code … of https://a.example/reset?… is spam, …";
+    let logged_in = |turns: &[Turn]| script(&[&[Reply("235 welcome\r\n")], turns].concat());
+    for (turns, step) in [
+        (vec![Reply(quoting)], "MAIL FROM"),
+        (vec![OK, Reply(quoting)], "RCPT TO"),
+        (vec![OK, OK, GO, AfterMail(quoting)], "end of the mail"),
+    ] {
+        let (port, _lines) = server(vec![logged_in(&turns)]);
+        let mut smtp = smtp(port, Encryption::None);
+        smtp.user = Some(("ada".into(), password.clone()));
+        let contents = Contents { code: Some("1234 5678".into()), ..Contents::default() };
+        let error = smtp.send(&Composed { contents, ..mail() }).await.unwrap_err();
+        assert_eq!(error.failure().to_string(), format!("{step}: {shown}"));
     }
 }
 
