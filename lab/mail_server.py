@@ -1,6 +1,8 @@
 """A mail server that takes every mail and records its recipient and its Message-ID. Needs only Python."""
 
+import contextlib
 import re
+import socket
 import socketserver
 import threading
 
@@ -14,14 +16,16 @@ class MailServer:
         self._port = port
         # The recipient and the Message-ID of each mail, in the order of arrival.
         self.mails = []
+        self._connections = []
 
     def __enter__(self):
-        mails = self.mails
+        mails, connections = self.mails, self._connections
 
         class Handler(socketserver.StreamRequestHandler):
             disable_nagle_algorithm = True
 
             def handle(self):
+                connections.append(self.request)
                 try:
                     self.converse()
                 except OSError:
@@ -66,3 +70,6 @@ class MailServer:
     def __exit__(self, *_):
         self._server.shutdown()
         self._server.server_close()
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)

@@ -2,7 +2,7 @@
 
 use super::{
     Failure, has_failure,
-    mailing::{mail, with_secret},
+    mailing::{charge_mail, mail, with_secret},
     sign_in::{ConfirmError, confirm},
     silence::on_tick,
 };
@@ -12,6 +12,7 @@ use crate::{
     mail::Message,
     network::Requester,
     store,
+    throttle::MailPurpose,
     token::one_time::Purpose,
     user::{Email, Name, User},
 };
@@ -93,11 +94,11 @@ async fn request_email(
     new: &Email,
     requester: Requester,
 ) -> Result<(), ChangeError> {
-    let (now, language) = (doorward.instant(), requester.language);
-    doorward.throttle().charge_mail_request(requester, now)?;
-    doorward.throttle().charge_requested_mail(&new.key(), now)?;
+    let language = requester.language;
+    let earlier = charge_mail(doorward, new, MailPurpose::ByUsers, requester)?;
     let owner = doorward.store().user_by_email(&new.key()).await?;
     let mut mailing = with_secret(doorward, user, Purpose::ChangeEmail, new, language);
+    mailing.earlier = earlier;
     if let Some(owner) = owner.filter(|owner| owner.id != user.id) {
         if !doorward.signs_up_silently() {
             return Err(ChangeError::EmailTaken);

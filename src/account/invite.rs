@@ -18,7 +18,7 @@ use crate::{
     mail::{Mail, Mailing, Message, link},
     network::Requester,
     store,
-    throttle::{Guess, LoginAttempt},
+    throttle::{Guess, LoginAttempt, MailPurpose},
     token::one_time::{MAX_GUESSES, OneTimeCode, OneTimeId, OneTimeSecret, Presented, Purpose},
     user::{Email, EmailKey, Invitation, InvitationId, Roles, User, UserId},
 };
@@ -103,8 +103,8 @@ impl InvitationTicket {
 /// How the invited person gets the invitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// By mail, if the service sends any.
-    Mail(Language),
+    /// By mail, if the service sends any. The network has asked for so many mails lately.
+    Mail(Language, u32),
     /// By whoever has made it.
     ByHand,
 }
@@ -143,7 +143,12 @@ pub(crate) async fn by_user(
     if earlier.is_some_and(|earlier| earlier.invited_by != Some(inviter.id)) {
         return Err(InviteError::AlreadyInvited);
     }
-    let delivery = Delivery::Mail(requester.language);
+    let mut earlier = 0;
+    if doorward.sends_mail() {
+        let charged = mailing::charge_mail(doorward, &email, MailPurpose::ByUsers, requester);
+        earlier = charged.inspect_err(|_| doorward.throttle().refund_invitation(inviter.id))?;
+    }
+    let delivery = Delivery::Mail(requester.language, earlier);
     let roles = Roles::default();
     let invited = add(doorward, email, roles, Some(inviter), LIFETIME, delivery).await?;
     tracing::info!(invitation = %invited.invitation.id, user = %inviter.id, "invited by a user");
@@ -179,8 +184,8 @@ async fn add(
     delivery: Delivery,
 ) -> Result<Invited, InviteError> {
     let now = doorward.now();
-    let language = match delivery {
-        Delivery::Mail(language) if doorward.sends_mail() => Some(language),
+    let by_mail = match delivery {
+        Delivery::Mail(language, earlier) if doorward.sends_mail() => Some((language, earlier)),
         _ => None,
     };
     let invitation = Invitation {
@@ -188,20 +193,22 @@ async fn add(
         email,
         roles,
         invited_by: inviter.map(|user| user.id),
-        is_mailed: language.is_some(),
+        is_mailed: by_mail.is_some(),
         created_at: now,
         expires_at: now + lifetime,
         guesses: 0,
     };
-    let mailing = match language {
-        Some(language) => letter(doorward, &invitation, inviter, language),
+    let mailing = match by_mail {
+        Some((language, earlier)) => {
+            Mailing { earlier, ..letter(doorward, &invitation, inviter, language) }
+        }
         None => Mailing::NONE,
     };
     let id = one_time_id(&invitation);
     let secret = doorward.one_times().secret(id, Purpose::Invitation);
     doorward.store().add_invitation(&invitation, &secret.digest(), &mailing).await?;
     doorward.announce(&mailing);
-    let ticket = language.is_none().then(|| InvitationTicket {
+    let ticket = by_mail.is_none().then(|| InvitationTicket {
         secret,
         code: doorward.one_times().code(id, Purpose::Invitation),
         base: doorward.settings().pages.then(|| doorward.public_base()),
@@ -209,7 +216,7 @@ async fn add(
     Ok(Invited { invitation, ticket })
 }
 
-/// The mail with an invitation. An address that gets too much mail through users gets none.
+/// The mail with an invitation.
 fn letter(
     doorward: &Doorward,
     invitation: &Invitation,
@@ -217,16 +224,13 @@ fn letter(
     language: Language,
 ) -> Mailing {
     let Invitation { email, expires_at, .. } = invitation;
-    if inviter.is_some() && !mailing::may_be_asked_to_mail(doorward, email) {
-        return Mailing::NONE;
-    }
     let one_time = one_time_id(invitation);
     let invited_by = inviter.map(|user| user.email.as_str().to_owned());
     let message = Message::Invitation { one_time, invited_by };
     // Deleting the inviter deletes the mail.
     let mail = mailing::mail(doorward, inviter.map(|user| user.id), email, language, message);
     let expires_at = mail.expires_at.min(*expires_at);
-    Mailing { mails: vec![Mail { expires_at, ..mail }], one_times: Vec::new() }
+    Mailing { mails: vec![Mail { expires_at, ..mail }], ..Mailing::NONE }
 }
 
 /// The id that the secret of an invitation is derived from.
@@ -409,7 +413,7 @@ impl Doorward {
         }
         let delivery = match by_hand {
             true => Delivery::ByHand,
-            false => Delivery::Mail(self.settings().mail.language),
+            false => Delivery::Mail(self.settings().mail.language, 0),
         };
         by_operator(self, email, roles, lifetime, delivery).await
     }

@@ -54,6 +54,7 @@ pub(crate) async fn sign_in(
     let user = used.ok_or(SignInError::WrongCredentials)?;
     refund(guess);
     doorward.announce(&notice);
+    doorward.throttle().clear_mails(&user.email.key());
     doorward.counts().sign_ins.add_one();
     tracing::info!(user = %user.id, session = %session.id, "logged in with a mailed code");
     Ok(OpenedSession { user, session })

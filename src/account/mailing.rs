@@ -6,9 +6,10 @@ use crate::{
     Doorward,
     language::Language,
     mail::{EndedBy, Mail, MailId, Mailing, Message},
-    network::Network,
+    network::{Network, Requester},
     session::{Session, device::Device},
     store,
+    throttle::{MailPurpose, Throttled},
     token::one_time::{OneTime, OneTimeId, Purpose},
     user::{Email, PasswordVersion, User, UserId},
 };
@@ -29,7 +30,7 @@ pub(super) fn with_secret(
     let message = secret_message(purpose, one_time.id);
     let mail = mail(doorward, Some(user.id), recipient, language, message);
     let expires_at = mail.expires_at.min(one_time.expires_at);
-    Mailing { mails: vec![Mail { expires_at, ..mail }], one_times: vec![one_time] }
+    Mailing { mails: vec![Mail { expires_at, ..mail }], one_times: vec![one_time], ..Mailing::NONE }
 }
 
 /// The same work as [`with_secret`] for an address without a user, or for a user who gets another message. Nobody can use
@@ -45,7 +46,7 @@ pub(super) fn without_secret(
     let version = PasswordVersion::default();
     let one_time = one_time(doorward, UserId::random(), recipient, version, purpose);
     let mail = mail(doorward, user, recipient, language, message);
-    Mailing { mails: vec![mail], one_times: vec![one_time] }
+    Mailing { mails: vec![mail], one_times: vec![one_time], ..Mailing::NONE }
 }
 
 fn one_time(
@@ -112,7 +113,10 @@ pub(super) fn mail(
 
 /// The first mail to a new user, unless their address is verified or gets too much mail.
 pub(super) fn verify_email(doorward: &Doorward, user: &User, language: Language) -> Mailing {
-    if !doorward.sends_mail() || user.email_verified || !may_mail(doorward, &user.email) {
+    let is_sent = doorward.sends_mail()
+        && !user.email_verified
+        && may_mail(doorward, &user.email, MailPurpose::SignUp);
+    if !is_sent {
         return Mailing::NONE;
     }
     with_secret(doorward, user, Purpose::VerifyEmail, &user.email, language)
@@ -178,22 +182,32 @@ fn notice(
 ) -> Mailing {
     let is_sent = doorward.sends_mail()
         && is_wanted
-        && (user.email_verified || may_mail(doorward, &user.email));
+        && (user.email_verified || may_mail(doorward, &user.email, MailPurpose::SignUp));
     if !is_sent {
         return Mailing::NONE;
     }
     let mail = mail(doorward, Some(user.id), &user.email, language, message);
-    Mailing { mails: vec![mail], one_times: Vec::new() }
+    Mailing { mails: vec![mail], ..Mailing::NONE }
 }
 
-/// Whether an address that is not verified may get one more mail about what its user does.
-fn may_mail(doorward: &Doorward, email: &Email) -> bool {
-    doorward.throttle().charge_mail(&email.key(), doorward.instant()).is_ok()
+/// Whether an address may get one more mail for this purpose.
+pub(super) fn may_mail(doorward: &Doorward, email: &Email, purpose: MailPurpose) -> bool {
+    doorward.throttle().charge_mail(&email.key(), purpose, doorward.instant()).is_ok()
 }
 
-/// Whether an address may get one more mail that anybody can ask for.
-pub(super) fn may_be_asked_to_mail(doorward: &Doorward, email: &Email) -> bool {
-    doorward.throttle().charge_requested_mail(&email.key(), doorward.instant()).is_ok()
+/// Charges a mail that a user asks for to their network and to the address, or to none of both. Returns how many mails the
+/// network has asked for lately.
+pub(super) fn charge_mail(
+    doorward: &Doorward,
+    email: &Email,
+    purpose: MailPurpose,
+    requester: Requester,
+) -> Result<u32, Throttled> {
+    let (throttle, now) = (doorward.throttle(), doorward.instant());
+    let earlier = throttle.charge_mail_request(requester, now)?;
+    let charged = throttle.charge_mail(&email.key(), purpose, now);
+    charged.inspect_err(|_| throttle.refund_mail_request(requester))?;
+    Ok(earlier)
 }
 
 impl Doorward {

@@ -168,7 +168,7 @@ pub(super) async fn charge_guess(
         && let Ok(email) = Email::parse(email.as_str().to_owned())
     {
         let one_times = vec![decoy(doorward, purpose, &email)];
-        store.queue_mail(&Mailing { mails: Vec::new(), one_times }).await?;
+        store.queue_mail(&Mailing { one_times, ..Mailing::NONE }).await?;
     }
     Ok(())
 }

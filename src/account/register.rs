@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use super::{
     Failure, InvalidInput, NewSession, OpenedSession, has_failure, invite,
-    mailing::{may_be_asked_to_mail, verify_email, with_secret, without_secret},
+    mailing::{may_mail, verify_email, with_secret, without_secret},
     one_time::refund,
     requester,
     silence::on_tick,
@@ -20,6 +20,7 @@ use crate::{
     network::{Network, Requester},
     session::{Origin, Persistence, Session},
     store,
+    throttle::MailPurpose,
     token::one_time::Purpose,
     user::{Email, InvitationId, Name, User},
 };
@@ -114,19 +115,26 @@ async fn try_to_register(
         Some(invite::Found { invitation, guess }) => (Some(invitation), guess),
         None => (None, None),
     };
+    // Another spelling may be another mailbox.
+    let is_verified = invitation
+        .as_ref()
+        .is_some_and(|invitation| invitation.is_mailed && invitation.email == registration.email);
+    let mut earlier = 0;
+    if doorward.sends_mail() && !is_verified {
+        earlier = doorward.throttle().charge_sign_up_mail(requester, doorward.instant())?;
+    }
     // Hashed before the insert, so that the response time does not reveal whether the address is taken.
     let mut user = registration.into_user(doorward, requester.network).await?;
     if let Some(invitation) = &invitation {
         user.roles = invitation.roles.clone();
-        // Another spelling may be another mailbox.
-        user.email_verified = invitation.is_mailed && invitation.email == user.email;
     }
+    user.email_verified = is_verified;
     // An invitation is addressed to the person, so there is nothing to hide from them.
     if doorward.signs_up_silently() && invitation.is_none() {
-        return on_tick(register_silently(doorward, &user, requester)).await;
+        return on_tick(register_silently(doorward, &user, requester, earlier)).await;
     }
     let session = doorward.new_session(user.id, origin, persistence);
-    let mailing = verify_email(doorward, &user, requester.language);
+    let mailing = Mailing { earlier, ..verify_email(doorward, &user, requester.language) };
     let invitation = invitation.map(|invitation| invitation.id);
     match add(doorward, &user, Some(&session), invitation, &mailing).await {
         // A guessed code must not tell by its answer that it is right.
@@ -166,22 +174,29 @@ async fn admit<'a>(
 }
 
 /// Registers a user who has to verify the address before they sign in, or tells the user who has the address. Both write as
-/// many rows.
+/// many rows. An address that gets too much mail is registered without a mail: its owner can ask for a new password, which
+/// has a budget of its own.
 async fn register_silently(
     doorward: &Doorward,
     user: &User,
     requester: Requester,
+    earlier: u32,
 ) -> Result<Registered, RegisterError> {
     let (email, language) = (&user.email, requester.language);
-    // An address that gets too much mail cannot be registered: its owner would not learn of it.
-    if !may_be_asked_to_mail(doorward, email) {
-        return Ok(Registered::Mailed);
-    }
+    let may_mail = may_mail(doorward, email, MailPurpose::SignUp);
+    let nothing = |id| {
+        let (purpose, message) = (Purpose::VerifyEmail, Message::Nothing);
+        without_secret(doorward, id, purpose, email, language, message)
+    };
     let owner = doorward.store().user_by_email(&email.key()).await?;
     let owner = match owner {
         Some(owner) => Some(owner),
         None => {
-            let mailing = with_secret(doorward, user, Purpose::VerifyEmail, email, language);
+            let mailing = match may_mail {
+                true => with_secret(doorward, user, Purpose::VerifyEmail, email, language),
+                false => nothing(Some(user.id)),
+            };
+            let mailing = Mailing { earlier, ..mailing };
             match add(doorward, user, None, None, &mailing).await {
                 Ok(()) => {
                     doorward.counts().registrations.add_one(RegistrationOutcome::Registered);
@@ -199,7 +214,9 @@ async fn register_silently(
     if let Some(owner) = owner {
         doorward.counts().registrations.add_one(RegistrationOutcome::AddressTaken);
         let (id, email) = (Some(owner.id), &owner.email);
-        let mailing = if owner.email_verified || owner.disabled {
+        let mailing = if !may_mail {
+            nothing(id)
+        } else if owner.email_verified || owner.disabled {
             let (purpose, message) = (Purpose::VerifyEmail, Message::AlreadyRegistered);
             without_secret(doorward, id, purpose, email, language, message)
         } else {
@@ -212,6 +229,7 @@ async fn register_silently(
             }
             with_secret(doorward, &owner, Purpose::ResetPassword, email, language)
         };
+        let mailing = Mailing { earlier, ..mailing };
         doorward.store().queue_mail(&mailing).await?;
         doorward.announce(&mailing);
     }

@@ -67,7 +67,10 @@ pub(crate) async fn reset(
     let password = password.reject_identity(user.name.as_str(), user.email.as_str(), rules);
     let password = password.map_err(InvalidInput::new("password")).map_err(ResetError::Invalid)?;
     let hash = doorward.hasher().hash(password, requester.network).await?;
-    let mailing = password_changed(doorward, &user, requester.language);
+    // Whoever has a mailed link owns the address, so the notice has no budget.
+    let is_owner = user.email_verified || matches!(proof, Proof::OneTime(_));
+    let told = User { email_verified: is_owner, ..user.clone() };
+    let mailing = password_changed(doorward, &told, requester.language);
     let (store, now) = (doorward.store(), doorward.now());
     let is_set = match proof {
         Proof::ResetCode(code) => {
@@ -76,7 +79,8 @@ pub(crate) async fn reset(
         }
         Proof::OneTime(one_time) => {
             let effect = OneTimeEffect::ResetPassword(hash);
-            store.use_one_time(&one_time, effect, &mailing, now).await?.is_some()
+            let used = store.use_one_time(&one_time, effect, &mailing, now).await?;
+            used.inspect(|user| doorward.throttle().clear_mails(&user.email.key())).is_some()
         }
     };
     if !is_set {

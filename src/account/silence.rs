@@ -7,13 +7,14 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     Failure,
-    mailing::{may_be_asked_to_mail, without_secret},
+    mailing::{may_mail, without_secret},
 };
 use crate::{
     Doorward,
     log::FloodLine,
     mail::{Mailing, Message},
     network::Requester,
+    throttle::MailPurpose,
     token::one_time::Purpose,
     user::{Email, User},
 };
@@ -30,9 +31,13 @@ pub(super) async fn request_mail(
     mailing_to: impl FnOnce(&User) -> Mailing,
 ) -> Result<(), Failure> {
     let (now, network) = (doorward.instant(), requester.network);
-    doorward.throttle().charge_mail_request(requester, now)?;
+    let earlier = doorward.throttle().charge_mail_request(requester, now)?;
+    let budget = match purpose {
+        Purpose::SignIn => MailPurpose::SignIn,
+        _ => MailPurpose::ResetPassword,
+    };
     let queue = async {
-        if !may_be_asked_to_mail(doorward, &email) {
+        if !may_mail(doorward, &email, budget) {
             if FloodLine::MailRequested.is_written("the address has got too much") {
                 tracing::info!(%network, "no mail: the address has got too much");
             }
@@ -46,6 +51,7 @@ pub(super) async fn request_mail(
                 without_secret(doorward, None, purpose, &email, language, Message::Nothing)
             }
         };
+        let mailing = Mailing { earlier, ..mailing };
         doorward.store().queue_mail(&mailing).await?;
         doorward.announce(&mailing);
         if FloodLine::MailRequested.is_written(purpose.as_str()) {

@@ -1,7 +1,7 @@
 //! Verifying e-mail addresses: by a mailed link or code, or by the operator.
 
 use super::{
-    mailing::{email_changed, with_secret},
+    mailing::{charge_mail, email_changed, with_secret},
     one_time::{Found, MailError, OneTimeError, find, refund},
 };
 use crate::{
@@ -9,6 +9,7 @@ use crate::{
     mail::Mailing,
     network::Requester,
     store::{self, OneTimeEffect},
+    throttle::MailPurpose,
     token::one_time::{Presented, Purpose},
     user::{EmailKey, User, UserId},
 };
@@ -40,11 +41,10 @@ pub(crate) async fn send(
     if user.email_verified {
         return Ok(());
     }
-    let now = doorward.instant();
-    doorward.throttle().charge_mail_request(requester, now)?;
-    doorward.throttle().charge_mail(&user.email.key(), now)?;
+    let earlier = charge_mail(doorward, &user.email, MailPurpose::SignUp, requester)?;
     let purpose = Purpose::VerifyEmail;
     let mailing = with_secret(doorward, user, purpose, &user.email, requester.language);
+    let mailing = Mailing { earlier, ..mailing };
     doorward.store().queue_mail(&mailing).await?;
     doorward.announce(&mailing);
     tracing::info!(user = %user.id, "verification mail requested");
@@ -77,6 +77,7 @@ pub(crate) async fn verify(
     let user = used.ok_or(OneTimeError::WrongCode)?;
     refund(guess);
     doorward.announce(&mailing);
+    doorward.throttle().clear_mails(&user.email.key());
     tracing::info!(user = %user.id, purpose = one_time.purpose.as_str(), "e-mail address verified");
     Ok(user)
 }

@@ -191,6 +191,12 @@ impl Settings {
         self.with("throttle.network_sign_ups", &sign_ups.to_string())
     }
 
+    /// How many mails one network can ask for in an hour, and as many more by sign-ups.
+    #[must_use]
+    pub fn with_network_mails(self, mails: u32) -> Self {
+        self.with("throttle.network_mails", &mails.to_string())
+    }
+
     /// The maximum size of a request body in bytes.
     #[must_use]
     pub fn with_body_limit(self, bytes: usize) -> Self {

@@ -1,4 +1,4 @@
-//! `[throttle]`: budgets of failed logins and sign-ups.
+//! `[throttle]`: budgets of failed logins, sign-ups and mail.
 
 use std::time::Duration;
 
@@ -45,5 +45,10 @@ pub(super) const KEYS: &[Key] = &[
         name: "throttle.network_sign_ups",
         purpose: "Sign-ups from one network in an hour",
         value: &Number { field: field!(throttle.network_sign_ups), range: 1..=100_000 },
+    },
+    Key {
+        name: "throttle.network_mails",
+        purpose: "Mails that one network can ask for in an hour, and as many more by sign-ups",
+        value: &Number { field: field!(throttle.network_mails), range: 1..=100_000 },
     },
 ];

@@ -74,6 +74,25 @@ pub enum Message {
 }
 
 impl Message {
+    /// Who waits for it.
+    pub fn urgency(&self) -> Urgency {
+        match self {
+            // One that says nothing takes the place of one that a person has asked for.
+            Self::ResetPassword { .. }
+            | Self::SignIn { .. }
+            | Self::HasPassword
+            | Self::Nothing => Urgency::SignIn,
+            Self::VerifyEmail { .. } | Self::ChangeEmail { .. } | Self::AlreadyRegistered => {
+                Urgency::Verification
+            }
+            Self::Invitation { .. } => Urgency::Invitation,
+            Self::EmailChanged { .. }
+            | Self::NewSignIn { .. }
+            | Self::PasswordChanged { .. }
+            | Self::SessionsEnded { .. } => Urgency::Notice,
+        }
+    }
+
     /// A name for operators, as it is stored.
     pub(crate) fn name(&self) -> &'static str {
         match self {
@@ -91,6 +110,19 @@ impl Message {
             Self::Nothing => "nothing",
         }
     }
+}
+
+/// Who waits for a mail. Mail of an earlier kind is sent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// A person waits for it to sign in.
+    SignIn,
+    /// A person waits for it to prove an address.
+    Verification,
+    /// An invitation.
+    Invitation,
+    /// A notice.
+    Notice,
 }
 
 /// Why sessions have ended.

@@ -15,7 +15,7 @@ pub(crate) use self::transport::script;
 pub use self::{
     compose::{Letterhead, compose, link},
     memory_mailbox::{MemoryMailbox, SentMail},
-    message::{EndedBy, Message},
+    message::{EndedBy, Message, Urgency},
     settings::{
         Encryption, InvalidMailUrl, MailSettings, MailUrl, Mailbox, SmtpServer, parse_mailbox,
         show_mailbox,
@@ -63,11 +63,13 @@ pub struct Mailing {
     pub mails: Vec<Mail>,
     /// The one-time secrets.
     pub one_times: Vec<OneTime>,
+    /// How many mails the network that causes this one has caused lately. Mail of others is sent first.
+    pub earlier: u32,
 }
 
 impl Mailing {
     /// No mail.
-    pub const NONE: Self = Self { mails: Vec::new(), one_times: Vec::new() };
+    pub const NONE: Self = Self { mails: Vec::new(), one_times: Vec::new(), earlier: 0 };
 }
 
 /// A mail as it is handed to a mail server. It contains the secret of its link.

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::Error;
 use crate::{
     clock::Timestamp,
-    mail::{Mail, MailId, Mailing, Message},
+    mail::{Mail, MailId, Mailing, Message, Urgency},
 };
 
 /// Stores mail until a mail server has taken it.
@@ -16,8 +16,8 @@ pub trait OutboxStore: Send + Sync {
     /// Queues mail, and adds the one-time secrets in it. The work does not depend on whether the users exist.
     async fn queue_mail(&self, mailing: &Mailing) -> Result<(), Error>;
 
-    /// Claims up to `limit` mails that are due, the longest due first. Nobody else can claim them until `lease` has passed.
-    /// Reads only, if none is due.
+    /// Claims up to `limit` mails that are due. What people wait for comes first, and then what networks have caused that have
+    /// caused little. Nobody else can claim them until `lease` has passed. Reads only, if none is due.
     async fn claim_mail(
         &self,
         now: Timestamp,
@@ -29,12 +29,15 @@ pub trait OutboxStore: Send + Sync {
     /// one with several: none, because the leases end by themselves.
     async fn release_abandoned_mail(&self) -> Result<(), Error>;
 
-    /// Releases a claim: the mail is due at this time. `failure` is the reason, if the attempt counts.
+    /// Releases a claim of a mail that was not tried.
+    async fn release_mail(&self, id: MailId) -> Result<(), Error>;
+
+    /// Releases a claim after an attempt that failed: the mail is due at this time.
     async fn postpone_mail(
         &self,
         id: MailId,
         due_at: Timestamp,
-        failure: Option<&str>,
+        failure: &str,
     ) -> Result<(), Error>;
 
     /// Deletes a mail that the server has taken.
@@ -99,6 +102,24 @@ impl QueuedMail {
     }
 }
 
+/// The most mails whose next attempt is due that get a turn at once.
+pub(super) const MAX_TURNS: usize = 1000;
+
+/// The column `turn_at`. Only its order matters: mail that is due is sent at once, unless another mail is due as well.
+pub(super) fn turn_of(mail: &Mail, earlier: u32) -> Timestamp {
+    /// Longer than any mail is tried, so that every mail of one kind comes before those of the next.
+    const BETWEEN_KINDS: Duration = Duration::from_secs(24 * 60 * 60);
+    /// Between two mails of a network. In this time, other networks come first with their first mail.
+    const BETWEEN_MAILS: Duration = Duration::from_secs(10 * 60);
+    let kinds = match mail.message.urgency() {
+        Urgency::SignIn => 0,
+        Urgency::Verification => 1,
+        Urgency::Invitation => 2,
+        Urgency::Notice => 3,
+    };
+    mail.created_at + (BETWEEN_KINDS * kinds + BETWEEN_MAILS * earlier)
+}
+
 /// The column `attempts`.
 pub(super) fn attempts_from_store(stored: i64) -> u32 {
     u32::try_from(stored).unwrap_or(u32::MAX)
@@ -112,4 +133,40 @@ pub(super) fn message_to_store(message: &Message) -> String {
 /// The column `failure`. PostgreSQL text cannot contain NUL.
 pub(super) fn failure_to_store(failure: &str) -> String {
     failure.replace('\0', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{language::Language, token::one_time::OneTimeId, user::Email};
+
+    fn turn(message: Message, hour: u64, earlier: u32) -> Timestamp {
+        let created_at = Timestamp::from_millis(0) + Duration::from_secs(hour * 60 * 60);
+        let recipient = Email::parse("ada@example.com".into()).unwrap();
+        let (id, language) = (MailId::random(), Language::English);
+        let expires_at = created_at;
+        let mail = Mail { id, user_id: None, recipient, language, message, created_at, expires_at };
+        turn_of(&mail, earlier)
+    }
+
+    #[test]
+    fn what_people_wait_for_comes_first() {
+        let one_time = OneTimeId::random();
+        let turns = [
+            turn(Message::ResetPassword { one_time }, 23, 0),
+            turn(Message::VerifyEmail { one_time }, 0, 0),
+            turn(Message::Invitation { one_time, invited_by: None }, 0, 0),
+            turn(Message::PasswordChanged { at: 0 }, 0, 0),
+        ];
+        assert!(turns.is_sorted());
+    }
+
+    #[test]
+    fn a_network_that_causes_much_mail_comes_after_others() {
+        let turn = |hour, earlier| turn(Message::HasPassword, hour, earlier);
+        assert!(turn(0, 0) < turn(0, 1));
+        // An hour later, six mails of a flood come before the first mail of another network.
+        let flood = (0..1000).filter(|earlier| turn(0, *earlier) < turn(1, 0)).count();
+        assert_eq!(flood, 6);
+    }
 }

@@ -36,32 +36,30 @@ struct Bucket {
 
 impl<K: Eq + Hash + Copy> Budgets<K> {
     /// The maximum number of buckets. Beyond it those with the fewest charges are evicted, so that an attack cannot evict
-    /// its own.
+    /// its own. If all are exhausted, the older half is evicted, so that a flood of keys does not refuse everybody else.
     const MAX_BUCKETS: usize = 100_000;
 
     pub(super) fn new(burst: u32, refill_interval: Duration) -> Self {
         Self { burst, refill_interval, buckets: Mutex::new(HashMap::new()) }
     }
 
-    /// Charges the budget of a key, or returns how long to wait for one more charge.
-    pub(super) fn charge(&self, key: K, now: Instant) -> Result<(), Duration> {
+    /// Charges the budget of a key, or returns how long to wait for one more charge. Returns the number of earlier charges that
+    /// have not expired.
+    pub(super) fn charge(&self, key: K, now: Instant) -> Result<u32, Duration> {
         self.charge_scaled(key, 1, now)
     }
 
     /// Charges a budget that is `size` times as large as others.
-    fn charge_scaled(&self, key: K, size: u32, now: Instant) -> Result<(), Duration> {
+    fn charge_scaled(&self, key: K, size: u32, now: Instant) -> Result<u32, Duration> {
         let mut buckets = self.buckets();
         if buckets.len() >= Self::MAX_BUCKETS && !buckets.contains_key(&key) {
             self.evict_least_charged(&mut buckets, now);
-            if buckets.len() >= Self::MAX_BUCKETS {
-                return Err(self.refill_interval);
-            }
         }
         let bucket = buckets.entry(key).or_insert(Bucket { spent: 0, since: now });
         self.refill(bucket, now);
         if bucket.spent < self.burst.saturating_mul(size) {
             bucket.spent += 1;
-            Ok(())
+            Ok(bucket.spent - 1)
         } else {
             let waited = now.saturating_duration_since(bucket.since);
             Err(self.refill_interval.saturating_sub(waited))
@@ -128,6 +126,10 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
                 return;
             }
         }
+        let mut since: Vec<_> = buckets.values().map(|bucket| bucket.since).collect();
+        let middle = since.len() / 2;
+        let middle = *since.select_nth_unstable(middle).1;
+        buckets.retain(|_, bucket| bucket.since > middle);
     }
 }
 
@@ -140,16 +142,21 @@ impl<K: Eq + Hash + Copy> NetworkBudgets<K> {
         Self(Budgets::new(burst, refill_interval))
     }
 
-    /// Charges the budgets of all networks that contain this one, or none of them.
-    pub(super) fn charge(&self, key: K, network: Network, now: Instant) -> Result<(), Duration> {
-        let networks = network.enclosing();
+    /// Charges the budgets of all networks that contain this one, or none of them. Returns the number of earlier charges of the
+    /// widest one.
+    pub(super) fn charge(&self, key: K, network: Network, now: Instant) -> Result<u32, Duration> {
+        let (networks, mut earlier) = (network.enclosing(), 0);
         for (charged, (network, size)) in networks.iter().enumerate() {
-            if let Err(wait) = self.0.charge_scaled((key, *network), *size, now) {
-                networks[..charged].iter().for_each(|(network, _)| self.0.refund((key, *network)));
-                return Err(wait);
+            match self.0.charge_scaled((key, *network), *size, now) {
+                Ok(count) => earlier = count,
+                Err(wait) => {
+                    let charged = networks[..charged].iter();
+                    charged.for_each(|(network, _)| self.0.refund((key, *network)));
+                    return Err(wait);
+                }
             }
         }
-        Ok(())
+        Ok(earlier)
     }
 
     pub(super) fn refund(&self, key: K, network: Network) {
@@ -193,6 +200,18 @@ mod tests {
         }
         assert!(budgets.buckets().len() <= Budgets::<u32>::MAX_BUCKETS);
         assert!(budgets.charge(0, now).is_err());
+    }
+
+    #[test]
+    fn a_flood_of_keys_with_budgets_of_one_does_not_refuse_other_keys() {
+        let minute = Duration::from_secs(60);
+        let (budgets, start) = (Budgets::<u32>::new(1, minute), Instant::now());
+        for key in 0..250_000 {
+            let now = start + Duration::from_nanos(key.into());
+            assert_eq!(budgets.charge(key, now), Ok(0), "{key}");
+            assert!(budgets.buckets().len() <= Budgets::<u32>::MAX_BUCKETS);
+        }
+        assert!(budgets.charge(249_999, start + minute / 2).is_err());
     }
 
     #[test]

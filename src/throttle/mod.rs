@@ -1,4 +1,4 @@
-//! Budgets of failed logins per account and network, and of sign-ups per network.
+//! Budgets of failed logins per account and network, of sign-ups per network, and of mail per address and network.
 //!
 //! A login is charged before its password is hashed and refunded when it succeeds, so that concurrent logins cannot
 //! exceed a budget. If one budget refuses, none is charged.
@@ -74,6 +74,8 @@ pub enum Budget {
     SignUps,
     /// Requests for mail from one network.
     MailRequests,
+    /// Sign-ups from one network that send mail.
+    SignUpMails,
     /// Mail to one address.
     Mails,
     /// Refreshed tokens of one user.
@@ -91,6 +93,7 @@ labels!(Budget {
     Network => "network",
     SignUps => "sign_ups",
     MailRequests => "mail_requests",
+    SignUpMails => "sign_up_mails",
     Mails => "mails",
     Refreshes => "refreshes",
     Invitations => "invitations",
@@ -107,12 +110,30 @@ impl fmt::Display for Budget {
             Self::Network => "network",
             Self::SignUps => "sign-ups",
             Self::MailRequests => "requests for mail from the network",
+            Self::SignUpMails => "sign-ups with mail from the network",
             Self::Mails => "mail to the address",
             Self::Refreshes => "refreshes",
             Self::Invitations => "invitations",
             Self::SignInCodes => "sign-ins to apps",
         })
     }
+}
+
+/// What a mail to an address is for, as far as its budget is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MailPurpose {
+    /// A new password, which anybody can ask for.
+    ResetPassword,
+    /// A code to sign in, which anybody can ask for.
+    SignIn,
+    /// A sign-up with the address, its verification, and notices to it while it is not verified.
+    SignUp,
+    /// An invitation, or a new address of a user: what other users ask for.
+    ByUsers,
+}
+
+impl MailPurpose {
+    const ALL: [Self; 4] = [Self::ResetPassword, Self::SignIn, Self::SignUp, Self::ByUsers];
 }
 
 /// The size of each budget that can be set.
@@ -130,6 +151,8 @@ pub struct ThrottleSettings {
     pub network_failures: u32,
     /// Sign-ups of one network in an hour.
     pub network_sign_ups: u32,
+    /// Mails that one network asks for in an hour, and as many by sign-ups.
+    pub network_mails: u32,
     /// Whether no budget is ever exhausted, for `doorward dev`. No setting selects it.
     pub unlimited: bool,
 }
@@ -143,6 +166,7 @@ impl Default for ThrottleSettings {
             network_recovery: Duration::from_secs(60 * 60),
             network_failures: 600,
             network_sign_ups: 1000,
+            network_mails: 60,
             unlimited: false,
         }
     }
@@ -174,13 +198,14 @@ pub struct Throttle {
     known_network_checks: NetworkBudgets<()>,
     sign_ups: NetworkBudgets<()>,
     mail_requests: NetworkBudgets<()>,
-    mails: Budgets<AccountKey>,
-    requested_mails: Budgets<AccountKey>,
+    sign_up_mails: NetworkBudgets<()>,
+    mails: Budgets<(AccountKey, MailPurpose)>,
+    more_mails: Budgets<AccountKey>,
     refreshes: Budgets<u64>,
     invitations: Budgets<u64>,
     sign_in_codes: Budgets<u64>,
     hasher: RandomState,
-    refusals: Counters<Budget, 10>,
+    refusals: Counters<Budget, 11>,
     /// When operators have unlocked accounts, as far as this instance has read it.
     unlocks: Mutex<HashMap<AccountKey, Timestamp>>,
 }
@@ -195,6 +220,7 @@ impl Throttle {
             network_recovery,
             network_failures,
             network_sign_ups,
+            network_mails,
             unlimited,
         } = *settings;
         let burst = |size: u32| if unlimited { u32::MAX } else { size };
@@ -210,9 +236,10 @@ impl Throttle {
             failures: NetworkBudgets::new(burst(network_failures), second),
             known_network_checks: NetworkBudgets::new(60, second),
             sign_ups: NetworkBudgets::new(burst(network_sign_ups), hour / network_sign_ups),
-            mail_requests: NetworkBudgets::new(burst(60), minute),
-            mails: Budgets::new(burst(5), 15 * minute),
-            requested_mails: Budgets::new(burst(5), 15 * minute),
+            mail_requests: NetworkBudgets::new(burst(network_mails), hour / network_mails),
+            sign_up_mails: NetworkBudgets::new(burst(network_mails), hour / network_mails),
+            mails: Budgets::new(burst(1), 15 * minute),
+            more_mails: Budgets::new(burst(1), 15 * minute),
             refreshes: Budgets::new(burst(120), Duration::from_secs(30)),
             invitations: Budgets::new(burst(INVITATIONS), 24 * hour / INVITATIONS),
             sign_in_codes: Budgets::new(burst(120), Duration::from_secs(30)),
@@ -343,36 +370,75 @@ impl Throttle {
     pub fn charge_sign_up(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
         let Some(network) = requester.limited_network() else { return Ok(()) };
         let exhausted = |retry_after| self.refuse(Budget::SignUps, retry_after);
-        self.sign_ups.charge((), network, now).map_err(exhausted)
+        self.sign_ups.charge((), network, now).map(drop).map_err(exhausted)
     }
 
-    /// Charges a request for mail to any address.
+    /// Charges a request for mail to any address. Returns how many the network has made lately.
     ///
     /// # Errors
     /// If the budget of the network is exhausted.
-    pub fn charge_mail_request(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
-        let Some(network) = requester.limited_network() else { return Ok(()) };
+    pub fn charge_mail_request(
+        &self,
+        requester: Requester,
+        now: Instant,
+    ) -> Result<u32, Throttled> {
+        let Some(network) = requester.limited_network() else { return Ok(0) };
         let exhausted = |retry_after| self.refuse(Budget::MailRequests, retry_after);
         self.mail_requests.charge((), network, now).map_err(exhausted)
     }
 
-    /// Charges mail to an address about what its user does, so that nobody is flooded. Nobody is exempt.
-    ///
-    /// # Errors
-    /// If the budget of the address is exhausted.
-    pub fn charge_mail(&self, email: &EmailKey, now: Instant) -> Result<(), Throttled> {
-        let exhausted = |retry_after| self.refuse(Budget::Mails, retry_after);
-        self.mails.charge(self.accounts.key_of(email), now).map_err(exhausted)
+    /// Takes back the charge of a request for mail that was not made.
+    pub fn refund_mail_request(&self, requester: Requester) {
+        if let Some(network) = requester.limited_network() {
+            self.mail_requests.refund((), network);
+        }
     }
 
-    /// Charges mail to an address that anybody can ask for. This budget is a separate one, so that it does not tell whether
-    /// the address has a user who gets mail.
+    /// Charges a sign-up that sends mail. Returns how many the network has made lately.
+    ///
+    /// # Errors
+    /// If the budget of the network is exhausted. The sign-up is then not charged either.
+    pub fn charge_sign_up_mail(
+        &self,
+        requester: Requester,
+        now: Instant,
+    ) -> Result<u32, Throttled> {
+        let Some(network) = requester.limited_network() else { return Ok(0) };
+        self.sign_up_mails.charge((), network, now).map_err(|retry_after| {
+            self.sign_ups.refund((), network);
+            self.refuse(Budget::SignUpMails, retry_after)
+        })
+    }
+
+    /// Charges mail to an address, so that nobody is flooded. Nobody is exempt. All addresses of a mailbox count as one.
+    ///
+    /// Each purpose has one mail of its own, so that whoever asks for one mail cannot keep its owner from another. One more can
+    /// be for any purpose but the last: a user of another address learns whether that one is exhausted, and must not learn
+    /// whether this address has a user who gets mail.
     ///
     /// # Errors
     /// If the budget of the address is exhausted.
-    pub fn charge_requested_mail(&self, email: &EmailKey, now: Instant) -> Result<(), Throttled> {
-        let exhausted = |retry_after| self.refuse(Budget::Mails, retry_after);
-        self.requested_mails.charge(self.accounts.key_of(email), now).map_err(exhausted)
+    pub fn charge_mail(
+        &self,
+        email: &EmailKey,
+        purpose: MailPurpose,
+        now: Instant,
+    ) -> Result<(), Throttled> {
+        let mailbox = self.accounts.key_of(&mailbox_of(email));
+        let mut charged = self.mails.charge((mailbox, purpose), now);
+        if charged.is_err() && purpose != MailPurpose::ByUsers {
+            charged = self.more_mails.charge(mailbox, now);
+        }
+        charged.map(drop).map_err(|retry_after| self.refuse(Budget::Mails, retry_after))
+    }
+
+    /// Resets the budget of mail to an address whose owner has used a link or a code from a mail.
+    pub fn clear_mails(&self, email: &EmailKey) {
+        let mailbox = self.accounts.key_of(&mailbox_of(email));
+        for purpose in MailPurpose::ALL {
+            self.mails.clear((mailbox, purpose));
+        }
+        self.more_mails.clear(mailbox);
     }
 
     /// Charges a refreshed token of a user. Verifiers must store every replaced token, so their number is limited.
@@ -381,7 +447,7 @@ impl Throttle {
     /// If the budget of the user is exhausted.
     pub fn charge_refresh(&self, user: UserId, now: Instant) -> Result<(), Throttled> {
         let exhausted = |retry_after| self.refuse(Budget::Refreshes, retry_after);
-        self.refreshes.charge(self.hasher.hash_one(user), now).map_err(exhausted)
+        self.refreshes.charge(self.hasher.hash_one(user), now).map(drop).map_err(exhausted)
     }
 
     /// Charges an invitation by a user. Each may be a mail to a stranger, so their number is limited.
@@ -390,7 +456,12 @@ impl Throttle {
     /// If the budget of the user is exhausted.
     pub fn charge_invitation(&self, user: UserId, now: Instant) -> Result<(), Throttled> {
         let exhausted = |retry_after| self.refuse(Budget::Invitations, retry_after);
-        self.invitations.charge(self.hasher.hash_one(user), now).map_err(exhausted)
+        self.invitations.charge(self.hasher.hash_one(user), now).map(drop).map_err(exhausted)
+    }
+
+    /// Takes back the charge of an invitation that was not made.
+    pub fn refund_invitation(&self, user: UserId) {
+        self.invitations.refund(self.hasher.hash_one(user));
     }
 
     /// Charges a code that signs a browser of a user in to an app. A page that asks for many makes the service store each that
@@ -400,7 +471,7 @@ impl Throttle {
     /// If the budget of the user is exhausted.
     pub fn charge_sign_in_code(&self, user: UserId, now: Instant) -> Result<(), Throttled> {
         let exhausted = |retry_after| self.refuse(Budget::SignInCodes, retry_after);
-        self.sign_in_codes.charge(self.hasher.hash_one(user), now).map_err(exhausted)
+        self.sign_in_codes.charge(self.hasher.hash_one(user), now).map(drop).map_err(exhausted)
     }
 
     /// Takes the changes to accounts since the last call, to save them.
@@ -424,7 +495,7 @@ impl Throttle {
     }
 
     /// How often each budget has refused something since the start.
-    pub fn refusals(&self) -> &Counters<Budget, 10> {
+    pub fn refusals(&self) -> &Counters<Budget, 11> {
         &self.refusals
     }
 
@@ -464,12 +535,21 @@ impl Throttle {
     fn charge_failure(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
         let Some(network) = requester.limited_network() else { return Ok(()) };
         let exhausted = |retry_after| self.refuse(Budget::Network, retry_after);
-        self.failures.charge((), network, now).map_err(exhausted)
+        self.failures.charge((), network, now).map(drop).map_err(exhausted)
     }
 
     fn refund_failure(&self, requester: Requester) {
         if let Some(network) = requester.limited_network() {
             self.failures.refund((), network);
         }
+    }
+}
+
+/// The address without what follows a `+` in its local part: many mail servers deliver all such addresses to one mailbox.
+fn mailbox_of(email: &EmailKey) -> EmailKey {
+    let (local, domain) = email.as_str().rsplit_once('@').unwrap_or((email.as_str(), ""));
+    match local.split_once('+') {
+        Some((mailbox, _)) if !mailbox.is_empty() => EmailKey::of(&format!("{mailbox}@{domain}")),
+        _ => email.clone(),
     }
 }

@@ -218,6 +218,66 @@ fn a_network_may_sign_up_1000_users_in_a_burst_and_local_development_any_number(
 }
 
 #[test]
+fn an_address_gets_five_mails_at_once_and_each_purpose_has_one_of_its_own() {
+    use MailPurpose::ByUsers;
+    let quarter = Duration::from_secs(15 * 60);
+    let count = |throttle: &Throttle, purpose, now| {
+        let email = EmailKey::of("ada@example.com");
+        (0..100).take_while(|_| throttle.charge_mail(&email, purpose, now).is_ok()).count()
+    };
+    for first in MailPurpose::ALL {
+        let (throttle, now) = throttle();
+        let (mut sent, expected) =
+            (count(&throttle, first, now), 2 - usize::from(first == ByUsers));
+        assert_eq!(sent, expected, "{first:?}");
+        for other in MailPurpose::ALL {
+            let more = count(&throttle, other, now);
+            assert!(other == first || more >= 1, "{first:?}, then {other:?}");
+            sent += more;
+        }
+        assert_eq!(sent, 5, "{first:?} first");
+        let refusal = throttle.charge_mail(&EmailKey::of("ada@example.com"), first, now);
+        assert_eq!(refusal, Err(Throttled { retry_after: quarter, budget: Budget::Mails }));
+        assert_eq!(count(&throttle, ByUsers, now + quarter), 1);
+        throttle.clear_mails(&EmailKey::of("Ada+1@example.com"));
+        assert_eq!(count(&throttle, first, now), expected, "its owner has used a link");
+    }
+}
+
+#[test]
+fn addresses_of_one_mailbox_share_the_budget_of_mail_and_no_other() {
+    let (throttle, now) = throttle();
+    let charge = |email: &str| throttle.charge_mail(&EmailKey::of(email), MailPurpose::SignUp, now);
+    let sent = (0..1000).filter(|n| charge(&format!("Ada+{n}@Example.com")).is_ok()).count();
+    assert_eq!(sent, 2);
+    assert!(charge("ada@example.com").is_err());
+    assert!(charge("ada@example.org").is_ok() && charge("bob+ada@example.com").is_ok());
+    // No mailbox is empty.
+    assert!(charge("+1@example.com").is_ok() && charge("+2@example.com").is_ok());
+    failures(&throttle, "ada@example.com", LOCAL, now, 1000);
+    assert_eq!(failures(&throttle, "ada+1@example.com", LOCAL, now, 1000), 100);
+}
+
+#[test]
+fn a_network_can_ask_for_60_mails_and_as_many_by_sign_ups() {
+    let (throttle, now) = throttle();
+    let requests = (0..1000).take_while(|_| throttle.charge_mail_request(network(1), now).is_ok());
+    assert_eq!(requests.count(), 60);
+    let sign_up = || {
+        throttle.charge_sign_up(network(1), now)?;
+        throttle.charge_sign_up_mail(network(1), now)
+    };
+    let earlier: Vec<_> = (0..1000).filter_map(|_| sign_up().ok()).collect();
+    assert_eq!(earlier, (0..60).collect::<Vec<_>>());
+    assert_eq!(sign_up().unwrap_err().budget, Budget::SignUpMails);
+    let without_mail = (0..2000).take_while(|_| throttle.charge_sign_up(network(1), now).is_ok());
+    assert_eq!(without_mail.count(), 940, "a refused sign-up is charged to none");
+    throttle.refund_mail_request(network(1));
+    throttle.charge_mail_request(network(1), now).unwrap();
+    assert!((0..1000).all(|_| throttle.charge_sign_up_mail(LOCAL, now).is_ok()));
+}
+
+#[test]
 fn changes_that_were_not_saved_are_taken_again() {
     let (throttle, now) = throttle();
     for email in ["ada@example.com", "bob@example.com", "eve@example.com"] {

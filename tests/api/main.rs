@@ -10,6 +10,7 @@ mod keys;
 mod login;
 mod look_up;
 mod mail;
+mod mail_budgets;
 mod me;
 mod memory;
 mod misspelled;

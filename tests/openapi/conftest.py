@@ -42,6 +42,7 @@ account_failures = 100
 account_failures_per_network = 100
 network_failures = 100000
 network_sign_ups = 100000
+network_mails = 100000
 [guards.staff]
 allow = "true"
 grant = "user"

@@ -31,7 +31,7 @@ async fn everything_is_revoked(store: &dyn Store) {
         mail(Some(ada.id), notice),
         mail(None, Message::SessionsEnded { by: EndedBy::Operator, at: 0 }),
     ];
-    let mailing = Mailing { mails, one_times: vec![link.clone()] };
+    let mailing = Mailing { mails, one_times: vec![link.clone()], ..Mailing::NONE };
     store.queue_mail(&mailing).await.unwrap();
     let code = ResetCode::random();
     assert!(store.add_reset_code(bob.id, &code.digest(), link.expires_at).await.unwrap());

@@ -52,7 +52,7 @@ async fn find_replace_and_revoke(store: &dyn Store) {
     let inviter = UserId::random();
     let (first, digest) = invitation("Ada@Example.com", Some(inviter));
     let notice = mail(Some(inviter), Message::Nothing);
-    let mailing = Mailing { mails: vec![notice.clone()], one_times: Vec::new() };
+    let mailing = Mailing { mails: vec![notice.clone()], ..Mailing::NONE };
     store.add_invitation(&first, &digest, &mailing).await.unwrap();
     assert_eq!(queued(store, inviter).await, slice::from_ref(&notice));
     store.delete_mail(notice.id).await.unwrap();
@@ -121,7 +121,7 @@ async fn register(store: &dyn Store) {
     let ada = user("Ada", "Invited@Example.com");
     let open = session(&ada, 60);
     let notice = mail(Some(ada.id), Message::Nothing);
-    let mailing = Mailing { mails: vec![notice.clone()], one_times: Vec::new() };
+    let mailing = Mailing { mails: vec![notice.clone()], ..Mailing::NONE };
     let (invited, _) = invite(store, "invited@example.com", None).await;
     let (other, _) = invite(store, "other@example.com", None).await;
 

@@ -41,6 +41,7 @@ async fn add_users(store: &SqliteStore, count: usize) {
         let mailing = Mailing {
             mails: vec![mail(Some(user.id), Message::HasPassword)],
             one_times: vec![one_time(&user, Purpose::VerifyEmail)],
+            ..Mailing::NONE
         };
         store.add_user(&user, Some(&session), None, &mailing).await.unwrap();
         if number % 3 == 0 {
@@ -181,7 +182,7 @@ async fn mail_moves_to_postgres_and_back() {
     old.key_store.add_first_key(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
     add_users(&store, 3).await;
     let queue = store.mail_queue(None, 10).await.unwrap();
-    store.postpone_mail(queue[0].mail.id, NOW, Some("later")).await.unwrap();
+    store.postpone_mail(queue[0].mail.id, NOW, "later").await.unwrap();
     store.give_up_mail(queue[1].mail.id, "no", NOW).await.unwrap();
     // A claim by the old installation does not hold in the new one.
     assert_eq!(store.claim_mail(MAIL_DUE, Duration::from_secs(300), 10).await.unwrap().len(), 2);

@@ -59,7 +59,7 @@ fn effects(user: &User) -> [OneTimeEffect; 5] {
 
 /// Adds a secret to the store.
 async fn add(store: &dyn Store, one_time: &OneTime) {
-    let mailing = Mailing { mails: Vec::new(), one_times: vec![one_time.clone()] };
+    let mailing = Mailing { one_times: vec![one_time.clone()], ..Mailing::NONE };
     store.queue_mail(&mailing).await.unwrap();
 }
 
@@ -184,7 +184,7 @@ async fn verify(store: &dyn Store) {
     let secret = one_time(&ada, Purpose::VerifyEmail);
     add(store, &secret).await;
     let notice = mail(Some(ada.id), Message::Nothing);
-    let mailing = Mailing { mails: vec![notice.clone()], one_times: Vec::new() };
+    let mailing = Mailing { mails: vec![notice.clone()], ..Mailing::NONE };
     let stamp = store.changes().stamp(ada.id);
     let verify = || store.use_one_time(&secret, OneTimeEffect::VerifyEmail, &mailing, LATER);
     let mut verified = ada.clone();
@@ -237,7 +237,7 @@ async fn change_email(store: &dyn Store) {
 
     // The new address is verified. Other changes of the address are deleted, and the mailing is stored.
     let restore = one_time(&ada, Purpose::RestoreEmail);
-    let mailing = Mailing { mails: Vec::new(), one_times: vec![restore.clone()] };
+    let mailing = Mailing { one_times: vec![restore.clone()], ..Mailing::NONE };
     let changed = store.use_one_time(&second, OneTimeEffect::ChangeEmail, &mailing, LATER).await;
     let mut expected = ada.clone();
     (expected.email, expected.email_verified) = (second.email.clone(), true);
@@ -270,7 +270,7 @@ async fn restore_email(store: &dyn Store) {
     add(store, &other).await;
 
     let mailing =
-        Mailing { mails: Vec::new(), one_times: vec![one_time(&ada, Purpose::VerifyEmail)] };
+        Mailing { one_times: vec![one_time(&ada, Purpose::VerifyEmail)], ..Mailing::NONE };
     let effect = OneTimeEffect::RestoreEmail(hash("restored"));
     let restored = store.use_one_time(&restore, effect, &mailing, LATER).await.unwrap().unwrap();
     assert_eq!((&restored.email, restored.email_verified), (&ada.email, true));
@@ -383,7 +383,7 @@ async fn refuse_secrets_that_are_not_valid(store: &dyn Store) {
         let secret = one_time(&ada, effect.purpose());
         add(store, &secret).await;
         let notice = mail(Some(ada.id), Message::Nothing);
-        let mailing = Mailing { mails: vec![notice], one_times: Vec::new() };
+        let mailing = Mailing { mails: vec![notice], ..Mailing::NONE };
         let refused = async |effect: &OneTimeEffect, now| {
             let before = stored(store, ada.id).await;
             let sessions = store.sessions_by_user(ada.id, NOW).await.unwrap();

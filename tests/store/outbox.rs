@@ -57,6 +57,7 @@ async fn run_all(store: &dyn Store) {
     store_every_message(store).await;
     claim_and_retry(store).await;
     list_in_pages(store).await;
+    give_way_to_others(store).await;
     queue_with_writes(store).await;
 }
 
@@ -94,11 +95,21 @@ async fn store_every_message(store: &dyn Store) {
     }
     mails[1].language = Language::German;
     mails[2].user_id = Some(UserId::random());
-    let mailing = Mailing { mails: mails.clone(), one_times: Vec::new() };
+    let mailing = Mailing { mails: mails.clone(), ..Mailing::NONE };
     store.queue_mail(&mailing).await.unwrap();
-    // The longest due first.
+    // What people wait for first, and of that the longest due first.
     let claimed = claim(store, after(100)).await;
-    let expected: Vec<_> = mails
+    let mut in_order = mails.clone();
+    in_order.sort_by_key(|mail| match mail.message {
+        Message::ResetPassword { .. }
+        | Message::SignIn { .. }
+        | Message::HasPassword
+        | Message::Nothing => 0,
+        Message::VerifyEmail { .. } | Message::ChangeEmail { .. } | Message::AlreadyRegistered => 1,
+        Message::Invitation { .. } => 2,
+        _ => 3,
+    });
+    let expected: Vec<_> = in_order
         .iter()
         .map(|mail| ClaimedMail { mail: mail.clone(), attempts: 0, failure: None })
         .collect();
@@ -113,14 +124,13 @@ async fn store_every_message(store: &dyn Store) {
 async fn claim_and_retry(store: &dyn Store) {
     let mut mail = mail(None, Message::HasPassword);
     mail.expires_at = after(86_400);
-    let mailing = Mailing { mails: vec![mail.clone()], one_times: Vec::new() };
+    let mailing = Mailing { mails: vec![mail.clone()], ..Mailing::NONE };
     store.queue_mail(&mailing).await.unwrap();
     // Queuing it again, as after a lost commit, does not duplicate it.
     store.queue_mail(&mailing).await.unwrap();
     assert_eq!(only(store).await.mail, mail);
 
-    // It is due when it was queued. A claim lasts until the lease ends.
-    assert_eq!(claim(store, Timestamp::from_millis(NOW.millis() - 1)).await, []);
+    // It is due at once. A claim lasts until the lease ends.
     assert_eq!(store.claim_mail(NOW, LEASE, 0).await.unwrap(), []);
     let claimed = |attempts| {
         let failure = ["", "450 later λ", "550 no"][attempts as usize];
@@ -132,16 +142,16 @@ async fn claim_and_retry(store: &dyn Store) {
     assert_eq!(claim(store, Timestamp::from_millis((NOW + LEASE).millis() - 1)).await, []);
     assert_eq!(claim(store, NOW + LEASE).await, claimed(0));
 
-    // Postponing releases it. Only a failure counts as an attempt.
-    store.postpone_mail(mail.id, after(700), None).await.unwrap();
-    assert_eq!(claim(store, after(699)).await, []);
+    // Only a failure counts as an attempt, and postpones it.
+    store.release_mail(mail.id).await.unwrap();
     assert_eq!(claim(store, after(700)).await, claimed(0));
-    store.postpone_mail(mail.id, after(900), Some("450 later\0λ")).await.unwrap();
+    store.postpone_mail(mail.id, after(900), "450 later\0λ").await.unwrap();
+    assert_eq!(claim(store, after(899)).await, []);
     let QueuedMail { attempts, due_at, failure, given_up_at, .. } = only(store).await;
     assert_eq!((attempts, due_at, given_up_at), (1, after(900), None));
     assert_eq!(failure.as_deref(), Some("450 later λ"));
     assert_eq!(claim(store, after(900)).await, claimed(1));
-    store.postpone_mail(mail.id, after(1000), None).await.unwrap();
+    store.release_mail(mail.id).await.unwrap();
     let QueuedMail { attempts, failure, .. } = only(store).await;
     assert_eq!((attempts, failure.as_deref()), (1, Some("450 later λ")));
 
@@ -154,7 +164,6 @@ async fn claim_and_retry(store: &dyn Store) {
     assert_eq!(claim(store, after(80_000)).await, []);
     assert_eq!(store.retry_mail(after(2000)).await.unwrap(), 1);
     assert_eq!(only(store).await.given_up_at, None);
-    assert_eq!(claim(store, after(1999)).await, []);
     assert_eq!(claim(store, after(2000)).await, claimed(2));
 
     // Mail that has expired is not retried, and giving it up is no attempt.
@@ -169,7 +178,8 @@ async fn claim_and_retry(store: &dyn Store) {
     assert_eq!(store.mail_queue(None, 10).await.unwrap(), []);
 
     // A mail that is gone is not brought back.
-    store.postpone_mail(mail.id, NOW, Some("late")).await.unwrap();
+    store.release_mail(mail.id).await.unwrap();
+    store.postpone_mail(mail.id, NOW, "late").await.unwrap();
     store.give_up_mail(mail.id, "late", NOW).await.unwrap();
     assert_eq!(store.retry_mail(NOW).await.unwrap(), 0);
     assert_eq!(store.mail_queue(None, 10).await.unwrap(), []);
@@ -182,7 +192,7 @@ async fn list_in_pages(store: &dyn Store) {
         mail.created_at = after(number / 3);
     }
     mails.sort_unstable_by_key(|mail| (mail.created_at, mail.id));
-    let mailing = Mailing { mails: mails.iter().rev().cloned().collect(), one_times: Vec::new() };
+    let mailing = Mailing { mails: mails.iter().rev().cloned().collect(), ..Mailing::NONE };
     store.queue_mail(&mailing).await.unwrap();
     let page = async |after: Option<MailId>| {
         let page = store.mail_queue(after, 2).await.unwrap();
@@ -206,12 +216,46 @@ async fn list_in_pages(store: &dyn Store) {
     }
 }
 
+/// A flood of one network gives way to others, and mail that was refused for now to what people wait for.
+async fn give_way_to_others(store: &dyn Store) {
+    let one_time = OneTimeId::random();
+    let queue = async |message: Message, second: u64, earlier: u32| {
+        let mail = Mail { created_at: after(second), ..mail(None, message) };
+        let mailing = Mailing { mails: vec![mail.clone()], earlier, ..Mailing::NONE };
+        store.queue_mail(&mailing).await.unwrap();
+        mail.id
+    };
+    let sign_up = || Message::VerifyEmail { one_time };
+    let mut flood = Vec::new();
+    for earlier in 0..10 {
+        flood.push(queue(sign_up(), 0, earlier).await);
+    }
+    // One of them was refused for now.
+    let first = store.claim_mail(after(1), LEASE, 1).await.unwrap();
+    assert_eq!(first[0].mail.id, flood[0]);
+    store.postpone_mail(flood[0], after(60), "451 later").await.unwrap();
+    let other = queue(sign_up(), 30, 0).await;
+    let reset = queue(Message::ResetPassword { one_time }, 100, 3).await;
+    let mut sent = Vec::new();
+    for second in [50, 55, 61, 62] {
+        let claimed = store.claim_mail(after(second), LEASE, 1).await.unwrap();
+        sent.extend(claimed.into_iter().map(|claimed| claimed.mail.id));
+    }
+    assert_eq!(sent, [reset, other, flood[0], flood[1]]);
+    let left = store.claim_mail(after(100), LEASE, 100).await.unwrap();
+    let left: Vec<_> = left.into_iter().map(|claimed| claimed.mail.id).collect();
+    assert_eq!(left, flood[2..]);
+    for id in flood.into_iter().chain([other, reset]) {
+        store.delete_mail(id).await.unwrap();
+    }
+}
+
 /// Mail is queued by a write that changes something, and by no other.
 async fn queue_with_writes(store: &dyn Store) {
     let (ada, eve) = (user("Ada", "queue@example.com"), user("Eve", "QUEUE@example.com"));
     let notice = |user: &User| {
         let mails = vec![mail(Some(user.id), Message::Nothing)];
-        Mailing { mails, one_times: vec![one_time(user, Purpose::VerifyEmail)] }
+        Mailing { mails, one_times: vec![one_time(user, Purpose::VerifyEmail)], ..Mailing::NONE }
     };
     let expect = async |mailing: &Mailing, is_queued: bool| {
         let mails = queued(store, ada.id).await;
@@ -263,7 +307,7 @@ async fn queue_with_writes(store: &dyn Store) {
     // Deleting the user deletes their mail and no other.
     let (mailing, other) = (notice(&ada), mail(None, Message::Nothing));
     store.queue_mail(&mailing).await.unwrap();
-    store.queue_mail(&Mailing { mails: vec![other.clone()], one_times: Vec::new() }).await.unwrap();
+    store.queue_mail(&Mailing { mails: vec![other.clone()], ..Mailing::NONE }).await.unwrap();
     assert!(store.delete_user(ada.id, NOW).await.unwrap());
     assert_eq!(only(store).await.mail, other);
     store.delete_mail(other.id).await.unwrap();
@@ -307,7 +351,7 @@ async fn claims_of_other_instances_stay_on_postgres() {
 
 async fn queue(store: &dyn Store, count: usize) {
     let mails = (0..count).map(|_| mail(None, Message::HasPassword)).collect();
-    store.queue_mail(&Mailing { mails, one_times: Vec::new() }).await.unwrap();
+    store.queue_mail(&Mailing { mails, ..Mailing::NONE }).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

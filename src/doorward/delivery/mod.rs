@@ -25,8 +25,8 @@ use crate::{
 const LEASE: Duration = Duration::from_secs(5 * 60);
 /// Claimed mail is released if sending it has not begun after this time, because the send might outlast the lease.
 const MAX_WAIT: Duration = LEASE.saturating_sub(MAX_SEND_TIME);
-/// The most mails that are claimed at once.
-const BATCH: usize = 20;
+/// The most mails that are claimed at once. A mail that is more urgent waits for so many at most.
+const BATCH: usize = 5;
 /// How often the outbox is read if nothing wakes the task. Another instance, or a command, may have queued mail.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// A connection without mail is closed after this time.
@@ -406,9 +406,9 @@ impl Doorward {
             let (id, store): (MailId, _) = (mail.id, self.store());
             match outcome {
                 Outcome::Sent | Outcome::Discarded => store.delete_mail(id).await?,
-                Outcome::Released => store.postpone_mail(id, self.now(), None).await?,
+                Outcome::Released => store.release_mail(id).await?,
                 Outcome::Postponed { due_at, failure } => {
-                    store.postpone_mail(id, *due_at, Some(failure)).await?;
+                    store.postpone_mail(id, *due_at, failure).await?;
                 }
                 Outcome::GivenUp { failure } => {
                     store.give_up_mail(id, failure, self.now()).await?;

@@ -60,7 +60,7 @@ impl Fixture {
             expires_at: now + minutes(24 * 60),
         };
         let id = mail.id;
-        let mailing = Mailing { mails: vec![mail], one_times: Vec::new() };
+        let mailing = Mailing { mails: vec![mail], ..Mailing::NONE };
         self.doorward.store().queue_mail(&mailing).await.unwrap();
         id
     }

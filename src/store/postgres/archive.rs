@@ -179,7 +179,7 @@ pub(super) fn insertions(page: &Page) -> Vec<(&'static str, Vec<Value>)> {
         statements.push((sql::ADD_ONE_TIME, one_time_values(one_time)));
     }
     for mail in mails {
-        statements.push((sql::ADD_MAIL, mail_values(mail)));
+        statements.push((sql::ADD_MAIL, mail_values(mail, None)));
     }
     for (invitation, digest) in invitations {
         statements.push((sql::IMPORT_INVITATION, invitation_values(invitation, digest)));

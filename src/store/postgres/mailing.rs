@@ -2,24 +2,29 @@
 
 use super::{engine::StatementBatch, statements as sql, value::Value};
 use crate::{
+    clock::Timestamp,
     mail::{Mail, Mailing},
-    store::{QueuedMail, outbox::message_to_store},
+    store::{
+        QueuedMail,
+        outbox::{message_to_store, turn_of},
+    },
     token::one_time::OneTime,
 };
 
 /// Queues the mail and adds the one-time secrets.
 pub(super) fn add_mailing(batch: &mut StatementBatch, mailing: &Mailing) {
-    let Mailing { mails, one_times } = mailing;
+    let Mailing { mails, one_times, earlier } = mailing;
     for mail in mails {
-        batch.add(sql::ADD_MAIL, mail_values(&QueuedMail::new(mail.clone())));
+        let turn_at = Some(turn_of(mail, *earlier));
+        batch.add(sql::ADD_MAIL, mail_values(&QueuedMail::new(mail.clone()), turn_at));
     }
     for one_time in one_times {
         batch.add(sql::ADD_ONE_TIME, one_time_values(one_time));
     }
 }
 
-/// The values of a mail in the order of the columns.
-pub(super) fn mail_values(queued: &QueuedMail) -> Vec<Value> {
+/// The values of a mail in the order of the columns, and its turn. Without one, it gets one when it is due.
+pub(super) fn mail_values(queued: &QueuedMail, turn_at: Option<Timestamp>) -> Vec<Value> {
     let QueuedMail { mail, attempts, due_at, failure, given_up_at } = queued;
     let Mail { id, user_id, recipient, language, message, created_at, expires_at } = mail;
     vec![
@@ -34,6 +39,7 @@ pub(super) fn mail_values(queued: &QueuedMail) -> Vec<Value> {
         i64::from(*attempts).into(),
         failure.clone().into(),
         (*given_up_at).into(),
+        turn_at.into(),
     ]
 }
 

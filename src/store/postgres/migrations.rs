@@ -14,6 +14,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/postgres/0002_foreign_hashes.sql"),
     include_str!("../../../migrations/postgres/0003_guesses.sql"),
     include_str!("../../../migrations/postgres/0004_imported_hashes.sql"),
+    include_str!("../../../migrations/postgres/0005_mail_turns.sql"),
 ];
 
 pub(super) const CREATE_VERSIONS_TABLE: &str =

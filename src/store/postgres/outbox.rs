@@ -16,7 +16,10 @@ use super::{
 use crate::{
     clock::Timestamp,
     mail::{MailId, Mailing},
-    store::{ClaimedMail, Error, OutboxStore, QueuedMail, outbox::failure_to_store},
+    store::{
+        ClaimedMail, Error, OutboxStore, QueuedMail,
+        outbox::{MAX_TURNS, failure_to_store, turn_of},
+    },
 };
 
 #[async_trait]
@@ -38,7 +41,8 @@ impl OutboxStore for PostgresStore {
         lease: Duration,
         limit: usize,
     ) -> Result<Vec<ClaimedMail>, Error> {
-        let rows = self.engine.read(sql::DUE_MAIL, [now.into(), sql_limit(limit)]).await?;
+        self.give_turns(now).await?;
+        let rows = self.engine.read(sql::READY_MAIL, [now.into(), sql_limit(limit)]).await?;
         let due = rows.iter().map(mail_from_row).collect::<Result<Vec<_>, _>>()?;
         if due.is_empty() {
             return Ok(Vec::new());
@@ -74,20 +78,21 @@ impl OutboxStore for PostgresStore {
         Ok(())
     }
 
+    async fn release_mail(&self, id: MailId) -> Result<(), Error> {
+        self.engine.maintain(move || Write::statement(sql::RELEASE_MAIL, [id.into()], ())).await
+    }
+
     async fn postpone_mail(
         &self,
         id: MailId,
         due_at: Timestamp,
-        failure: Option<&str>,
+        failure: &str,
     ) -> Result<(), Error> {
-        let failure = failure.map(failure_to_store);
+        let failure = failure_to_store(failure);
         self.engine
-            .maintain(move || match &failure {
-                Some(failure) => {
-                    let values = [id.into(), due_at.into(), failure.as_str().into()];
-                    Write::statement(sql::POSTPONE_FAILED_MAIL, values, ())
-                }
-                None => Write::statement(sql::POSTPONE_MAIL, [id.into(), due_at.into()], ()),
+            .maintain(move || {
+                let values = [id.into(), due_at.into(), failure.as_str().into()];
+                Write::statement(sql::POSTPONE_MAIL, values, ())
             })
             .await
     }
@@ -124,6 +129,31 @@ impl OutboxStore for PostgresStore {
                 let mut batch = StatementBatch::default();
                 let retried = batch.add(sql::RETRY_MAIL, [now.into()]);
                 batch.counting(move |rows| rows.of(retried))
+            })
+            .await
+    }
+}
+
+impl PostgresStore {
+    /// Gives a turn to mail whose next attempt is due.
+    async fn give_turns(&self, now: Timestamp) -> Result<(), Error> {
+        let rows =
+            self.engine.read(sql::POSTPONED_MAIL, [now.into(), sql_limit(MAX_TURNS)]).await?;
+        let due = rows.iter().map(mail_from_row).collect::<Result<Vec<_>, _>>()?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        let mut turns: Vec<_> =
+            due.iter().map(|queued| (queued.mail.id, turn_of(&queued.mail, 0))).collect();
+        // Every instance locks rows in the same order, so that two of them do not deadlock.
+        turns.sort_unstable();
+        self.engine
+            .maintain(move || {
+                let mut batch = StatementBatch::default();
+                for (id, turn_at) in &turns {
+                    batch.add(sql::GIVE_TURN, [(*id).into(), (*turn_at).into()]);
+                }
+                batch.returning(())
             })
             .await
     }

@@ -45,10 +45,10 @@ macro_rules! insert_invitation {
     };
 }
 
-/// Mail that is due at $1 and that nobody has claimed.
-macro_rules! is_due {
+/// Mail that has a turn and that nobody has claimed at $1. A comparison excludes null.
+macro_rules! is_ready {
     () => {
-        "given_up_at IS NULL AND due_at <= $1 AND claimed_until <= $1"
+        "given_up_at IS NULL AND turn_at >= 0 AND claimed_until <= $1"
     };
 }
 
@@ -243,18 +243,24 @@ statements! {
 
     /// It may run twice, as [`ADD_ONE_TIME`].
     ADD_MAIL = concat!(
-        "INSERT INTO outbox (", mail_columns!(), ", claimed_until) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0) ON CONFLICT (id) DO NOTHING"
+        "INSERT INTO outbox (", mail_columns!(), ", claimed_until, turn_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, $12) ON CONFLICT (id) DO NOTHING"
     );
     /// The order names `given_up_at`, which is null in every row, because the index starts with it.
-    DUE_MAIL = concat!(
-        "SELECT ", mail_columns!(), " FROM outbox WHERE ", is_due!(), " ORDER BY given_up_at, due_at, id LIMIT $2"
+    READY_MAIL = concat!(
+        "SELECT ", mail_columns!(), " FROM outbox WHERE ", is_ready!(), " ORDER BY given_up_at, turn_at, due_at, id LIMIT $2"
     );
+    /// Mail without a turn whose next attempt is due.
+    POSTPONED_MAIL = concat!(
+        "SELECT ", mail_columns!(), " FROM outbox WHERE given_up_at IS NULL AND turn_at IS NULL AND due_at <= $1 \
+         ORDER BY given_up_at, turn_at, due_at, id LIMIT $2"
+    );
+    GIVE_TURN = "UPDATE outbox SET turn_at = $2 WHERE id = $1 AND turn_at IS NULL";
     /// Of two instances that have read the same mail, one changes a row.
-    CLAIM_MAIL = concat!("UPDATE outbox SET claimed_until = $3 WHERE id = $2 AND ", is_due!());
-    POSTPONE_MAIL = "UPDATE outbox SET claimed_until = 0, due_at = $2 WHERE id = $1";
-    POSTPONE_FAILED_MAIL =
-        "UPDATE outbox SET claimed_until = 0, due_at = $2, attempts = attempts + 1, failure = $3 WHERE id = $1";
+    CLAIM_MAIL = concat!("UPDATE outbox SET claimed_until = $3 WHERE id = $2 AND ", is_ready!());
+    RELEASE_MAIL = "UPDATE outbox SET claimed_until = 0 WHERE id = $1";
+    POSTPONE_MAIL =
+        "UPDATE outbox SET claimed_until = 0, turn_at = NULL, due_at = $2, attempts = attempts + 1, failure = $3 WHERE id = $1";
     GIVE_UP_MAIL =
         "UPDATE outbox SET claimed_until = 0, given_up_at = $2, failure = $3, \
          attempts = attempts + CASE WHEN expires_at > $2 THEN 1 ELSE 0 END WHERE id = $1";
@@ -499,7 +505,11 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(" ");
             assert_eq!(banned_words(&code), Vec::<&str>::new(), "{code}");
-            let can_be_run_again = ["CREATE TABLE IF NOT EXISTS ", "CREATE INDEX IF NOT EXISTS "];
+            let can_be_run_again = [
+                "CREATE TABLE IF NOT EXISTS ",
+                "CREATE INDEX IF NOT EXISTS ",
+                "DROP INDEX IF EXISTS ",
+            ];
             let adds_column = code.trim().starts_with("ALTER TABLE ")
                 && code.contains(" ADD COLUMN IF NOT EXISTS ");
             // Aurora DSQL adds no column with a default or a constraint.

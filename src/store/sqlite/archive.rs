@@ -215,7 +215,7 @@ impl Archive for SqliteStore {
                 sessions.iter().try_for_each(|session| import_session(db, session))?;
                 endings.iter().try_for_each(|(token, at)| add_ended_token(db, *token, *at))?;
                 one_times.iter().try_for_each(|one_time| insert_one_time(db, one_time))?;
-                mails.iter().try_for_each(|mail| insert_mail(db, mail))?;
+                mails.iter().try_for_each(|mail| insert_mail(db, mail, None))?;
                 invitations
                     .iter()
                     .try_for_each(|(invitation, digest)| import_invitation(db, invitation, digest))

@@ -8,7 +8,7 @@ use crate::{
     store::{
         QueuedMail,
         columns::{mail_columns, one_time_columns},
-        outbox::message_to_store,
+        outbox::{message_to_store, turn_of},
     },
     token::one_time::OneTime,
     user::UserId,
@@ -16,19 +16,25 @@ use crate::{
 
 /// Queues the mail and adds the one-time secrets.
 pub(super) fn insert_mailing(db: &Connection, mailing: &Mailing) -> rusqlite::Result<()> {
-    let Mailing { mails, one_times } = mailing;
-    mails.iter().try_for_each(|mail| insert_mail(db, &QueuedMail::new(mail.clone())))?;
+    let Mailing { mails, one_times, earlier } = mailing;
+    for mail in mails {
+        insert_mail(db, &QueuedMail::new(mail.clone()), Some(turn_of(mail, *earlier)))?;
+    }
     one_times.iter().try_for_each(|one_time| insert_one_time(db, one_time))
 }
 
-/// Inserts a mail unless one with this id exists, because a move may be resumed.
-pub(super) fn insert_mail(db: &Connection, queued: &QueuedMail) -> rusqlite::Result<()> {
+/// Inserts a mail unless one with this id exists, because a move may be resumed. Without a turn, it gets one when it is due.
+pub(super) fn insert_mail(
+    db: &Connection,
+    queued: &QueuedMail,
+    turn_at: Option<Timestamp>,
+) -> rusqlite::Result<()> {
     let QueuedMail { mail, attempts, due_at, failure, given_up_at } = queued;
     let Mail { id, user_id, recipient, language, message, created_at, expires_at } = mail;
     db.prepare_cached(concat!(
         "INSERT INTO outbox (",
         mail_columns!(),
-        ", claimed_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)
+        ", claimed_until, turn_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, ?12)
          ON CONFLICT (id) DO NOTHING"
     ))?
     .execute(params![
@@ -43,6 +49,7 @@ pub(super) fn insert_mail(db: &Connection, queued: &QueuedMail) -> rusqlite::Res
         attempts,
         failure,
         given_up_at.map(Timestamp::millis),
+        turn_at.map(Timestamp::millis),
     ])
     .map(drop)
 }

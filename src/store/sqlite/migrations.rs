@@ -10,6 +10,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/sqlite/0002_foreign_hashes.sql"),
     include_str!("../../../migrations/sqlite/0003_guesses.sql"),
     include_str!("../../../migrations/sqlite/0004_imported_hashes.sql"),
+    include_str!("../../../migrations/sqlite/0005_mail_turns.sql"),
 ];
 
 /// Why the schema could not be migrated.

@@ -11,8 +11,9 @@ use crate::{
     clock::Timestamp,
     mail::{MailId, Mailing},
     store::{
-        ClaimedMail, Error, KEEP_GIVEN_UP, OutboxStore, QueuedMail, columns::mail_columns,
-        outbox::failure_to_store,
+        ClaimedMail, Error, KEEP_GIVEN_UP, OutboxStore, QueuedMail,
+        columns::mail_columns,
+        outbox::{MAX_TURNS, failure_to_store, turn_of},
     },
 };
 
@@ -29,12 +30,20 @@ impl OutboxStore for SqliteStore {
         lease: Duration,
         limit: usize,
     ) -> Result<Vec<ClaimedMail>, Error> {
-        if self.engine.read(move |db| due_mail(db, now, limit)).await?.is_empty() {
+        let is_due = move |db: &Connection| {
+            Ok(!ready_mail(db, now, 1)?.is_empty() || !postponed_mail(db, now, 1)?.is_empty())
+        };
+        if !self.engine.read(is_due).await? {
             return Ok(Vec::new());
         }
         self.engine
             .write(None, move |db| {
-                let due = due_mail(db, now, limit)?;
+                let mut give_turn =
+                    db.prepare_cached("UPDATE outbox SET turn_at = ?2 WHERE id = ?1")?;
+                for QueuedMail { mail, .. } in postponed_mail(db, now, MAX_TURNS)? {
+                    give_turn.execute(params![mail.id, turn_of(&mail, 0).millis()])?;
+                }
+                let due = ready_mail(db, now, limit)?;
                 let mut claim =
                     db.prepare_cached("UPDATE outbox SET claimed_until = ?2 WHERE id = ?1")?;
                 for QueuedMail { mail, .. } in &due {
@@ -54,18 +63,28 @@ impl OutboxStore for SqliteStore {
             .await
     }
 
+    async fn release_mail(&self, id: MailId) -> Result<(), Error> {
+        self.engine
+            .write(None, move |db| {
+                db.prepare_cached("UPDATE outbox SET claimed_until = 0 WHERE id = ?1")?
+                    .execute([id])
+                    .map(drop)
+            })
+            .await
+    }
+
     async fn postpone_mail(
         &self,
         id: MailId,
         due_at: Timestamp,
-        failure: Option<&str>,
+        failure: &str,
     ) -> Result<(), Error> {
-        let failure = failure.map(failure_to_store);
+        let failure = failure_to_store(failure);
         self.engine
             .write(None, move |db| {
                 db.prepare_cached(
-                    "UPDATE outbox SET claimed_until = 0, due_at = ?2,
-                         attempts = attempts + (?3 IS NOT NULL), failure = COALESCE(?3, failure)
+                    "UPDATE outbox SET claimed_until = 0, turn_at = NULL, due_at = ?2,
+                         attempts = attempts + 1, failure = ?3
                      WHERE id = ?1",
                 )?
                 .execute(params![id, due_at.millis(), failure])
@@ -131,14 +150,30 @@ impl OutboxStore for SqliteStore {
     }
 }
 
-/// Mail that is due and not claimed, the longest due first. The order names `given_up_at`, which is null in every row,
-/// because the index starts with it.
-fn due_mail(db: &Connection, now: Timestamp, limit: usize) -> rusqlite::Result<Vec<QueuedMail>> {
+/// Mail that is not claimed and has a turn, in this order. The order names `given_up_at`, which is null in every row, because the
+/// index starts with it. A comparison excludes null.
+fn ready_mail(db: &Connection, now: Timestamp, limit: usize) -> rusqlite::Result<Vec<QueuedMail>> {
     db.prepare_cached(concat!(
         "SELECT ",
         mail_columns!(),
-        " FROM outbox WHERE given_up_at IS NULL AND due_at <= ?1 AND claimed_until <= ?1
-         ORDER BY given_up_at, due_at, id LIMIT ?2"
+        " FROM outbox WHERE given_up_at IS NULL AND turn_at >= 0 AND claimed_until <= ?1
+         ORDER BY given_up_at, turn_at, due_at, id LIMIT ?2"
+    ))?
+    .query_map(params![now.millis(), sql_limit(limit)], mail_from_row)?
+    .collect()
+}
+
+/// Mail without a turn whose next attempt is due, the longest due first.
+fn postponed_mail(
+    db: &Connection,
+    now: Timestamp,
+    limit: usize,
+) -> rusqlite::Result<Vec<QueuedMail>> {
+    db.prepare_cached(concat!(
+        "SELECT ",
+        mail_columns!(),
+        " FROM outbox WHERE given_up_at IS NULL AND turn_at IS NULL AND due_at <= ?1
+         ORDER BY given_up_at, turn_at, due_at, id LIMIT ?2"
     ))?
     .query_map(params![now.millis(), sql_limit(limit)], mail_from_row)?
     .collect()

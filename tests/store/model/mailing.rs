@@ -36,7 +36,8 @@ impl Model<'_> {
         }
         self.world.mails.extend(mails.iter().cloned());
         self.world.one_times.extend(one_times.iter().cloned());
-        Mailing { mails, one_times }
+        let earlier = u32::try_from(self.chance.number(3)).unwrap();
+        Mailing { mails, one_times, earlier }
     }
 
     fn mail_to(&mut self, user: &User) -> Mail {
@@ -137,7 +138,7 @@ impl Model<'_> {
         let (one_time, mail) = (self.one_time(user), self.mail());
         let later = now + Duration::from_millis(self.chance.number(20_000) as u64);
         let kinds: &[&'static str] = &[
-            "use", "use", "use", "use", "delete", "queue", "queue", "claim", "claim", "postpone",
+            "use", "use", "use", "use", "delete", "queue", "queue", "claim", "claim", "release",
             "fail", "give up", "retry", "send", "invite", "invite", "uninvite", "guess", "guess",
             "read",
         ];
@@ -154,10 +155,10 @@ impl Model<'_> {
                 let limit = self.chance.number(4);
                 same!(self, store => store.claim_mail(now, LEASE, limit));
             }
-            "postpone" => drop(same!(self, store => store.postpone_mail(mail, later, None))),
+            "release" => drop(same!(self, store => store.release_mail(mail))),
             "fail" => {
                 let failure = self.chance.text();
-                same!(self, store => store.postpone_mail(mail, later, Some(&failure)));
+                same!(self, store => store.postpone_mail(mail, later, &failure));
             }
             "give up" => drop(same!(self, store => store.give_up_mail(mail, "no", now))),
             "retry" => drop(same!(self, store => store.retry_mail(now))),
