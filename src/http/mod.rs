@@ -41,7 +41,7 @@ use self::{
         health, invitations, login, logout, look_up, mail_code, me, openapi, refresh, register,
         reset, sessions, verify,
     },
-    forward_auth::GuardRoutes,
+    forward_auth::{GuardRoute, GuardRoutes},
     handler::on,
     oauth::{introspect, revocations, revoke, well_known},
     pages::Pages,
@@ -114,8 +114,8 @@ fn embedded_routes(pages: &Arc<Pages>, guards: &Arc<GuardRoutes>) -> Router<Door
         .merge(guarded)
 }
 
-/// A guard answers every method and every path below its own: some proxies send the method of the guarded request, and
-/// some append its path.
+/// A guard answers every path below its own and every method except for `CONNECT`: some proxies send the method of the
+/// guarded request, and some append its path.
 fn with_guard(
     router: Router<Doorward>,
     path: &str,
@@ -126,7 +126,10 @@ fn with_guard(
     let guards = Arc::clone(guards);
     let answer = any(move |request: Request| {
         let (parts, _) = request.into_parts();
-        let route = guards.route(kind, parts.uri.path());
+        let route = match parts.method == axum::http::Method::CONNECT {
+            true => GuardRoute::Tunnel,
+            false => guards.route(kind, parts.uri.path()),
+        };
         let peer = client_ip::peer(&parts.extensions);
         guards.answer(route, parts, peer)
     });

@@ -94,6 +94,16 @@ async fn a_guard_answers_every_method_and_path_below_it_and_ignores_query_and_bo
             }
         }
     }
+    for guard in ["guard", "miles", "domain", "unheard-of"] {
+        for tail in ["", "/x"] {
+            let path = format!("/api/auth/{guard}{tail}");
+            for authorization in [&[&*bearer][..], &[]] {
+                let answer = server.request(Method::CONNECT, &path, authorization).await;
+                assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "CONNECT {path}");
+                assert_eq!(answer.header(header::ALLOW), Some("GET"));
+            }
+        }
+    }
     let request = Request::post("/api/auth/domain")
         .header(header::AUTHORIZATION, &bearer)
         .header(header::CONTENT_TYPE, "text/plain")

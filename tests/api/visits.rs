@@ -331,8 +331,18 @@ async fn the_first_request_of_nginx_changes_nothing_and_the_second_never_admits(
     let answer = Visit::navigation("nginx", "/a?b").with("cookie", app.clone()).send(&server).await;
     assert_eq!(answer.status, 303);
     assert_eq!(answer.header(header::LOCATION), Some("https://app.example.com/a?b"));
-    let answer = Visit::to("nginx", "/").with("cookie", app).send(&server).await;
+    let answer = Visit::to("nginx", "/").with("cookie", app.clone()).send(&server).await;
     assert_eq!(answer.status_and_body(), (401, UNAUTHORIZED));
+    // A form that the app has not got is neither a success nor a request without its fields.
+    let form = Visit { method: "POST", ..Visit::navigation("nginx", "/orders") }
+        .with("cookie", app)
+        .with("origin", "https://app.example.com")
+        .with("referer", "https://app.example.com/orders/new");
+    let answer = form.send(&server).await;
+    assert_eq!((answer.status.as_u16(), answer.header(header::LOCATION)), (409, None));
+    let page = &answer.body;
+    assert!(page.contains("Your form was not sent"), "{page}");
+    assert!(page.contains("https://app.example.com/orders/new"), "{page}");
     for guard in ["guard", "open"] {
         let path = format!("/api/auth/{guard}?answer=full");
         let answer = server.request_as(&ada.token, "GET", &path, ().into()).await;

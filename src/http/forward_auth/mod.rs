@@ -70,6 +70,8 @@ pub(super) enum GuardRoute {
     Declared(Arc<Guard>),
     /// No guard has this name.
     Undeclared,
+    /// A `CONNECT` request, to any guard. None admits it: what follows it in the tunnel would pass without a decision.
+    Tunnel,
 }
 
 impl GuardRoutes {
@@ -129,7 +131,7 @@ impl GuardRoutes {
                 GuardRoute::Declared(guard) => {
                     parts.uri.path().get(..GUARD_PREFIX.len() + guard.name.len()).unwrap_or("-")
                 }
-                GuardRoute::Undeclared => DECLARED_GUARD,
+                GuardRoute::Undeclared | GuardRoute::Tunnel => DECLARED_GUARD,
             };
             let answer = pin!(async {
                 let mut decision = Decision::Admitted;
@@ -143,6 +145,7 @@ impl GuardRoutes {
                         self.declared(guard, request, &mut decision).await
                     }
                     GuardRoute::Undeclared => Err(Error::NotFound),
+                    GuardRoute::Tunnel => Ok(no_tunnel()),
                 };
                 let mut response = answer.unwrap_or_else(Error::into_guard_response);
                 if asks_for_full_answer(&parts.uri) {
@@ -174,7 +177,7 @@ impl GuardRoutes {
             }
             GuardRoute::Designated => self.doorward.counts().designated_guard.add_one(decision),
             GuardRoute::Declared(guard) => guard.count(decision),
-            GuardRoute::Undeclared => {}
+            GuardRoute::Undeclared | GuardRoute::Tunnel => {}
         }
     }
 
@@ -324,9 +327,7 @@ impl GuardRoutes {
         let (refusal, refused, caller) = match visit.caller(doorward).await {
             Ok(caller) => match refusal(doorward, guard, &caller, &visit.request) {
                 None if visit.use_of_answer() == UseOfAnswer::Refusal && visit.is_navigation() => {
-                    // The person was admitted since the first request: the browser repeats it.
-                    let cookies = Vec::new();
-                    return Ok(self.redirect(Redirection { location: visit.own_url(), cookies }));
+                    return Ok(self.admitted_since(guard, &visit));
                 }
                 None => return Ok(declared_admission(doorward, guard, Some(&caller))),
                 Some(refused) => {
@@ -351,6 +352,15 @@ impl GuardRoutes {
             return Ok(declared_admission(doorward, guard, caller.as_ref()));
         }
         self.refuse_visit(guard, &visit, refusal, refused, caller.as_ref())
+    }
+
+    /// Answers a person who was refused by the first request of nginx and is admitted by the second. The app does not get
+    /// the request, so the browser repeats it. It cannot repeat a form by itself.
+    fn admitted_since(&self, guard: &Guard, visit: &Visit<'_>) -> Response {
+        if visit.is_form() {
+            return self.pages.form_not_sent_in_place(visit.headers, guard, &visit.return_url());
+        }
+        self.redirect(Redirection { location: visit.own_url(), cookies: Vec::new() })
     }
 
     /// Refuses the request of a browser: with a page for a person, with JSON for a script.
@@ -453,6 +463,13 @@ fn add_app_cookies(response: &mut Response, sent: &HeaderMap) {
     {
         response.headers_mut().insert(header::COOKIE, cookies);
     }
+}
+
+/// The answer to a `CONNECT` request.
+fn no_tunnel() -> Response {
+    let mut response = Error::MethodNotAllowed.into_guard_response();
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
+    response
 }
 
 /// The refusal of a caller whom the guard does not admit. `doorward why` determines the reason from it.

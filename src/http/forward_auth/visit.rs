@@ -94,6 +94,11 @@ impl<'a> Visit<'a> {
         is_navigation(self.headers, self.method)
     }
 
+    /// Whether the request may change something, so that a browser repeats it only if the person says so.
+    pub(super) fn is_form(&self) -> bool {
+        !is_safe(self.method)
+    }
+
     /// Whether this request ends a sign-in.
     pub(super) fn is_sign_in(&self) -> bool {
         let rest = self.target.strip_prefix(APP_SIGN_IN);
@@ -160,7 +165,7 @@ impl<'a> Visit<'a> {
     }
 
     /// Where the person returns to after signing in. A form cannot be sent again, so they return to its page.
-    fn return_url(&self) -> String {
+    pub(super) fn return_url(&self) -> String {
         let is_short = |url: &String| url.len() <= MAX_URL_BYTES;
         if !["GET", "HEAD"].contains(&self.method) {
             let referrer = self.headers.get(header::REFERER).and_then(|url| url.to_str().ok());

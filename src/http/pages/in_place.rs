@@ -83,6 +83,19 @@ impl Pages {
         response
     }
 
+    /// 409 for a form of somebody who was admitted a moment too late for it. `page` is the page of the form.
+    pub(in crate::http) fn form_not_sent_in_place(
+        &self,
+        headers: &HeaderMap,
+        guard: &Guard,
+        page: &str,
+    ) -> Response {
+        let link = (LinkTo::App(&guard.title), page);
+        let mut response = self.message_in_place(headers, Message::FormNotSent, link);
+        *response.status_mut() = StatusCode::CONFLICT;
+        response
+    }
+
     fn message_in_place(
         &self,
         headers: &HeaderMap,

@@ -246,6 +246,10 @@ pub(super) static TEXTS: Texts = Texts {
             "Dieser Anmeldelink gilt nicht mehr",
             "Er gilt nur einmal und nur eine Minute lang. Öffnen Sie die App noch einmal. Solange Sie angemeldet sind, brauchen Sie dazu kein Passwort.",
         ),
+        Message::FormNotSent => MessageText::new(
+            "Ihr Formular wurde nicht gesendet",
+            "Sie haben erst Zugang bekommen, als es schon unterwegs war. Gehen Sie zurück und senden Sie es noch einmal, oder laden Sie diese Seite neu.",
+        ),
         Message::NotFound => MessageText::new(
             "Diese Seite gibt es nicht",
             "Prüfen Sie die Adresse. Vielleicht ist die Seite umgezogen.",

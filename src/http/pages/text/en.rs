@@ -236,6 +236,10 @@ pub(super) static TEXTS: Texts = Texts {
             "This sign-in link is no longer valid",
             "It works once and for one minute. Open the app again. While you are signed in, this needs no password.",
         ),
+        Message::FormNotSent => MessageText::new(
+            "Your form was not sent",
+            "You were given access only while it was on its way. Go back and send it again, or reload this page.",
+        ),
         Message::NotFound => {
             MessageText::new("There is no such page", "Check the address. The page may have moved.")
         }

@@ -19,6 +19,8 @@ pub enum Message {
     UnknownDecision,
     /// The page does not support the method (405).
     MethodNotAllowed,
+    /// The person was admitted while the form was on its way, and the app did not get it (409).
+    FormNotSent,
     /// The request took too long to arrive (408).
     TooSlow,
     /// The form has more bytes than allowed (413).

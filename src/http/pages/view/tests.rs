@@ -437,7 +437,7 @@ fn refusals() -> Vec<(&'static str, Refused<'static>)> {
 
 type Link = Option<(LinkTo<'static>, &'static str)>;
 
-const MESSAGES: [(&str, Message, Link); 24] = [
+const MESSAGES: [(&str, Message, Link); 25] = [
     ("message-bad-request", Message::BadRequest, None),
     ("message-cross-site", Message::CrossSite, Some((LinkTo::TryAgain, "/sign-in"))),
     (
@@ -448,6 +448,11 @@ const MESSAGES: [(&str, Message, Link); 24] = [
     (
         "message-link-used",
         Message::LinkUsed,
+        Some((LinkTo::App("Reports"), "https://reports.example.com/")),
+    ),
+    (
+        "message-form-not-sent",
+        Message::FormNotSent,
         Some((LinkTo::App("Reports"), "https://reports.example.com/")),
     ),
     ("message-not-found", Message::NotFound, Some((LinkTo::Start, "/"))),
