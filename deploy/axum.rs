@@ -61,9 +61,11 @@ async fn doorward(
 }
 
 fn remove_identity(headers: &mut HeaderMap) {
+    // Some libraries read X_Auth_User_Id and X!Auth!User!Id as X-Auth-User-Id.
+    let is_odd = |name: &str| !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let is_identity = |name: &str| {
-        let name = name.replace('_', "-");
-        name.starts_with("x-auth-") || name.starts_with("remote-")
+        let prefixes = ["x-auth", "remote-", "x-remote-", "x-webauth-"];
+        prefixes.iter().any(|prefix| name.starts_with(prefix)) || is_odd(name)
     };
     let found: Vec<_> = headers.keys().filter(|name| is_identity(name.as_str())).cloned().collect();
     for name in found {

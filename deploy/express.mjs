@@ -20,7 +20,8 @@ const REFUSAL_HEADERS = ['content-type', 'www-authenticate', 'cache-control', 'v
 export async function doorward(req, res, next) {
   for (const headers of [req.headers, req.headersDistinct]) {
     for (const name of Object.keys(headers)) {
-      if (/^(x[-_]auth|remote)[-_]/.test(name)) delete headers[name];
+      // Some libraries read X_Auth_User_Id and X!Auth!User!Id as X-Auth-User-Id.
+      if (/[^a-z0-9-]|^(x-auth|(x-)?remote-|x-webauth-)/.test(name)) delete headers[name];
     }
   }
 

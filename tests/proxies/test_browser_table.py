@@ -2,13 +2,15 @@
 
 import json
 import re
+import socket
+import threading
 import uuid
 from urllib.parse import urlencode
 
 import pytest
 
-from sites import APP, AUTH, NAVIGATION, OTHER_APP, PAGE, PASSWORD, PROXIES, Browser, Certificate, Sites
-from support import REPOSITORY, bearer, connect, open_websocket, read_answer, send
+from sites import APP, AUTH, NAVIGATION, OTHER_APP, PAGE, PASSWORD, Browser, Certificate, Sites
+from support import KINDS, PROXY_VERSIONS, REPOSITORY, bearer, connect, open_websocket, read_answer, send
 
 DOCUMENTATION = REPOSITORY / "docs" / "browser.md"
 REFUSAL = "The provided credentials are either invalid or has insufficient privilege to perform the requested action."
@@ -21,7 +23,7 @@ def certificate(folder):
     return Certificate.create(folder / "certificate")
 
 
-@pytest.fixture(scope="module", params=PROXIES)
+@pytest.fixture(scope="module", params=PROXY_VERSIONS)
 def sites(request, folder, app, certificate):
     place = folder / f"sites behind {request.param}"
     place.mkdir()
@@ -274,19 +276,14 @@ def test_signing_out_of_doorward_signs_out_of_every_app(sites):
         assert (url.split("?")[0], answer.status) == (f"{sites.auth}/sign-in", 200)
 
 
-@pytest.mark.parametrize("name", PROXIES)
-def test_without_tls_a_person_signs_in_on_the_same_machine(doorward, start_integration, name):
-    """The form without TLS, with the app at localhost and Doorward's pages at the address that it listens on."""
-    proxy, user = start_integration(name, f"loopback-{name}"), doorward.sign_up("Ada", password=PASSWORD)
-
-    deep = f"/{uuid.uuid4().hex}?a=b"
+def sign_in_without_tls(doorward, proxy, user, deep):
+    """Signs in at Doorward for a URL of the app at localhost. Returns the try cookie and the app cookie."""
 
     def ask(target, cookies):
-        answer = send(proxy.port, "GET", target, [("Host", "localhost:8000"), *PAGE, ("Cookie", cookies)])
-        return answer, [arrival.all("Cookie") for arrival in proxy.arrivals(deep)]
+        return send(proxy.port, "GET", target, [("Host", "localhost:8000"), *PAGE, ("Cookie", cookies)])
 
-    answer, arrivals = ask(deep, "theme=dark")
-    assert (answer.status, arrivals) == (303, [])
+    answer = ask(deep, "theme=dark")
+    assert (answer.status, proxy.arrivals(deep)) == (303, [])
     [attempt] = re.findall(r"^(doorward-try-[\w-]+=[\w-]+); ", answer.header("Set-Cookie"))
     pages = f"http://127.0.0.1:{doorward.port}"
     [target] = re.findall(rf"^{pages}/sign-in\?for=([\w-]+)$", answer.header("Location"))
@@ -297,13 +294,24 @@ def test_without_tls_a_person_signs_in_on_the_same_machine(doorward, start_integ
     origin, path = signed_in.header("Location").split("/.doorward/in?")
     assert origin == "http://localhost:8000"
 
-    answer, arrivals = ask(f"/.doorward/in?{path}", f"theme=dark; {attempt}")
-    assert (answer.status, answer.header("Location"), arrivals) == (303, f"http://localhost:8000{deep}", [])
+    answer = ask(f"/.doorward/in?{path}", f"theme=dark; {attempt}")
+    assert (answer.status, answer.header("Location")) == (303, f"http://localhost:8000{deep}")
+    assert proxy.arrivals(deep) == []
     app_cookie = answer.header("Set-Cookie").split(";")[0]
     assert app_cookie.startswith("doorward-app=")
+    return attempt, app_cookie
+
+
+@pytest.mark.parametrize("name", PROXY_VERSIONS)
+def test_without_tls_a_person_signs_in_on_the_same_machine(doorward, start_integration, name):
+    """The form without TLS, with the app at localhost and Doorward's pages at the address that it listens on."""
+    proxy, user = start_integration(name, f"loopback-{KINDS[name].style}"), doorward.sign_up("Ada", password=PASSWORD)
+    deep = f"/{uuid.uuid4().hex}?a=b"
+    attempt, app_cookie = sign_in_without_tls(doorward, proxy, user, deep)
     # The session cookie is that of an app at 127.0.0.1, because cookies ignore ports.
-    answer, arrivals = ask(deep, f"doorward=x; {app_cookie}; theme=dark; {attempt}")
-    assert (answer.status, arrivals) == (200, [["theme=dark"]])
+    cookies = f"doorward=x; {app_cookie}; theme=dark; {attempt}"
+    answer = send(proxy.port, "GET", deep, [("Host", "localhost:8000"), *PAGE, ("Cookie", cookies)])
+    assert (answer.status, [arrival.all("Cookie") for arrival in proxy.arrivals(deep)]) == (200, [["theme=dark"]])
 
 
 # --- what differs between proxies ------------------------------------------------------------------------------------
@@ -322,6 +330,55 @@ def test_nginx_refuses_a_large_body_without_reading_it(sites):
     assert not [arrival for arrival in sites.app.journal.arrivals() if mark in arrival.target]
 
 
+class Relay:
+    """Passes bytes on to Doorward, and acts before the second request of nginx about a refused one."""
+
+    def __init__(self, port):
+        self.act, self.upstream = lambda: None, port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            upstream = socket.create_connection(("127.0.0.1", self.upstream))
+            for pair in ((connection, upstream), (upstream, connection)):
+                threading.Thread(target=self.pass_on, args=pair, daemon=True).start()
+
+    def pass_on(self, source, target):
+        try:
+            while received := source.recv(65536):
+                if b"?answer=full " in received:
+                    self.act()
+                target.sendall(received)
+        except OSError:
+            pass
+        finally:
+            target.close()
+
+
+@pytest.mark.parametrize("name", ["nginx", "nginx-newest"])
+def test_a_form_that_nginx_refuses_a_moment_too_early_is_not_lost_silently(doorward, start_integration, name):
+    user = doorward.sign_up("Ada", password=PASSWORD)
+    relay = Relay(doorward.port)
+    direct = start_integration(name, "staff-nginx")
+    _, app_cookie = sign_in_without_tls(doorward, direct, user, f"/{uuid.uuid4().hex}")
+    proxy, mark = start_integration(name, "staff-nginx", auth_port=relay.port), f"/{uuid.uuid4().hex}"
+    headers = [("Host", "localhost:8000"), *NAVIGATION, OWN, FORM, ("Origin", "http://localhost:8000"), ("Cookie", app_cookie)]
+    relay.act = lambda: doorward.run("user", "grant", user.email, "staff")
+    answer = send(proxy.port, "POST", mark, headers, b"a=b")
+    assert (answer.status, answer.header("Location"), proxy.arrivals(mark)) == (409, None, [])
+    assert "Your form was not sent" in answer.body.decode()
+    # The person sends it again.
+    assert send(proxy.port, "POST", mark, headers, b"a=b").status == 200
+    assert [arrival.method for arrival in proxy.arrivals(mark)] == ["POST"]
+    relay.listener.close()
+
+
 UNAVAILABLE = {"nginx": 503, "caddy": 502, "traefik": 500, "haproxy": 503, "envoy": 503}
 
 
@@ -329,7 +386,7 @@ def test_nobody_passes_while_doorward_is_down(sites, states):
     with sites.doorward.stopped():
         for state in ("signed in", "bearer token"):
             exchange = Exchange(sites, "page", states[state])
-            assert (exchange.answer.status, exchange.arrivals) == (UNAVAILABLE[sites.name], []), state
+            assert (exchange.answer.status, exchange.arrivals) == (UNAVAILABLE[KINDS[sites.name].snippet], []), state
     assert Exchange(sites, "page", states["signed in"]).answer.status == 200, "a restart signs nobody out"
 
 

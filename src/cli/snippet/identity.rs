@@ -139,26 +139,28 @@ mod tests {
             Kind::Nginx => vec![format!("proxy_set_header {} ", capitalised(name))],
             Kind::Traefik => vec![format!("          {}: \"\"\n", capitalised(name))],
             Kind::Caddy if name.starts_with("remote-") => {
-                vec!["request_header -Remote-*".into(), "request_header -Remote_*".into()]
+                vec!["request_header -Remote-*".into(), "request_header -*_*".into()]
             }
-            Kind::Caddy => vec!["request_header -X-Auth*".into(), "request_header -X_Auth*".into()],
-            Kind::Haproxy => {
-                vec!["del-header ^(x[-_](auth|forwarded|original)|remote)[-_] -m reg".into()]
-            }
+            Kind::Caddy => vec!["request_header -X-Auth*".into(), "request_header -*_*".into()],
+            Kind::Haproxy => vec![
+                "del-header [^a-z0-9-] -m reg".into(),
+                "del-header ^(x-auth|(x-)?remote-|x-webauth-|x-forwarded-|x-original-) -m reg"
+                    .into(),
+            ],
             Kind::Envoy => {
-                let prefix = if name.starts_with("remote-") { "remote-" } else { "x-auth-" };
+                let prefix = if name.starts_with("remote-") { "remote-" } else { "x-auth" };
                 vec![
                     format!(
                         "remove_on_match: {{ key_matcher: {{ prefix: {prefix}, ignore_case: true }} }}"
                     ),
-                    "headers_with_underscores_action: DROP_HEADER".into(),
+                    r#"key_matcher: { safe_regex: { regex: ".*[^a-z0-9:-].*" } }"#.into(),
                 ]
             }
-            Kind::Express => vec!["/^(x[-_]auth|remote)[-_]/".into()],
-            Kind::Fastapi => vec!["b\"(x[-_]auth|remote)[-_]\"".into()],
+            Kind::Express => vec!["/[^a-z0-9-]|^(x-auth|(x-)?remote-|x-webauth-)/".into()],
+            Kind::Fastapi => vec!["b\"[^a-z0-9-]|^(x-auth|(x-)?remote-|x-webauth-)\"".into()],
             Kind::Axum => vec![
-                "name.starts_with(\"x-auth-\") || name.starts_with(\"remote-\")".into(),
-                "name.replace('_', \"-\")".into(),
+                "[\"x-auth\", \"remote-\", \"x-remote-\", \"x-webauth-\"]".into(),
+                "b.is_ascii_alphanumeric() || b == b'-'".into(),
             ],
         };
         for (kind, _, text) in all_texts() {
