@@ -18,12 +18,14 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from harness import HOST, REPOSITORY  # noqa: E402
+from harness.ports import reserved_port  # noqa: E402
+
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
 WORK = TARGET / "bench"
 DOORWARD = TARGET / "release" / "doorward"
 TOOL = TARGET / "release" / "doorward-bench"
-HOST = "127.0.0.1"
 PASSWORD = "correct horse battery"
 CORES = sorted(os.sched_getaffinity(0))
 SERVER_CORE, LOAD_CORE = CORES[0], CORES[-1]
@@ -56,7 +58,7 @@ class Process:
     """A server on one core, stopped at the end of the `with` block."""
 
     def __init__(self, command, *, core=SERVER_CORE, cwd=None, env=None, stdin=None, stdout=subprocess.DEVNULL):
-        self.log = open(WORK / f"server-{free_port()}.log", "w+")  # noqa: SIM115
+        self.log = tempfile.TemporaryFile("w+", dir=WORK)  # noqa: SIM115
         self._process = subprocess.Popen(
             pinned(core, *command), cwd=cwd, env=plain_environment() | (env or {}),
             stdin=stdin, stdout=stdout, stderr=self.log, text=True,
@@ -120,7 +122,7 @@ class Doorward(Process):
 
     def __init__(self, folder, *, core=SERVER_CORE, **environment):
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self.port = folder, free_port()
+        self.folder, self.port = folder, reserved_port()
         super().__init__([DOORWARD], core=core, cwd=folder, env=settings(folder, self.port) | environment)
         self.wait_for(self.port)
 
@@ -143,15 +145,6 @@ def plain_environment():
     return {name: value for name, value in os.environ.items() if not name.startswith(("DOORWARD_", "RUST_LOG"))}
 
 
-def free_port():
-    """A port below the ephemeral ones, so that no connection takes it before its server listens."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind((HOST, port))
-            return port
-
-
 class PostgreSQL:
     """A separate server with default flushing, on the core of the load; stopped at the end of the `with` block."""
 
@@ -160,7 +153,7 @@ class PostgreSQL:
         if not self._programs:
             sys.exit("bench: needs Debian's PostgreSQL: apt-get install postgresql")
         # A separate folder, because PostgreSQL does not run as root and its user may not have access to the others.
-        self._folder, self._port = Path(tempfile.mkdtemp(prefix="doorward-bench-")), free_port()
+        self._folder, self._port = Path(tempfile.mkdtemp(prefix="doorward-bench-")), reserved_port()
         self._as_owner = []
         if os.geteuid() == 0:
             shutil.chown(self._folder, "postgres", "postgres")

@@ -23,7 +23,7 @@ from measure import (
     Load,
     Process,
     send,
-    free_port,
+    reserved_port,
     note,
     output,
     pinned,
@@ -59,7 +59,7 @@ class Peer:
     goal = 0
 
     def __init__(self, folder):
-        self.folder, self.port = folder, free_port()
+        self.folder, self.port = folder, reserved_port()
         folder.mkdir(parents=True)
 
     def prepare(self):

@@ -12,12 +12,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
-from postgres import PASSWORD, ROLE, Process, Session, debian, eventually, folder
+from harness.postgres import PASSWORD, ROLE, Session, SupervisedProcess, debian, folder
+from harness.wait import eventually
 
 NEEDED = {"patroni": "patroni", "etcd": "etcd-server", "nft": "nftables", "ip": "iproute2", "haproxy": "haproxy"}
 HUB = "10.0.0.254"
@@ -108,7 +108,7 @@ class Node:
         self._configuration.write_text(json.dumps(self._settings()))
 
     def start(self):
-        self._patroni = Process(
+        self._patroni = SupervisedProcess(
             [shutil.which("patroni"), self._configuration],
             self._folder / f"{self.name}.log",
             end=signal.SIGKILL,
@@ -217,7 +217,7 @@ class Cluster:
         run("ip", "link", "set", "hub", "up")
         here = f"http://{HUB}:2379"
         etcd = ["etcd", "--data-dir", path / "etcd", "--listen-client-urls", here, "--advertise-client-urls", here]
-        self._etcd = Process(etcd, path / "etcd.log", end=signal.SIGKILL)
+        self._etcd = SupervisedProcess(etcd, path / "etcd.log", end=signal.SIGKILL)
         self._cleanup.callback(self._etcd.stop)
         replication = SYNCHRONOUS if self._synchronous else ASYNCHRONOUS
         self.nodes = [Node(number, path, replication) for number in (1, 2, 3)]

@@ -12,7 +12,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from support import FORK, LOGIN, Connection, Worker, Span, get, post
+from harness.connection import LOGIN, Connection, get, post
+from harness.stall import Span
+from support import FORK, Worker
 
 PASSWORD = "correct horse battery"
 PAUSE_SECONDS = 0.02

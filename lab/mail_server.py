@@ -6,7 +6,7 @@ import socket
 import socketserver
 import threading
 
-from support import HOST
+from harness import HOST
 
 
 class MailServer:

@@ -4,7 +4,7 @@ import contextlib
 import socket
 import threading
 
-from postgres import HOST
+from harness import HOST
 
 
 class Proxy:

@@ -25,10 +25,6 @@ macro_rules! id {
                 Self(uuid::Uuid::new_v4())
             }
 
-            pub(crate) fn as_bytes(&self) -> &[u8; 16] {
-                self.0.as_bytes()
-            }
-
             pub(crate) fn uuid(self) -> uuid::Uuid {
                 self.0
             }
@@ -71,7 +67,6 @@ mod tests {
         assert_eq!(id.to_string().parse(), Ok(id));
         assert_eq!(id.to_string().to_uppercase().parse(), Ok(id));
         assert_eq!(SomeId::from_uuid(id.uuid()), id);
-        assert_eq!(id.as_bytes(), id.uuid().as_bytes());
         for other in
             [format!("{{{id}}}"), format!("urn:uuid:{id}"), id.to_string().replace('-', "")]
         {

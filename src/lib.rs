@@ -74,6 +74,13 @@
 
 #![warn(clippy::unwrap_used)]
 #![cfg_attr(
+    feature = "internals",
+    expect(
+        missing_docs,
+        reason = "only the tests and benchmarks of this repository see the rooms"
+    )
+)]
+#![cfg_attr(
     not(all(feature = "cli", feature = "postgres")),
     expect(dead_code, reason = "only the command line or PostgreSQL uses it")
 )]
@@ -94,9 +101,11 @@ mod control;
 mod count;
 mod credential;
 mod data_folder;
+mod delivery;
 #[cfg(feature = "cli")]
 mod dev;
 mod doorward;
+mod event;
 mod fault;
 mod http;
 mod id;
@@ -105,11 +114,13 @@ mod log;
 mod mail;
 mod metrics;
 mod network;
+mod outbound;
 mod private_file;
-mod routes;
+mod request_id;
 mod session;
 mod spelling;
 mod store;
+mod supervisor;
 mod throttle;
 mod token;
 mod user;
@@ -133,7 +144,8 @@ pub use self::{
     credential::{password::Busy, reset_code::ResetCode},
     doorward::{Doorward, OpenError},
     http::only::{FromState, Only},
-    session::{Origin, Session, SessionId, TokenId},
+    network::ClientInfo,
+    session::{Method, Methods, Session, SessionId, TokenId},
     store::Error as StoreError,
     token::Token,
     user::{Email, Invitation, InvitationId, Name, Role, Roles, User, UserId},
@@ -181,9 +193,6 @@ pub mod internals {
     }
     pub mod network {
         pub use crate::network::*;
-    }
-    pub mod routes {
-        pub use crate::routes::*;
     }
     pub mod session {
         pub use crate::session::*;

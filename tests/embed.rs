@@ -16,6 +16,7 @@ use doorward::{
     internals::{
         clock::Timestamp,
         control::{self, Command, Reply},
+        store::Effects,
         user::Role,
     },
 };
@@ -108,7 +109,8 @@ async fn visit(app: &Router, path: &str, token: &Value) -> (StatusCode, String) 
 #[tokio::test]
 async fn an_app_guards_its_own_routes_with_its_own_policies() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = Settings::new().with_sqlite_file(folder.path().join("doorward.db"));
+    let settings = Settings::new()
+        .with("database_url", format!("sqlite://{}/doorward.db", folder.path().display()));
     let doorward = Doorward::open(settings).await.unwrap();
     let shop = Shop { doorward: doorward.clone(), owner: "olga@example.com" };
     let app = Router::new()
@@ -128,7 +130,13 @@ async fn an_app_guards_its_own_routes_with_its_own_policies() {
     let id = olga["id"].as_str().unwrap().parse().unwrap();
     let found = doorward.store().user_by_id(id).await.unwrap().unwrap();
     let at = found.updated_at;
-    assert!(doorward.store().set_email_verified(id, &found.email, true, at).await.unwrap());
+    assert!(
+        doorward
+            .store()
+            .set_email_verified(id, &found.email, true, at, &Effects::NONE)
+            .await
+            .unwrap()
+    );
     assert_eq!(
         visit(&app, "/till", &olga["token"]).await,
         (StatusCode::OK, "the till, Olga".to_owned())
@@ -139,7 +147,13 @@ async fn an_app_guards_its_own_routes_with_its_own_policies() {
     assert_eq!(visit(&app, "/stage", &pete["token"]).await.0, StatusCode::UNAUTHORIZED);
     let role = Role::parse("banned").unwrap();
     let id = pete["id"].as_str().unwrap().parse().unwrap();
-    assert!(doorward.store().grant_role(id, &role, Timestamp::from_seconds(0)).await.unwrap());
+    assert!(
+        doorward
+            .store()
+            .grant_role(id, &role, Timestamp::from_seconds(0), &Effects::NONE)
+            .await
+            .unwrap()
+    );
     assert_eq!(visit(&app, "/counter", &pete["token"]).await.0, StatusCode::UNAUTHORIZED);
     let without_token = Request::get("/basket").body(Body::empty()).unwrap();
     assert_eq!(send(&app, without_token).await.0, StatusCode::UNAUTHORIZED);
@@ -152,8 +166,8 @@ async fn an_app_guards_its_own_routes_with_its_own_policies() {
 async fn an_app_mounts_the_pages_beside_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings::new()
-        .with_sqlite_file(folder.path().join("doorward.db"))
-        .with_branding_name("The Shop");
+        .with("database_url", format!("sqlite://{}/doorward.db", folder.path().display()))
+        .with("branding.name", "The Shop");
     let doorward = Doorward::open(settings).await.unwrap();
     let app = Router::new()
         .route("/", get(async || "the shop"))
@@ -196,7 +210,8 @@ async fn command(folder: &Path, arguments: &[&str]) -> (bool, String) {
 #[tokio::test]
 async fn commands_reach_an_app_that_takes_them() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = Settings::new().with_sqlite_file(folder.path().join("doorward.db"));
+    let settings = Settings::new()
+        .with("database_url", format!("sqlite://{}/doorward.db", folder.path().display()));
     let doorward = Doorward::open(settings.clone()).await.unwrap();
     let commands = tokio::spawn(doorward.serve_commands());
     let app = doorward.routes();
@@ -222,7 +237,8 @@ async fn commands_reach_an_app_that_takes_them() {
 #[tokio::test]
 async fn an_app_that_can_reload_its_guards_reloads_them_on_command() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = Settings::new().with_sqlite_file(folder.path().join("doorward.db"));
+    let settings = Settings::new()
+        .with("database_url", format!("sqlite://{}/doorward.db", folder.path().display()));
     let doorward = Doorward::open(settings.clone()).await.unwrap();
     let read = settings.clone();
     tokio::spawn(doorward.serve_commands_with(Arc::new(move || Ok(read.clone()))));
@@ -234,7 +250,8 @@ async fn an_app_that_can_reload_its_guards_reloads_them_on_command() {
 async fn commands_reach_an_app_on_postgresql() {
     let Some(url) = postgres::fresh_database() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let settings = Settings::new().with_database_url(&url).with_data_folder(folder.path());
+    let settings =
+        Settings::new().with("database_url", &url).with("data_folder", folder.path().display());
     let doorward = Doorward::open(settings.clone()).await.unwrap();
     tokio::spawn(doorward.serve_commands());
     register(&doorward.routes(), "Olga", "olga@example.com").await;

@@ -1,5 +1,5 @@
-//! Holds src/ to the order of rooms that ARCHITECTURE.md states: a room uses only rooms below it, and no modules of one
-//! folder use each other in a circle. Unit tests inside the files are exempt.
+//! Holds src/ to the order of rooms that ARCHITECTURE.md states: a room uses only rooms below it, no modules of one folder
+//! use each other in a circle, and only the upper rooms know HTTP. Unit tests inside the files are exempt.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -46,6 +46,34 @@ fn no_modules_use_each_other_in_a_circle() {
 }
 
 #[test]
+fn only_the_upper_rooms_and_outbound_know_http() {
+    let crates =
+        ["axum", "http", "http_body", "http_body_util", "hyper", "hyper_util", "tower_service"];
+    let files = source_files();
+    // `outbound` asks other servers. It does not know what Doorward answers.
+    let outside = files.iter().filter(|(module, _)| {
+        module.first().is_some_and(|room| !["cli", "http", "outbound"].contains(&room.as_str()))
+    });
+    let found: Vec<_> = outside
+        .flat_map(|(module, code)| {
+            let named = crates.into_iter().filter(|name| names_crate(code, name));
+            named.map(|name| format!("{}: {name}", module.join("::")))
+        })
+        .collect();
+    assert!(found.is_empty(), "each names a crate of HTTP: {found:#?}");
+}
+
+#[test]
+fn a_crate_is_told_from_a_module_of_its_name() {
+    for code in ["use axum::http::HeaderValue;", "let x = http::Method::GET;", "use hyper as h;"] {
+        assert!(["axum", "http", "hyper"].iter().any(|name| names_crate(code, name)), "{code}");
+    }
+    for code in ["use crate::http::Error;", "use self::axum::x;", "let my_axum = 1; x.http();"] {
+        assert!(!["axum", "http", "hyper"].iter().any(|name| names_crate(code, name)), "{code}");
+    }
+}
+
+#[test]
 fn every_use_is_read() {
     let text = "use crate::{Doorward, store::{self, users::UserStore as Users}, token};\nuse super::form;\n// crate::not\nlet x = crate::clock::now();";
     assert_eq!(
@@ -69,9 +97,7 @@ struct Tree {
 
 impl Tree {
     fn read() -> Self {
-        let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        let mut files = BTreeMap::new();
-        collect(&src, &mut Vec::new(), &mut files);
+        let files = source_files();
         let modules: BTreeSet<Module> = files.keys().cloned().collect();
         let exported = exported_by_the_root(&files[&Vec::new()]);
         let mut uses = BTreeSet::new();
@@ -102,6 +128,24 @@ impl Tree {
         let pairs = self.uses.iter().filter_map(|(user, used)| Some((child(user)?, child(used)?)));
         pairs.filter(|(user, used)| user != used).collect()
     }
+}
+
+/// The code of each module.
+fn source_files() -> BTreeMap<Module, String> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = BTreeMap::new();
+    collect(&src, &mut Vec::new(), &mut files);
+    files
+}
+
+/// Whether code names this crate: at the beginning of a path, or in a `use`.
+fn names_crate(code: &str, name: &str) -> bool {
+    let is_part_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    code.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&code[..at], &code[at + name.len()..]);
+        !before.ends_with(is_part_of_name)
+            && (after.starts_with("::") || before.trim_end().ends_with("use"))
+    })
 }
 
 /// Reads every source file below a folder, without its unit tests and comments.

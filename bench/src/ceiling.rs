@@ -39,7 +39,7 @@ impl Ceiling {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let file = format!("sqlite://{}", self.folder.join("doorward.db").display());
         let database = self.database.as_deref().unwrap_or(&file);
-        let settings = Settings::new().with_database_url(database);
+        let settings = Settings::new().with("database_url", database);
         log::start(&LogFilter::default(), LogFormat::Auto)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(self.serve(settings))
@@ -49,8 +49,7 @@ impl Ceiling {
         let doorward = Doorward::open(settings).await?;
         let (guarded, bare) = (listen().await?, listen().await?);
         println!("{} {}", guarded.local_addr()?.port(), bare.local_addr()?.port());
-        let mut app =
-            Router::new().route("/api/auth/guard", get(answer)).with_state(admission_headers());
+        let mut app = bare_guard();
         if let Some(url) = &self.database {
             app = app.merge(look_ups(url).await?);
         }
@@ -66,6 +65,11 @@ impl Ceiling {
 
 async fn listen() -> anyhow::Result<TcpListener> {
     TcpListener::bind("127.0.0.1:0").await.context("cannot listen")
+}
+
+/// The route that `bench/run` and `bench/count` compare a guard with.
+pub(crate) fn bare_guard() -> Router {
+    Router::new().route("/api/auth/guard", get(answer)).with_state(admission_headers())
 }
 
 /// The least that an axum handler can do: the whole response is prepared in advance.

@@ -1,4 +1,4 @@
-//! Operations whose instructions `bench/count` counts, each run a thousand times after a warm-up.
+//! Operations whose instructions `bench/count` counts: each runs once to warm up, and then a hundred times.
 
 use std::{
     hint::black_box,
@@ -6,37 +6,39 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use axum::{
     body::{Body, to_bytes},
     http::{HeaderValue, Request, StatusCode},
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use doorward::{
-    Authenticated, Caller, Designated, Doorward, MissingKey, Policy, Settings,
+    Caller, Doorward, MissingKey, Settings,
     internals::{
-        access::guard::{CallerFacts, Declaration, Guard, Memo, RequestFacts},
+        access::guard::CallerFacts,
         clock::{Clock, Timestamp},
-        credential::password::{Cost, Password, PasswordRules},
+        credential::password::Cost,
         http::{self, App, Service},
-        user::{Email, Name},
     },
 };
 use futures_util::FutureExt;
 use tokio::runtime::Runtime;
+use tower_service::Service as _;
 
-use crate::condition;
+use crate::{ceiling, condition};
 
-/// Runs one operation under callgrind; without one, prints the names of all
+/// Runs the operations under callgrind, and prints the name of each when it has run
 #[derive(clap::Args)]
 pub(crate) struct Count {
     /// The folder for the database
     folder: PathBuf,
-    /// The operation
-    operation: Option<String>,
+    /// Also the slowest conditions
+    #[arg(long)]
+    conditions: bool,
 }
 
-const TIMES: u32 = 1000;
+/// As in `bench/count`.
+const TIMES: u32 = 100;
 /// Where the requests come from.
 pub(crate) const PEER: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9));
 pub(crate) const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
@@ -53,20 +55,16 @@ impl Count {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let _entered = runtime.enter();
         let instance = Instance::open(&runtime, &self.folder)?;
-        let Some(wanted) = self.operation else {
-            instance.operations()?.iter().for_each(|(name, _)| println!("{name}"));
-            return Ok(());
-        };
-        if let Some(text) = wanted.strip_prefix("condition: ") {
-            return counted(&mut instance.condition(&runtime, text)?);
+        let mut operations = instance.operations();
+        if self.conditions {
+            operations.extend(instance.conditions(&runtime)?);
         }
-        for (name, mut operation) in instance.operations()? {
-            if name == wanted {
-                operation()?;
-                return counted(&mut operation);
-            }
+        for (name, mut operation) in operations {
+            operation()?;
+            counted(&mut operation).with_context(|| name.clone())?;
+            println!("{}", name.replace('\n', " "));
         }
-        bail!("no operation is called {wanted}")
+        Ok(())
     }
 }
 
@@ -77,6 +75,7 @@ fn counted(operation: &mut Operation<'_>) -> anyhow::Result<()> {
 }
 
 type Operation<'a> = Box<dyn FnMut() -> anyhow::Result<()> + 'a>;
+type Named<'a> = (String, Operation<'a>);
 
 /// A Doorward with one user, who has the designated name.
 struct Instance {
@@ -84,24 +83,17 @@ struct Instance {
     app: Service,
     token: String,
     caller: Caller,
-    guard: Guard,
 }
 
 impl Instance {
     fn open(runtime: &Runtime, folder: &Path) -> anyhow::Result<Self> {
-        let guard = |name: &str, allow: &str| {
-            let (name, allow) = (name.into(), allow.into());
-            Guard::declare(Declaration { name, allow, ..Declaration::default() })
-        };
-        let Ok(ours) = guard("reading", ADMITS) else { bail!("the condition is not valid") };
         let settings = Settings::new()
-            .with_sqlite_file(folder.join("doorward.db"))
+            .with("database_url", format!("sqlite://{}/doorward.db", folder.display()))
             .with_cheap_passwords(Cost { memory_kib: 64, passes: 1 })
             .with_toml(&format!(
-                "[guards.app]\nallow = 'true'\nproxy = 'caddy'\norigins = ['{APP}']"
-            ))
-            .with_guard("reading", ADMITS)
-            .with_guard("writing", REFUSES);
+                "[guards.app]\nallow = 'true'\nproxy = 'caddy'\norigins = ['{APP}']\n\
+                 [guards.reading]\nallow = '{ADMITS}'\n[guards.writing]\nallow = '{REFUSES}'"
+            ));
         let opening = Doorward::open_with(settings, MissingKey::Refuse, Clock::new(|| NOW));
         let doorward = runtime.block_on(opening)?;
         let app = http::service(doorward.clone());
@@ -110,53 +102,17 @@ impl Instance {
         let body: serde_json::Value = serde_json::from_slice(&body)?;
         let Some(token) = body["token"].as_str().map(str::to_owned) else { bail!("{body}") };
         let caller = runtime.block_on(doorward.caller(&token))?;
-        let instance = Self { doorward, app, token, caller, guard: ours };
+        let instance = Self { doorward, app, token, caller };
         // The first request with a cookie looks the user up.
         runtime.block_on(instance.app.answer(visit_request(&instance.cookie())?, PEER));
         Ok(instance)
     }
 
-    fn operations(&self) -> anyhow::Result<Vec<(&'static str, Operation<'_>)>> {
-        let designated = Designated::new("Miles Davis");
-        let facts = RequestFacts {
-            method: Some("GET".into()),
-            host: None,
-            path: None,
-            scheme: None,
-            address: None,
-            time: NOW,
-        };
-        let (mint, memo) = (self.doorward.keys().mint(), Memo::default());
-        let forged = self.forged(0)?;
+    /// The first is the bare route, with which the others are compared.
+    fn operations(&self) -> Vec<Named<'_>> {
         let bearer = ("authorization", format!("Bearer {}", self.token));
-        Ok(vec![
-            (
-                "token, cached",
-                self.operation(|| Ok(ready(self.doorward.caller(&self.token))?.is_ok())),
-            ),
-            ("token, first time", self.operation(|| Ok(mint.verify(&self.token, NOW).is_ok()))),
-            ("token, forged", self.operation(move || Ok(mint.verify(&forged, NOW).is_err()))),
-            (
-                "policy, any user",
-                self.operation(|| Ok(Authenticated.admit(&self.caller).is_some())),
-            ),
-            ("policy, name", self.operation(move || Ok(designated.admit(&self.caller).is_some()))),
-            (
-                "policy, condition",
-                self.operation(move || {
-                    Ok(self
-                        .guard
-                        .decide(&self.caller.user, &self.caller.session, &memo, &facts)
-                        .is_ok())
-                }),
-            ),
-            ("validation", self.operation(valid)),
-            (
-                "form, all fields bad",
-                self.request(StatusCode::BAD_REQUEST, |_| {
-                    register(r#"{"name":"M","email":"miles","password":"short"}"#.into())
-                }),
-            ),
+        let operations = [
+            ("bare route", self.bare()),
             ("guard", self.guarded("guard", StatusCode::OK)),
             ("guard, name", self.guarded("miles", StatusCode::OK)),
             ("guard, condition", self.guarded("reading", StatusCode::OK)),
@@ -173,28 +129,36 @@ impl Instance {
                     guard_request("guard", Some(&self.forged(time)?))
                 }),
             ),
-        ])
+        ];
+        operations.into_iter().map(|(name, operation)| (name.to_owned(), operation)).collect()
     }
 
-    /// Evaluates a condition with the largest possible facts, and ignores the result.
-    fn condition(&self, runtime: &Runtime, text: &str) -> anyhow::Result<Operation<'static>> {
-        let guard = condition::guard(text)?;
+    /// Evaluates the slowest conditions with the largest possible facts, and ignores the results.
+    fn conditions(&self, runtime: &Runtime) -> anyhow::Result<Vec<Named<'static>>> {
         let caller = condition::largest_caller(runtime, &self.doorward, &self.app)?;
-        let (facts, request) =
-            (CallerFacts::new(&caller.user, &caller.session), condition::largest_request());
-        let operation = move || {
-            black_box(guard.condition.holds(&facts, &request).is_ok());
-            Ok(())
-        };
-        operation()?;
-        Ok(Box::new(operation))
+        let named = condition::SLOWEST.iter().map(|text| {
+            let guard = condition::guard(text)?;
+            let (facts, request) =
+                (CallerFacts::new(&caller.user, &caller.session), condition::largest_request());
+            let operation: Operation<'static> = Box::new(move || {
+                black_box(guard.condition.holds(&facts, &request).is_ok());
+                Ok(())
+            });
+            Ok((format!("condition: {text}"), operation))
+        });
+        named.collect()
     }
 
-    fn operation<'a>(
-        &self,
-        mut worked: impl FnMut() -> anyhow::Result<bool> + 'a,
-    ) -> Operation<'a> {
-        Box::new(move || if worked()? { Ok(()) } else { bail!("it did not work") })
+    /// The route that does nothing, with the same request as the guard.
+    fn bare(&self) -> Operation<'_> {
+        let app = ceiling::bare_guard();
+        let mut requests = Vec::new();
+        Box::new(move || {
+            let request = next(&mut requests, |_| guard_request("guard", Some(&self.token)))?;
+            let Ok(response) = ready(app.clone().call(request))?;
+            ensure!(response.status() == StatusCode::OK, "it answered {}", response.status());
+            Ok(())
+        })
     }
 
     fn guarded(&self, guard: &'static str, expected: StatusCode) -> Operation<'_> {
@@ -221,22 +185,31 @@ impl Instance {
         Ok(format!("{head}.{}.{signature}", BASE64_URL_SAFE_NO_PAD.encode(claims)))
     }
 
-    /// A whole request through the router. The requests are built before counting starts.
+    /// A whole request through the router.
     fn request<'a>(
         &'a self,
         expected: StatusCode,
         make: impl Fn(u32) -> anyhow::Result<Request<Body>> + 'a,
     ) -> Operation<'a> {
         let mut requests = Vec::new();
-        self.operation(move || {
-            if requests.is_empty() {
-                requests = (0..=TIMES).map(&make).collect::<anyhow::Result<_>>()?;
-            }
-            let request = requests.pop().context("there is a request for every run")?;
+        Box::new(move || {
+            let request = next(&mut requests, &make)?;
             let response = ready(self.app.answer(request, PEER))?;
-            Ok(response.status() == expected)
+            ensure!(response.status() == expected, "it answered {}", response.status());
+            Ok(())
         })
     }
+}
+
+/// The next of the requests, all of which the warm-up builds, before counting starts.
+fn next(
+    requests: &mut Vec<Request<Body>>,
+    make: impl Fn(u32) -> anyhow::Result<Request<Body>>,
+) -> anyhow::Result<Request<Body>> {
+    if requests.is_empty() {
+        *requests = (0..=TIMES).map(make).collect::<anyhow::Result<_>>()?;
+    }
+    requests.pop().context("there is a request for every run")
 }
 
 /// The header that identifies a person.
@@ -275,14 +248,6 @@ fn guard_request(guard: &str, token: Option<&str>) -> anyhow::Result<Request<Bod
 pub(crate) fn register(body: String) -> anyhow::Result<Request<Body>> {
     let request = Request::post("/api/user").header("content-type", "application/json");
     Ok(request.body(body.into())?)
-}
-
-fn valid() -> anyhow::Result<bool> {
-    let rules = PasswordRules { min_length: 8, max_length: 128, refuse_common: false };
-    let name = Name::parse("Miles Davis".into());
-    let email = Email::parse("miles@example.com".into());
-    let password = Password::parse("correct horse".into(), rules);
-    Ok(name.is_ok() && email.is_ok() && password.is_ok())
 }
 
 /// Fails if the future has to wait for another thread, whose instructions would not be counted.

@@ -14,7 +14,6 @@ use clap::Parser;
 #[derive(Parser)]
 enum Tool {
     Ceiling(ceiling::Ceiling),
-    Conditions(condition::Conditions),
     Count(count::Count),
     Hash(hash::Hash),
     Load(load::Load),
@@ -25,7 +24,6 @@ enum Tool {
 fn main() -> anyhow::Result<()> {
     match Tool::parse() {
         Tool::Ceiling(ceiling) => ceiling.run(),
-        Tool::Conditions(conditions) => conditions.run(),
         Tool::Count(count) => count.run(),
         Tool::Hash(hash) => hash.run(),
         Tool::Load(load) => load.run(),

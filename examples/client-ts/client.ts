@@ -58,7 +58,7 @@ export class DoorwardError extends Error {
     message: string,
     /** The messages for the fields of the body, if the server names any. */
     readonly fields: Readonly<Record<string, string>>,
-    /** The code of `WWW-Authenticate`: `invalid_token`, `insufficient_scope`, or none. */
+    /** The code of `WWW-Authenticate`: `invalid_token`, `insufficient_scope`, `insufficient_user_authentication`, or none. */
     readonly challenge: string | undefined,
     /** The seconds of `Retry-After`. */
     readonly retryAfter: number | undefined,

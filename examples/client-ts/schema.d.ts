@@ -695,6 +695,13 @@ export interface components {
             createdAt: string;
             /** Format: date-time */
             updatedAt: string;
+            /**
+             * Format: date-time
+             * @description When the user last showed who they are. A refresh keeps it
+             */
+            authenticatedAt: string;
+            /** @description How the user has shown who they are at that time, by RFC 8176: `pwd`, the password; `otp`, a mailed code, link or invitation */
+            methods: ("pwd" | "otp")[];
         };
         Session: {
             /** Format: uuid */
@@ -705,6 +712,13 @@ export interface components {
             lastSeenAt: string;
             /** Format: date-time */
             expiresAt: string;
+            /**
+             * Format: date-time
+             * @description When the user last showed who they are. A refresh keeps it
+             */
+            authenticatedAt: string;
+            /** @description How the user has shown who they are at that time, by RFC 8176: `pwd`, the password; `otp`, a mailed code, link or invitation */
+            methods: ("pwd" | "otp")[];
             address: string | unknown | unknown;
             userAgent: string;
             /** @description Whether the request came from this session */
@@ -787,6 +801,10 @@ export interface components {
             aud: string;
             exp: number;
             iat: number;
+            /** @description When the user last showed who they are */
+            auth_time: number;
+            /** @description How they did */
+            amr: ("pwd" | "otp")[];
             /**
              * Format: uuid
              * @description The token
@@ -910,6 +928,24 @@ export interface components {
                 "application/json": {
                     /** @constant */
                     message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action.";
+                };
+            };
+        };
+        /** @description No valid token, or the password is wrong. A user without a password needs a sign-in within the last 10 minutes: the challenge is `insufficient_user_authentication` (RFC 9470) */
+        Unconfirmed: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "WWW-Authenticate": components["headers"]["BearerChallenge"];
+                Vary: components["headers"]["VaryAuthorization"];
+                "X-Decision-Id": components["headers"]["DecisionId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action." | "This action needs a sign-in within the last 10 minutes. Please sign in again.";
                 };
             };
         };
@@ -1319,7 +1355,7 @@ export interface components {
         /** @description Seconds after which the request may succeed */
         RetryAfter: number;
         /** @description RFC 6750. Without a code: the request had no credentials. `invalid_token`: get a new token. `insufficient_scope`: the token is valid, but not for this */
-        BearerChallenge: "Bearer realm=\"doorward\"" | "Bearer realm=\"doorward\", error=\"invalid_token\"" | "Bearer realm=\"doorward\", error=\"insufficient_scope\"";
+        BearerChallenge: "Bearer realm=\"doorward\"" | "Bearer realm=\"doorward\", error=\"invalid_token\"" | "Bearer realm=\"doorward\", error=\"insufficient_scope\"" | "Bearer realm=\"doorward\", max_age=600, error=\"insufficient_user_authentication\"";
         /** @description RFC 7617 */
         BasicChallenge: "Basic realm=\"doorward\"";
         /** @description The answer depends on the token */
@@ -2373,6 +2409,10 @@ export interface operations {
                      *         "createdAt": "2026-03-02T08:15:30.123Z",
                      *         "lastSeenAt": "2026-03-02T08:16:02.456Z",
                      *         "expiresAt": "2026-04-01T08:15:30.123Z",
+                     *         "authenticatedAt": "2026-03-02T08:15:30.123Z",
+                     *         "methods": [
+                     *           "pwd"
+                     *         ],
                      *         "address": "127.0.0.1",
                      *         "userAgent": "curl/8.14.1",
                      *         "current": true
@@ -2579,7 +2619,11 @@ export interface operations {
                      *       "emailVerified": false,
                      *       "roles": [],
                      *       "createdAt": "2026-03-02T08:15:30.123Z",
-                     *       "updatedAt": "2026-03-02T08:15:30.123Z"
+                     *       "updatedAt": "2026-03-02T08:15:30.123Z",
+                     *       "authenticatedAt": "2026-03-02T08:15:30.123Z",
+                     *       "methods": [
+                     *         "pwd"
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["Me"];
@@ -2607,7 +2651,7 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: password
-                     * @description The current password. A user without a password may omit it
+                     * @description The current password. A user without a password may omit it if they have signed in within the last 10 minutes
                      */
                     password: string;
                 };
@@ -2625,7 +2669,7 @@ export interface operations {
                 content?: never;
             };
             400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
+            401: components["responses"]["Unconfirmed"];
             403: components["responses"]["OtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
@@ -2655,7 +2699,7 @@ export interface operations {
                     email?: components["schemas"]["Email"];
                     /**
                      * Format: password
-                     * @description The current password. A user without a password may omit it
+                     * @description The current password. A user without a password may omit it if they have signed in within the last 10 minutes
                      */
                     password?: string;
                 };
@@ -2680,14 +2724,18 @@ export interface operations {
                      *       "pendingEmail": "ada@example.org",
                      *       "roles": [],
                      *       "createdAt": "2026-03-02T08:15:30.123Z",
-                     *       "updatedAt": "2026-03-02T08:15:30.123Z"
+                     *       "updatedAt": "2026-03-02T08:15:30.123Z",
+                     *       "authenticatedAt": "2026-03-02T08:15:30.123Z",
+                     *       "methods": [
+                     *         "pwd"
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["Me"];
                 };
             };
             400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
+            401: components["responses"]["Unconfirmed"];
             403: components["responses"]["OtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Taken"];
@@ -2716,7 +2764,7 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: password
-                     * @description The current password. A user without a password may omit it
+                     * @description The current password. A user without a password may omit it if they have signed in within the last 10 minutes
                      */
                     current: string;
                     new: components["schemas"]["NewPassword"];
@@ -2735,7 +2783,7 @@ export interface operations {
                 content?: never;
             };
             400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
+            401: components["responses"]["Unconfirmed"];
             403: components["responses"]["OtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
@@ -2800,6 +2848,10 @@ export interface operations {
                      *           "createdAt": "2026-03-02T08:15:30.123Z",
                      *           "lastSeenAt": "2026-03-02T08:16:02.456Z",
                      *           "expiresAt": "2026-04-01T08:15:30.123Z",
+                     *           "authenticatedAt": "2026-03-02T08:15:30.123Z",
+                     *           "methods": [
+                     *             "pwd"
+                     *           ],
                      *           "address": "127.0.0.1",
                      *           "userAgent": "curl/8.14.1",
                      *           "current": true
@@ -2852,6 +2904,10 @@ export interface operations {
                      *       "aud": "doorward",
                      *       "exp": 1772525730,
                      *       "iat": 1772439330,
+                     *       "auth_time": 1772439330,
+                     *       "amr": [
+                     *         "pwd"
+                     *       ],
                      *       "jti": "e92b60f4-17ad-4c5e-8f3b-d50a7c1e8b26",
                      *       "token_type": "Bearer"
                      *     }

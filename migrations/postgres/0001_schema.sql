@@ -23,17 +23,20 @@ CREATE TABLE IF NOT EXISTS users (
 
 CREATE INDEX IF NOT EXISTS users_by_reset_digest ON users (reset_digest);
 
--- A session also ends `idle_ms` after its last use, unless that is 0.
+-- A session also ends `idle_ms` after its last use, unless that is 0. `methods` are the ways in which the user has proved who
+-- they are, at `authenticated_at`, separated by spaces.
 CREATE TABLE IF NOT EXISTS sessions (
-    id           UUID   NOT NULL PRIMARY KEY,
-    user_id      UUID   NOT NULL,
-    token_id     UUID   NOT NULL,
-    created_at   BIGINT NOT NULL,
-    last_seen_at BIGINT NOT NULL,
-    expires_at   BIGINT NOT NULL,
-    idle_ms      BIGINT NOT NULL,
-    address      TEXT   NOT NULL,
-    user_agent   TEXT   NOT NULL
+    id               UUID   NOT NULL PRIMARY KEY,
+    user_id          UUID   NOT NULL,
+    token_id         UUID   NOT NULL,
+    created_at       BIGINT NOT NULL,
+    last_seen_at     BIGINT NOT NULL,
+    expires_at       BIGINT NOT NULL,
+    idle_ms          BIGINT NOT NULL,
+    authenticated_at BIGINT NOT NULL,
+    methods          TEXT   NOT NULL,
+    address          TEXT   NOT NULL,
+    user_agent       TEXT   NOT NULL
 );
 
 CREATE INDEX IF NOT EXISTS sessions_by_user ON sessions (user_id);
@@ -91,8 +94,9 @@ CREATE TABLE IF NOT EXISTS cookie_secrets (
 );
 
 -- One-time secrets in mails. `email` is the address that the secret was sent to. The secret is void when the user has
--- another address than `user_email` or another `password_version`. Only its digest is stored.
-CREATE TABLE IF NOT EXISTS one_times (
+-- another address than `user_email` or another `password_version`. Only its digest is stored. `guesses` is how many codes were
+-- typed for it.
+CREATE TABLE IF NOT EXISTS one_time_secrets (
     id               UUID             NOT NULL PRIMARY KEY,
     purpose          TEXT             NOT NULL,
     user_id          UUID             NOT NULL,
@@ -101,19 +105,20 @@ CREATE TABLE IF NOT EXISTS one_times (
     user_email       TEXT             NOT NULL,
     password_version BIGINT           NOT NULL,
     digest           BYTEA            NOT NULL,
-    expires_at       BIGINT           NOT NULL
+    expires_at       BIGINT           NOT NULL,
+    guesses          BIGINT           NOT NULL
 );
 
-CREATE INDEX IF NOT EXISTS one_times_by_digest ON one_times (digest);
+CREATE INDEX IF NOT EXISTS one_time_secrets_by_digest ON one_time_secrets (digest);
 
-CREATE INDEX IF NOT EXISTS one_times_by_email_key ON one_times (email_key);
+CREATE INDEX IF NOT EXISTS one_time_secrets_by_email_key ON one_time_secrets (email_key);
 
-CREATE INDEX IF NOT EXISTS one_times_by_user ON one_times (user_id);
+CREATE INDEX IF NOT EXISTS one_time_secrets_by_user ON one_time_secrets (user_id);
 
-CREATE INDEX IF NOT EXISTS one_times_by_expiry ON one_times (expires_at);
+CREATE INDEX IF NOT EXISTS one_time_secrets_by_expiry ON one_time_secrets (expires_at);
 
 -- Mail that waits to be sent, or was given up. `message` is JSON and contains no secret. Nobody else sends a mail before
--- `claimed_until`.
+-- `claimed_until`. The earliest `turn_at` is sent first. It is null while a mail waits until `due_at` to be tried again.
 CREATE TABLE IF NOT EXISTS outbox (
     id            UUID   NOT NULL PRIMARY KEY,
     user_id       UUID,
@@ -126,10 +131,11 @@ CREATE TABLE IF NOT EXISTS outbox (
     attempts      BIGINT NOT NULL,
     claimed_until BIGINT NOT NULL,
     failure       TEXT,
-    given_up_at   BIGINT
+    given_up_at   BIGINT,
+    turn_at       BIGINT
 );
 
-CREATE INDEX IF NOT EXISTS outbox_by_due_time ON outbox (given_up_at, due_at, id);
+CREATE INDEX IF NOT EXISTS outbox_by_turn ON outbox (given_up_at, turn_at, due_at, id);
 
 CREATE INDEX IF NOT EXISTS outbox_by_user ON outbox (user_id);
 
@@ -143,7 +149,8 @@ CREATE TABLE IF NOT EXISTS invitations (
     invited_by UUID,
     is_mailed  BOOLEAN          NOT NULL,
     created_at BIGINT           NOT NULL,
-    expires_at BIGINT           NOT NULL
+    expires_at BIGINT           NOT NULL,
+    guesses    BIGINT           NOT NULL
 );
 
 CREATE INDEX IF NOT EXISTS invitations_by_digest ON invitations (digest);
@@ -168,3 +175,19 @@ CREATE TABLE IF NOT EXISTS account_secrets (
     id     BIGINT NOT NULL PRIMARY KEY,
     secret BYTEA  NOT NULL
 );
+
+-- The schemes and costs of imported password hashes: the text of a hash up to its salt. While there are any, a failed login
+-- does the work of the slowest one.
+CREATE TABLE IF NOT EXISTS foreign_hashes (
+    prefix TEXT COLLATE "C" NOT NULL PRIMARY KEY
+);
+
+-- Users whose password hash was imported and has not been replaced by one of ours. `prefix` is the scheme and cost of the hash, as
+-- in `foreign_hashes`.
+CREATE TABLE IF NOT EXISTS imported_hashes (
+    user_id     UUID             NOT NULL PRIMARY KEY,
+    prefix      TEXT COLLATE "C" NOT NULL,
+    imported_at BIGINT           NOT NULL
+);
+
+CREATE INDEX IF NOT EXISTS imported_hashes_by_prefix ON imported_hashes (prefix);

@@ -1,7 +1,6 @@
 //! Who sent a request, and whether they may: callers, policies, guards, and the record of refusals.
 
 pub mod caller;
-pub mod failed_logins;
 pub mod guard;
 pub mod policy;
 pub mod refusals;

@@ -52,15 +52,15 @@ pub struct Refusal {
 pub struct Refused {
     time: Timestamp,
     by: RefusedBy,
-    subject: Subject,
+    whom: RefusedCaller,
 }
 
-/// What a refusal is about.
-enum Subject {
+/// Whom a refusal concerns.
+enum RefusedCaller {
     /// A request without a valid token.
     Unauthenticated(Unauthenticated),
     /// A known caller, with the input of the condition of a guard.
-    Caller(UserId, Option<ConditionInput>),
+    Known(UserId, Option<ConditionInput>),
 }
 
 /// The guard or policy that refused a request.
@@ -82,12 +82,12 @@ struct ConditionInput {
 impl Refused {
     /// A request without a valid token.
     pub fn unauthenticated(by: RefusedBy, reason: Unauthenticated, time: Timestamp) -> Self {
-        Self { time, by, subject: Subject::Unauthenticated(reason) }
+        Self { time, by, whom: RefusedCaller::Unauthenticated(reason) }
     }
 
     /// A known caller, refused by a policy.
     pub fn caller(by: RefusedBy, caller: &Caller, time: Timestamp) -> Self {
-        Self { time, by, subject: Subject::Caller(caller.user.id, None) }
+        Self { time, by, whom: RefusedCaller::Known(caller.user.id, None) }
     }
 
     /// A known caller who does not satisfy the condition of a guard.
@@ -97,15 +97,15 @@ impl Refused {
             request: request.copy_of(guard.condition.request_fields()),
         };
         let by = RefusedBy::Guard(Arc::clone(guard));
-        let subject = Subject::Caller(caller.user.id, Some(input));
-        Self { time: request.time, by, subject }
+        let whom = RefusedCaller::Known(caller.user.id, Some(input));
+        Self { time: request.time, by, whom }
     }
 
     /// The user, if the token is valid.
     fn user(&self) -> Option<UserId> {
-        match self.subject {
-            Subject::Unauthenticated(_) => None,
-            Subject::Caller(user, _) => Some(user),
+        match self.whom {
+            RefusedCaller::Unauthenticated(_) => None,
+            RefusedCaller::Known(user, _) => Some(user),
         }
     }
 
@@ -114,9 +114,9 @@ impl Refused {
             RefusedBy::Guard(guard) => Some(guard),
             RefusedBy::Policy(_) => None,
         };
-        let (token, input) = match &self.subject {
-            Subject::Unauthenticated(reason) => (reason.to_string(), None),
-            Subject::Caller(_, input) => ("good".to_owned(), input.as_ref()),
+        let (token, input) = match &self.whom {
+            RefusedCaller::Unauthenticated(reason) => (reason.to_string(), None),
+            RefusedCaller::Known(_, input) => ("good".to_owned(), input.as_ref()),
         };
         let input = input.filter(|_| with_reason);
         let explanation = input.zip(guard).and_then(|(input, guard)| {

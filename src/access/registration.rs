@@ -5,6 +5,7 @@ use std::{fmt, net::IpAddr, sync::Arc};
 use super::guard::{CallerFacts, Condition, ConditionError, RequestFacts, Subject};
 use crate::{
     clock::Timestamp,
+    event::RegistrationRefusal,
     user::{Email, Name, User},
 };
 
@@ -20,28 +21,6 @@ pub enum RegistrationPolicy {
     Closed,
     /// Whoever satisfies the condition or has an invitation.
     If(RegistrationCondition),
-}
-
-/// Why somebody may not register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RegistrationRefusal {
-    /// An invitation is needed.
-    NotInvited,
-    /// Registration is closed.
-    Closed,
-    /// The condition is not true.
-    Condition,
-}
-
-/// The reason in log lines.
-impl fmt::Display for RegistrationRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotInvited => "not invited",
-            Self::Closed => "closed",
-            Self::Condition => "condition",
-        })
-    }
 }
 
 impl RegistrationPolicy {

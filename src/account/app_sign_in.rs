@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::{
     Doorward,
+    event::EventKind,
+    network::Requester,
     session::Session,
     store,
     throttle::Throttled,
@@ -63,6 +65,7 @@ pub(crate) async fn use_code(
     sealed: &str,
     origin: &str,
     attempts: &[&str],
+    requester: &Requester,
 ) -> Result<CodeUsed, CodeError> {
     let now = doorward.now();
     let code = doorward.cookies().open_code(sealed, origin).ok_or(CodeError::Invalid)?;
@@ -83,6 +86,7 @@ pub(crate) async fn use_code(
     {
         return Err(CodeError::Invalid);
     }
-    tracing::info!(user = %code.user_id, session = %code.session_id, "signed in to an app");
+    let kind = EventKind::SignedInToApp { session: code.session_id };
+    doorward.events().publish(&doorward.event_by_user(code.user_id, requester, kind));
     Ok(CodeUsed { session, url: code.url })
 }

@@ -1,14 +1,15 @@
 //! Changing a user's name and e-mail address.
 
 use super::{
-    Failure, has_failure,
-    mailing::{charge_mail, mail, with_secret},
-    sign_in::{ConfirmError, confirm},
-    silence::on_tick,
+    Failure,
+    effects::{charge_mail, mail, with_secret},
+    enumeration::on_tick,
+    has_failure,
+    proof::{ConfirmError, Proof, confirm},
 };
 use crate::{
     Doorward,
-    credential::password::Password,
+    event::EventKind,
     mail::Message,
     network::Requester,
     store,
@@ -22,6 +23,9 @@ use crate::{
 pub(crate) enum ChangeError {
     #[error("the password is wrong")]
     WrongPassword,
+    /// The user has no password, and their sign-in is too long ago.
+    #[error("the user has to sign in again")]
+    SignInAgain,
     #[error("the e-mail address is taken")]
     EmailTaken,
     #[error("there is no such user")]
@@ -32,6 +36,13 @@ pub(crate) enum ChangeError {
 
 has_failure!(ChangeError);
 
+/// What to change.
+#[derive(Default)]
+pub(crate) struct Change {
+    pub(crate) name: Option<Name>,
+    pub(crate) email: Option<Email>,
+}
+
 /// A user after a change.
 pub(crate) struct Changed {
     pub(crate) user: User,
@@ -39,23 +50,24 @@ pub(crate) struct Changed {
     pub(crate) pending_email: Option<Email>,
 }
 
-/// Changes the name, the address or both. A new address needs the password. If mail is sent, the address changes when the new
+/// Changes the name, the address or both. A new address needs the proof. If mail is sent, the address changes when the new
 /// one is verified.
 pub(crate) async fn change(
     doorward: &Doorward,
     user: &User,
-    name: Option<Name>,
-    email: Option<Email>,
-    password: Option<Password>,
-    requester: Requester,
+    change: Change,
+    proof: Proof,
+    requester: &Requester,
 ) -> Result<Changed, ChangeError> {
+    let Change { name, email } = change;
     let mut confirmed = None;
     if email.is_some() {
         // Like a registration, this reveals whether an address is taken, so both share one budget.
         doorward.throttle().charge_sign_up(requester, doorward.instant())?;
-        let user = confirm(doorward, user, password, requester).await;
+        let user = confirm(doorward, user, proof, requester).await;
         confirmed = Some(user.map_err(|error| match error {
             ConfirmError::WrongPassword => ChangeError::WrongPassword,
+            ConfirmError::SignInAgain => ChangeError::SignInAgain,
             ConfirmError::Failed(failure) => ChangeError::Failed(failure),
         })?);
     }
@@ -75,12 +87,11 @@ pub(crate) async fn change(
     if name.is_none() && email.is_none() {
         return Ok(Changed { user: user.clone(), pending_email });
     }
-    let now = doorward.now();
-    match doorward.store().change_user(user.id, name.as_ref(), email.as_ref(), now).await {
-        Ok(Some(user)) => {
-            tracing::info!(user = %user.id, name = name.is_some(), email = email.is_some(), "user changed");
-            Ok(Changed { user, pending_email })
-        }
+    let kind = EventKind::UserChanged { name: name.is_some(), email: email.is_some() };
+    let effects = doorward.event_by_user(user.id, requester, kind).into();
+    let (store, now) = (doorward.store(), doorward.now());
+    match store.change_user(user.id, name.as_ref(), email.as_ref(), now, &effects).await {
+        Ok(Some(user)) => Ok(Changed { user, pending_email }),
         Ok(None) => Err(ChangeError::NoSuchUser),
         Err(store::Error::EmailTaken) => Err(ChangeError::EmailTaken),
         Err(error) => Err(error.into()),
@@ -92,24 +103,24 @@ async fn request_email(
     doorward: &Doorward,
     user: &User,
     new: &Email,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<(), ChangeError> {
     let language = requester.language;
     let earlier = charge_mail(doorward, new, MailPurpose::ByUsers, requester)?;
     let owner = doorward.store().user_by_email(&new.key()).await?;
-    let mut mailing = with_secret(doorward, user, Purpose::ChangeEmail, new, language);
-    mailing.earlier = earlier;
+    let mut effects = with_secret(doorward, user, Purpose::ChangeEmail, new, language);
+    effects.earlier = earlier;
+    let kind = EventKind::EmailChangeRequested;
+    effects.events.push(doorward.event_by_user(user.id, requester, kind));
     if let Some(owner) = owner.filter(|owner| owner.id != user.id) {
         if !doorward.signs_up_silently() {
             return Err(ChangeError::EmailTaken);
         }
         // The address is pending as a free one would be, but nobody gets the secret.
         let (id, message) = (Some(owner.id), Message::AlreadyRegistered);
-        mailing.mails = vec![mail(doorward, id, &owner.email, language, message)];
+        effects.mails = vec![mail(doorward, id, &owner.email, language, message)];
     }
-    doorward.store().queue_mail(&mailing).await?;
-    doorward.announce(&mailing);
-    tracing::info!(user = %user.id, "change of the e-mail address requested");
+    doorward.store().queue_mail(&effects).await?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Disabling a user and enabling them again.
 
 use super::{UserError, require_found};
-use crate::{Doorward, user::UserId};
+use crate::{Doorward, event::EventKind, user::UserId};
 
 impl Doorward {
     /// Disables a user, as `doorward user disable` does: their sessions end at once and they cannot log in.
@@ -9,9 +9,8 @@ impl Doorward {
     /// # Errors
     /// If there is no such user.
     pub async fn disable_user(&self, user: UserId) -> Result<(), UserError> {
-        require_found(self.store().disable_user(user, self.now()).await?)?;
-        tracing::info!(%user, "disabled by the operator");
-        Ok(())
+        let effects = self.event_by_operator(user, EventKind::UserDisabled).into();
+        require_found(self.store().disable_user(user, self.now(), &effects).await?)
     }
 
     /// Lets a disabled user log in again, as `doorward user enable` does.
@@ -19,8 +18,7 @@ impl Doorward {
     /// # Errors
     /// If there is no such user.
     pub async fn enable_user(&self, user: UserId) -> Result<(), UserError> {
-        require_found(self.store().enable_user(user).await?)?;
-        tracing::info!(%user, "enabled by the operator");
-        Ok(())
+        let effects = self.event_by_operator(user, EventKind::UserEnabled).into();
+        require_found(self.store().enable_user(user, &effects).await?)
     }
 }

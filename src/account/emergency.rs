@@ -2,6 +2,7 @@
 
 use crate::{
     Doorward,
+    event::EventKind,
     store::{self, NewPasswords, Revoked},
     token::{KeyId, cookie::CookieSecret, signing_keys},
 };
@@ -35,10 +36,7 @@ pub(crate) async fn run(
     let keys = doorward.keys().replace_all(doorward.now()).await?;
     let revoked = doorward.store().revoke_everything(new_passwords, doorward.now()).await?;
     let Revoked { sessions, passwords, .. } = revoked;
-    tracing::warn!(
-        sessions,
-        passwords,
-        "all keys and secrets replaced, and all sessions ended, by the operator"
-    );
+    let kind = EventKind::EverythingRevoked { sessions, passwords };
+    doorward.events().publish(&doorward.event_by_operator(None, kind));
     Ok(Emergency { keys, revoked })
 }

@@ -1,14 +1,14 @@
 //! A forgotten password: mails a link with which the user sets a new one. The answer and its time are the same for every
 //! address.
 
-use super::{mailing::with_secret, one_time::MailError, silence::request_mail};
+use super::{effects::with_secret, enumeration::request_mail, one_time::MailError};
 use crate::{Doorward, network::Requester, token::one_time::Purpose, user::Email};
 
 /// Mails a link to the user with this address, if there is one.
 pub(crate) async fn forgot(
     doorward: &Doorward,
     email: Email,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<(), MailError> {
     if !doorward.sends_mail() {
         return Err(MailError::NeedsMail);

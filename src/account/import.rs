@@ -1,11 +1,24 @@
-//! Adding the users of another system. A user who exists already is never changed.
+//! Adding the users of another system, and the imported password hashes that are left. A user who exists already is never changed.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use crate::{
-    Doorward, store,
+    Doorward,
+    event::EventKind,
+    store::{self, ImportedHash},
     user::{EmailKey, User, UserId},
 };
+
+/// A user of another system.
+#[derive(Clone)]
+pub(crate) struct UserToImport {
+    pub(crate) user: User,
+    /// Whether the other system knows when the user registered.
+    pub(crate) is_created_at_known: bool,
+}
 
 /// What came of a user who was to be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,18 +33,69 @@ pub(crate) enum Imported {
     EmailTaken,
 }
 
-/// Adds users, or only finds out what would come of them.
+/// Adds users, or only finds out what would come of them. Waits for a database that is unavailable for some seconds: whoever
+/// was added before is found.
 pub(crate) async fn import(
     doorward: &Doorward,
-    users: Vec<User>,
+    users: &[UserToImport],
     only_check: bool,
 ) -> Result<Vec<Imported>, store::Error> {
+    /// The last attempt ends before the time of the command does.
+    const LAST_ATTEMPT_AFTER: Duration = Duration::from_secs(15);
+    let started = Instant::now();
+    loop {
+        match try_import(doorward, users, only_check).await {
+            Err(store::Error::Unavailable(_)) if started.elapsed() < LAST_ATTEMPT_AFTER => {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// A page of imported hashes after the user with this id, and the id after which the next one starts, if there may be one.
+pub(crate) async fn imported_hashes(
+    doorward: &Doorward,
+    after: Option<UserId>,
+) -> Result<(Vec<ImportedHash>, Option<UserId>), store::Error> {
+    const PAGE: usize = 500;
+    let mut hashes = doorward.store().imported_hashes(after, PAGE).await?;
+    let next = hashes.last().filter(|_| hashes.len() == PAGE).map(|last| last.user_id);
+    // No login replaces a hash with the cost of ours.
+    hashes.retain(|hash| !doorward.hasher().keeps(&hash.prefix));
+    Ok((hashes, next))
+}
+
+/// Deletes the imported hashes of these users. Returns how many still had one.
+pub(crate) async fn drop_hashes(
+    doorward: &Doorward,
+    users: &[UserId],
+) -> Result<usize, store::Error> {
+    let mut dropped = 0;
+    for user in users {
+        dropped += usize::from(doorward.store().drop_imported_hash(*user).await?);
+    }
+    let kind = EventKind::ImportedHashesDropped { count: dropped };
+    doorward.events().publish(&doorward.event_by_operator(None, kind));
+    // Failed logins cost as much as the hashes that are left.
+    doorward.store().forget_unused_foreign_hashes().await?;
+    doorward.read_foreign_hashes().await?;
+    Ok(dropped)
+}
+
+async fn try_import(
+    doorward: &Doorward,
+    imported: &[UserToImport],
+    only_check: bool,
+) -> Result<Vec<Imported>, store::Error> {
+    let users: Vec<_> = imported.iter().map(|imported| imported.user.clone()).collect();
     let added = if only_check {
         vec![false; users.len()]
     } else {
         let added = doorward.store().import_users(users.clone(), doorward.now()).await?;
         let count = added.iter().filter(|added| **added).count();
-        tracing::info!(users = count, "users imported by the operator");
+        let kind = EventKind::UsersImported { count };
+        doorward.events().publish(&doorward.event_by_operator(None, kind));
         doorward.read_foreign_hashes().await?;
         added
     };
@@ -41,12 +105,13 @@ pub(crate) async fn import(
     let by_id: HashMap<UserId, &User> = existing.iter().map(|user| (user.id, user)).collect();
     let by_email: HashMap<EmailKey, &User> =
         existing.iter().map(|user| (user.email.key(), user)).collect();
-    let outcome = |(user, added): (&User, &bool)| {
+    let outcome = |(imported, added): (&UserToImport, &bool)| {
         if *added {
             return Imported::Added;
         }
+        let user = &imported.user;
         match (by_id.get(&user.id), by_email.get(&user.email.key())) {
-            (Some(existing), _) => match differences(existing, user) {
+            (Some(existing), _) => match differences(existing, imported) {
                 fields if fields.is_empty() => Imported::Exists,
                 fields => Imported::Differs(fields),
             },
@@ -54,11 +119,12 @@ pub(crate) async fn import(
             (None, None) => Imported::Added,
         }
     };
-    Ok(users.iter().zip(&added).map(outcome).collect())
+    Ok(imported.iter().zip(&added).map(outcome).collect())
 }
 
 /// The fields of the file in which two users differ. A login changes its time and the hash, so these do not count.
-fn differences(existing: &User, imported: &User) -> Vec<&'static str> {
+fn differences(existing: &User, imported: &UserToImport) -> Vec<&'static str> {
+    let UserToImport { user, is_created_at_known } = imported;
     let User {
         id: _,
         name,
@@ -71,7 +137,7 @@ fn differences(existing: &User, imported: &User) -> Vec<&'static str> {
         created_at,
         updated_at: _,
         last_login_at: _,
-    } = imported;
+    } = user;
     let fields = [
         ("name", *name != existing.name),
         ("email", *email != existing.email),
@@ -79,7 +145,7 @@ fn differences(existing: &User, imported: &User) -> Vec<&'static str> {
         ("hash", password_hash.is_some() != existing.password_hash.is_some()),
         ("roles", *roles != existing.roles),
         ("disabled", *disabled != existing.disabled),
-        ("createdAt", *created_at != existing.created_at),
+        ("createdAt", *is_created_at_known && *created_at != existing.created_at),
     ];
     fields.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect()
 }

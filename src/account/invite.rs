@@ -5,19 +5,22 @@ use std::{ops::RangeInclusive, time::Duration};
 use zeroize::Zeroizing;
 
 use super::{
-    Failure, InvalidInput, has_failure, mailing,
-    one_time::{charge_guess, record_wrong_code},
+    Failure, InvalidInput, effects,
+    enumeration::on_tick,
+    has_failure,
+    one_time::{charge_guess, publish_wrong_code},
     roles::{RoleError, parse as parse_role},
     sign_in::begin_attempt,
-    silence::on_tick,
 };
 use crate::{
     Doorward,
     access::{guard::MAX_ROLES, registration::RegistrationPolicy},
+    event::{Event, EventKind},
     language::Language,
-    mail::{Mail, Mailing, Message, link},
+    mail::{Mail, Message, link},
     network::Requester,
     store,
+    store::Effects,
     throttle::{Guess, LoginAttempt, MailPurpose},
     token::one_time::{MAX_GUESSES, OneTimeCode, OneTimeId, OneTimeSecret, Presented, Purpose},
     user::{Email, EmailKey, Invitation, InvitationId, Roles, User, UserId},
@@ -121,9 +124,8 @@ pub(crate) async fn by_operator(
         return Err(InviteError::Lifetime);
     }
     check_usable(doorward, &email).await?;
-    let invited = add(doorward, email, roles, None, lifetime, delivery).await?;
-    tracing::info!(invitation = %invited.invitation.id, "invited by the operator");
-    Ok(invited)
+    let event = |kind| doorward.event_by_operator(None, kind);
+    add(doorward, email, roles, None, lifetime, delivery, event).await
 }
 
 /// Invites the holder of an address for a user. The invited person gets no roles.
@@ -131,7 +133,7 @@ pub(crate) async fn by_user(
     doorward: &Doorward,
     inviter: &User,
     email: Email,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<Invited, InviteError> {
     if !may_invite(doorward, inviter) {
         return Err(InviteError::NotAllowed);
@@ -145,14 +147,13 @@ pub(crate) async fn by_user(
     }
     let mut earlier = 0;
     if doorward.sends_mail() {
-        let charged = mailing::charge_mail(doorward, &email, MailPurpose::ByUsers, requester);
+        let charged = effects::charge_mail(doorward, &email, MailPurpose::ByUsers, requester);
         earlier = charged.inspect_err(|_| doorward.throttle().refund_invitation(inviter.id))?;
     }
     let delivery = Delivery::Mail(requester.language, earlier);
     let roles = Roles::default();
-    let invited = add(doorward, email, roles, Some(inviter), LIFETIME, delivery).await?;
-    tracing::info!(invitation = %invited.invitation.id, user = %inviter.id, "invited by a user");
-    Ok(invited)
+    let event = |kind| doorward.event_by_user(inviter.id, requester, kind);
+    add(doorward, email, roles, Some(inviter), LIFETIME, delivery, event).await
 }
 
 /// Whether this user may invite others.
@@ -182,6 +183,7 @@ async fn add(
     inviter: Option<&User>,
     lifetime: Duration,
     delivery: Delivery,
+    event: impl FnOnce(EventKind) -> Event,
 ) -> Result<Invited, InviteError> {
     let now = doorward.now();
     let by_mail = match delivery {
@@ -198,19 +200,19 @@ async fn add(
         expires_at: now + lifetime,
         guesses: 0,
     };
-    let mailing = match by_mail {
+    let effects = match by_mail {
         Some((language, earlier)) => {
-            Mailing { earlier, ..letter(doorward, &invitation, inviter, language) }
+            Effects { earlier, ..letter(doorward, &invitation, inviter, language) }
         }
-        None => Mailing::NONE,
+        None => Effects::NONE,
     };
+    let effects = effects.with(event(EventKind::Invited { invitation: invitation.id }));
     let id = one_time_id(&invitation);
-    let secret = doorward.one_times().secret(id, Purpose::Invitation);
-    doorward.store().add_invitation(&invitation, &secret.digest(), &mailing).await?;
-    doorward.announce(&mailing);
+    let secret = doorward.one_time_secrets().secret(id, Purpose::Invitation);
+    doorward.store().add_invitation(&invitation, &secret.digest(), &effects).await?;
     let ticket = by_mail.is_none().then(|| InvitationTicket {
         secret,
-        code: doorward.one_times().code(id, Purpose::Invitation),
+        code: doorward.one_time_secrets().code(id, Purpose::Invitation),
         base: doorward.settings().pages.then(|| doorward.public_base()),
     });
     Ok(Invited { invitation, ticket })
@@ -222,15 +224,15 @@ fn letter(
     invitation: &Invitation,
     inviter: Option<&User>,
     language: Language,
-) -> Mailing {
+) -> Effects {
     let Invitation { email, expires_at, .. } = invitation;
     let one_time = one_time_id(invitation);
     let invited_by = inviter.map(|user| user.email.as_str().to_owned());
     let message = Message::Invitation { one_time, invited_by };
     // Deleting the inviter deletes the mail.
-    let mail = mailing::mail(doorward, inviter.map(|user| user.id), email, language, message);
+    let mail = effects::mail(doorward, inviter.map(|user| user.id), email, language, message);
     let expires_at = mail.expires_at.min(*expires_at);
-    Mailing { mails: vec![Mail { expires_at, ..mail }], ..Mailing::NONE }
+    Effects { mails: vec![Mail { expires_at, ..mail }], ..Effects::NONE }
 }
 
 /// The id that the secret of an invitation is derived from.
@@ -250,7 +252,7 @@ pub(super) async fn find<'a>(
     doorward: &'a Doorward,
     presented: &str,
     email: &Email,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<Option<Found<'a>>, Failure> {
     match Presented::parse(presented, Some(email.key())) {
         Presented::Secret(digest) => {
@@ -265,7 +267,7 @@ pub(super) async fn find<'a>(
                 Ok(Some(invitation)) => Ok(Some(Found { invitation, guess: Some(guess) })),
                 Ok(None) => {
                     drop(guess);
-                    record_wrong_code(doorward, &email, requester);
+                    publish_wrong_code(doorward, &email, requester);
                     Ok(None)
                 }
                 Err(error) => {
@@ -290,7 +292,7 @@ async fn by_code(
     let found = doorward.store().invitation_by_email(email, doorward.now()).await?;
     let found = in_force(doorward, found).await?;
     let id = found.as_ref().map_or_else(OneTimeId::random, one_time_id);
-    let is_right = doorward.one_times().code(id, Purpose::Invitation).matches(code);
+    let is_right = doorward.one_time_secrets().code(id, Purpose::Invitation).matches(code);
     Ok(found.filter(|found| is_right && !is_taken && found.guesses <= MAX_GUESSES))
 }
 
@@ -331,13 +333,12 @@ pub(crate) async fn revoke_own(
     doorward: &Doorward,
     user: UserId,
     id: InvitationId,
+    requester: &Requester,
 ) -> Result<bool, store::Error> {
     let is_own = of_user(doorward, user).await?.iter().any(|invitation| invitation.id == id);
-    let revoked = is_own && doorward.store().delete_invitation(id).await?;
-    if revoked {
-        tracing::info!(invitation = %id, %user, "invitation revoked by its user");
-    }
-    Ok(revoked)
+    let kind = EventKind::InvitationRevoked { invitation: id };
+    let effects = doorward.event_by_user(user, requester, kind).into();
+    Ok(is_own && doorward.store().delete_invitation(id, &effects).await?)
 }
 
 /// Revokes the invitation with this id or to this address, for the operator. Returns false if there is none.
@@ -352,11 +353,9 @@ pub(crate) async fn revoke(doorward: &Doorward, id_or_email: &str) -> Result<boo
             }
         }
     };
-    let revoked = doorward.store().delete_invitation(id).await?;
-    if revoked {
-        tracing::info!(invitation = %id, "invitation revoked by the operator");
-    }
-    Ok(revoked)
+    let kind = EventKind::InvitationRevoked { invitation: id };
+    let effects = doorward.event_by_operator(None, kind).into();
+    doorward.store().delete_invitation(id, &effects).await
 }
 
 /// An invitation to be made. The values are checked then.

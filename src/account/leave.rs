@@ -1,26 +1,27 @@
-//! Deleting an account: by its user, who confirms with their password, and by the operator.
+//! Deleting an account: by its user, who proves that it is they, and by the operator.
 
 use super::{
-    UserError, require_found,
-    sign_in::{ConfirmError, confirm},
+    UserError,
+    proof::{ConfirmError, Proof, confirm},
+    require_found,
 };
 use crate::{
     Doorward,
-    credential::password::Password,
+    event::EventKind,
     network::Requester,
     user::{User, UserId},
 };
 
-/// Deletes the account of a user at their request. The password confirms it.
+/// Deletes the account of a user at their request.
 pub(crate) async fn leave(
     doorward: &Doorward,
     user: &User,
-    password: Option<Password>,
-    requester: Requester,
+    proof: Proof,
+    requester: &Requester,
 ) -> Result<(), ConfirmError> {
-    let user = confirm(doorward, user, password, requester).await?;
-    doorward.store().delete_user(user.id, doorward.now()).await?;
-    tracing::info!(user = %user.id, "deleted by the user");
+    let user = confirm(doorward, user, proof, requester).await?;
+    let effects = doorward.event_by_user(user.id, requester, EventKind::UserDeleted).into();
+    doorward.store().delete_user(user.id, doorward.now(), &effects).await?;
     Ok(())
 }
 
@@ -30,8 +31,7 @@ impl Doorward {
     /// # Errors
     /// If there is no such user.
     pub async fn delete_user(&self, user: UserId) -> Result<(), UserError> {
-        require_found(self.store().delete_user(user, self.now()).await?)?;
-        tracing::info!(%user, "deleted by the operator");
-        Ok(())
+        let effects = self.event_by_operator(user, EventKind::UserDeleted).into();
+        require_found(self.store().delete_user(user, self.now(), &effects).await?)
     }
 }

@@ -3,16 +3,16 @@
 
 use super::{
     OpenedSession, SignInError,
-    mailing::{new_sign_in, with_secret, without_secret},
+    effects::{with_secret, without_secret},
+    enumeration::request_mail,
     one_time::{Found, MailError, find, refund},
-    silence::request_mail,
+    session_start::{Evidence, complete_sign_in},
 };
 use crate::{
     Doorward,
     mail::Message,
     network::Requester,
-    session::{Origin, Persistence},
-    store::OneTimeEffect,
+    session::Persistence,
     token::one_time::{Presented, Purpose},
     user::Email,
 };
@@ -21,7 +21,7 @@ use crate::{
 pub(crate) async fn send(
     doorward: &Doorward,
     email: Email,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<(), MailError> {
     if !doorward.sends_mail() || !doorward.settings().mail_code_sign_in {
         return Err(MailError::NeedsMail);
@@ -41,21 +41,15 @@ pub(crate) async fn send(
 pub(crate) async fn sign_in(
     doorward: &Doorward,
     presented: Presented,
-    origin: Origin,
-    requester: Requester,
+    requester: &Requester,
     persistence: Persistence,
 ) -> Result<OpenedSession, SignInError> {
     let found = find(doorward, &[Purpose::SignIn], &presented, requester).await?;
     let Found { one_time, user, guess } = found.ok_or(SignInError::WrongCredentials)?;
-    let session = doorward.new_session(user.id, origin, persistence);
-    let notice = new_sign_in(doorward, &user, &session, requester.language).await?;
-    let effect = OneTimeEffect::SignIn(Box::new(session.clone()));
-    let used = doorward.store().use_one_time(&one_time, effect, &notice, doorward.now()).await?;
-    let user = used.ok_or(SignInError::WrongCredentials)?;
+    let evidence = Evidence::MailedCode(&one_time, &user);
+    let opened = complete_sign_in(doorward, evidence, requester, persistence).await?;
+    let opened = opened.ok_or(SignInError::WrongCredentials)?;
     refund(guess);
-    doorward.announce(&notice);
-    doorward.throttle().clear_mails(&user.email.key());
-    doorward.counts().sign_ins.add_one();
-    tracing::info!(user = %user.id, session = %session.id, "logged in with a mailed code");
-    Ok(OpenedSession { user, session })
+    doorward.throttle().clear_mails(&opened.user.email.key());
+    Ok(opened)
 }

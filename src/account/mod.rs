@@ -4,7 +4,9 @@
 pub(crate) mod app_sign_in;
 pub(crate) mod change;
 pub(crate) mod disable;
+mod effects;
 pub(crate) mod emergency;
+mod enumeration;
 pub(crate) mod export;
 pub(crate) mod forgot;
 pub(crate) mod import;
@@ -12,18 +14,18 @@ pub(crate) mod invite;
 pub(crate) mod leave;
 pub(crate) mod look_up;
 pub(crate) mod mail_code;
-mod mailing;
 pub(crate) mod one_time;
 pub(crate) mod password;
+pub(crate) mod proof;
 pub(crate) mod refresh;
 pub(crate) mod register;
 pub(crate) mod reset;
 pub(crate) mod restore;
 pub(crate) mod roles;
 pub(crate) mod search;
+pub(crate) mod session_start;
 pub(crate) mod sessions;
 pub(crate) mod sign_in;
-mod silence;
 #[cfg(test)]
 mod tests;
 pub(crate) mod unlock;
@@ -42,14 +44,14 @@ pub use self::{
 use crate::{
     Doorward,
     credential::password::Busy,
+    event::{Event, EventKind},
     fault::Fault,
-    language::Language,
-    network::{Network, Requester},
-    session::{Origin, Session},
+    network::Requester,
+    session::Session,
     store,
     throttle::Throttled,
     token::Token,
-    user::User,
+    user::{User, UserId},
 };
 
 /// A user, the session that was opened for them and its token.
@@ -141,6 +143,28 @@ fn require_found(found: bool) -> Result<(), UserError> {
     if found { Ok(()) } else { Err(UserError::NoSuchUser) }
 }
 
+impl Doorward {
+    /// The event that a user does something with their own account.
+    fn event_by_user(&self, user: UserId, requester: &Requester, kind: EventKind) -> Event {
+        Event::by_user(user, requester, self.now(), kind)
+    }
+
+    /// The event that the operator does something.
+    fn event_by_operator(&self, subject: impl Into<Option<UserId>>, kind: EventKind) -> Event {
+        Event::by_operator(subject.into(), self.now(), kind)
+    }
+
+    /// The event that somebody does something who has not shown who they are.
+    fn event_by_unknown(
+        &self,
+        subject: impl Into<Option<UserId>>,
+        requester: &Requester,
+        kind: EventKind,
+    ) -> Event {
+        Event::by_unknown(subject.into(), requester, self.now(), kind)
+    }
+}
+
 /// Lets `?` convert every cause of a [`Failure`] into an error with a variant `Failed(Failure)`.
 macro_rules! has_failure {
     ($error:ty) => {
@@ -152,13 +176,3 @@ macro_rules! has_failure {
     };
 }
 use has_failure;
-
-/// The requester for an app that provides only an address. It is never exempt from the limits of its network, because a
-/// proxy may have forwarded the request.
-fn requester(origin: &Origin) -> Requester {
-    Requester {
-        network: Network::at(origin.address),
-        exempt_from_network_limits: false,
-        language: Language::default(),
-    }
-}

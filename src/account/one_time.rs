@@ -2,14 +2,18 @@
 //! was sent to. A code is counted for the secrets of its address before it is compared with them.
 
 use super::{
-    Failure, InvalidInput, has_failure, mailing::decoy, sign_in::begin_attempt, silence::on_tick,
+    Failure, InvalidInput,
+    effects::decoy,
+    enumeration::on_tick,
+    has_failure,
+    sign_in::{begin_attempt, publish_failed},
 };
 use crate::{
     Doorward,
-    access::failed_logins::LoginRefusal,
-    mail::Mailing,
+    event::{EventKind, LoginRefusal},
     network::Requester,
     store,
+    store::Effects,
     throttle::{Guess, LoginAttempt},
     token::one_time::{
         MAX_GUESSES, OneTime, OneTimeCode, OneTimeSecret, Presented, Purpose, SecretDigest,
@@ -76,14 +80,15 @@ pub(super) async fn find<'a>(
     doorward: &'a Doorward,
     purposes: &[Purpose],
     presented: &Presented,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<Option<Found<'a>>, Failure> {
     match presented {
         Presented::Secret(digest) => {
             doorward.throttle().charge_reset(requester, doorward.instant())?;
             let found = by_secret(doorward, purposes, digest).await?;
             if found.is_none() {
-                tracing::info!(network = %requester.network, "unknown one-time secret");
+                let event = doorward.event_by_unknown(None, requester, EventKind::UnknownSecret);
+                doorward.events().publish(&event);
             }
             Ok(found.map(|(one_time, user)| Found { one_time, user, guess: None }))
         }
@@ -96,7 +101,7 @@ pub(super) async fn find<'a>(
                 }
                 Ok(None) => {
                     drop(guess);
-                    record_wrong_code(doorward, email, requester);
+                    publish_wrong_code(doorward, email, requester);
                     Ok(None)
                 }
                 Err(error) => {
@@ -109,9 +114,9 @@ pub(super) async fn find<'a>(
     }
 }
 
-/// Records a wrong code for `doorward why`.
-pub(super) fn record_wrong_code(doorward: &Doorward, email: &EmailKey, requester: Requester) {
-    doorward.record_failed_login(LoginRefusal::WrongCode, None, email, requester.network);
+/// Publishes that a code was wrong.
+pub(super) fn publish_wrong_code(doorward: &Doorward, email: &EmailKey, requester: &Requester) {
+    publish_failed(doorward, LoginRefusal::WrongCode, None, email, requester);
 }
 
 async fn by_secret(
@@ -142,11 +147,13 @@ async fn by_code(
     let owner = store.user_by_email(email).await?;
     for purpose in purposes.iter().filter(|purpose| purpose.has_code()) {
         charge_guess(doorward, *purpose, email).await?;
-        for (one_time, user) in store.one_times_by_email(*purpose, email, doorward.now()).await? {
+        for (one_time, user) in
+            store.one_time_secrets_by_email(*purpose, email, doorward.now()).await?
+        {
             // Else a right code would tell by its answer that it is right, and could be kept until the address is free.
             let is_taken = owner.as_ref().is_some_and(|owner| owner.id != user.id);
             let is_void = one_time.guesses > MAX_GUESSES || is_taken;
-            let is_right = doorward.one_times().code(one_time.id, *purpose).matches(code);
+            let is_right = doorward.one_time_secrets().code(one_time.id, *purpose).matches(code);
             if is_right && !is_void && one_time.is_valid_for(&user, doorward.now()) {
                 matching = Some((one_time, user));
             }
@@ -167,8 +174,8 @@ pub(super) async fn charge_guess(
     if charged == 0
         && let Ok(email) = Email::parse(email.as_str().to_owned())
     {
-        let one_times = vec![decoy(doorward, purpose, &email)];
-        store.queue_mail(&Mailing { one_times, ..Mailing::NONE }).await?;
+        let secrets = vec![decoy(doorward, purpose, &email)];
+        store.queue_mail(&Effects { secrets, ..Effects::NONE }).await?;
     }
     Ok(())
 }

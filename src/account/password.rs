@@ -1,13 +1,15 @@
 //! Setting a password: by the user, who knows the current one, and by the operator.
 
 use super::{
-    Failure, InvalidInput, has_failure,
-    mailing::password_changed,
-    sign_in::{ConfirmError, confirm},
+    Failure, InvalidInput,
+    effects::password_changed,
+    has_failure,
+    proof::{ConfirmError, Proof, confirm},
 };
 use crate::{
     Caller, Doorward,
     credential::password::Password,
+    event::EventKind,
     fault::Fault,
     network::{Network, Requester},
     store::PasswordCondition,
@@ -41,25 +43,24 @@ pub(crate) fn parse(doorward: &Doorward, user: &User, sent: String) -> Result<Pa
 pub(crate) async fn change(
     doorward: &Doorward,
     caller: &Caller,
-    current: Option<Password>,
+    proof: Proof,
     new: Password,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<(), ConfirmError> {
-    let user = confirm(doorward, &caller.user, current, requester).await?;
-    let hash = doorward.hasher().hash(new, requester.network).await?;
+    let user = confirm(doorward, &caller.user, proof, requester).await?;
+    let hash = doorward.hasher().hash(new, requester.network()).await?;
     let (condition, kept) =
         (PasswordCondition::Unchanged(user.password_version), Some(caller.session.id));
-    let mailing = password_changed(doorward, &user, requester.language);
+    let event = doorward.event_by_user(user.id, requester, EventKind::PasswordChanged);
+    let effects = password_changed(doorward, &user, requester.language).with(event);
     // After a concurrent change, the confirmed password is no longer the current one.
     if !doorward
         .store()
-        .set_password(user.id, condition, &hash, kept, doorward.now(), &mailing)
+        .set_password(user.id, condition, &hash, kept, doorward.now(), &effects)
         .await?
     {
         return Err(ConfirmError::WrongPassword);
     }
-    doorward.announce(&mailing);
-    tracing::info!(user = %user.id, "password changed");
     Ok(())
 }
 
@@ -73,16 +74,15 @@ pub(crate) async fn set(
     let password = password.map_err(SetPasswordError::Invalid)?;
     let hash = doorward.hasher().hash(password, Network::LOOPBACK).await?;
     let (condition, now) = (PasswordCondition::Unconditional, doorward.now());
-    let mailing = password_changed(doorward, user, doorward.settings().mail.language);
+    let event = doorward.event_by_operator(user.id, EventKind::PasswordChanged);
+    let effects = password_changed(doorward, user, doorward.settings().mail.language).with(event);
     let is_set =
-        doorward.store().set_password(user.id, condition, &hash, None, now, &mailing).await?;
+        doorward.store().set_password(user.id, condition, &hash, None, now, &effects).await?;
     // Failed logins of others must not keep the user from logging in with the new password.
     doorward.clear_failures(&user.email.key()).await?;
     if !is_set {
         return Err(SetPasswordError::NoSuchUser);
     }
-    doorward.announce(&mailing);
-    tracing::info!(user = %user.id, "password set by the operator");
     Ok(())
 }
 

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Failure, has_failure, mailing::sessions_ended};
+use super::{Failure, effects::sessions_ended, has_failure};
 use crate::{
     Caller, Doorward,
-    mail::{EndedBy, Mailing},
+    event::EventKind,
+    mail::EndedBy,
+    network::Requester,
     session::{Session, TokenId},
-    store::{self, ReusedToken},
+    store::{self, Effects, ReusedToken},
     token::Token,
 };
 
@@ -43,23 +45,20 @@ pub(crate) async fn refresh(doorward: &Doorward, caller: &Caller) -> Result<Toke
 pub(crate) async fn end_reused_session(
     doorward: &Doorward,
     token: &str,
+    requester: &Requester,
 ) -> Result<(), store::Error> {
     let now = doorward.now();
     let Ok(replaced) = doorward.mint().read(token, now) else { return Ok(()) };
     let claims = replaced.claims;
     let (user_id, session_id, token_id) = (claims.user_id, claims.session_id, claims.token_id);
     let reused = ReusedToken { user_id, session_id, token_id };
-    let mailing = match doorward.store().user_by_id(user_id).await? {
+    let effects = match doorward.store().user_by_id(user_id).await? {
         Some(user) => sessions_ended(doorward, &user, EndedBy::Reuse),
-        None => Mailing::NONE,
+        None => Effects::NONE,
     };
+    let kind = EventKind::TokenReused { session: session_id };
+    let effects = effects.with(doorward.event_by_unknown(user_id, requester, kind));
     let replaced_by = now - REUSE_TOLERANCE;
-    if doorward.store().end_reused_session(&reused, replaced_by, now, &mailing).await? {
-        doorward.announce(&mailing);
-        tracing::warn!(
-            user = %user_id, session = %session_id,
-            "refresh token reuse: a replaced token was used again, so the session has been ended"
-        );
-    }
+    doorward.store().end_reused_session(&reused, replaced_by, now, &effects).await?;
     Ok(())
 }

@@ -1,28 +1,27 @@
 //! Registration: by the user, who is signed in at once, and by the operator.
 
-use std::net::IpAddr;
-
 use zeroize::Zeroizing;
 
 use super::{
-    Failure, InvalidInput, NewSession, OpenedSession, has_failure, invite,
-    mailing::{may_mail, verify_email, with_secret, without_secret},
+    Failure, InvalidInput, NewSession, OpenedSession,
+    effects::{may_mail, verify_email, with_secret, without_secret},
+    enumeration::on_tick,
+    has_failure, invite,
     one_time::refund,
-    requester,
-    silence::on_tick,
+    session_start::{Evidence, complete_sign_in},
 };
 use crate::{
     Doorward,
     credential::password::{Busy, Password},
-    doorward::RegistrationOutcome,
-    log::FloodLine,
-    mail::{Mailing, Message},
-    network::{Network, Requester},
-    session::{Origin, Persistence, Session},
+    event::{EventKind, RegistrationRefusal},
+    mail::Message,
+    network::{ClientInfo, Network, Requester},
+    session::Persistence,
     store,
+    store::Effects,
     throttle::MailPurpose,
     token::one_time::Purpose,
-    user::{Email, InvitationId, Name, User},
+    user::{Email, Name, User},
 };
 
 /// A valid registration. The password is checked against the name and the address later.
@@ -92,25 +91,25 @@ impl Registration {
 pub(crate) async fn register(
     doorward: &Doorward,
     registration: Registration,
-    origin: Origin,
-    requester: Requester,
+    requester: &Requester,
     persistence: Persistence,
 ) -> Result<Registered, RegisterError> {
-    let registered = try_to_register(doorward, registration, origin, requester, persistence).await;
-    count_refusal(doorward, registered.as_ref().err());
+    let registered = try_to_register(doorward, registration, requester, persistence).await;
+    if let Err(RegisterError::EmailTaken) = registered {
+        publish_refused(doorward, RegistrationRefusal::AddressTaken, requester);
+    }
     registered
 }
 
 async fn try_to_register(
     doorward: &Doorward,
     registration: Registration,
-    origin: Origin,
-    requester: Requester,
+    requester: &Requester,
     persistence: Persistence,
 ) -> Result<Registered, RegisterError> {
     let registration = registration.check_password(doorward)?;
     doorward.throttle().charge_sign_up(requester, doorward.instant())?;
-    let admitted = admit(doorward, &registration, origin.address, requester).await?;
+    let admitted = admit(doorward, &registration, requester).await?;
     let (invitation, guess) = match admitted {
         Some(invite::Found { invitation, guess }) => (Some(invitation), guess),
         None => (None, None),
@@ -124,7 +123,7 @@ async fn try_to_register(
         earlier = doorward.throttle().charge_sign_up_mail(requester, doorward.instant())?;
     }
     // Hashed before the insert, so that the response time does not reveal whether the address is taken.
-    let mut user = registration.into_user(doorward, requester.network).await?;
+    let mut user = registration.into_user(doorward, requester.network()).await?;
     if let Some(invitation) = &invitation {
         user.roles = invitation.roles.clone();
     }
@@ -133,43 +132,48 @@ async fn try_to_register(
     if doorward.signs_up_silently() && invitation.is_none() {
         return on_tick(register_silently(doorward, &user, requester, earlier)).await;
     }
-    let session = doorward.new_session(user.id, origin, persistence);
-    let mailing = Mailing { earlier, ..verify_email(doorward, &user, requester.language) };
-    let invitation = invitation.map(|invitation| invitation.id);
-    match add(doorward, &user, Some(&session), invitation, &mailing).await {
+    let effects = Effects { earlier, ..verify_email(doorward, &user, requester.language) };
+    let evidence = Evidence::Registration { user: &user, invitation: invitation.as_ref(), effects };
+    let opened = match complete_sign_in(doorward, evidence, requester, persistence).await {
         // A guessed code must not tell by its answer that it is right.
-        Err(RegisterError::EmailTaken) if guess.is_some() => return Err(RegisterError::NotAllowed),
-        added => added?,
-    }
+        Err(store::Error::EmailTaken) if guess.is_some() => Err(store::Error::InvitationGone),
+        opened => opened,
+    };
+    let opened = opened.map_err(|error| match error {
+        store::Error::EmailTaken => RegisterError::EmailTaken,
+        store::Error::InvitationGone => {
+            publish_refused(doorward, RegistrationRefusal::WrongInvitation, requester);
+            RegisterError::NotAllowed
+        }
+        error => error.into(),
+    })?;
     refund(guess);
     doorward.throttle().clear_account(&user.email.key(), doorward.instant());
-    doorward.counts().registrations.add_one(RegistrationOutcome::Registered);
-    tracing::info!(user = %user.id, session = %session.id, "registered");
-    Ok(Registered::SignedIn(Box::new(OpenedSession { user, session })))
+    let opened = opened.ok_or(RegisterError::NotAllowed)?;
+    Ok(Registered::SignedIn(Box::new(opened)))
 }
 
 /// Checks that the person may register, and returns the invitation that they present.
 async fn admit<'a>(
     doorward: &'a Doorward,
     registration: &Registration,
-    address: IpAddr,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<Option<invite::Found<'a>>, RegisterError> {
     let Registration { name, email, invitation, .. } = registration;
+    let refuse = |reason| {
+        publish_refused(doorward, reason, requester);
+        RegisterError::NotAllowed
+    };
     let invitation = match invitation {
         Some(presented) => {
             let found = invite::find(doorward, presented, email, requester).await?;
-            Some(found.ok_or(RegisterError::NotAllowed)?)
+            Some(found.ok_or_else(|| refuse(RegistrationRefusal::WrongInvitation))?)
         }
         None => None,
     };
     let (policy, is_invited) = (&doorward.settings().registration, invitation.is_some());
-    policy.allows(name, email, address, doorward.now(), is_invited).map_err(|reason| {
-        if FloodLine::RegistrationRefused.is_written("") {
-            tracing::info!(network = %requester.network, %reason, "registration refused");
-        }
-        RegisterError::NotAllowed
-    })?;
+    let (address, now) = (requester.client.address, doorward.now());
+    policy.allows(name, email, address, now, is_invited).map_err(refuse)?;
     Ok(invitation)
 }
 
@@ -179,7 +183,7 @@ async fn admit<'a>(
 async fn register_silently(
     doorward: &Doorward,
     user: &User,
-    requester: Requester,
+    requester: &Requester,
     earlier: u32,
 ) -> Result<Registered, RegisterError> {
     let (email, language) = (&user.email, requester.language);
@@ -192,17 +196,15 @@ async fn register_silently(
     let owner = match owner {
         Some(owner) => Some(owner),
         None => {
-            let mailing = match may_mail {
+            let effects = match may_mail {
                 true => with_secret(doorward, user, Purpose::VerifyEmail, email, language),
                 false => nothing(Some(user.id)),
             };
-            let mailing = Mailing { earlier, ..mailing };
-            match add(doorward, user, None, None, &mailing).await {
-                Ok(()) => {
-                    doorward.counts().registrations.add_one(RegistrationOutcome::Registered);
-                    tracing::info!(user = %user.id, "registered, to be verified");
-                    return Ok(Registered::Mailed);
-                }
+            let kind = EventKind::Registered { session: None };
+            let event = doorward.event_by_unknown(user.id, requester, kind);
+            let effects = Effects { earlier, ..effects }.with(event);
+            match add(doorward, user, &effects).await {
+                Ok(()) => return Ok(Registered::Mailed),
                 // Somebody else has registered it in the meantime.
                 Err(RegisterError::EmailTaken) => {
                     doorward.store().user_by_email(&email.key()).await?
@@ -212,9 +214,9 @@ async fn register_silently(
         }
     };
     if let Some(owner) = owner {
-        doorward.counts().registrations.add_one(RegistrationOutcome::AddressTaken);
+        publish_refused(doorward, RegistrationRefusal::AddressTaken, requester);
         let (id, email) = (Some(owner.id), &owner.email);
-        let mailing = if !may_mail {
+        let effects = if !may_mail {
             nothing(id)
         } else if owner.email_verified || owner.disabled {
             let (purpose, message) = (Purpose::VerifyEmail, Message::AlreadyRegistered);
@@ -224,14 +226,13 @@ async fn register_silently(
             // earlier link would confirm their account.
             let (store, purpose) = (doorward.store(), Purpose::VerifyEmail);
             let now = doorward.now();
-            for (earlier, _) in store.one_times_by_email(purpose, &email.key(), now).await? {
+            for (earlier, _) in store.one_time_secrets_by_email(purpose, &email.key(), now).await? {
                 store.delete_one_time(earlier.id).await?;
             }
             with_secret(doorward, &owner, Purpose::ResetPassword, email, language)
         };
-        let mailing = Mailing { earlier, ..mailing };
-        doorward.store().queue_mail(&mailing).await?;
-        doorward.announce(&mailing);
+        let effects = Effects { earlier, ..effects };
+        doorward.store().queue_mail(&effects).await?;
     }
     Ok(Registered::Mailed)
 }
@@ -243,38 +244,26 @@ pub(crate) async fn create(
 ) -> Result<User, RegisterError> {
     let registration = registration.check_password(doorward)?;
     let user = registration.into_user(doorward, Network::LOOPBACK).await?;
-    let added = add(doorward, &user, None, None, &Mailing::NONE).await;
-    count_refusal(doorward, added.as_ref().err());
+    let effects = doorward.event_by_operator(user.id, EventKind::UserAdded).into();
+    let added = add(doorward, &user, &effects).await;
+    if let Err(RegisterError::EmailTaken) = added {
+        let kind = EventKind::RegistrationRefused(RegistrationRefusal::AddressTaken);
+        doorward.events().publish(&doorward.event_by_operator(None, kind));
+    }
     added?;
-    doorward.counts().registrations.add_one(RegistrationOutcome::Added);
-    tracing::info!(user = %user.id, "added by the operator");
     Ok(user)
 }
 
-/// Counts a registration that was refused for a reason other than its fields or a failure.
-fn count_refusal(doorward: &Doorward, error: Option<&RegisterError>) {
-    let outcome = match error {
-        Some(RegisterError::EmailTaken) => RegistrationOutcome::AddressTaken,
-        Some(RegisterError::NotAllowed) => RegistrationOutcome::NotAllowed,
-        _ => return,
-    };
-    doorward.counts().registrations.add_one(outcome);
+fn publish_refused(doorward: &Doorward, reason: RegistrationRefusal, requester: &Requester) {
+    let kind = EventKind::RegistrationRefused(reason);
+    doorward.events().publish(&doorward.event_by_unknown(None, requester, kind));
 }
 
-async fn add(
-    doorward: &Doorward,
-    user: &User,
-    session: Option<&Session>,
-    invitation: Option<InvitationId>,
-    mailing: &Mailing,
-) -> Result<(), RegisterError> {
-    match doorward.store().add_user(user, session, invitation, mailing).await {
-        Ok(()) => {
-            doorward.announce(mailing);
-            Ok(())
-        }
+/// Adds a user without a session.
+async fn add(doorward: &Doorward, user: &User, effects: &Effects) -> Result<(), RegisterError> {
+    match doorward.store().add_user(user, None, None, effects).await {
+        Ok(()) => Ok(()),
         Err(store::Error::EmailTaken) => Err(RegisterError::EmailTaken),
-        Err(store::Error::InvitationGone) => Err(RegisterError::NotAllowed),
         Err(error) => Err(error.into()),
     }
 }
@@ -325,7 +314,7 @@ impl NewUser {
 }
 
 impl Doorward {
-    /// Registers a user and signs them in, as `POST /api/user` does. `origin` is the client: its network is throttled
+    /// Registers a user and signs them in, as `POST /api/user` does. `client` sends the request: its network is throttled
     /// and the session records it.
     ///
     /// # Errors
@@ -333,11 +322,10 @@ impl Doorward {
     pub async fn register(
         &self,
         user: NewUser,
-        origin: Origin,
+        client: ClientInfo,
     ) -> Result<NewSession, RegisterError> {
-        let requester = requester(&origin);
         let (registration, persistence) = (user.validate(self)?, Persistence::Lifetime);
-        match register(self, registration, origin, requester, persistence).await? {
+        match register(self, registration, &Requester::new(client), persistence).await? {
             Registered::SignedIn(opened) => Ok(opened.with_token(self)),
             Registered::Mailed => Err(RegisterError::Mailed),
         }

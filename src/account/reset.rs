@@ -4,8 +4,9 @@
 use zeroize::Zeroizing;
 
 use super::{
-    Failure, InvalidInput, UserError, has_failure,
-    mailing::password_changed,
+    Failure, InvalidInput, UserError,
+    effects::password_changed,
+    has_failure,
     one_time::{self, Found},
     require_found,
 };
@@ -15,7 +16,7 @@ use crate::{
         password::Password,
         reset_code::{ResetCode, ResetDigest},
     },
-    log::FloodLine,
+    event::EventKind,
     network::Requester,
     store::{OneTimeEffect, PasswordCondition},
     throttle::LoginAttempt,
@@ -52,34 +53,34 @@ pub(crate) async fn reset(
     code: Zeroizing<String>,
     email: Option<EmailKey>,
     password: Password,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<User, ResetError> {
     let (proof, user, guess) = match find(doorward, code, email, requester).await? {
         Some(found) => found,
         None => {
-            if FloodLine::FailedReset.is_written("") {
-                tracing::info!(network = %requester.network, "failed reset");
-            }
+            let event = doorward.event_by_unknown(None, requester, EventKind::ResetFailed);
+            doorward.events().publish(&event);
             return Err(ResetError::WrongCode);
         }
     };
     let rules = doorward.settings().password_rules;
     let password = password.reject_identity(user.name.as_str(), user.email.as_str(), rules);
     let password = password.map_err(InvalidInput::new("password")).map_err(ResetError::Invalid)?;
-    let hash = doorward.hasher().hash(password, requester.network).await?;
+    let hash = doorward.hasher().hash(password, requester.network()).await?;
     // Whoever has a mailed link owns the address, so the notice has no budget.
     let is_owner = user.email_verified || matches!(proof, Proof::OneTime(_));
     let told = User { email_verified: is_owner, ..user.clone() };
-    let mailing = password_changed(doorward, &told, requester.language);
+    let event = doorward.event_by_unknown(user.id, requester, EventKind::PasswordReset);
+    let effects = password_changed(doorward, &told, requester.language).with(event);
     let (store, now) = (doorward.store(), doorward.now());
     let is_set = match proof {
         Proof::ResetCode(code) => {
             let condition = PasswordCondition::ResetCode(code);
-            store.set_password(user.id, condition, &hash, None, now, &mailing).await?
+            store.set_password(user.id, condition, &hash, None, now, &effects).await?
         }
         Proof::OneTime(one_time) => {
             let effect = OneTimeEffect::ResetPassword(hash);
-            let used = store.use_one_time(&one_time, effect, &mailing, now).await?;
+            let used = store.use_one_time(&one_time, effect, &effects, now).await?;
             used.inspect(|user| doorward.throttle().clear_mails(&user.email.key())).is_some()
         }
     };
@@ -87,9 +88,7 @@ pub(crate) async fn reset(
         return Err(ResetError::WrongCode);
     }
     one_time::refund(guess);
-    doorward.announce(&mailing);
     doorward.throttle().clear_account(&user.email.key(), doorward.instant());
-    tracing::info!(user = %user.id, "password reset");
     Ok(user)
 }
 
@@ -98,7 +97,7 @@ async fn find<'a>(
     doorward: &'a Doorward,
     code: Zeroizing<String>,
     email: Option<EmailKey>,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<Option<(Proof, User, Option<LoginAttempt<'a>>)>, Failure> {
     let reset_code = ResetCode::unchecked(code.to_string()).digest();
     let presented = Presented::parse(&code, email);
@@ -120,8 +119,9 @@ impl Doorward {
     /// If there is no such user.
     pub async fn create_reset_code(&self, user: UserId) -> Result<ResetCode, UserError> {
         let (code, expires_at) = (ResetCode::random(), self.now() + ResetCode::LIFETIME);
-        require_found(self.store().add_reset_code(user, &code.digest(), expires_at).await?)?;
-        tracing::info!(%user, "reset code created by the operator");
+        let effects = self.event_by_operator(user, EventKind::ResetCodeCreated).into();
+        let added = self.store().add_reset_code(user, &code.digest(), expires_at, &effects).await?;
+        require_found(added)?;
         Ok(code)
     }
 }

@@ -8,9 +8,9 @@ use super::{
 use crate::{
     Doorward,
     credential::password::Password,
-    mail::Mailing,
+    event::EventKind,
     network::Requester,
-    store::{self, OneTimeEffect},
+    store::{self, Effects, OneTimeEffect},
     token::one_time::{Presented, Purpose, SecretDigest},
     user::{EmailKey, User},
 };
@@ -20,7 +20,7 @@ pub(crate) async fn restore(
     doorward: &Doorward,
     secret: SecretDigest,
     password: Password,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<User, OneTimeError> {
     let (purposes, presented) = ([Purpose::RestoreEmail], Presented::Secret(secret));
     let found = find(doorward, &purposes, &presented, requester).await?;
@@ -29,14 +29,16 @@ pub(crate) async fn restore(
     let password = password.reject_identity(user.name.as_str(), one_time.email.as_str(), rules);
     let password =
         password.map_err(InvalidInput::new("password")).map_err(OneTimeError::Invalid)?;
-    let hash = doorward.hasher().hash(password, requester.network).await?;
+    let hash = doorward.hasher().hash(password, requester.network()).await?;
+    let kind = EventKind::EmailRestored;
+    let effects = Effects::from(doorward.event_by_unknown(user.id, requester, kind));
     let (effect, store, now) =
         (OneTimeEffect::RestoreEmail(hash), doorward.store(), doorward.now());
-    let mut used = store.use_one_time(&one_time, effect.clone(), &Mailing::NONE, now).await;
+    let mut used = store.use_one_time(&one_time, effect.clone(), &effects, now).await;
     if let Err(store::Error::EmailTaken) = used
-        && give_way(doorward, &one_time.email.key()).await?
+        && give_way(doorward, &one_time.email.key(), requester).await?
     {
-        used = store.use_one_time(&one_time, effect, &Mailing::NONE, now).await;
+        used = store.use_one_time(&one_time, effect, &effects, now).await;
     }
     let used = match used {
         Err(store::Error::EmailTaken) => return Err(OneTimeError::EmailTaken),
@@ -44,18 +46,21 @@ pub(crate) async fn restore(
     };
     let user = used.ok_or(OneTimeError::WrongCode)?;
     doorward.clear_failures(&user.email.key()).await?;
-    tracing::info!(user = %user.id, "e-mail address restored, password set and all sessions ended");
     Ok(user)
 }
 
 /// Deletes the account that has registered the address since the change and has never verified it. Else whoever made the change
 /// could keep its owner from the way back. The owner can delete that account anyway, with a new password by mail. One with
 /// roles stays: the operator knows it.
-async fn give_way(doorward: &Doorward, email: &EmailKey) -> Result<bool, store::Error> {
+async fn give_way(
+    doorward: &Doorward,
+    email: &EmailKey,
+    requester: &Requester,
+) -> Result<bool, store::Error> {
     let other = doorward.store().user_by_email(email).await?;
     let is_unknown = |other: &User| !other.email_verified && other.roles.iter().next().is_none();
     let Some(other) = other.filter(is_unknown) else { return Ok(false) };
-    let deleted = doorward.store().delete_user(other.id, doorward.now()).await?;
-    tracing::warn!(user = %other.id, deleted, "unverified user deleted: the owner of the address takes it back");
-    Ok(deleted)
+    let kind = EventKind::UnverifiedUserDeleted;
+    let effects = doorward.event_by_unknown(other.id, requester, kind).into();
+    doorward.store().delete_user(other.id, doorward.now(), &effects).await
 }

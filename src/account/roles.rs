@@ -3,6 +3,7 @@
 use crate::{
     Doorward,
     access::guard::MAX_ROLES,
+    event::EventKind,
     store,
     user::{Role, User, UserId},
 };
@@ -31,9 +32,9 @@ pub(crate) async fn grant(doorward: &Doorward, user: &User, role: &str) -> Resul
     if !user.roles.contains(role.as_str()) && user.roles.iter().count() >= MAX_ROLES {
         return Err(RoleError::TooMany);
     }
-    let changed = doorward.store().grant_role(user.id, &role, doorward.now()).await?;
-    log_change(user.id, &role, true, changed);
-    Ok(changed)
+    let kind = EventKind::RoleGranted(role.clone());
+    let effects = doorward.event_by_operator(user.id, kind).into();
+    Ok(doorward.store().grant_role(user.id, &role, doorward.now(), &effects).await?)
 }
 
 /// Revokes a role. False if the user does not have it.
@@ -43,17 +44,12 @@ pub(crate) async fn revoke(
     role: &str,
 ) -> Result<bool, RoleError> {
     let role = parse(role)?;
-    let changed = doorward.store().revoke_role(user, &role, doorward.now()).await?;
-    log_change(user, &role, false, changed);
-    Ok(changed)
+    let effects = doorward.event_by_operator(user, EventKind::RoleRevoked(role.clone())).into();
+    Ok(doorward.store().revoke_role(user, &role, doorward.now(), &effects).await?)
 }
 
 pub(super) fn parse(role: &str) -> Result<Role, RoleError> {
     Role::parse(role).ok_or_else(|| RoleError::Invalid(role.to_owned()))
-}
-
-fn log_change(user: UserId, role: &Role, granted: bool, changed: bool) {
-    tracing::info!(%user, role = role.as_str(), granted, changed, "role set by the operator");
 }
 
 impl Doorward {

@@ -85,7 +85,7 @@ mod tests {
         Settings,
         clock::Timestamp,
         config::DatabaseUrl,
-        mail::Mailing,
+        store::Effects,
         user::{Email, Name, Role},
     };
 
@@ -99,13 +99,13 @@ mod tests {
             let name = Name::parse(format!("Ünal {number}")).unwrap();
             let email = Email::parse(format!("User{number}@example.com")).unwrap();
             let user = User::new(name, email, None, NOW);
-            doorward.store().add_user(&user, None, None, &Mailing::NONE).await.unwrap();
+            doorward.store().add_user(&user, None, None, &Effects::NONE).await.unwrap();
             if number % 3 == 0 {
                 let role = Role::parse("staff").unwrap();
-                doorward.store().grant_role(user.id, &role, NOW).await.unwrap();
+                doorward.store().grant_role(user.id, &role, NOW, &Effects::NONE).await.unwrap();
             }
             if number == 5 {
-                doorward.store().disable_user(user.id, NOW).await.unwrap();
+                doorward.store().disable_user(user.id, NOW, &Effects::NONE).await.unwrap();
             }
         }
         doorward

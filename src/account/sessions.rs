@@ -1,11 +1,14 @@
 //! The sessions of a user: listing and ending them.
 
-use super::mailing::sessions_ended;
+use super::effects::sessions_ended;
 use crate::{
     Caller, Doorward,
-    mail::{EndedBy, Mailing},
+    event::EventKind,
+    mail::EndedBy,
+    network::Requester,
     session::{Session, SessionId},
     store,
+    store::Effects,
     user::UserId,
 };
 
@@ -21,10 +24,29 @@ pub(crate) async fn list(doorward: &Doorward, user: UserId) -> Result<Vec<Sessio
 }
 
 /// Ends the caller's session.
-pub(crate) async fn log_out(doorward: &Doorward, caller: &Caller) -> Result<(), store::Error> {
+pub(crate) async fn log_out(
+    doorward: &Doorward,
+    caller: &Caller,
+    requester: &Requester,
+) -> Result<(), store::Error> {
     let (user, session) = (caller.user.id, caller.session.id);
-    doorward.store().end_session(user, session, doorward.now()).await?;
-    tracing::info!(%user, %session, "logged out");
+    let kind = EventKind::SignedOut { session };
+    let effects = doorward.event_by_user(user, requester, kind).into();
+    doorward.store().end_session(user, session, doorward.now(), &effects).await?;
+    Ok(())
+}
+
+/// Ends the session of a token that an OAuth client has revoked.
+pub(crate) async fn end_by_client(
+    doorward: &Doorward,
+    caller: &Caller,
+    client: String,
+    requester: &Requester,
+) -> Result<(), store::Error> {
+    let (user, session) = (caller.user.id, caller.session.id);
+    let kind = EventKind::SessionEndedByClient { session, client };
+    let effects = doorward.event_by_unknown(user, requester, kind).into();
+    doorward.store().end_session(user, session, doorward.now(), &effects).await?;
     Ok(())
 }
 
@@ -32,9 +54,11 @@ pub(crate) async fn log_out(doorward: &Doorward, caller: &Caller) -> Result<(), 
 pub(crate) async fn log_out_everywhere(
     doorward: &Doorward,
     user: UserId,
+    requester: &Requester,
 ) -> Result<(), store::Error> {
-    let ended = doorward.store().end_sessions(user, doorward.now(), &Mailing::NONE).await?;
-    tracing::info!(%user, ended, "logged out everywhere");
+    let count = doorward.store().end_sessions(user, doorward.now(), &Effects::NONE).await?;
+    let kind = EventKind::SessionsEnded { count };
+    doorward.events().publish(&doorward.event_by_user(user, requester, kind));
     Ok(())
 }
 
@@ -43,12 +67,11 @@ pub(crate) async fn end(
     doorward: &Doorward,
     user: UserId,
     session: SessionId,
+    requester: &Requester,
 ) -> Result<bool, store::Error> {
-    let ended = doorward.store().end_session(user, session, doorward.now()).await?;
-    if ended {
-        tracing::info!(%user, %session, "session ended by its user");
-    }
-    Ok(ended)
+    let kind = EventKind::SessionEnded { session };
+    let effects = doorward.event_by_user(user, requester, kind).into();
+    doorward.store().end_session(user, session, doorward.now(), &effects).await
 }
 
 impl Doorward {
@@ -58,13 +81,15 @@ impl Doorward {
     /// # Errors
     /// If the database cannot be written.
     pub async fn end_sessions(&self, user: UserId) -> Result<usize, store::Error> {
-        let mailing = match self.store().user_by_id(user).await? {
+        let effects = match self.store().user_by_id(user).await? {
             Some(user) => sessions_ended(self, &user, EndedBy::Operator),
-            None => Mailing::NONE,
+            None => Effects::NONE,
         };
-        let ended = self.store().end_sessions(user, self.now(), &mailing).await?;
-        self.announce(&mailing);
-        tracing::info!(%user, ended, "sessions ended by the operator");
-        Ok(ended)
+        let count = self.store().end_sessions(user, self.now(), &effects).await?;
+        if count > 0 {
+            let kind = EventKind::SessionsEnded { count };
+            self.events().publish(&self.event_by_operator(user, kind));
+        }
+        Ok(count)
     }
 }

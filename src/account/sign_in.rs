@@ -1,13 +1,16 @@
-//! Signing in with a password, and confirming an action with one. An attempt is throttled before the password is hashed.
+//! Signing in with a password. An attempt is throttled before the password is hashed.
 //! An unknown address costs the same work as a wrong password.
 
-use super::{Failure, NewSession, OpenedSession, has_failure, mailing::new_sign_in, requester};
+use super::{
+    Failure, NewSession, OpenedSession, has_failure,
+    session_start::{Evidence, complete_sign_in},
+};
 use crate::{
     Doorward,
-    access::failed_logins::LoginRefusal,
     credential::password::{Busy, Password, Verification},
-    network::{Network, Requester},
-    session::{Origin, Persistence},
+    event::{EventKind, LoginRefusal},
+    network::{ClientInfo, Network, Requester},
+    session::Persistence,
     throttle::{Guess, LoginAttempt, Throttled},
     user::{EmailKey, User, UserId},
 };
@@ -27,67 +30,35 @@ pub enum SignInError {
 
 has_failure!(SignInError);
 
-/// Why an action that needs the user's password was not taken.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfirmError {
-    #[error("the password is wrong")]
-    WrongPassword,
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(ConfirmError);
-
 /// Opens a session for the user with this address and password.
 pub(crate) async fn sign_in(
     doorward: &Doorward,
     email: &EmailKey,
     password: Password,
-    origin: Origin,
-    requester: Requester,
+    requester: &Requester,
     persistence: Persistence,
 ) -> Result<OpenedSession, SignInError> {
     let user = user_by_password(doorward, email, password, requester).await?;
     let user = user.ok_or(SignInError::WrongCredentials)?;
-    let session = doorward.new_session(user.id, origin, persistence);
-    let notice = new_sign_in(doorward, &user, &session, requester.language).await?;
-    if !doorward.store().add_session(&user, &session, &notice).await? {
-        let (reason, network) = (LoginRefusal::Gone, requester.network);
-        doorward.record_failed_login(reason, Some(user.id), email, network);
-        return Err(SignInError::WrongCredentials);
-    }
-    doorward.announce(&notice);
-    doorward.counts().sign_ins.add_one();
-    tracing::info!(user = %user.id, session = %session.id, "logged in");
-    Ok(OpenedSession { user, session })
-}
-
-/// The stored user, if the password is theirs. A user without a password confirms without one.
-pub(crate) async fn confirm(
-    doorward: &Doorward,
-    user: &User,
-    password: Option<Password>,
-    requester: Requester,
-) -> Result<User, ConfirmError> {
-    let confirmed = match (&user.password_hash, password) {
-        (None, _) => Some(user.clone()),
-        (Some(_), None) => None,
-        (Some(_), Some(password)) => {
-            user_by_password(doorward, &user.email.key(), password, requester).await?
+    let evidence = Evidence::Password(&user);
+    match complete_sign_in(doorward, evidence, requester, persistence).await? {
+        Some(opened) => Ok(opened),
+        None => {
+            publish_failed(doorward, LoginRefusal::Gone, Some(user.id), email, requester);
+            Err(SignInError::WrongCredentials)
         }
-    };
-    confirmed.filter(|confirmed| confirmed.id == user.id).ok_or(ConfirmError::WrongPassword)
+    }
 }
 
 /// The user with this address, if the password is theirs and they are not disabled.
-async fn user_by_password(
+pub(super) async fn user_by_password(
     doorward: &Doorward,
     email: &EmailKey,
     password: Password,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<Option<User>, Failure> {
     let attempt = begin_attempt(doorward, Guess::Password, email, requester).await?;
-    let checked = check(doorward, email, password, requester.network).await;
+    let checked = check(doorward, email, password, requester.network()).await;
     // A full queue or a lost database is not the caller's fault, as long as nothing is known about the password.
     match &checked {
         Ok(Checked::Correct(_)) => attempt.succeeded(),
@@ -98,10 +69,22 @@ async fn user_by_password(
         Checked::Correct(user) => Ok(Some(*user)),
         Checked::Undecided => Err(Busy.into()),
         Checked::Refused(reason, user_id) => {
-            doorward.record_failed_login(reason, user_id, email, requester.network);
+            publish_failed(doorward, reason, user_id, email, requester);
             Ok(None)
         }
     }
+}
+
+/// Publishes that a login failed.
+pub(super) fn publish_failed(
+    doorward: &Doorward,
+    reason: LoginRefusal,
+    user: Option<UserId>,
+    email: &EmailKey,
+    requester: &Requester,
+) {
+    let kind = EventKind::SignInFailed { reason, email: email.clone() };
+    doorward.events().publish(&doorward.event_by_unknown(user, requester, kind));
 }
 
 /// Charges the throttle for an attempt. When the budget of the account is spent, networks that its owner has used have a
@@ -110,7 +93,7 @@ pub(super) async fn begin_attempt<'a>(
     doorward: &'a Doorward,
     guess: Guess,
     email: &EmailKey,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<LoginAttempt<'a>, Failure> {
     let (throttle, now) = (doorward.throttle(), doorward.instant());
     let refused = match throttle.begin_guess(guess, email, requester, now) {
@@ -119,11 +102,11 @@ pub(super) async fn begin_attempt<'a>(
     };
     // The user is not looked up for the record of the failure: a refusal must stay cheap.
     let record = |refused: Throttled| {
-        doorward.record_failed_login(refused.into(), None, email, requester.network);
+        publish_failed(doorward, refused.into(), None, email, requester);
         refused.into()
     };
     if throttle.may_check_known_networks(&refused, requester, now)
-        && doorward.store().known_networks(email).await?.contains(requester.network)
+        && doorward.store().known_networks(email).await?.contains(requester.network())
     {
         let attempt = throttle.begin_guess_from_known_network(guess, email, requester, now);
         return attempt.map_err(record);
@@ -174,8 +157,8 @@ async fn check(
 }
 
 impl Doorward {
-    /// Opens a session for the user with this address and password, as `POST /api/auth/login` does. `origin` is the
-    /// client: its network is throttled and the session records it.
+    /// Opens a session for the user with this address and password, as `POST /api/auth/login` does. `client` sends the
+    /// request: its network is throttled and the session records it.
     ///
     /// # Errors
     /// If the credentials are wrong, or there were too many failed logins on the account or from the network.
@@ -183,11 +166,11 @@ impl Doorward {
         &self,
         email: &str,
         password: &str,
-        origin: Origin,
+        client: ClientInfo,
     ) -> Result<NewSession, SignInError> {
-        let (requester, password) = (requester(&origin), Password::unchecked(password.to_owned()));
+        let password = Password::unchecked(password.to_owned());
         let (email, persistence) = (EmailKey::of(email), Persistence::Lifetime);
-        let opened = sign_in(self, &email, password, origin, requester, persistence).await?;
+        let opened = sign_in(self, &email, password, &Requester::new(client), persistence).await?;
         Ok(opened.with_token(self))
     }
 }

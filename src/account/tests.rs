@@ -5,8 +5,10 @@ use crate::{
     Doorward, Settings,
     config::DatabaseUrl,
     credential::password::{Cost, PasswordHash},
-    network::Network,
-    user::{Email, Name, Role, User, UserId},
+    event::{Actor, Event, EventKind, LoginRefusal, RegistrationRefusal},
+    network::{ClientInfo, Network, Requester},
+    session::Method,
+    user::{Email, EmailKey, Name, Role, User, UserId},
 };
 
 const EMAIL: &str = "ada@example.com";
@@ -18,13 +20,13 @@ async fn open(folder: &std::path::Path) -> Doorward {
     Doorward::open(Settings { database, password_cost, ..Settings::default() }).await.unwrap()
 }
 
-fn origin() -> Origin {
-    Origin::new([192, 0, 2, 1].into(), "an app")
+fn client() -> ClientInfo {
+    ClientInfo::new([192, 0, 2, 1].into(), "an app")
 }
 
 async fn register(doorward: &Doorward) -> NewSession {
     let ada = NewUser::new("Ada", EMAIL).password(PASSWORD);
-    doorward.register(ada, origin()).await.unwrap()
+    doorward.register(ada, client()).await.unwrap()
 }
 
 async fn is_valid(doorward: &Doorward, token: &Token) -> bool {
@@ -39,12 +41,12 @@ async fn a_user_registers_and_signs_in() {
     let caller = doorward.caller(registered.token.as_str()).await.unwrap();
     assert_eq!((caller.user.id, caller.session.id), (registered.user.id, registered.session.id));
 
-    let signed_in = doorward.sign_in("ADA@example.com", PASSWORD, origin()).await.unwrap();
+    let signed_in = doorward.sign_in("ADA@example.com", PASSWORD, client()).await.unwrap();
     assert_eq!(signed_in.user.id, registered.user.id);
     assert_ne!(signed_in.session.id, registered.session.id);
-    assert_eq!(signed_in.session.origin, origin());
+    assert_eq!(signed_in.session.client, client());
     for (email, password) in [(EMAIL, "wrong horse"), ("bob@example.com", PASSWORD)] {
-        let refused = doorward.sign_in(email, password, origin()).await;
+        let refused = doorward.sign_in(email, password, client()).await;
         assert!(matches!(refused, Err(SignInError::WrongCredentials)), "{refused:?}");
     }
 }
@@ -64,7 +66,7 @@ async fn the_first_invalid_value_of_a_registration_is_named() {
         ),
         (NewUser::new("Eve", "ADA@example.com"), "the e-mail address is taken"),
     ] {
-        let refused = doorward.register(user, origin()).await.unwrap_err();
+        let refused = doorward.register(user, client()).await.unwrap_err();
         assert_eq!(refused.to_string(), expected);
     }
 }
@@ -74,7 +76,7 @@ async fn failed_logins_are_throttled_by_account() {
     let folder = tempfile::tempdir().unwrap();
     let doorward = open(folder.path()).await;
     register(&doorward).await;
-    let elsewhere = Origin::new([192, 0, 2, 2].into(), "");
+    let elsewhere = ClientInfo::new([192, 0, 2, 2].into(), "");
     for attempt in 0.. {
         match doorward.sign_in(EMAIL, "wrong horse", elsewhere.clone()).await.unwrap_err() {
             SignInError::WrongCredentials => assert!(attempt < 20),
@@ -99,12 +101,13 @@ async fn guesses_count_while_the_queue_of_imported_hashes_is_full() {
     let (name, email) = ("Imported".to_owned(), "imported@example.com");
     let (name, address) = (Name::parse(name).unwrap(), Email::parse(email.to_owned()).unwrap());
     let user = User::new(name, address, Some(hash), doorward.now());
-    import::import(&doorward, vec![user], false).await.unwrap();
+    let user = import::UserToImport { user, is_created_at_known: true };
+    import::import(&doorward, &[user], false).await.unwrap();
 
-    let elsewhere = Origin::new([192, 0, 2, 2].into(), "");
+    let elsewhere = ClientInfo::new([192, 0, 2, 2].into(), "");
     let network = Network::at(elsewhere.address);
     let release = doorward.hasher().fill_foreign_queue(network).await;
-    doorward.sign_in(EMAIL, PASSWORD, origin()).await.unwrap();
+    doorward.sign_in(EMAIL, PASSWORD, client()).await.unwrap();
     for (email, password) in [(EMAIL, "wrong horse"), ("nobody@example.com", "a"), (email, "a")] {
         for attempt in 0.. {
             match doorward.sign_in(email, password, elsewhere.clone()).await.unwrap_err() {
@@ -136,13 +139,13 @@ async fn ending_the_sessions_of_a_user_invalidates_their_token() {
             }
             _ => {
                 doorward.disable_user(user.id).await.unwrap();
-                let refused = doorward.sign_in(EMAIL, password, origin()).await;
+                let refused = doorward.sign_in(EMAIL, password, client()).await;
                 assert!(matches!(refused, Err(SignInError::WrongCredentials)), "{refused:?}");
                 doorward.enable_user(user.id).await.unwrap();
             }
         }
         assert!(!is_valid(&doorward, &token).await, "after {step}");
-        token = doorward.sign_in(EMAIL, password, origin()).await.unwrap().token;
+        token = doorward.sign_in(EMAIL, password, client()).await.unwrap().token;
     }
     doorward.delete_user(user.id).await.unwrap();
     assert!(!is_valid(&doorward, &token).await);
@@ -174,6 +177,64 @@ async fn only_the_current_address_of_a_user_is_verified() {
     assert!(doorward.verify_email(id, EMAIL).await.unwrap());
     assert!(!doorward.verify_email(id, &EMAIL.to_uppercase()).await.unwrap());
     assert!(doorward.user_by_id(id).await.unwrap().unwrap().email_verified);
+}
+
+#[tokio::test]
+async fn every_change_and_every_failed_login_is_one_event() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let published = || doorward.events().take_published();
+    let kinds = || published().into_iter().map(|event| event.kind).collect::<Vec<_>>();
+    let email = || EmailKey::of(EMAIL);
+
+    let NewSession { user, session, .. } = register(&doorward).await;
+    let registered = published();
+    let expected = Event::by_user(
+        user.id,
+        &Requester::new(client()),
+        session.created_at,
+        EventKind::Registered { session: Some(session.id) },
+    );
+    assert_eq!(registered, [expected]);
+
+    // A change that is not made is no event: only its refusal is.
+    doorward.register(NewUser::new("Eve", EMAIL), client()).await.unwrap_err();
+    let taken = EventKind::RegistrationRefused(RegistrationRefusal::AddressTaken);
+    assert_eq!(kinds(), [taken]);
+
+    doorward.sign_in(EMAIL, "wrong horse", client()).await.unwrap_err();
+    let [failed] = &published()[..] else { panic!("one event") };
+    let reason = LoginRefusal::WrongPassword;
+    assert_eq!(failed.kind, EventKind::SignInFailed { reason, email: email() });
+    assert_eq!((failed.actor, failed.subject), (Actor::Unknown, Some(user.id)));
+
+    let session = doorward.sign_in(EMAIL, PASSWORD, client()).await.unwrap().session.id;
+    let methods = Method::Password.into();
+    assert_eq!(kinds(), [EventKind::SignedIn { session, methods }]);
+
+    doorward.grant_role(user.id, "staff").await.unwrap();
+    let [granted] = &published()[..] else { panic!("one event") };
+    assert_eq!(granted.kind, EventKind::RoleGranted(Role::parse("staff").unwrap()));
+    assert_eq!((granted.actor, &granted.client), (Actor::Operator, &None));
+    doorward.grant_role(user.id, "staff").await.unwrap();
+    assert_eq!(kinds(), [], "the user has the role already");
+
+    doorward.end_sessions(user.id).await.unwrap();
+    assert_eq!(kinds(), [EventKind::SessionsEnded { count: 2 }]);
+    doorward.end_sessions(user.id).await.unwrap();
+    assert_eq!(kinds(), [], "there are no sessions");
+
+    doorward.set_password(user.id, "another horse").await.unwrap();
+    doorward.delete_user(user.id).await.unwrap();
+    doorward.delete_user(user.id).await.unwrap_err();
+    assert_eq!(kinds(), [EventKind::PasswordChanged, EventKind::UserDeleted]);
+
+    // The store publishes nothing that it has rolled back.
+    let (store, now) = (doorward.store(), doorward.now());
+    let effects = Event::by_operator(Some(user.id), now, EventKind::UserDisabled).into();
+    assert!(!store.disable_user(user.id, now, &effects).await.unwrap());
+    assert!(!store.end_session(user.id, session, now, &effects).await.unwrap());
+    assert_eq!(kinds(), []);
 }
 
 #[tokio::test]

@@ -1,14 +1,14 @@
 //! Verifying e-mail addresses: by a mailed link or code, or by the operator.
 
 use super::{
-    mailing::{charge_mail, email_changed, with_secret},
+    effects::{charge_mail, email_changed, with_secret},
     one_time::{Found, MailError, OneTimeError, find, refund},
 };
 use crate::{
     Doorward,
-    mail::Mailing,
+    event::EventKind,
     network::Requester,
-    store::{self, OneTimeEffect},
+    store::{self, Effects, OneTimeEffect},
     throttle::MailPurpose,
     token::one_time::{Presented, Purpose},
     user::{EmailKey, User, UserId},
@@ -33,7 +33,7 @@ pub enum VerifyError {
 pub(crate) async fn send(
     doorward: &Doorward,
     user: &User,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<(), MailError> {
     if !doorward.sends_mail() {
         return Err(MailError::NeedsMail);
@@ -43,11 +43,11 @@ pub(crate) async fn send(
     }
     let earlier = charge_mail(doorward, &user.email, MailPurpose::SignUp, requester)?;
     let purpose = Purpose::VerifyEmail;
-    let mailing = with_secret(doorward, user, purpose, &user.email, requester.language);
-    let mailing = Mailing { earlier, ..mailing };
-    doorward.store().queue_mail(&mailing).await?;
-    doorward.announce(&mailing);
-    tracing::info!(user = %user.id, "verification mail requested");
+    let effects = with_secret(doorward, user, purpose, &user.email, requester.language);
+    let kind = EventKind::VerificationRequested;
+    let effects =
+        Effects { earlier, ..effects }.with(doorward.event_by_user(user.id, requester, kind));
+    doorward.store().queue_mail(&effects).await?;
     Ok(())
 }
 
@@ -56,19 +56,21 @@ pub(crate) async fn send(
 pub(crate) async fn verify(
     doorward: &Doorward,
     presented: Presented,
-    requester: Requester,
+    requester: &Requester,
 ) -> Result<User, OneTimeError> {
     let purposes = [Purpose::VerifyEmail, Purpose::ChangeEmail];
     let found = find(doorward, &purposes, &presented, requester).await?;
     let Found { one_time, user, guess } = found.ok_or(OneTimeError::WrongCode)?;
-    let (effect, mailing) = match one_time.purpose {
+    let (effect, effects) = match one_time.purpose {
         Purpose::ChangeEmail => {
             (OneTimeEffect::ChangeEmail, email_changed(doorward, &user, requester.language))
         }
-        _ => (OneTimeEffect::VerifyEmail, Mailing::NONE),
+        _ => (OneTimeEffect::VerifyEmail, Effects::NONE),
     };
+    let event = EventKind::EmailVerified { purpose: one_time.purpose };
+    let effects = effects.with(doorward.event_by_unknown(user.id, requester, event));
     let now = doorward.now();
-    let used = match doorward.store().use_one_time(&one_time, effect, &mailing, now).await {
+    let used = match doorward.store().use_one_time(&one_time, effect, &effects, now).await {
         // A guessed code must not tell by its answer that it is right.
         Err(store::Error::EmailTaken) if guess.is_some() => return Err(OneTimeError::WrongCode),
         Err(store::Error::EmailTaken) => return Err(OneTimeError::EmailTaken),
@@ -76,9 +78,7 @@ pub(crate) async fn verify(
     };
     let user = used.ok_or(OneTimeError::WrongCode)?;
     refund(guess);
-    doorward.announce(&mailing);
     doorward.throttle().clear_mails(&user.email.key());
-    tracing::info!(user = %user.id, purpose = one_time.purpose.as_str(), "e-mail address verified");
     Ok(user)
 }
 
@@ -89,8 +89,10 @@ pub(crate) async fn set_verified(
     verified: bool,
 ) -> Result<bool, VerifyError> {
     let now = doorward.now();
-    let changed = doorward.store().set_email_verified(user.id, &user.email, verified, now).await?;
-    tracing::info!(user = %user.id, verified, changed, "e-mail address verification set by the operator");
+    let kind = EventKind::EmailVerificationSet { verified };
+    let effects = doorward.event_by_operator(user.id, kind).into();
+    let (store, email) = (doorward.store(), &user.email);
+    let changed = store.set_email_verified(user.id, email, verified, now, &effects).await?;
     if !changed && user.email_verified != verified {
         return Err(VerifyError::UserChanged);
     }

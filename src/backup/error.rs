@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{age, line::FORMAT};
+use super::line::FORMAT;
 use crate::{data_folder, store, token::key_store::KeyStoreError};
 
 /// Why a backup could not be written, read or restored. The message says what to do.
@@ -11,8 +11,10 @@ pub enum Error {
     /// The file is something else.
     #[error("not a backup of doorward")]
     NotABackup,
-    /// The file is encrypted, and there is no identity.
-    #[error("the backup is encrypted: name the file with the identity with --identity")]
+    /// The file is encrypted by age.
+    #[error(
+        "the backup is encrypted: decrypt it, and name - for standard input (`age --decrypt -i IDENTITY FILE | …`)"
+    )]
     Encrypted,
     /// A later version has written it.
     #[error(
@@ -54,12 +56,9 @@ pub enum Error {
         /// What is wrong.
         cause: String,
     },
-    /// The encryption cannot be undone.
-    #[error(transparent)]
-    Age(#[from] age::Error),
     /// The file cannot be read or written.
     #[error(transparent)]
-    Io(io::Error),
+    Io(#[from] io::Error),
     /// The database failed.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -69,14 +68,4 @@ pub enum Error {
     /// The data folder failed.
     #[error(transparent)]
     Folder(#[from] data_folder::Error),
-}
-
-/// An error of the decryption arrives through the reader.
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Self {
-        match error.downcast::<age::Error>() {
-            Ok(error) => Self::Age(error),
-            Err(error) => Self::Io(error),
-        }
-    }
 }

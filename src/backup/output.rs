@@ -11,17 +11,29 @@ use std::{
 
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
-use super::age::{Encryptor, Recipient};
-
 /// Where a backup is written to.
-pub enum Target {
+pub enum Output {
     /// A file.
     File(UnfinishedFile),
     /// Standard output.
     Stdout(io::Stdout),
 }
 
-impl Write for Target {
+impl Output {
+    /// Completes it. A file gets its name.
+    ///
+    /// # Errors
+    /// If it cannot be written completely. Then there is no file with that name, or the one from before.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.flush()?;
+        match self {
+            Self::File(file) => file.finish(),
+            Self::Stdout(_) => Ok(()),
+        }
+    }
+}
+
+impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::File(file) => file.file.write(bytes),
@@ -33,59 +45,6 @@ impl Write for Target {
         match self {
             Self::File(file) => file.file.flush(),
             Self::Stdout(stdout) => stdout.flush(),
-        }
-    }
-}
-
-/// A target, encrypted if there are recipients.
-pub enum Output {
-    /// As it is.
-    Plain(Target),
-    /// Encrypted.
-    Encrypted(Box<Encryptor<Target>>),
-}
-
-impl Output {
-    /// Encrypts for the recipients, if there are any.
-    ///
-    /// # Errors
-    /// If the header cannot be written.
-    pub fn new(target: Target, recipients: &[Recipient]) -> io::Result<Self> {
-        Ok(match recipients {
-            [] => Self::Plain(target),
-            recipients => Self::Encrypted(Box::new(Encryptor::new(target, recipients)?)),
-        })
-    }
-
-    /// Completes it. A file gets its name.
-    ///
-    /// # Errors
-    /// If it cannot be written completely. Then there is no file with that name, or the one from before.
-    pub fn finish(self) -> io::Result<()> {
-        let mut target = match self {
-            Self::Plain(target) => target,
-            Self::Encrypted(encryptor) => encryptor.finish()?,
-        };
-        target.flush()?;
-        match target {
-            Target::File(file) => file.finish(),
-            Target::Stdout(_) => Ok(()),
-        }
-    }
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(target) => target.write(bytes),
-            Self::Encrypted(encryptor) => encryptor.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(target) => target.flush(),
-            Self::Encrypted(encryptor) => encryptor.flush(),
         }
     }
 }
@@ -187,8 +146,7 @@ mod tests {
     }
 
     fn output(path: &Path, replaces: bool) -> Output {
-        let file = UnfinishedFile::create(path, replaces).unwrap();
-        Output::new(Target::File(file), &[]).unwrap()
+        Output::File(UnfinishedFile::create(path, replaces).unwrap())
     }
 
     #[test]

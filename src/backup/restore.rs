@@ -1,14 +1,14 @@
 //! Restores a backup: into an empty folder, which later replaces a data folder, or in a transaction.
 
-use std::{io::BufRead, path::Path, sync::Arc};
+use std::{io::BufRead, path::Path};
 
 use super::{Description, Error, Reader};
 use crate::{
     clock::Timestamp,
     data_folder::DataFolder,
     store::{
-        SqliteStore,
-        archive::{Archive, KeySnapshot, Records, Restoration, Size},
+        Store,
+        archive::{KeySnapshot, Restoration},
     },
     token::key_store::{KeyStore, StoredKeys},
 };
@@ -26,16 +26,15 @@ pub async fn fill_folder(
     report: &mut dyn FnMut(u64),
 ) -> Result<Description, Error> {
     let folder = DataFolder::open(folder)?;
-    let store = Arc::new(SqliteStore::open(&folder.path().join(database), None)?);
+    let store = Store::open_sqlite(&folder.path().join(database), None)?;
     while let Some(page) = backup.next_page()? {
         store.import(page).await?;
         report(backup.records());
     }
     let (description, KeySnapshot { keys, cookie_secret }) = backup.finish()?;
-    let Size { users, sessions } = store.size().await?;
-    if (users, sessions) != (description.counts.users, description.counts.sessions) {
+    if store.snapshot().await?.counts().await? != description.counts {
         let cause = "a record occurs twice".to_owned();
-        return Err(Error::Damaged { line: description.counts.records(), cause });
+        return Err(Error::Damaged { line: description.counts.total(), cause });
     }
     let StoredKeys { signing, next, retired, verifying: _ } = keys;
     if let Some(key) = signing {
@@ -64,7 +63,7 @@ pub async fn restore_into(
     report: &mut dyn FnMut(u64),
 ) -> Result<Description, Error> {
     while let Some(page) = backup.next_page()? {
-        restoration.add(page).await?;
+        restoration.add(&page).await?;
         report(backup.records());
     }
     let (description, keys) = backup.finish()?;

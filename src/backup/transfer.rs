@@ -1,5 +1,4 @@
-//! Moves an installation from one database to another: users, hashes, sessions, roles, keys, mail that waits to be sent,
-//! one-time secrets and invitations. Sessions and links in mails stay valid. An interrupted move can be resumed. No server
+//! Moves an installation from one database to another: its keys, and the rows of all tables. Sessions and links in mails stay valid. An interrupted move can be resumed. No server
 //! starts on the new database before the move has finished.
 
 use std::{fmt, sync::Arc};
@@ -7,12 +6,15 @@ use std::{fmt, sync::Arc};
 use aws_lc_rs::digest::{Context, SHA256};
 use serde_json::json;
 
-use super::writer::{append, hexadecimal, lines};
+use super::{
+    line::RecordLine,
+    writer::{append, hexadecimal},
+};
 use crate::{
     clock::Timestamp,
     store::{
         self,
-        archive::{Installation, Pages, Size},
+        archive::{Installation, RecordCounts, SESSIONS, USERS},
     },
     token::{
         SigningKey,
@@ -34,8 +36,8 @@ pub struct Progress {
 /// The contents of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inventory {
-    /// The number of rows.
-    pub size: Size,
+    /// The number of rows of each table.
+    pub counts: RecordCounts,
     /// SHA-256 of every row and key.
     pub checksum: String,
 }
@@ -70,7 +72,7 @@ pub enum Error {
 
 impl fmt::Display for Inventory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Size { users, sessions } = self.size;
+        let (users, sessions) = (self.counts.of(&USERS), self.counts.of(&SESSIONS));
         let users = if users == 1 { "1 user".into() } else { format!("{users} users") };
         let sessions =
             if sessions == 1 { "1 session".into() } else { format!("{sessions} sessions") };
@@ -90,16 +92,15 @@ pub async fn migrate(
     report: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Inventory, Error> {
     let keys = old.key_store.stored_keys().await?;
-    let has_users = !old.archive.user_records(None, 1).await?.is_empty();
-    if keys.signing.is_none() && !has_users {
+    if keys.signing.is_none() && !old.store.has_users().await? {
         return Err(Error::NothingThere);
     }
-    if !new.archive.is_move_unfinished().await? {
+    if !new.store.is_move_unfinished().await? {
         // A server may have used the database: an import could restore sessions that have ended there.
-        if !new.archive.user_records(None, 1).await?.is_empty() {
+        if new.store.has_users().await? {
             return Err(Error::NotEmpty);
         }
-        new.archive.set_move_unfinished(true).await?;
+        new.store.set_move_unfinished(true).await?;
     }
     // Without a signing key, the keys are in the operator's file.
     if let Some(signing) = &keys.signing {
@@ -116,7 +117,7 @@ pub async fn migrate(
     if old_inventory != new_inventory {
         return Err(Error::Differs { old: old_inventory, new: new_inventory });
     }
-    new.archive.set_move_unfinished(false).await?;
+    new.store.set_move_unfinished(false).await?;
     Ok(old_inventory)
 }
 
@@ -160,12 +161,13 @@ async fn copy(
     new: &Installation,
     report: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<(), Error> {
-    let size = old.archive.size().await?;
-    let mut pages = Pages::new(&*old.archive);
-    let mut progress = Progress { step: "copying", total: size.users + size.sessions, done: 0 };
-    while let Some(page) = pages.next().await? {
-        progress.done += (page.users.len() + page.sessions.len()) as u64;
-        new.archive.import(page).await.map_err(|error| match error {
+    let snapshot = old.store.snapshot().await?;
+    let total = snapshot.counts().await?.total();
+    let mut progress = Progress { step: "copying", total, done: 0 };
+    let mut pages = snapshot.pages();
+    while let Some(records) = pages.next().await? {
+        progress.done += records.len() as u64;
+        new.store.import(records).await.map_err(|error| match error {
             store::Error::EmailTaken => Error::NotEmpty,
             error => error.into(),
         })?;
@@ -180,20 +182,20 @@ async fn inventory(
     step: &'static str,
     report: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Inventory, Error> {
-    let total = installation.archive.size().await?;
-    let mut progress = Progress { step, total: total.users + total.sessions, done: 0 };
-    let (mut size, mut checksum) = (Size::default(), Context::new(&SHA256));
+    let snapshot = installation.store.snapshot().await?;
+    let total = snapshot.counts().await?.total();
+    let mut progress = Progress { step, total, done: 0 };
+    let (mut counts, mut checksum) = (RecordCounts::default(), Context::new(&SHA256));
     let mut buffer = Vec::new();
-    let mut pages = Pages::new(&*installation.archive);
-    while let Some(page) = pages.next().await? {
-        size.users += page.users.len() as u64;
-        size.sessions += page.sessions.len() as u64;
-        for line in lines(page) {
+    let mut pages = snapshot.pages();
+    while let Some(records) = pages.next().await? {
+        for record in &records {
+            counts.add(record);
             buffer.clear();
-            append(&mut buffer, &line);
+            append(&mut buffer, &RecordLine(record));
             checksum.update(&buffer);
         }
-        progress.done = size.users + size.sessions;
+        progress.done = counts.total();
         report(progress);
     }
     // Keys that only verify are in the operator's file, which is not moved.
@@ -205,5 +207,5 @@ async fn inventory(
     keys.extend(retired.iter().map(|(key, until)| (key.id().to_string(), until.seconds())));
     keys.sort_unstable();
     checksum.update(json!(keys).to_string().as_bytes());
-    Ok(Inventory { size, checksum: hexadecimal(checksum) })
+    Ok(Inventory { counts, checksum: hexadecimal(checksum) })
 }

@@ -7,19 +7,22 @@ use serde::Serialize;
 use zeroize::Zeroizing;
 
 use super::{
-    Counts, Description, Error,
-    line::{EndLine, FORMAT, Header, KeyLine, KeyStage, Line, cookie_secret_line},
+    Description, Error,
+    line::{
+        Counts, End, EndLine, FORMAT, Header, KeyLine, KeyStage, Line, RecordLine,
+        cookie_secret_line,
+    },
 };
 use crate::{
     clock::Timestamp,
-    store::archive::{KeySnapshot, Page, Pages, Snapshot},
+    store::archive::{KeySnapshot, Record, RecordCounts, Snapshot},
     token::key_store::StoredKeys,
 };
 
 /// The buffer is written when it has this many bytes.
 const FLUSH_BYTES: usize = 64 << 10;
 
-/// Writes a snapshot and the keys. `report` gets the number of users and sessions done, and their total.
+/// Writes a snapshot and the keys. `report` gets the number of records done, and of all.
 ///
 /// # Errors
 /// If the database cannot be read, or the output cannot be written.
@@ -40,12 +43,11 @@ pub async fn write(
     };
     writer.add(&header)?;
     writer.add_keys(keys)?;
-    let size = snapshot.records.size().await?;
-    let total = size.users + size.sessions;
-    let mut pages = Pages::new(&*snapshot.records);
-    while let Some(page) = pages.next().await? {
-        writer.add_page(page)?;
-        report(writer.counts.users + writer.counts.sessions, total);
+    let total = snapshot.counts().await?.total();
+    let mut pages = snapshot.pages();
+    while let Some(records) = pages.next().await? {
+        records.iter().try_for_each(|record| writer.add_record(record))?;
+        report(writer.counts.total(), total);
     }
     let (counts, sha256) = writer.finish()?;
     let Header { version, database, .. } = header;
@@ -58,14 +60,16 @@ struct Writer<'a> {
     /// Wiped, because it contains keys.
     buffer: Zeroizing<Vec<u8>>,
     checksum: Context,
-    counts: Counts,
+    counts: RecordCounts,
+    keys: u64,
 }
 
 impl<'a> Writer<'a> {
     fn new(output: &'a mut (dyn Write + Send)) -> Self {
         // As long as no line has more than `FLUSH_BYTES`, it is never reallocated.
         let buffer = Zeroizing::new(Vec::with_capacity(2 * FLUSH_BYTES));
-        Self { output, buffer, checksum: Context::new(&SHA256), counts: Counts::default() }
+        let (checksum, counts) = (Context::new(&SHA256), RecordCounts::default());
+        Self { output, buffer, checksum, counts, keys: 0 }
     }
 
     fn add(&mut self, line: &impl Serialize) -> Result<(), Error> {
@@ -93,54 +97,29 @@ impl<'a> Writer<'a> {
         let retired =
             retired.iter().map(|(key, at)| KeyLine::new(KeyStage::Retired, key, Some(*at)));
         for key in signing.chain(next).chain(retired) {
-            self.counts.keys += 1;
+            self.keys += 1;
             self.add(&Line::Key(key))?;
         }
         cookie_secret.iter().try_for_each(|secret| self.add(&cookie_secret_line(secret)))
     }
 
-    fn add_page(&mut self, page: Page) -> Result<(), Error> {
-        self.counts.add(&page);
-        lines(page).try_for_each(|line| self.add(&line))
+    fn add_record(&mut self, record: &Record) -> Result<(), Error> {
+        self.counts.add(record);
+        self.add(&RecordLine(record))
     }
 
-    fn finish(mut self) -> Result<(Counts, String), Error> {
+    fn finish(mut self) -> Result<(RecordCounts, String), Error> {
         let sha256 = hexadecimal(self.checksum.clone());
-        append(&mut self.buffer, &end_line(self.counts, sha256.clone()));
+        append_end(&mut self.buffer, &self.counts, self.keys, &sha256);
         self.flush()?;
         self.output.flush()?;
         Ok((self.counts, sha256))
     }
 }
 
-impl Counts {
-    pub(super) fn add(&mut self, page: &Page) {
-        let Page { users, sessions, endings, one_times, mails, invitations } = page;
-        self.users += users.len() as u64;
-        self.sessions += sessions.len() as u64;
-        self.ended_tokens += endings.len() as u64;
-        self.one_times += one_times.len() as u64;
-        self.mails += mails.len() as u64;
-        self.invitations += invitations.len() as u64;
-    }
-}
-
-/// A line for each record of a page.
-pub(super) fn lines(page: Page) -> impl Iterator<Item = Line> {
-    let Page { users, sessions, endings, one_times, mails, invitations } = page;
-    users
-        .into_iter()
-        .map(Line::from)
-        .chain(sessions.into_iter().map(Line::from))
-        .chain(endings.into_iter().map(Line::from))
-        .chain(one_times.into_iter().map(Line::from))
-        .chain(mails.into_iter().map(Line::from))
-        .chain(invitations.into_iter().map(Line::from))
-}
-
-/// The last line.
-pub(super) fn end_line(counts: Counts, sha256: String) -> Line {
-    Line::End(EndLine { counts, sha256 })
+/// Appends the last line.
+pub(super) fn append_end(buffer: &mut Vec<u8>, records: &RecordCounts, keys: u64, sha256: &str) {
+    append(buffer, &EndLine { end: End { counts: Counts { records, keys }, sha256 } });
 }
 
 /// Appends a line.

@@ -9,22 +9,20 @@ use std::{
 
 use anyhow::{Context, bail};
 use serde::Serialize;
-use zeroize::Zeroizing;
 
 use super::{block_on, counted, print_json, progress::ProgressLine};
 use crate::{
     Settings,
     backup::{
-        self, Counts, Description, Reader,
-        age::{self, Decryptor, Identities, Recipient},
-        output::{Output, Target, UnfinishedFile},
+        self, Description, Reader,
+        output::{Output, UnfinishedFile},
     },
     clock::Clock,
     config::{DatabaseUrl, absolute},
     control::{self, Content, Sent},
     data_folder::DataFolder,
     doorward::open_database,
-    store::archive::KeySnapshot,
+    store::archive::{KeySnapshot, RecordCounts, SESSIONS, USERS},
 };
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -35,7 +33,7 @@ const BUFFER_BYTES: usize = 256 << 10;
     subcommand_negates_reqs = true,
     after_help = "Examples:
   doorward backup /var/backups/doorward/monday
-  doorward backup monday.age --recipients-file /etc/doorward/recipients
+  doorward backup - | age -R /etc/doorward/recipients > monday.age
   doorward backup verify /var/backups/doorward/monday"
 )]
 pub(super) struct Backup {
@@ -48,12 +46,6 @@ pub(super) struct Backup {
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
-    /// Encrypt for this public key of age, such as age1…; repeatable
-    #[arg(long, value_name = "KEY")]
-    recipient: Vec<String>,
-    /// Encrypt for the public keys in this file, one a line
-    #[arg(long, value_name = "FILE")]
-    recipients_file: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -68,13 +60,10 @@ enum BackupCommand {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   doorward backup verify monday
-  doorward backup verify monday.age --identity backup-identity.txt --json")]
+  age --decrypt -i backup-identity.txt monday.age | doorward backup verify - --json")]
 struct Verify {
     /// The backup, or - for standard input
     file: PathBuf,
-    /// Decrypt with the identity in this file of age-keygen
-    #[arg(long, value_name = "FILE")]
-    identity: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -86,7 +75,6 @@ impl Backup {
             return verify.run();
         }
         let Some(file) = &self.file else { bail!("name the file to write") };
-        let recipients = self.recipients()?;
         let is_stdout = file == Path::new("-");
         if !is_stdout {
             check_name(file, self.force)?;
@@ -95,14 +83,13 @@ impl Backup {
         let in_file = || file.display().to_string();
         let description = block_on(async {
             let source = Source::open(&settings).await?;
-            let target = match is_stdout {
-                true => Target::Stdout(io::stdout()),
+            let mut output = match is_stdout {
+                true => Output::Stdout(io::stdout()),
                 false => {
                     let created = UnfinishedFile::create(file, self.force);
-                    Target::File(created.with_context(in_file)?)
+                    Output::File(created.with_context(in_file)?)
                 }
             };
-            let mut output = Output::new(target, &recipients).with_context(in_file)?;
             let description = source.write_to(&mut output).await?;
             output.finish().with_context(in_file)?;
             Ok(description)
@@ -123,17 +110,6 @@ impl Backup {
             (false, false) => print_line!("{}: {}", file.display(), in_words(&description)),
         }
         Ok(())
-    }
-
-    fn recipients(&self) -> anyhow::Result<Vec<Recipient>> {
-        let mut recipients: Vec<_> =
-            self.recipient.iter().map(|key| Recipient::parse(key)).collect::<Result<_, _>>()?;
-        for path in &self.recipients_file {
-            let in_file = || path.display().to_string();
-            let contents = fs::read_to_string(path).with_context(in_file)?;
-            recipients.extend(Recipient::parse_file(&contents).with_context(in_file)?);
-        }
-        Ok(recipients)
     }
 }
 
@@ -199,7 +175,7 @@ impl Source {
             Self::Database(opened) => {
                 let installation = &opened.installation;
                 let now = Clock::system().now();
-                let mut snapshot = installation.archive.snapshot().await?;
+                let mut snapshot = installation.store.snapshot().await?;
                 let keys = match snapshot.keys.take() {
                     Some(keys) => keys,
                     None => KeySnapshot {
@@ -243,7 +219,11 @@ fn record_time(settings: &Settings, description: &Description) {
 
 impl Verify {
     fn run(self) -> anyhow::Result<()> {
-        let description = verify(&self.file, self.identity.as_deref())?;
+        let mut progress = ProgressLine::new();
+        let mut report = |done| progress.set("verifying records", done, done);
+        let verified = open_backup(&self.file).and_then(|reader| Ok(reader.verify(&mut report)?));
+        let description = verified.with_context(|| self.file.display().to_string())?;
+        drop(progress);
         if self.json {
             return print_json(&Info::from(&description));
         }
@@ -252,36 +232,13 @@ impl Verify {
     }
 }
 
-/// Reads a backup completely.
-pub(super) fn verify(file: &Path, identity: Option<&Path>) -> anyhow::Result<Description> {
-    let mut progress = ProgressLine::new();
-    let mut report = |done| progress.set("verifying records", done, done);
-    let verified = open_backup(file, identity).and_then(|reader| Ok(reader.verify(&mut report)?));
-    verified.with_context(|| file.display().to_string())
-}
-
-/// Opens a backup, encrypted or not.
-pub(super) fn open_backup(
-    file: &Path,
-    identity: Option<&Path>,
-) -> anyhow::Result<Reader<Box<dyn BufRead>>> {
+/// Opens a backup, or standard input if it is named `-`, and reads its first line.
+pub(super) fn open_backup(file: &Path) -> anyhow::Result<Reader<Box<dyn BufRead>>> {
     let input: Box<dyn Read> = match file == Path::new("-") {
         true => Box::new(io::stdin()),
         false => Box::new(File::open(file)?),
     };
-    let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
-    let is_encrypted = age::is_encrypted(input.fill_buf()?);
-    let input: Box<dyn BufRead> = match identity {
-        Some(path) if is_encrypted => {
-            let in_file = || format!("--identity {}", path.display());
-            let contents = Zeroizing::new(fs::read_to_string(path).with_context(in_file)?);
-            let identities = Identities::parse_file(&contents).with_context(in_file)?;
-            let decryptor = Decryptor::new(input, &identities).map_err(backup::Error::from)?;
-            Box::new(BufReader::with_capacity(BUFFER_BYTES, decryptor))
-        }
-        Some(_) => bail!("the backup is not encrypted: leave out --identity, if you trust it"),
-        None => Box::new(input),
-    };
+    let input: Box<dyn BufRead> = Box::new(BufReader::with_capacity(BUFFER_BYTES, input));
     Ok(Reader::open(input)?)
 }
 
@@ -293,26 +250,29 @@ struct Info<'a> {
     version: &'a str,
     database: &'a str,
     #[serde(flatten)]
-    counts: Counts,
+    counts: &'a RecordCounts,
+    keys: usize,
     sha256: &'a str,
 }
 
 impl<'a> From<&'a Description> for Info<'a> {
     fn from(description: &'a Description) -> Self {
-        let Description { version, database, created_at, counts, sha256, keys: _ } = description;
-        Self { created_at: created_at.to_string(), version, database, counts: *counts, sha256 }
+        let Description { version, database, created_at, counts, sha256, keys } = description;
+        let (created_at, keys) = (created_at.to_string(), keys.len());
+        Self { created_at, version, database, counts, keys, sha256 }
     }
 }
 
 /// What a backup contains.
 pub(super) fn in_words(description: &Description) -> String {
-    let Description { version, database, created_at, counts, sha256: _, keys: _ } = description;
-    let count =
-        |number: u64, one, many| counted(usize::try_from(number).unwrap_or(usize::MAX), one, many);
+    let Description { version, database, created_at, counts, sha256: _, keys } = description;
+    let count = |table, one, many| {
+        counted(usize::try_from(counts.of(table)).unwrap_or(usize::MAX), one, many)
+    };
     format!(
         "{}, {}, {}, made {created_at} by doorward {version} of {database}",
-        count(counts.users, "user", "users"),
-        count(counts.sessions, "session", "sessions"),
-        count(counts.keys, "signing key", "signing keys"),
+        count(&USERS, "user", "users"),
+        count(&SESSIONS, "session", "sessions"),
+        counted(keys.len(), "signing key", "signing keys"),
     )
 }

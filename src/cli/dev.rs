@@ -163,7 +163,7 @@ impl Dev {
     fn announce(&self, url: &str, users: usize) -> io::Result<()> {
         let mut stdout = io::stdout();
         if self.json {
-            let line = json!({ "url": url, "pid": process::id(), "users": users });
+            let line = json!({ "pid": process::id(), "url": url, "users": users });
             return writeln!(stdout, "{line}").and_then(|()| stdout.flush());
         }
         let source =

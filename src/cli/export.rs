@@ -11,7 +11,7 @@ use anyhow::{anyhow, bail};
 use super::{block_on, counted, progress::ProgressLine};
 use crate::{
     Settings,
-    backup::output::{Output, Target, UnfinishedFile},
+    backup::output::{Output, UnfinishedFile},
     control::{CommandRunner, ExportError},
 };
 
@@ -38,11 +38,10 @@ impl Export {
         let unwritten = |error: io::Error| not_written(file.as_deref(), &error);
         let users = block_on(async {
             let runner = CommandRunner::open(settings).await?;
-            let target = match &file {
-                Some(file) => Target::File(UnfinishedFile::create(file, false).map_err(unwritten)?),
-                None => Target::Stdout(io::stdout()),
+            let mut output = match &file {
+                Some(file) => Output::File(UnfinishedFile::create(file, false).map_err(unwritten)?),
+                None => Output::Stdout(io::stdout()),
             };
-            let mut output = Output::new(target, &[]).map_err(unwritten)?;
             let mut progress = ProgressLine::new();
             let mut report = |done, total| progress.set("exporting", done, total);
             let users = match runner.export_users(&mut output, &mut report).await {

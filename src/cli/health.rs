@@ -4,8 +4,12 @@ use std::{io::ErrorKind, net::SocketAddr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Output, block_on, exit_code::Negative, http_client, print_json};
-use crate::{Settings, config::reachable};
+use super::{Output, block_on, exit_code::Negative, print_json};
+use crate::{
+    Settings,
+    config::reachable,
+    outbound::{ConnectError, http},
+};
 
 /// Ask the running server whether it is ready, such as for HEALTHCHECK in a container
 #[derive(clap::Args)]
@@ -46,19 +50,19 @@ impl Health {
 
 /// Asks `/readyz` at this address.
 pub(super) async fn readiness(scheme: &str, address: SocketAddr, limit: Duration) -> Readiness {
+    const PATH: &str = "/readyz";
     #[derive(Deserialize)]
     struct Reason {
         message: String,
     }
-    let url = format!("{scheme}://{address}/readyz");
-    let client = http_client::Client { limit, address: Some(address) };
-    let message = match client.get(&url, &[]).await {
+    let url = format!("{scheme}://{address}{PATH}");
+    let message = match http::get_from_own_server(scheme, address, PATH, limit).await {
         Ok(answer) if answer.status == 200 => None,
         Ok(answer) => Some(match serde_json::from_slice::<Reason>(&answer.body) {
             Ok(Reason { message }) => message,
             Err(_) => format!("the answer has status {}", answer.status),
         }),
-        Err(http_client::Error::Connect { address, error })
+        Err(http::Error::Connect(ConnectError::Connect { address, error }))
             if error.kind() == ErrorKind::ConnectionRefused =>
         {
             Some(format!("nothing listens on {address} (connection refused)"))

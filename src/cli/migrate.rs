@@ -10,7 +10,7 @@ use crate::{
     clock::Clock,
     config::{DatabaseUrl, SettingsError},
     doorward::open_database,
-    store::archive::Size,
+    store::archive::{SESSIONS, USERS},
 };
 
 /// A finished migration as JSON.
@@ -59,9 +59,14 @@ impl Migrate {
             Ok(transfer::migrate(old, new, signs_at, &mut report).await?)
         })?;
         if self.output.json {
-            let Inventory { size: Size { users, sessions }, checksum } = moved;
-            let (from, to) = (from.to_string(), to.to_string());
-            return print_json(&Migrated { from, to, users, sessions, checksum });
+            let Inventory { counts, checksum } = moved;
+            return print_json(&Migrated {
+                from: from.to_string(),
+                to: to.to_string(),
+                users: counts.of(&USERS),
+                sessions: counts.of(&SESSIONS),
+                checksum,
+            });
         }
         print_line!("copied {from} to {to} and compared them: {moved}");
         print_line!(

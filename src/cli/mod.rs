@@ -24,7 +24,6 @@ mod exit_code;
 mod export;
 mod guard;
 mod health;
-mod http_client;
 mod import;
 mod invitation;
 mod keys;

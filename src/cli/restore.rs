@@ -1,60 +1,68 @@
-//! `doorward restore FILE`: replaces the contents of the database with a backup.
+//! `doorward restore FILE`: replaces the contents of the database with a backup. The backup is read once, so that it can
+//! come from a pipe. Nothing is replaced before its end has been verified.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::BufRead,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, bail};
 
 use super::{
-    backup::{in_words, open_backup, verify},
+    backup::{in_words, open_backup},
     block_on, counted,
     progress::ProgressLine,
 };
 use crate::{
     Settings,
-    backup::{Counts, Description, fill_folder, restore_into},
+    backup::{self, Description, Reader, fill_folder, restore_into},
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, folder_of},
     data_folder::DataFolder,
-    store::{PostgresUrl, RestoreError, SqliteStore, UserStore, begin_postgres_restoration},
+    store::{
+        PostgresUrl, RestoreError, Store,
+        archive::{INVITATIONS, ONE_TIME_SECRETS, SESSIONS},
+        begin_postgres_restoration,
+    },
     token::{KeyId, key_store::KeyStore},
 };
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   doorward restore /var/backups/doorward/monday
-  doorward restore monday.age --identity backup-identity.txt --replace")]
+  age --decrypt -i backup-identity.txt monday.age | doorward restore - --replace")]
 pub(super) struct Restore {
-    /// The backup
+    /// The backup, or - for standard input
     file: PathBuf,
     /// Replace the users, sessions and keys that the database has. A SQLite file is kept beside
     #[arg(long)]
     replace: bool,
-    /// Decrypt with the identity in this file of age-keygen
-    #[arg(long, value_name = "FILE")]
-    identity: Option<PathBuf>,
 }
+
+/// The backup that is restored.
+type Backup = Reader<Box<dyn BufRead>>;
 
 impl Restore {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
-        if self.file == Path::new("-") {
-            bail!("a backup is read twice to restore it: name a file");
-        }
-        // Everything is verified before anything is touched.
-        let description = verify(&self.file, self.identity.as_deref())?;
+        let backup = open_backup(&self.file).with_context(|| self.file.display().to_string())?;
         let now = Clock::system().now();
         let signs_at = now + settings.token.publish_before_signing;
-        let Replaced { keys, folder } = block_on(async {
+        let restored = block_on(async {
             match &settings.database {
                 DatabaseUrl::Sqlite(database) => {
-                    self.replace_file(database, &description, now, signs_at).await
+                    self.replace_file(database, backup, now, signs_at).await
                 }
                 DatabaseUrl::Postgres(url) => {
-                    self.replace_rows(url, &settings, &description, signs_at).await
+                    self.replace_rows(url, &settings, backup, signs_at).await
                 }
                 DatabaseUrl::Memory(_) => bail!("a database in memory ends with its process"),
             }
-        })
-        .with_context(|| settings.database.to_string())?;
+        });
+        let Restored { description, replaced_keys, folder } =
+            restored.map_err(|error| match is_about_the_backup(&error) {
+                true => error.context(self.file.display().to_string()),
+                false => error.context(settings.database.to_string()),
+            })?;
         print_line!("restored {}: {}", settings.database, in_words(&description));
         if let Some(folder) = folder {
             print_line!(
@@ -62,24 +70,24 @@ impl Restore {
                 folder.display()
             );
         }
-        print_revived(&description, &keys);
+        print_revived(&description, &replaced_keys);
         Ok(())
     }
 
     async fn replace_file(
         &self,
         database: &Path,
-        description: &Description,
+        backup: Backup,
         now: Timestamp,
         signs_at: Timestamp,
-    ) -> anyhow::Result<Replaced> {
+    ) -> anyhow::Result<Restored> {
         // Fails while a server runs.
         let folder = DataFolder::open(folder_of(database))?;
         // Keys that cannot be read are replaced like others.
-        let keys = folder.stored_keys().await.map(|keys| keys.ids()).unwrap_or_default();
+        let replaced_keys = folder.stored_keys().await.map(|keys| keys.ids()).unwrap_or_default();
         if !self.replace && database.try_exists()? {
             let has_users = async {
-                SqliteStore::open(database, Some(folder.reserve().clone()))?.has_users().await
+                Store::open_sqlite(database, Some(folder.reserve().clone()))?.has_users().await
             };
             let has_users = has_users.await.with_context(
                 || "cannot tell whether the database has users: add --replace to move it aside",
@@ -90,62 +98,63 @@ impl Restore {
         }
         let Some(name) = database.file_name().map(Path::new) else { bail!("not a file") };
         let staging = folder.prepare_replacement()?;
-        let filled = async {
-            let backup = open_backup(&self.file, self.identity.as_deref())?;
+        let filled = {
             let mut progress = ProgressLine::new();
-            let total = description.counts.records();
-            let mut report = |done| progress.set("restoring", done, total);
-            anyhow::Ok(fill_folder(backup, &staging, name, signs_at, &mut report).await?)
+            let mut report = |done| progress.set("restoring records", done, done);
+            fill_folder(backup, &staging, name, signs_at, &mut report).await
         };
-        let outcome = match filled.await {
-            Ok(restored) if restored == *description => {
-                Ok(Replaced { keys, folder: folder.replace(name, now)? })
-            }
-            Ok(_) => Err(changed()),
-            Err(error) => Err(error),
-        };
-        outcome.inspect_err(|_| folder.discard_replacement())
+        let replaced = filled.and_then(|description| {
+            Ok(Restored { description, replaced_keys, folder: folder.replace(name, now)? })
+        });
+        Ok(replaced.inspect_err(|_| folder.discard_replacement())?)
     }
 
     async fn replace_rows(
         &self,
         url: &PostgresUrl,
         settings: &Settings,
-        description: &Description,
+        backup: Backup,
         signs_at: Timestamp,
-    ) -> anyhow::Result<Replaced> {
+    ) -> anyhow::Result<Restored> {
         let restoration =
             begin_postgres_restoration(url, settings.postgres.clone(), self.replace).await?;
-        let backup = open_backup(&self.file, self.identity.as_deref())?;
+        let replaced_keys = restoration.replaced_keys().to_vec();
         let mut progress = ProgressLine::new();
-        let total = description.counts.records();
-        let mut report = |done| progress.set("restoring", done, total);
-        let keys = restoration.replaced_keys().to_vec();
-        restore_into(backup, restoration, signs_at, &mut report).await?;
-        Ok(Replaced { keys, folder: None })
+        let mut report = |done| progress.set("restoring records", done, done);
+        let description = restore_into(backup, restoration, signs_at, &mut report).await?;
+        Ok(Restored { description, replaced_keys, folder: None })
     }
 }
 
-/// What a restore has replaced.
-struct Replaced {
+/// Whether the backup has caused an error, and not the database.
+fn is_about_the_backup(error: &anyhow::Error) -> bool {
+    use backup::Error::{Folder, Keys, Store};
+    error.downcast_ref().is_some_and(|error| !matches!(error, Store(_) | Keys(_) | Folder(_)))
+}
+
+/// What a restore has done.
+struct Restored {
+    /// What was in the backup.
+    description: Description,
     /// The signing keys that were in use.
-    keys: Vec<KeyId>,
+    replaced_keys: Vec<KeyId>,
     /// Where the files are that were there before.
     folder: Option<PathBuf>,
 }
 
 /// Says what is valid again although it may have been revoked or used since the backup.
 fn print_revived(description: &Description, replaced_keys: &[KeyId]) {
-    let Counts { sessions, one_times, invitations, .. } = description.counts;
+    let rows = |table| usize::try_from(description.counts.of(table)).unwrap_or(usize::MAX);
     let kinds = [
-        (sessions, "session", "sessions"),
-        (one_times, "link or code", "links and codes"),
-        (invitations, "invitation", "invitations"),
-        (description.counts.keys, "signing key", "signing keys"),
+        (rows(&SESSIONS), "session", "sessions"),
+        (rows(&ONE_TIME_SECRETS), "link or code", "links and codes"),
+        (rows(&INVITATIONS), "invitation", "invitations"),
+        (description.keys.len(), "signing key", "signing keys"),
     ];
-    let revived = kinds.iter().filter(|(count, ..)| *count > 0).map(|(count, one, many)| {
-        counted(usize::try_from(*count).unwrap_or(usize::MAX), one, many)
-    });
+    let revived = kinds
+        .iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, many)| counted(*count, one, many));
     print_line!(
         "what was revoked or used since then is valid again: {}, passwords; `doorward emergency` voids all of it",
         revived.collect::<Vec<_>>().join(", ")
@@ -157,8 +166,4 @@ fn print_revived(description: &Description, replaced_keys: &[KeyId]) {
             );
         }
     }
-}
-
-fn changed() -> anyhow::Error {
-    anyhow::anyhow!("the backup changed while it was read: nothing was restored")
 }

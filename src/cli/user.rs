@@ -35,7 +35,7 @@ pub(super) enum User {
     #[command(
         after_help = "Examples:\n  doorward user show ada@example.com\n  doorward user show ada@example.com --json"
     )]
-    Show(Target),
+    Show(UserArguments),
     /// Add a user. Asks for a password on a terminal; without one, the user can set it with a code from `reset-code`
     #[command(after_help = "Examples:
   doorward user add ada@example.com --name \"Ada Lovelace\"
@@ -72,28 +72,28 @@ pub(super) enum User {
     #[command(
         after_help = "Examples:\n  doorward user set-password ada@example.com\n  printf 'correct horse' | doorward user set-password ada@example.com"
     )]
-    SetPassword(Target),
+    SetPassword(UserArguments),
     /// Print a code with which the user can set a password, once within 30 minutes
     #[command(after_help = "Examples:\n  doorward user reset-code ada@example.com")]
-    ResetCode(Target),
+    ResetCode(UserArguments),
     /// Disable a user: their sessions end at once and they cannot log in
     #[command(after_help = "Examples:\n  doorward user disable ada@example.com")]
-    Disable(Target),
+    Disable(UserArguments),
     /// Let a disabled user log in again
     #[command(after_help = "Examples:\n  doorward user enable ada@example.com")]
-    Enable(Target),
+    Enable(UserArguments),
     /// Forget the failed logins that lock a user out
     #[command(after_help = "Examples:\n  doorward user unlock ada@example.com")]
-    Unlock(Target),
+    Unlock(UserArguments),
     /// Mark a user's e-mail address as verified; conditions read it as user.emailVerified
     #[command(after_help = "Examples:\n  doorward user verify ada@example.com")]
-    Verify(Target),
+    Verify(UserArguments),
     /// Mark a user's e-mail address as not verified
     #[command(after_help = "Examples:\n  doorward user unverify ada@example.com")]
-    Unverify(Target),
+    Unverify(UserArguments),
     /// End all sessions of a user. Their tokens are refused from the next request on
     #[command(after_help = "Examples:\n  doorward user logout ada@example.com")]
-    Logout(Target),
+    Logout(UserArguments),
     /// Grant a role to a user
     #[command(after_help = "Examples:\n  doorward user grant ada@example.com staff")]
     Grant {
@@ -116,12 +116,12 @@ pub(super) enum User {
     },
     /// Delete a user and everything stored about them
     #[command(after_help = "Examples:\n  doorward user delete ada@example.com")]
-    Delete(Target),
+    Delete(UserArguments),
 }
 
 /// A user.
 #[derive(clap::Args)]
-pub(super) struct Target {
+pub(super) struct UserArguments {
     /// E-mail address or id
     user: String,
     #[command(flatten)]
@@ -157,7 +157,7 @@ impl User {
         block_on(async {
             match self {
                 Self::List(list) => list.run(settings).await,
-                Self::Show(Target { user, output }) => {
+                Self::Show(UserArguments { user, output }) => {
                     match run(settings, Command::ShowUser(UserRef(user))).await? {
                         Reply::User(user) if output.json => print(&[user], &output),
                         Reply::User(user) => {
@@ -191,11 +191,11 @@ impl User {
                     )
                     .await
                 }
-                Self::SetPassword(Target { user, output }) => {
+                Self::SetPassword(UserArguments { user, output }) => {
                     let command = Command::SetPassword(UserRef(user), password::required()?);
                     change(settings, command, "password set", None, &output).await
                 }
-                Self::ResetCode(Target { user, output }) => {
+                Self::ResetCode(UserArguments { user, output }) => {
                     match run(settings, Command::CreateResetCode(UserRef(user))).await? {
                         Reply::ResetCode(code) if output.json => {
                             print_json(&NewCode { code: code.as_str() })?;
@@ -205,27 +205,27 @@ impl User {
                     }
                     Ok(())
                 }
-                Self::Disable(Target { user, output }) => {
+                Self::Disable(UserArguments { user, output }) => {
                     change(settings, Command::DisableUser(UserRef(user)), "disabled", None, &output)
                         .await
                 }
-                Self::Enable(Target { user, output }) => {
+                Self::Enable(UserArguments { user, output }) => {
                     change(settings, Command::EnableUser(UserRef(user)), "enabled", None, &output)
                         .await
                 }
-                Self::Unlock(Target { user, output }) => {
+                Self::Unlock(UserArguments { user, output }) => {
                     change(settings, Command::UnlockUser(UserRef(user)), "unlocked", None, &output)
                         .await
                 }
-                Self::Verify(Target { user, output }) => {
+                Self::Verify(UserArguments { user, output }) => {
                     let command = Command::SetEmailVerified(UserRef(user), true);
                     change(settings, command, "verified", Some("already verified"), &output).await
                 }
-                Self::Unverify(Target { user, output }) => {
+                Self::Unverify(UserArguments { user, output }) => {
                     let command = Command::SetEmailVerified(UserRef(user), false);
                     change(settings, command, "unverified", Some("was not verified"), &output).await
                 }
-                Self::Logout(Target { user, output }) => {
+                Self::Logout(UserArguments { user, output }) => {
                     match run(settings, Command::EndSessions(UserRef(user))).await? {
                         Reply::SessionsEnded(sessions_ended) if output.json => {
                             print_json(&Ended { sessions_ended })?;
@@ -259,7 +259,7 @@ impl User {
                     )
                     .await
                 }
-                Self::Delete(Target { user, output }) => {
+                Self::Delete(UserArguments { user, output }) => {
                     change(settings, Command::DeleteUser(UserRef(user)), "deleted", None, &output)
                         .await
                 }

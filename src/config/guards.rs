@@ -1,17 +1,22 @@
 //! The `[guards]` tables of a settings file.
 
-use std::ops::Range;
+use std::net::IpAddr;
 
+use serde::Deserialize;
 use serde_spanned::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::{SettingsError, designated::allowed_name, file::SettingsFile};
+use super::{
+    SettingsError,
+    designated::allowed_name,
+    file::SettingsFile,
+    table::{self, FromText, Text},
+};
 use crate::{
     access::guard::{
         AppOrigin, Declaration, ExampleRequest, ExampleUser, Expectation, Expected, Grant, Guard,
         GuardSet, InvalidGuard, Mode, ProxyStyle,
     },
-    spelling::suggest,
     user::{Email, Name, Role},
 };
 
@@ -19,290 +24,190 @@ use crate::{
 pub(super) fn read(file: &SettingsFile, guards: &DeTable<'_>) -> Result<GuardSet, SettingsError> {
     let mut set = GuardSet::default();
     for (name, table) in guards {
-        let reader = Reader { file, path: format!("guards.{}", name.get_ref()) };
-        set.add(reader.guard(name, table)?);
+        set.add(guard(file, name, table)?);
     }
     Ok(set)
 }
 
-/// Reads one table, whose name is part of every error.
-struct Reader<'f> {
-    file: &'f SettingsFile,
-    path: String,
+/// The keys of a guard.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GuardTable {
+    allow: Option<Spanned<String>>,
+    #[serde(default)]
+    grant: Grant,
+    #[serde(default)]
+    mode: Mode,
+    proxy: Option<ProxyStyle>,
+    #[serde(default)]
+    preflight: bool,
+    title: Option<Text<Title>>,
+    origins: Option<Spanned<Vec<Text<AppOrigin>>>>,
+    #[serde(default)]
+    cross_site: bool,
+    #[serde(default)]
+    expect: Vec<Spanned<ExampleTable>>,
 }
 
-type Key<'a> = Spanned<DeString<'a>>;
-type Item<'a> = Spanned<DeValue<'a>>;
+/// An example of what the guard should decide.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExampleTable {
+    allow: Option<bool>,
+    #[serde(default)]
+    user: UserTable,
+    #[serde(default)]
+    request: RequestTable,
+    #[serde(default)]
+    session: SessionTable,
+}
 
-impl<'f> Reader<'f> {
-    fn guard(&self, name: &Key<'_>, table: &Item<'_>) -> Result<Guard, SettingsError> {
-        let mut declaration =
-            Declaration { name: name.get_ref().to_string(), ..Declaration::default() };
-        let (mut condition, mut origins) = (None, None);
-        let mut examples = Vec::new();
-        for (key, value) in self.table(table, name.span())? {
-            match key.get_ref().as_ref() {
-                "allow" => {
-                    declaration.allow = self.text(key, value)?;
-                    condition = Some(value.span());
-                }
-                "grant" => declaration.grant = self.choice(key, value, &GRANTS)?,
-                "mode" => declaration.mode = self.choice(key, value, &MODES)?,
-                "proxy" => declaration.proxy = Some(self.choice(key, value, &PROXIES)?),
-                "preflight" => declaration.preflight = self.flag(key, value)?,
-                "title" => declaration.title = Some(self.title(key, value)?),
-                "origins" => {
-                    for origin in self.array(key, value)? {
-                        declaration.origins.push(self.origin(key, origin)?);
-                    }
-                    origins = Some(value.span());
-                }
-                "cross_site" => declaration.cross_site = self.flag(key, value)?,
-                "expect" => {
-                    for example in self.array(key, value)? {
-                        examples.push(example.span());
-                        declaration.expectations.push(self.nested(key).expectation(example)?);
-                    }
-                }
-                _ => {
-                    return Err(self.unknown(key, &OPTIONS));
-                }
-            }
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
+struct UserTable {
+    name: Option<Text<Name>>,
+    email: Option<Text<Email>>,
+    email_verified: bool,
+    roles: Vec<Text<Role>>,
+    disabled: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RequestTable {
+    method: Option<String>,
+    host: Option<String>,
+    path: Option<String>,
+    scheme: Option<String>,
+    address: Option<Text<IpAddr>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SessionTable {
+    address: Option<Text<IpAddr>>,
+}
+
+fn guard(
+    file: &SettingsFile,
+    name: &Spanned<DeString<'_>>,
+    table: &Spanned<DeValue<'_>>,
+) -> Result<Guard, SettingsError> {
+    let path = format!("guards.{}", name.get_ref());
+    let error = |at: usize, message: &str| file.error(at, &format!("{path}: {message}"));
+    let table: GuardTable = table::read(file, "guards", name, table)?;
+    let Some(allow) = table.allow else {
+        return Err(error(name.span().start, "has no condition: allow = '…' is missing"));
+    };
+    let about_example =
+        |at: usize, message: &str| file.error(at, &format!("{path}.expect: {message}"));
+    let examples: Vec<_> = table.expect.iter().map(|example| example.span().start).collect();
+    let mut expectations = Vec::new();
+    for example in table.expect {
+        let at = example.span().start;
+        let missing = || about_example(at, "does not say what is expected: allow = true or false");
+        expectations.push(example.into_inner().expectation().ok_or_else(missing)?);
+    }
+    let origins_at =
+        table.origins.as_ref().map_or(name.span().start, |origins| origins.span().start);
+    let origins = table.origins.map(Spanned::into_inner).unwrap_or_default();
+    let declaration = Declaration {
+        name: name.get_ref().to_string(),
+        allow: allow.get_ref().clone(),
+        grant: table.grant,
+        mode: table.mode,
+        proxy: table.proxy,
+        preflight: table.preflight,
+        title: table.title.map(|Text(Title(title))| title),
+        origins: origins.into_iter().map(|Text(origin)| origin).collect(),
+        cross_site: table.cross_site,
+        expectations,
+    };
+    Guard::declare(declaration).map_err(|invalid| match invalid {
+        InvalidGuard::Name(message) => error(name.span().start, &message),
+        InvalidGuard::OriginsWithoutProxy => error(origins_at, invalid.message()),
+        InvalidGuard::Condition(fault) => {
+            let at = file.within(allow.span(), allow.get_ref(), fault.at);
+            file.error(at, &format!("{path}.allow: {}", fault.message))
         }
-        let Some(condition) = condition else {
-            return Err(self.error(name.span(), "has no condition: allow = '…' is missing"));
-        };
-        let allow = declaration.allow.clone();
-        Guard::declare(declaration).map_err(|invalid| match invalid {
-            InvalidGuard::Name(message) => self.error(name.span(), &message),
-            InvalidGuard::OriginsWithoutProxy => {
-                self.error(origins.unwrap_or(name.span()).clone(), invalid.message())
-            }
-            InvalidGuard::Condition(error) => {
-                let at = self.file.within(condition, &allow, error.at);
-                self.file.error(at, &format!("{}.allow: {}", self.path, error.message))
-            }
-            InvalidGuard::Expectation(number, failed) => {
-                let (expected, actual) = match failed.expected {
-                    Expected::Allow => ("allowed", "refused"),
-                    Expected::Deny => ("refused", "allowed"),
-                };
-                let message = format!(
-                    "this example should be {expected} and is {actual}: {}",
-                    failed.because
-                );
-                self.nested_name("expect").error(examples[number].clone(), &message)
-            }
+        InvalidGuard::Expectation(number, failed) => {
+            let (expected, actual) = match failed.expected {
+                Expected::Allow => ("allowed", "refused"),
+                Expected::Deny => ("refused", "allowed"),
+            };
+            let because = failed.because;
+            let message = format!("this example should be {expected} and is {actual}: {because}");
+            about_example(examples[number], &message)
+        }
+    })
+}
+
+impl ExampleTable {
+    /// None if it does not say what is expected.
+    fn expectation(self) -> Option<Expectation> {
+        let Self { allow, user, request, session } = self;
+        Some(Expectation {
+            expected: if allow? { Expected::Allow } else { Expected::Deny },
+            user: ExampleUser {
+                name: user.name.map(|Text(name)| name),
+                email: user.email.map(|Text(email)| email),
+                email_verified: user.email_verified,
+                roles: user.roles.into_iter().map(|Text(role)| role).collect(),
+                disabled: user.disabled,
+            },
+            request: ExampleRequest {
+                method: request.method,
+                host: request.host,
+                path: request.path,
+                scheme: request.scheme,
+                address: request.address.map(|Text(address)| address),
+            },
+            session_address: session.address.map(|Text(address)| address),
         })
     }
+}
 
-    fn expectation(&self, example: &Item<'_>) -> Result<Expectation, SettingsError> {
-        let mut expected = None;
-        let mut expectation = Expectation {
-            expected: Expected::Deny,
-            user: ExampleUser::default(),
-            request: ExampleRequest::default(),
-            session_address: None,
-        };
-        for (key, value) in self.table(example, example.span())? {
-            match key.get_ref().as_ref() {
-                "allow" => {
-                    let allowed = self.flag(key, value)?;
-                    expected = Some(if allowed { Expected::Allow } else { Expected::Deny });
-                }
-                "user" => expectation.user = self.nested(key).user(value)?,
-                "request" => expectation.request = self.nested(key).request(value)?,
-                "session" => {
-                    let reader = self.nested(key);
-                    for (key, value) in reader.table(value, key.span())? {
-                        match key.get_ref().as_ref() {
-                            "address" => {
-                                expectation.session_address = Some(reader.address(key, value)?)
-                            }
-                            _ => return Err(reader.unknown(key, &["address"])),
-                        }
-                    }
-                }
-                _ => return Err(self.unknown(key, &["allow", "user", "request", "session"])),
-            }
-        }
-        let missing =
-            || self.error(example.span(), "does not say what is expected: allow = true or false");
-        expectation.expected = expected.ok_or_else(missing)?;
-        Ok(expectation)
-    }
+/// What the pages call an app.
+struct Title(String);
 
-    fn origin(&self, key: &Key<'_>, value: &Item<'_>) -> Result<AppOrigin, SettingsError> {
-        let text = self.text(key, value)?;
-        AppOrigin::parse(&text).map_err(|invalid| {
-            self.nested(key).error(value.span(), &format!("\"{text}\" {invalid}"))
-        })
-    }
-
-    fn title(&self, key: &Key<'_>, value: &Item<'_>) -> Result<String, SettingsError> {
+impl FromText for Title {
+    fn from_text(text: String) -> Result<Self, String> {
         const MAX_CHARACTERS: usize = 60;
-        let text = self.text(key, value)?;
         let is_allowed = (1..=MAX_CHARACTERS).contains(&text.trim().chars().count())
             && !text.chars().any(char::is_control);
         if is_allowed {
-            return Ok(text.trim().to_owned());
+            return Ok(Self(text.trim().to_owned()));
         }
-        let message = format!("not a title: use 1 to {MAX_CHARACTERS} printable characters");
-        Err(self.nested(key).error(value.span(), &message))
-    }
-
-    fn user(&self, table: &Item<'_>) -> Result<ExampleUser, SettingsError> {
-        let mut user = ExampleUser::default();
-        for (key, value) in self.table(table, table.span())? {
-            let not = |allowed: &str| self.error(value.span(), &format!("not {allowed}"));
-            match key.get_ref().as_ref() {
-                "name" => {
-                    let name = Name::parse(self.text(key, value)?);
-                    user.name = Some(name.map_err(|_| not(&allowed_name()))?);
-                }
-                "email" => {
-                    let email = Email::parse(self.text(key, value)?);
-                    user.email = Some(email.map_err(|_| not("an e-mail address"))?);
-                }
-                "emailVerified" => user.email_verified = self.flag(key, value)?,
-                "roles" => {
-                    for role in self.array(key, value)? {
-                        let role = Role::parse(&self.text(key, role)?);
-                        user.roles.push(
-                            role.ok_or_else(|| not("a role: letters, digits and _ - : . /"))?,
-                        );
-                    }
-                }
-                "disabled" => user.disabled = self.flag(key, value)?,
-                _ => {
-                    return Err(
-                        self.unknown(key, &["name", "email", "emailVerified", "roles", "disabled"])
-                    );
-                }
-            }
-        }
-        Ok(user)
-    }
-
-    fn request(&self, table: &Item<'_>) -> Result<ExampleRequest, SettingsError> {
-        let mut request = ExampleRequest::default();
-        for (key, value) in self.table(table, table.span())? {
-            match key.get_ref().as_ref() {
-                "method" => request.method = Some(self.text(key, value)?),
-                "host" => request.host = Some(self.text(key, value)?),
-                "path" => request.path = Some(self.text(key, value)?),
-                "scheme" => request.scheme = Some(self.text(key, value)?),
-                "address" => request.address = Some(self.address(key, value)?),
-                _ => {
-                    return Err(self.unknown(key, &["method", "host", "path", "scheme", "address"]));
-                }
-            }
-        }
-        Ok(request)
-    }
-
-    fn address(&self, key: &Key<'_>, value: &Item<'_>) -> Result<std::net::IpAddr, SettingsError> {
-        let address = self.text(key, value)?.parse();
-        address.map_err(|_| self.nested(key).error(value.span(), "not an IP address"))
-    }
-
-    fn choice<T: Copy>(
-        &self,
-        key: &Key<'_>,
-        value: &Item<'_>,
-        known: &[(&str, T)],
-    ) -> Result<T, SettingsError> {
-        let text = self.text(key, value)?;
-        let choice = known.iter().find(|(name, _)| *name == text);
-        choice.map(|(_, choice)| *choice).ok_or_else(|| {
-            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-            let message = format!("\"{text}\" is not one of {}", names.join(", "));
-            self.nested(key).error(value.span(), &message)
-        })
-    }
-
-    fn text(&self, key: &Key<'_>, value: &Item<'_>) -> Result<String, SettingsError> {
-        match value.get_ref() {
-            DeValue::String(text) => Ok(text.to_string()),
-            other => Err(self.wrong_type(key, value, "a text", other)),
-        }
-    }
-
-    fn flag(&self, key: &Key<'_>, value: &Item<'_>) -> Result<bool, SettingsError> {
-        match value.get_ref() {
-            DeValue::Boolean(flag) => Ok(*flag),
-            other => Err(self.wrong_type(key, value, "true or false", other)),
-        }
-    }
-
-    fn array<'v, 'i>(
-        &self,
-        key: &Key<'_>,
-        value: &'v Item<'i>,
-    ) -> Result<&'v [Item<'i>], SettingsError> {
-        match value.get_ref() {
-            DeValue::Array(elements) => Ok(elements),
-            other => Err(self.wrong_type(key, value, "a list", other)),
-        }
-    }
-
-    fn table<'v, 'i>(
-        &self,
-        value: &'v Item<'i>,
-        at: Range<usize>,
-    ) -> Result<&'v DeTable<'i>, SettingsError> {
-        match value.get_ref() {
-            DeValue::Table(table) => Ok(table),
-            other => {
-                Err(self.error(at, &format!("a value of type {} is not a table", other.type_str())))
-            }
-        }
-    }
-
-    fn wrong_type(
-        &self,
-        key: &Key<'_>,
-        value: &Item<'_>,
-        wanted: &str,
-        got: &DeValue<'_>,
-    ) -> SettingsError {
-        let message = format!("a value of type {} is not {wanted}", got.type_str());
-        self.nested(key).error(value.span(), &message)
-    }
-
-    fn unknown(&self, key: &Key<'_>, known: &[&str]) -> SettingsError {
-        let hint = match suggest(key.get_ref(), known.iter().copied()) {
-            Some(meant) => format!("did you mean {meant}?"),
-            None => format!("there are {}", known.join(", ")),
-        };
-        self.nested(key).error(key.span(), &format!("unknown setting: {hint}"))
-    }
-
-    fn nested(&self, key: &Key<'_>) -> Self {
-        self.nested_name(key.get_ref())
-    }
-
-    fn nested_name(&self, name: &str) -> Self {
-        Self { file: self.file, path: format!("{}.{name}", self.path) }
-    }
-
-    fn error(&self, at: Range<usize>, message: &str) -> SettingsError {
-        self.file.error(at.start, &format!("{}: {message}", self.path))
+        Err(format!("not a title: use 1 to {MAX_CHARACTERS} printable characters"))
     }
 }
 
-const OPTIONS: [&str; 9] =
-    ["allow", "grant", "mode", "proxy", "preflight", "title", "origins", "cross_site", "expect"];
-const GRANTS: [(&str, Grant); 2] = [("id", Grant::Id), ("user", Grant::User)];
-const MODES: [(&str, Mode); 2] = [("enforce", Mode::Enforce), ("report", Mode::Report)];
-const PROXIES: [(&str, ProxyStyle); 5] = [
-    proxy(ProxyStyle::Nginx),
-    proxy(ProxyStyle::Traefik),
-    proxy(ProxyStyle::Caddy),
-    proxy(ProxyStyle::Haproxy),
-    proxy(ProxyStyle::Envoy),
-];
+impl FromText for AppOrigin {
+    fn from_text(text: String) -> Result<Self, String> {
+        Self::parse(&text).map_err(|invalid| format!("\"{text}\" {invalid}"))
+    }
+}
 
-const fn proxy(style: ProxyStyle) -> (&'static str, ProxyStyle) {
-    (style.name(), style)
+impl FromText for IpAddr {
+    fn from_text(text: String) -> Result<Self, String> {
+        text.parse().map_err(|_| "not an IP address".into())
+    }
+}
+
+impl FromText for Name {
+    fn from_text(text: String) -> Result<Self, String> {
+        Self::parse(text).map_err(|_| format!("not {}", allowed_name()))
+    }
+}
+
+impl FromText for Email {
+    fn from_text(text: String) -> Result<Self, String> {
+        Self::parse(text).map_err(|_| "not an e-mail address".into())
+    }
+}
+
+impl FromText for Role {
+    fn from_text(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| "not a role: letters, digits and _ - : . /".into())
+    }
 }

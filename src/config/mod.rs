@@ -1,6 +1,7 @@
 //! Settings: one file per section states each name, default and bound once. Nothing else reads the environment.
 
 mod branding;
+mod browser_check;
 mod builder;
 mod clients;
 mod database;
@@ -21,6 +22,7 @@ mod server;
 mod service_manager;
 mod session;
 mod sources;
+mod table;
 #[cfg(test)]
 mod tests;
 mod throttle;
@@ -41,6 +43,7 @@ use ipnet::IpNet;
 
 pub(crate) use self::{
     branding::BrandingSettings,
+    browser_check::browser_findings,
     database::{absolute, folder_of},
     mail::Notices,
     metrics::MetricsListen,
@@ -80,19 +83,18 @@ use crate::{
 /// operator has set:
 ///
 /// ```
-/// use std::time::Duration;
-///
 /// use doorward::Settings;
 ///
 /// let settings = Settings::new()
-///     .with_database_url("sqlite://data/shop.db")
-///     .with_token_lifetime(Duration::from_secs(60 * 60))
-///     .with_guard("reports", "'analyst' in user.roles");
+///     .with("database_url", "sqlite://data/shop.db")
+///     .with("token.lifetime", "1h")
+///     .with("throttle.network_sign_ups", 20)
+///     .with_toml("guards.reports.allow = \"'analyst' in user.roles\"");
 /// assert!(settings.check().is_ok());
 /// ```
 ///
-/// The methods accept invalid values: [`Doorward::open`](crate::Doorward::open) and [`Self::check`] report the first
-/// one.
+/// [`Doorward::open`](crate::Doorward::open) and [`Self::check`] report the first setting that is unknown or has a value that is
+/// not allowed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {

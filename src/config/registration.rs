@@ -145,23 +145,23 @@ mod tests {
     #[test]
     fn policies_are_read_from_every_source() {
         let condition = "user.domain == 'example.com'";
-        let expected = Settings::new().with_registration(condition);
+        let expected = Settings::new().with("registration", condition);
         assert!(expected.check().is_ok());
         assert_eq!(load(&[("registration", condition)], &[], ""), Ok(expected.clone()));
         assert_eq!(load(&[], &[("DOORWARD_REGISTRATION", condition)], ""), Ok(expected.clone()));
         let file = format!("registration = \"{condition}\"\n");
         assert_eq!(load(&[], &[], &file), Ok(expected));
         let allowed = load(&[], &[], "[invitations]\nallow = true\n");
-        assert_eq!(allowed, Ok(Settings::new().with_invitations_allowed("true")));
+        assert_eq!(allowed, Ok(Settings::new().with("invitations.allow", "true")));
     }
 
     #[test]
     fn a_silent_conflict_needs_mail() {
-        let silent = Settings::new().with_registration_conflict("silent");
+        let silent = Settings::new().with("registration_conflict", "silent");
         assert_eq!(
             silent.check().unwrap_err().to_string(),
             "registration_conflict: \"silent\" needs mail, which tells the owner of the address: set mail.url"
         );
-        assert!(Settings::new().with_registration_conflict("tell").check().is_ok());
+        assert!(Settings::new().with("registration_conflict", "tell").check().is_ok());
     }
 }

@@ -353,11 +353,8 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     count.checked_mul(seconds).map(Duration::from_secs)
 }
 
-/// In the largest unit that divides it. A fraction of a second is kept, so that [`parse_duration`] rejects it.
+/// In the largest unit that divides it.
 pub(super) fn show_duration(duration: Duration) -> String {
-    if duration.subsec_nanos() != 0 {
-        return format!("{}s", duration.as_secs_f64());
-    }
     let seconds = duration.as_secs();
     let fits = |each| seconds > 0 && seconds.is_multiple_of(each);
     let whole = SECONDS_PER_UNIT.into_iter().find(|(_, each)| fits(*each));

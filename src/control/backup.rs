@@ -7,7 +7,7 @@ use crate::{
     Doorward, backup,
     config::DatabaseUrl,
     data_folder::{self, DataFolder},
-    store::archive::KeySnapshot,
+    store::archive::{KeySnapshot, USERS},
     token::key_store::KeyStore,
 };
 
@@ -30,11 +30,11 @@ pub(super) async fn write(
         ));
     }
     let now = doorward.now();
-    let snapshot = doorward.archive().snapshot().await.map_err(|error| error.to_string())?;
+    let snapshot = doorward.store().snapshot().await.map_err(|error| error.to_string())?;
     // After the snapshot: the keys of all tokens in it are still there, unless they were revoked.
     let keys = keys(doorward, folder).await?;
     let written = backup::write(&snapshot, &keys, now, output, &mut |_, _| {}).await;
-    written.map(|description| description.counts.users).map_err(|error| error.to_string())
+    written.map(|description| description.counts.of(&USERS)).map_err(|error| error.to_string())
 }
 
 async fn keys(doorward: &Doorward, folder: &DataFolder) -> Result<KeySnapshot, String> {

@@ -3,7 +3,7 @@
 use std::{future::pending, sync::Arc};
 
 use super::{ReadSettings, socket::CommandSocket};
-use crate::{Doorward, config};
+use crate::{Doorward, config, supervisor::supervise};
 
 impl Doorward {
     /// Executes the operator's commands (`doorward user list` and the others) for as long as the future is polled. Spawn
@@ -33,9 +33,35 @@ impl Doorward {
         let doorward = self.clone();
         async move {
             match socket {
-                Some(socket) => socket.serve(&doorward, &*read).await,
+                Some(socket) => {
+                    supervise("commands", || socket.serve(&doorward, &read)).await;
+                }
                 None => pending().await,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Settings,
+        config::DatabaseUrl,
+        control::{Command, Reply, run},
+        supervisor::planted,
+    };
+
+    #[tokio::test]
+    async fn commands_are_executed_after_a_panic_while_waiting_for_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = DatabaseUrl::Sqlite(folder.path().join("doorward.db"));
+        let settings = Settings { database, ..Settings::default() };
+        let doorward = Doorward::open(settings.clone()).await.unwrap();
+        planted::panic_in("commands");
+        let serving = tokio::spawn(doorward.serve_commands());
+        let reply = run(settings, &Command::ListGuards).await.unwrap();
+        assert!(matches!(&reply, Reply::Guards(guards) if guards.is_empty()), "{reply:?}");
+        assert!(!planted::is_pending() && !serving.is_finished());
     }
 }

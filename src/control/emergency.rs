@@ -25,7 +25,7 @@ pub(super) async fn run(
     let parsed = parse(new_passwords);
     let parsed = parsed.ok_or_else(|| Error::NewPasswords(new_passwords.to_owned()))?;
     let Emergency { keys, revoked } = emergency::run(doorward, &parsed).await?;
-    let Revoked { sessions, one_times, mails, invitations, passwords } = revoked;
+    let Revoked { sessions, one_time_secrets, mails, invitations, passwords } = revoked;
     let in_file = match doorward.settings().key_file {
         Some(_) => doorward.keys().list().await,
         None => Vec::new(),
@@ -34,7 +34,7 @@ pub(super) async fn run(
         keys_revoked: keys.iter().map(ToString::to_string).collect(),
         keys_in_file: in_file.iter().map(|key| key.id.to_string()).collect(),
         sessions_ended: sessions,
-        codes_revoked: one_times,
+        codes_revoked: one_time_secrets,
         mails_deleted: mails,
         invitations_revoked: invitations,
         passwords_removed: passwords,

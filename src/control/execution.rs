@@ -1,23 +1,29 @@
 //! Executing a command on an open database.
 
-use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{
+    net::Ipv4Addr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use super::{
-    Command, GuardInfo, KeyInfo, Reply, SampleRequest, Secret, SessionInfo, UserInfo, UserRef,
-    browser_check, diagnosis, emergency, imports, invitations, outbox, refusals,
+    BrowserCheck, Command, GuardInfo, ImportOutcome, ImportedHashInfo, KeyInfo, Reply,
+    SampleRequest, Secret, SessionInfo, UserInfo, UserRef, diagnosis, emergency, imports,
+    invitations, outbox, refusals,
 };
 use crate::{
     Caller, Doorward, Settings,
-    access::guard::{ExampleRequest, Guard},
+    access::guard::{ExampleRequest, Guard, GuardSet},
     account::{
         InviteError, NewUser, RegisterError, RoleError, SetPasswordError, UserError, VerifyError,
-        look_up, password, roles,
+        import, look_up, password, roles,
         search::{self, UserFilter, UserPage},
         sessions, unlock, verify,
     },
     clock::Timestamp,
     config,
-    session::{Origin, Session},
+    network::ClientInfo,
+    session::Session,
     store,
     token::signing_keys,
     user::{EmailKey, User},
@@ -130,7 +136,7 @@ async fn try_execute(
         }
         Command::CheckBrowsers { guard } => {
             let (settings, base) = (doorward.settings(), doorward.public_base());
-            browser_check::reply(&doorward.guards(), guard, settings, &base)
+            check_browsers(&doorward.guards(), guard, settings, &base)
         }
         Command::ShowRefusal(id) => match doorward.refusal(id) {
             Some(refusal) => Reply::Refusal(Box::new(refusal)),
@@ -158,14 +164,20 @@ async fn try_execute(
         }
         Command::ShowProbe(nonce) => Reply::Probe(doorward.probes().arrival(nonce)),
         Command::ImportUsers { users, only_check } => {
-            Reply::Imported(imports::import(doorward, users, *only_check).await?)
+            let users: Result<Vec<_>, _> =
+                users.iter().map(|user| imports::to_user(doorward, user)).collect();
+            let outcomes = import::import(doorward, &users?, *only_check).await?;
+            Reply::Imported(outcomes.into_iter().map(ImportOutcome::from).collect())
         }
         Command::ListImportedHashes { after } => {
-            let (hashes, next) = imports::list_hashes(doorward, after.as_deref()).await?;
-            Reply::ImportedHashes { hashes, next }
+            let after = after.as_deref().map(imports::to_user_id).transpose()?;
+            let (hashes, next) = import::imported_hashes(doorward, after).await?;
+            let hashes = hashes.into_iter().map(ImportedHashInfo::from).collect();
+            Reply::ImportedHashes { hashes, next: next.map(|id| id.to_string()) }
         }
         Command::DropImportedHashes(users) => {
-            Reply::HashesDropped(imports::drop_hashes(doorward, users).await?)
+            let users: Result<Vec<_>, _> = users.iter().map(|id| imports::to_user_id(id)).collect();
+            Reply::HashesDropped(import::drop_hashes(doorward, &users?).await?)
         }
     })
 }
@@ -178,6 +190,9 @@ pub fn reload_guards(
     doorward: &Doorward,
     read: &ReadSettings,
 ) -> Result<(), config::SettingsError> {
+    /// Otherwise settings that were read earlier could replace those that were read later.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     match read() {
         Ok(settings) => {
             let guards = settings.guards.len();
@@ -213,8 +228,8 @@ fn done_or_unchanged(changed: bool) -> Reply {
 /// The decision about a user as if they had just signed in.
 fn check(guard: &Guard, user: User, request: &SampleRequest, now: Timestamp) -> Reply {
     let SampleRequest { method, host, path, address } = request;
-    let origin = Origin::new(address.unwrap_or(Ipv4Addr::LOCALHOST.into()), "");
-    let session = Session::new(user.id, origin, now, Duration::ZERO);
+    let client = ClientInfo::new(address.unwrap_or(Ipv4Addr::LOCALHOST.into()), "");
+    let session = Session::new(user.id, client, now, Duration::ZERO);
     let caller = Caller::new(Arc::new(user), Arc::new(session));
     let request = ExampleRequest {
         method: method.clone(),
@@ -230,6 +245,21 @@ fn check(guard: &Guard, user: User, request: &SampleRequest, now: Timestamp) -> 
         warning: guard.warning(),
         explanation: guard.condition.explain(caller.facts(), &facts),
     }
+}
+
+/// How people with a browser get past the guard with this name. `public_base` is the URL that they are sent to.
+pub(super) fn check_browsers(
+    guards: &GuardSet,
+    name: &str,
+    settings: &Settings,
+    public_base: &str,
+) -> Reply {
+    let Some(guard) = guards.by_name(name) else { return Reply::NoSuchGuard };
+    Reply::Browsers(BrowserCheck {
+        sign_in: format!("{public_base}/sign-in"),
+        origins: guard.origins.iter().map(ToString::to_string).collect(),
+        findings: config::browser_findings(guard, settings, public_base),
+    })
 }
 
 /// Why a command was not executed.
@@ -274,7 +304,7 @@ reply_with_text!(
     store::Error,
     signing_keys::Error,
     emergency::Error,
-    imports::Error,
+    imports::Invalid,
     InviteError,
     RegisterError,
     RoleError,

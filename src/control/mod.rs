@@ -2,12 +2,10 @@
 //! command line executes them itself.
 
 mod backup;
-mod browser_check;
 mod diagnosis;
 mod embedded;
 mod emergency;
 mod execution;
-mod export;
 mod imports;
 mod invitations;
 mod outbox;
@@ -25,7 +23,6 @@ pub use self::{
     backup::is_in_use,
     diagnosis::Diagnosis,
     execution::{ReadSettings, execute, reload_guards},
-    export::ExportError,
     imports::{ImportOutcome, ImportedHashInfo, UserRecord},
     invitations::{InvitationInfo, Invite, TicketInfo},
     protocol::{
@@ -33,7 +30,7 @@ pub use self::{
         NetworkBudgetState, RecentRefusal, RecentRefusals, RefusedAction, Reply, SampleRequest,
         SessionInfo, ThrottleState, UserInfo, UserRef,
     },
-    runner::{CommandRunner, run},
+    runner::{CommandRunner, ExportError, run},
     secret::Secret,
     spool::{Content, Sent, request},
 };

@@ -321,8 +321,8 @@ impl From<Session> for SessionInfo {
             created_at: session.created_at.to_string(),
             last_seen_at: session.last_seen_at.to_string(),
             expires_at: session.expires_at.to_string(),
-            address: session.origin.address.to_string(),
-            user_agent: session.origin.user_agent,
+            address: session.client.address.to_string(),
+            user_agent: session.client.user_agent,
         }
     }
 }

@@ -16,7 +16,7 @@ pub(super) async fn of_user(doorward: &Doorward, typed: &UserRef) -> Result<Repl
     }
     let email = user.as_ref().map_or_else(|| EmailKey::of(&typed.0), |user| user.email.key());
     let id = user.as_ref().map(|user| user.id);
-    let logins = doorward.failed_logins().recent(&email, id).into_iter().map(|failed| {
+    let logins = doorward.events().failed_logins().recent(&email, id).into_iter().map(|failed| {
         let action = RefusedAction::Login {
             reason: failed.reason.to_string(),
             network: failed.network.to_string(),

@@ -1,17 +1,17 @@
 //! Running a command from the command line: on the running server or, if none runs, in this process.
 
 use std::{
-    io::{self, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
 };
 
 use super::{
-    Command, Reply, browser_check, execute,
-    export::{self, ExportError},
+    Command, Reply,
+    execution::{check_browsers, execute},
     socket,
-    spool::{Content, request},
+    spool::{Content, Sent, request},
 };
-use crate::{Doorward, OpenError, Settings, config, data_folder};
+use crate::{Doorward, OpenError, Settings, account::export, config, data_folder, store};
 
 /// Why a command could not be run.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,29 @@ pub enum Error {
     },
 }
 
+/// Why users were not exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The server has not sent all users.
+    #[error("the running server made no export: {0}")]
+    Server(io::Error),
+    /// The database cannot be read.
+    #[error(transparent)]
+    Store(store::Error),
+    /// The output cannot be written.
+    #[error(transparent)]
+    Output(io::Error),
+}
+
+impl From<export::WriteError> for ExportError {
+    fn from(error: export::WriteError) -> Self {
+        match error {
+            export::WriteError::Store(error) => Self::Store(error),
+            export::WriteError::Output(error) => Self::Output(error),
+        }
+    }
+}
+
 /// Runs one command. See [`CommandRunner`].
 ///
 /// # Errors
@@ -72,17 +95,17 @@ pub async fn run(settings: Settings, command: &Command) -> Result<Reply, Error> 
         && settings.database.is_missing()
     {
         let base = settings.base_url(settings.listen);
-        return Ok(browser_check::reply(&settings.guards, guard, &settings, &base));
+        return Ok(check_browsers(&settings.guards, guard, &settings, &base));
     }
     CommandRunner::open_with(settings, command.makes_secrets()).await?.run(command).await
 }
 
 /// Runs commands: on the running server, or on a database that it opens once and keeps open.
 pub struct CommandRunner {
-    target: Target,
+    place: Place,
 }
 
-enum Target {
+enum Place {
     /// The data folder of the running server.
     Server(PathBuf),
     Database(Box<(Doorward, Settings)>),
@@ -100,11 +123,11 @@ impl CommandRunner {
     async fn open_with(settings: Settings, makes_secrets: bool) -> Result<Self, Error> {
         settings.database.ensure_exists()?;
         let folder = settings.folder().map(Path::to_owned);
-        let target =
+        let place =
             match (Doorward::open_for_command(settings.clone(), makes_secrets).await, folder) {
-                (Ok(doorward), _) => Target::Database(Box::new((doorward, settings))),
+                (Ok(doorward), _) => Place::Database(Box::new((doorward, settings))),
                 (Err(OpenError::Data(data_folder::Error::InUse { .. })), Some(folder)) => {
-                    Target::Server(folder)
+                    Place::Server(folder)
                 }
                 (Err(OpenError::Data(data_folder::Error::Io { path, error })), _)
                     if error.kind() == io::ErrorKind::PermissionDenied =>
@@ -113,12 +136,12 @@ impl CommandRunner {
                 }
                 (Err(error), _) => return Err(error.into()),
             };
-        Ok(Self { target })
+        Ok(Self { place })
     }
 
     /// Whether a server runs and executes the commands.
     pub fn is_server(&self) -> bool {
-        matches!(self.target, Target::Server(_))
+        matches!(self.place, Place::Server(_))
     }
 
     /// Runs a command.
@@ -126,12 +149,12 @@ impl CommandRunner {
     /// # Errors
     /// If the server cannot be reached, or the command needs one and none runs.
     pub async fn run(&self, command: &Command) -> Result<Reply, Error> {
-        match (&self.target, command.server_only()) {
-            (Target::Server(folder), _) => socket::send(folder, command)
+        match (&self.place, command.server_only()) {
+            (Place::Server(folder), _) => socket::send(folder, command)
                 .await
                 .map_err(|error| Error::Unreachable { folder: folder.clone(), error }),
-            (Target::Database(_), Some(error)) => Err(error),
-            (Target::Database(opened), None) => {
+            (Place::Database(_), Some(error)) => Err(error),
+            (Place::Database(opened), None) => {
                 let (doorward, settings) = &**opened;
                 let settings = settings.clone();
                 Ok(execute(doorward, &move || Ok(settings.clone()), command).await)
@@ -149,16 +172,39 @@ impl CommandRunner {
         output: &mut (dyn Write + Send),
         report: &mut (dyn FnMut(u64, u64) + Send),
     ) -> Result<u64, ExportError> {
-        let users = match &self.target {
-            Target::Server(folder) => {
+        let users = match &self.place {
+            Place::Server(folder) => {
                 let sent = request(folder, Content::Export).map_err(ExportError::Server)?;
-                export::receive(sent, output, report)?
+                receive(sent, output, report)?
             }
-            Target::Database(opened) => export::write(&opened.0, output, report).await?,
+            Place::Database(opened) => export::write_users(&opened.0, output, report).await?,
         };
         output.flush().map_err(ExportError::Output)?;
         Ok(users)
     }
+}
+
+/// Copies the users that a server sends. Returns their number, which is that of lines.
+fn receive(
+    Sent { mut stream, bytes }: Sent,
+    output: &mut dyn Write,
+    report: &mut dyn FnMut(u64, u64),
+) -> Result<u64, ExportError> {
+    let (mut buffer, mut received, mut users) = (vec![0; 64 << 10], 0, 0);
+    while received < bytes {
+        let read = match stream.read(&mut buffer).map_err(ExportError::Server)? {
+            0 => {
+                let cause = io::Error::other("it stopped before everything was sent: try again");
+                return Err(ExportError::Server(cause));
+            }
+            read => &buffer[..read],
+        };
+        output.write_all(read).map_err(ExportError::Output)?;
+        received += read.len() as u64;
+        users += read.iter().filter(|byte| **byte == b'\n').count() as u64;
+        report(received, bytes);
+    }
+    Ok(users)
 }
 
 impl Command {

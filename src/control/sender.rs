@@ -13,10 +13,10 @@ use std::{
 use tokio::runtime::Handle;
 
 use super::{
-    backup, export,
-    spool::{Answer, Content, Spool},
+    backup,
+    spool::{Content, FirstLine, Spool},
 };
-use crate::Doorward;
+use crate::{Doorward, account::export};
 
 /// How long the receiver may read nothing.
 const RECEIVE_TIMEOUT: Duration = Duration::from_secs(10 * 60);
@@ -44,8 +44,8 @@ pub(super) fn serve(stream: UnixStream, doorward: Doorward, content: Content) ->
 
 fn send(mut stream: UnixStream, made: Result<File, String>) -> io::Result<()> {
     let (answer, file) = match made {
-        Ok(file) => (Answer::Content { bytes: file.metadata()?.len() }, Some(file)),
-        Err(cause) => (Answer::Failed(cause), None),
+        Ok(file) => (FirstLine::Content { bytes: file.metadata()?.len() }, Some(file)),
+        Err(cause) => (FirstLine::Failed(cause), None),
     };
     let mut line = serde_json::to_vec(&answer)?;
     line.push(b'\n');
@@ -63,7 +63,7 @@ async fn make(doorward: &Doorward, content: Content) -> Result<File, String> {
     let mut spool = Spool::new(folder).map_err(in_folder)?;
     let users = match content {
         Content::Backup => backup::write(doorward, folder, &mut spool).await,
-        Content::Export => export::write(doorward, &mut spool, &mut |_, _| {})
+        Content::Export => export::write_users(doorward, &mut spool, &mut |_, _| {})
             .await
             .map_err(|error| error.to_string()),
     };

@@ -5,14 +5,18 @@ use std::{
     fs::{self, Permissions},
     io,
     os::unix::fs::PermissionsExt,
+    panic::AssertUnwindSafe,
     path::Path,
+    sync::Arc,
     time::Duration,
 };
 
+use futures_util::FutureExt;
 use serde::Serialize;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
     net::{UnixListener, UnixStream},
+    task::JoinSet,
     time::timeout,
 };
 use zeroize::Zeroizing;
@@ -21,6 +25,7 @@ use super::{Command, ReadSettings, Reply, execute, sender, spool::Content};
 use crate::{
     Doorward,
     data_folder::{DataFolder, SocketPath},
+    supervisor,
 };
 
 /// The most bytes of a command. A command never outgrows a buffer of this size: reallocating it would leave an unwiped
@@ -28,6 +33,8 @@ use crate::{
 const MAX_COMMAND_BYTES: usize = 64 << 10;
 /// The most time for receiving, executing and answering a command, each.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
+/// The most commands that are executed at a time. Others wait until they can connect.
+const MAX_COMMANDS: usize = 8;
 
 /// Where a running server receives commands. The socket file is removed when this is dropped.
 pub(super) struct CommandSocket {
@@ -48,14 +55,22 @@ impl CommandSocket {
         Ok(Self { listener, path })
     }
 
-    /// Executes commands one after the other for as long as the future is polled.
-    pub(super) async fn serve(&self, doorward: &Doorward, read: &ReadSettings) {
+    /// Executes commands for as long as the future is polled, each in a task of its own.
+    pub(super) async fn serve(&self, doorward: &Doorward, read: &Arc<ReadSettings>) {
+        // Ends the commands that are being executed when the future is dropped.
+        let mut commands = JoinSet::new();
         loop {
+            while commands.len() >= MAX_COMMANDS {
+                commands.join_next().await;
+            }
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    if let Err(error) = serve_one(stream, doorward, read).await {
-                        tracing::debug!(%error, "the connection of a command failed");
-                    }
+                    let (doorward, read) = (doorward.clone(), Arc::clone(read));
+                    commands.spawn(async move {
+                        if let Err(error) = serve_one(stream, &doorward, &*read).await {
+                            tracing::debug!(%error, "the connection of a command failed");
+                        }
+                    });
                 }
                 Err(error) => {
                     tracing::error!(%error, "cannot accept commands");
@@ -82,13 +97,25 @@ async fn serve_one(
         return sender::serve(stream.into_std()?, doorward.clone(), content);
     }
     let reply = match serde_json::from_slice::<Command>(&line) {
-        Ok(command) => in_time(execute(doorward, read, &command)).await.unwrap_or_else(|_| {
-            let limit = COMMAND_TIMEOUT.as_secs();
-            Reply::Failed(format!(
-                "the running server did not finish within {limit} seconds: check whether the command took effect, and \
-                 repeat it if not"
-            ))
-        }),
+        Ok(command) => {
+            let executing = AssertUnwindSafe(execute(doorward, read, &command)).catch_unwind();
+            let failed = |cause: String| {
+                let advice = "check whether the command took effect, and repeat it if not";
+                Reply::Failed(format!("the running server {cause}: {advice}"))
+            };
+            match in_time(executing).await {
+                Ok(Ok(reply)) => reply,
+                Ok(Err(panic)) => {
+                    let cause = supervisor::message(&*panic);
+                    tracing::error!(cause, "a command has panicked");
+                    failed("has failed, and its log has the cause".into())
+                }
+                Err(_) => {
+                    let limit = COMMAND_TIMEOUT.as_secs();
+                    failed(format!("did not finish within {limit} seconds"))
+                }
+            }
+        }
         Err(error) => {
             Reply::Failed(format!("the running server does not know this command: {error}"))
         }

@@ -49,10 +49,10 @@ impl Content {
     }
 }
 
-/// The first line of the answer.
+/// The first line of what the server sends.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Answer {
+pub(super) enum FirstLine {
     /// The content follows.
     Content {
         /// Its length in bytes.
@@ -134,7 +134,7 @@ pub fn request(folder: &Path, content: Content) -> io::Result<Sent> {
         return Err(io::Error::other("the server stopped"));
     }
     match serde_json::from_slice(&line)? {
-        Answer::Content { bytes } => Ok(Sent { stream, bytes }),
-        Answer::Failed(cause) => Err(io::Error::other(cause)),
+        FirstLine::Content { bytes } => Ok(Sent { stream, bytes }),
+        FirstLine::Failed(cause) => Err(io::Error::other(cause)),
     }
 }

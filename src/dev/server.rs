@@ -11,18 +11,17 @@ use tokio::task::AbortHandle;
 use super::{clock::SettableClock, users::SeedUser};
 use crate::{
     Doorward, MissingKey, OpenError,
-    account::OpenedSession,
+    account::{
+        OpenedSession,
+        session_start::{Evidence, complete_sign_in},
+    },
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, Settings},
     credential::password::Busy,
-    mail::{MailUrl, Mailing, MemoryMailbox, SentMail},
-    network::Network,
-    session::{Origin, Persistence, TokenId},
-    store::{
-        self, EndedTokenStore, MemoryDatabase,
-        archive::{Archive, Page, Records, UserRecord},
-    },
-    throttle::KnownNetworks,
+    mail::{MailUrl, MemoryMailbox, SentMail},
+    network::{ClientInfo, Network, Requester},
+    session::{Persistence, TokenId},
+    store::{self, Effects, MemoryDatabase},
     token::memory_key_store::MemoryKeyStore,
     user::{EmailKey, User, UserId},
 };
@@ -36,7 +35,7 @@ pub(crate) struct DevServer {
     initial_time: Option<Timestamp>,
     /// Kept at a reset, because apps cache the key set.
     key_store: Arc<MemoryKeyStore>,
-    users: Vec<UserRecord>,
+    users: Vec<User>,
     running: ArcSwap<Running>,
     /// Tokens that have ended before the last reset, so that apps that follow the feed refuse them.
     ended: Mutex<Vec<(TokenId, Timestamp)>>,
@@ -84,10 +83,7 @@ impl DevServer {
         let running = open(&settings, address, &clock, &key_store).await?;
         let mut records = Vec::with_capacity(users.len());
         for user in users {
-            let user = to_user(&running.doorward, user).await?;
-            let known_networks = KnownNetworks::default();
-            let (reset_code, hash_imported_at) = (None, None);
-            records.push(UserRecord { user, reset_code, known_networks, hash_imported_at });
+            records.push(to_user(&running.doorward, user).await?);
         }
         running.add(&records).await?;
         Ok(Self {
@@ -137,27 +133,10 @@ impl DevServer {
         &self,
         old: &Running,
     ) -> Result<Vec<(TokenId, Timestamp)>, store::Error> {
-        const PAGE: usize = 500;
-        let (archive, now) = (&old.database.store, self.clock.now());
-        let mut ended = Vec::new();
-        let mut last = None;
-        loop {
-            let page = archive.session_records(last, PAGE).await?;
-            ended.extend(page.iter().map(|session| (session.token_id, now)));
-            match page.last() {
-                Some(session) => last = Some(session.id),
-                None => break,
-            }
-        }
-        let mut last = None;
-        loop {
-            let page = archive.ending_records(last, PAGE).await?;
-            ended.extend(&page);
-            match page.last() {
-                Some((token, _)) => last = Some(*token),
-                None => break,
-            }
-        }
+        let now = self.clock.now();
+        let store = &old.database.store;
+        let mut ended = store.ended_tokens().await?;
+        ended.extend(store.session_tokens().await?.into_iter().map(|token| (token, now)));
         let mut all = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         all.extend(ended);
         let surplus = all.len().saturating_sub(Self::MAX_ENDED);
@@ -184,7 +163,7 @@ impl DevServer {
     pub(crate) async fn add_user(&self, user: SeedUser) -> Result<User, StartError> {
         let doorward = self.doorward();
         let user = to_user(&doorward, user).await?;
-        doorward.store().add_user(&user, None, None, &Mailing::NONE).await?;
+        doorward.store().add_user(&user, None, None, &Effects::NONE).await?;
         Ok(user)
     }
 
@@ -196,10 +175,9 @@ impl DevServer {
             Err(_) => doorward.store().user_by_email(&EmailKey::of(user)).await?,
         };
         let Some(user) = found else { return Ok(None) };
-        let origin = Origin::new(IpAddr::V4(Ipv4Addr::LOCALHOST), "doorward dev");
-        let session = doorward.new_session(user.id, origin, Persistence::Lifetime);
-        let added = doorward.store().add_session(&user, &session, &Mailing::NONE).await?;
-        Ok(added.then_some(OpenedSession { user, session }))
+        let client = ClientInfo::new(IpAddr::V4(Ipv4Addr::LOCALHOST), "doorward dev");
+        let (requester, persistence) = (Requester::new(client), Persistence::Lifetime);
+        complete_sign_in(&doorward, Evidence::TestOfApp(&user), &requester, persistence).await
     }
 
     /// Removes what has expired and changes keys that are due, after the clock was set. Upkeep would do it later.
@@ -213,9 +191,9 @@ impl DevServer {
 }
 
 impl Running {
-    async fn add(&self, users: &[UserRecord]) -> Result<(), store::Error> {
-        let page = Page { users: users.to_vec(), ..Page::default() };
-        self.database.store.import(page).await
+    async fn add(&self, users: &[User]) -> Result<(), store::Error> {
+        let now = self.doorward.now();
+        self.database.store.import_users(users.to_vec(), now).await.map(drop)
     }
 }
 

@@ -1,8 +1,13 @@
 //! Users that tests start with: the lines of a file, or the bodies of requests, with the same fields.
 
-use std::{borrow::Cow, collections::HashMap, fs, path::Path};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    fs,
+    path::Path,
+};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::clock::parse_time;
 use crate::{
@@ -36,7 +41,7 @@ const FIELDS: [&str; 8] =
 
 impl SeedUser {
     /// Reads a user from a JSON object.
-    pub(crate) fn parse(fields: Map<String, Value>) -> Result<Self, Faults> {
+    pub(crate) fn parse(fields: BTreeMap<String, Value>) -> Result<Self, Faults> {
         let mut fields = Fields { fields, faults: Faults::new() };
         let id = fields.text("id", |text| {
             text.parse().map_err(|_| {
@@ -71,7 +76,7 @@ impl SeedUser {
 
 /// The fields that are still to be read, and the faults of the others.
 struct Fields {
-    fields: Map<String, Value>,
+    fields: BTreeMap<String, Value>,
     faults: Faults,
 }
 
@@ -170,7 +175,7 @@ fn parse_users(text: &str) -> Result<Vec<SeedUser>, Vec<(usize, String)>> {
             continue;
         }
         let user = match serde_json::from_str(line) {
-            Ok(Value::Object(fields)) => SeedUser::parse(fields),
+            Ok(Value::Object(fields)) => SeedUser::parse(fields.into_iter().collect()),
             _ => {
                 let rule = r#"not a JSON object: write one user per line, such as {"name": "Ada Lovelace", "email": "ada@example.com", "password": "correct horse"}"#;
                 faults.push((number, rule.to_owned()));

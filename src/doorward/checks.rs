@@ -59,9 +59,9 @@ impl Doorward {
                 },
             );
         }
-        if let Some(is_taken) = self.is_mail_taken() {
+        if let Some(delivery) = self.mail_delivery() {
             let waits = Err("The mail server takes no mail: it waits in the outbox.");
-            add("mail", if is_taken { Ok(()) } else { waits });
+            add("mail", if delivery.is_out() { waits } else { Ok(()) });
         }
         checks
     }

@@ -1,43 +1,18 @@
-//! What accounts and guards have done since the start, for metrics.
+//! What guards and routes have done since the start, for metrics.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::Doorward;
-use crate::{
-    access::guard::{Decisions, GuardSet},
-    count::{Counter, Counters, labels},
-};
+use super::{Doorward, request_counts::RequestCounts};
+use crate::access::guard::{Decisions, GuardSet};
 
-/// What has come of a registration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RegistrationOutcome {
-    /// The user is registered.
-    Registered,
-    /// The operator has added the user.
-    Added,
-    /// Another user has the address.
-    AddressTaken,
-    /// Registration is not open for the person.
-    NotAllowed,
-}
-
-labels!(RegistrationOutcome {
-    Registered => "registered",
-    Added => "added_by_operator",
-    AddressTaken => "address_taken",
-    NotAllowed => "not_allowed",
-});
-
-/// Counts that belong to no part of [`Doorward`].
+/// The decisions of guards, and the answers of other routes.
 #[derive(Default)]
 pub struct Counts {
-    /// Sign-ins that have succeeded.
-    pub sign_ins: Counter,
-    /// Registrations.
-    pub registrations: Counters<RegistrationOutcome, 4>,
+    /// The answers of routes that are not guards.
+    pub requests: RequestCounts,
     /// The decisions of the guard for every signed-in user.
     pub authenticated_guard: Decisions,
     /// The decisions of the guard for the designated name.
@@ -68,7 +43,7 @@ impl Counts {
 }
 
 impl Doorward {
-    /// What accounts and guards have done since the start.
+    /// What guards and routes have done since the start.
     pub(crate) fn counts(&self) -> &Counts {
         &self.inner.counts
     }

@@ -2,9 +2,10 @@
 
 mod checks;
 mod counts;
-mod delivery;
 mod foreign_hashes;
 mod open;
+mod outbox;
+mod request_counts;
 mod upkeep;
 
 use std::{
@@ -14,18 +15,19 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, Guard as Borrowed};
-use tokio::sync::Notify;
 
-use self::delivery::Delivery;
-pub(crate) use self::open::{OpenedDatabase, open_database};
+use self::outbox::MailDelivery;
 pub use self::{
-    counts::{Counts, RegistrationOutcome},
+    counts::Counts,
     open::{MissingKey, OpenError},
+};
+pub(crate) use self::{
+    open::{OpenedDatabase, open_database},
+    request_counts::Answered,
 };
 use crate::{
     access::{
         caller::{AuthError, Caller, Callers, WorkDone},
-        failed_logins::{FailedLogins, LoginRefusal},
         guard::GuardSet,
         policy::Designated,
         refusals::{DecisionId, Refusal, Refusals, Refused},
@@ -34,9 +36,10 @@ use crate::{
     config::{RegistrationConflict, Settings},
     credential::password::Hasher,
     data_folder::DataFolder,
-    network::{Network, Probes, ProxyWarnings},
-    session::{Origin, Persistence, Session},
-    store::{Store, archive::Archive},
+    event::Events,
+    network::{Probes, ProxyWarnings},
+    session::Session,
+    store::Store,
     throttle::Throttle,
     token::{
         TokenMint,
@@ -45,7 +48,6 @@ use crate::{
         one_time::OneTimeMint,
         signing_keys::SigningKeys,
     },
-    user::{EmailKey, UserId},
 };
 
 /// Sign-up, login and guards over one database. Cheap to clone: all clones share the same state.
@@ -56,19 +58,16 @@ pub struct Doorward {
 
 struct Inner {
     settings: Settings,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     /// The same database, for a backup.
-    archive: Arc<dyn Archive>,
     keys: SigningKeys,
     /// Whether the last attempt to read or rotate the keys failed.
     keys_failing: AtomicBool,
     cookies: Arc<CookieMint>,
     /// What cookies and one-time secrets are derived from.
     cookie_secret: Mutex<CookieSecret>,
-    one_times: OneTimeMint,
-    /// Wakes the task that sends mail.
-    mail_queued: Notify,
-    delivery: Delivery,
+    one_time_secrets: OneTimeMint,
+    mail_delivery: Option<Arc<MailDelivery>>,
     callers: Callers,
     feed: Feed,
     hasher: Hasher,
@@ -78,7 +77,6 @@ struct Inner {
     designated: Designated,
     guards: ArcSwap<GuardSet>,
     refusals: Refusals,
-    failed_logins: FailedLogins,
     counts: Counts,
     /// The logo of the pages, as a `data:` URI.
     logo: Option<String>,
@@ -119,15 +117,6 @@ impl Doorward {
         origin: &str,
     ) -> Result<Caller, AuthError> {
         self.inner.callers.by_app_cookie(cookie, origin, self.now()).await
-    }
-
-    /// As [`Self::caller_by_app_cookie`], if that needs no query.
-    pub(crate) fn cached_caller_by_app_cookie(
-        &self,
-        cookie: &[u8],
-        origin: &str,
-    ) -> Option<Caller> {
-        self.inner.callers.cached_by_app_cookie(cookie, origin, self.now())
     }
 
     /// The settings that it was opened with.
@@ -180,31 +169,15 @@ impl Doorward {
         &self.inner.refusals
     }
 
-    /// Logs a failed login and records it for `doorward why --user`.
-    pub(crate) fn record_failed_login(
-        &self,
-        reason: LoginRefusal,
-        user: Option<UserId>,
-        email: &EmailKey,
-        network: Network,
-    ) {
-        self.inner.failed_logins.record(reason, user, email, network, self.now());
-    }
-
-    /// The latest failed logins.
-    pub(crate) fn failed_logins(&self) -> &FailedLogins {
-        &self.inner.failed_logins
+    /// What is known of the events of this process.
+    pub(crate) fn events(&self) -> &Events {
+        self.store().events()
     }
 
     /// The database.
     #[doc(hidden)]
-    pub fn store(&self) -> &dyn Store {
-        &*self.inner.store
-    }
-
-    /// The database, for a backup.
-    pub(crate) fn archive(&self) -> &dyn Archive {
-        &*self.inner.archive
+    pub fn store(&self) -> &Store {
+        &self.inner.store
     }
 
     /// Sets the address that the server listens on. It is part of the URLs in the metadata unless `public_url` is set.
@@ -267,15 +240,15 @@ impl Doorward {
         let mut used = inner.cookie_secret.lock().unwrap_or_else(PoisonError::into_inner);
         if *used != secret {
             inner.cookies.replace_secret(&secret);
-            inner.one_times.replace_secret(&secret);
+            inner.one_time_secrets.replace_secret(&secret);
             *used = secret;
         }
     }
 
     /// What derives one-time secrets.
     #[doc(hidden)]
-    pub fn one_times(&self) -> &OneTimeMint {
-        &self.inner.one_times
+    pub fn one_time_secrets(&self) -> &OneTimeMint {
+        &self.inner.one_time_secrets
     }
 
     /// Whether mail is sent.
@@ -291,11 +264,6 @@ impl Doorward {
     /// Whether registration does not tell if an address is taken.
     pub(crate) fn signs_up_silently(&self) -> bool {
         self.settings().registration_conflict == RegistrationConflict::Silent
-    }
-
-    /// Wakes the task that sends mail.
-    pub(crate) fn mail_queued(&self) -> &Notify {
-        &self.inner.mail_queued
     }
 
     pub(crate) fn throttle(&self) -> &Throttle {
@@ -328,21 +296,5 @@ impl Doorward {
     /// When a session was last used, as far as this instance knows.
     pub(crate) fn last_used(&self, session: &Session) -> Timestamp {
         self.inner.callers.last_used(session)
-    }
-
-    /// A session that begins now.
-    pub(crate) fn new_session(
-        &self,
-        user_id: UserId,
-        origin: Origin,
-        persistence: Persistence,
-    ) -> Session {
-        let settings = self.settings();
-        let idle_timeout = match persistence {
-            Persistence::UntilIdle => Some(settings.session_idle_timeout),
-            Persistence::Lifetime => None,
-        };
-        let session = Session::new(user_id, origin, self.now(), settings.session_lifetime);
-        Session { idle_timeout, ..session }
     }
 }

@@ -3,23 +3,20 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwap;
-use tokio::sync::Notify;
 
-use super::{Counts, Doorward, Inner, delivery::Delivery};
+use super::{
+    Counts, Doorward, Inner,
+    outbox::{self, MailDelivery},
+};
 use crate::{
-    access::{
-        caller::Callers, failed_logins::FailedLogins, policy::Designated, refusals::Refusals,
-    },
+    access::{caller::Callers, policy::Designated, refusals::Refusals},
     clock::Clock,
     config::{DatabaseUrl, Settings, SettingsError, folder_of},
     credential::password::{Hasher, HasherError},
     data_folder::{self, DataFolder},
     mail::TransportError,
     network::{Probes, ProxyWarnings},
-    store::{
-        self, Connectivity, MemoryDatabase, SqliteStore, Store,
-        archive::{Archive, Installation},
-    },
+    store::{self, Connectivity, MemoryDatabase, Store, archive::Installation},
     throttle::{AccountSecret, Throttle},
     token::{
         cookie::{CookieMint, CookieSecret},
@@ -74,7 +71,7 @@ pub enum MissingKey {
 
 /// What a database is opened for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+enum OpenedFor {
     Serve,
     Command {
         /// Whether it derives one-time secrets, which a server has to recognise later.
@@ -88,16 +85,10 @@ struct Secrets {
     account: AccountSecret,
 }
 
-/// An open database, for the service and for backups.
-struct Database {
-    store: Arc<dyn Store>,
-    archive: Arc<dyn Archive>,
-}
-
 /// Parts that a command does not need: it shows no pages and sends no mail.
 struct ServerParts {
     logo: Option<String>,
-    delivery: Delivery,
+    mail_delivery: Option<Arc<MailDelivery>>,
 }
 
 impl Doorward {
@@ -119,7 +110,7 @@ impl Doorward {
         missing_key: MissingKey,
         clock: Clock,
     ) -> Result<Self, OpenError> {
-        Self::open_for(Purpose::Serve, settings, missing_key, clock).await
+        Self::open_for(OpenedFor::Serve, settings, missing_key, clock).await
     }
 
     /// Opens the database for a command, without the steps that only a server takes at its start. For a command that makes
@@ -128,28 +119,29 @@ impl Doorward {
         settings: Settings,
         makes_secrets: bool,
     ) -> Result<Self, OpenError> {
-        let purpose = Purpose::Command { makes_secrets };
-        Self::open_for(purpose, settings, MissingKey::Refuse, Clock::system()).await
+        let opened_for = OpenedFor::Command { makes_secrets };
+        Self::open_for(opened_for, settings, MissingKey::Refuse, Clock::system()).await
     }
 
     async fn open_for(
-        purpose: Purpose,
+        opened_for: OpenedFor,
         settings: Settings,
         missing_key: MissingKey,
         clock: Clock,
     ) -> Result<Self, OpenError> {
         settings.check()?;
-        let serving = match purpose {
-            Purpose::Serve => {
+        let serving = match opened_for {
+            OpenedFor::Serve => {
                 let unusable = |error: TransportError| SettingsError::new(error.to_string());
-                let delivery = Delivery::new(&settings.mail).map_err(unusable)?;
-                ServerParts { logo: settings.branding.read_logo()?, delivery }
+                let mail_delivery = outbox::mail_delivery(&settings.mail).map_err(unusable)?;
+                ServerParts { logo: settings.branding.read_logo()?, mail_delivery }
             }
-            Purpose::Command { .. } => ServerParts { logo: None, delivery: Delivery::none() },
+            OpenedFor::Command { .. } => ServerParts { logo: None, mail_delivery: None },
         };
-        let OpenedDatabase { folder, store, installation } = open_database(&settings).await?;
+        let OpenedDatabase { folder, installation } = open_database(&settings).await?;
+        let store = installation.store;
         let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
-        if installation.archive.is_move_unfinished().await.map_err(in_store)? {
+        if store.is_move_unfinished().await.map_err(in_store)? {
             return Err(OpenError::Unfinished(settings.database));
         }
         let tokens_exist =
@@ -158,37 +150,36 @@ impl Doorward {
         let key_store = match &settings.key_file {
             Some(path) => {
                 let file = KeyFile::open(path, installation.key_store)?;
-                if purpose == Purpose::Serve {
+                if opened_for == OpenedFor::Serve {
                     file.take_over(terms.lifetime, now).await?;
                 }
                 Arc::new(file)
             }
             None => installation.key_store,
         };
-        let cookie_secret = match purpose {
-            Purpose::Serve | Purpose::Command { makes_secrets: true } => {
+        let cookie_secret = match opened_for {
+            OpenedFor::Serve | OpenedFor::Command { makes_secrets: true } => {
                 cookie_secret(&*key_store).await
             }
             // Such a command writes nothing. Without a stored secret there is nothing that it could recognise by one.
-            Purpose::Command { makes_secrets: false } => {
+            OpenedFor::Command { makes_secrets: false } => {
                 let stored = key_store.stored_cookie_secret().await;
                 stored.map(|stored| stored.unwrap_or_else(CookieSecret::random))
             }
         };
         let cookie_secret = cookie_secret.map_err(signing_keys::Error::from)?;
         let keys = SigningKeys::open(key_store, tokens_exist, terms, now).await?;
-        if purpose == Purpose::Serve {
+        if opened_for == OpenedFor::Serve {
             settings.guards.log_warnings();
         }
         // A command is not throttled, so a random secret suffices.
-        let secret = match purpose {
-            Purpose::Serve => store.account_secret().await.map_err(in_store)?,
-            Purpose::Command { .. } => AccountSecret::random(),
+        let secret = match opened_for {
+            OpenedFor::Serve => store.account_secret().await.map_err(in_store)?,
+            OpenedFor::Command { .. } => AccountSecret::random(),
         };
         let secrets = Secrets { cookie: cookie_secret, account: secret };
-        let database = Database { store, archive: installation.archive };
-        let doorward = Self::assemble(settings, folder, database, keys, &secrets, serving, clock)?;
-        if purpose == Purpose::Serve {
+        let doorward = Self::assemble(settings, folder, store, keys, &secrets, serving, clock)?;
+        if opened_for == OpenedFor::Serve {
             let loaded = async {
                 doorward.load_failures().await?;
                 doorward.read_foreign_hashes().await
@@ -205,17 +196,17 @@ impl Doorward {
     fn assemble(
         settings: Settings,
         folder: Option<Arc<DataFolder>>,
-        database: Database,
+        store: Arc<Store>,
         keys: SigningKeys,
         secrets: &Secrets,
         serving: ServerParts,
         clock: Clock,
     ) -> Result<Self, OpenError> {
         let hasher = Hasher::new(settings.password_cost, settings.password_threads);
-        let changes = Arc::clone(&database.store);
+        let changes = Arc::clone(&store);
         let feed = Feed::new(
             Arc::clone(keys.mint()),
-            Arc::clone(database.store.endings()),
+            Arc::clone(store.endings()),
             move || {
                 matches!(
                     changes.changes().connectivity(),
@@ -225,19 +216,21 @@ impl Doorward {
             clock.clone(),
         );
         let cookies = Arc::new(CookieMint::new(&secrets.cookie));
+        if let Some(delivery) = serving.mail_delivery.clone() {
+            store.on_mail(move || delivery.wake());
+        }
         let counts = Counts::default();
         counts.put_in_force(&settings.guards);
         let inner = Inner {
             callers: Callers::new(
                 Arc::clone(keys.mint()),
                 Arc::clone(&cookies),
-                Arc::clone(&database.store),
+                Arc::clone(&store),
             ),
             cookies,
-            one_times: OneTimeMint::new(&secrets.cookie),
+            one_time_secrets: OneTimeMint::new(&secrets.cookie),
             cookie_secret: Mutex::new(secrets.cookie.clone()),
-            mail_queued: Notify::new(),
-            delivery: serving.delivery,
+            mail_delivery: serving.mail_delivery,
             feed,
             hasher: hasher?,
             throttle: Throttle::new(&settings.throttle, &secrets.account),
@@ -246,12 +239,10 @@ impl Doorward {
             designated: Designated::new(&settings.designated_name),
             guards: ArcSwap::new(Arc::clone(&settings.guards)),
             refusals: Refusals::default(),
-            failed_logins: FailedLogins::default(),
             counts,
             logo: serving.logo,
             settings,
-            store: database.store,
-            archive: database.archive,
+            store,
             keys,
             keys_failing: false.into(),
             opened_at: clock.now(),
@@ -267,8 +258,6 @@ impl Doorward {
 pub(crate) struct OpenedDatabase {
     /// Locked for as long as this lives.
     folder: Option<Arc<DataFolder>>,
-    store: Arc<dyn Store>,
-    /// The same database, as `doorward migrate` reads and writes it.
     pub(crate) installation: Installation,
 }
 
@@ -279,26 +268,23 @@ pub(crate) async fn open_database(settings: &Settings) -> Result<OpenedDatabase,
         DatabaseUrl::Sqlite(file) => {
             let folder = Arc::new(DataFolder::open(folder_of(file))?);
             folder.restrict_permissions(Some(file));
-            let opened = SqliteStore::open(file, Some(Arc::clone(folder.reserve())));
+            let opened = Store::open_sqlite(file, Some(Arc::clone(folder.reserve())));
             let store = Arc::new(opened.map_err(in_store)?);
-            let (archive, key_store) = (Arc::clone(&store) as _, Arc::clone(&folder) as _);
-            Ok(OpenedDatabase {
-                folder: Some(folder),
-                store,
-                installation: Installation { archive, key_store },
-            })
+            let key_store = Arc::clone(&folder) as _;
+            let installation = Installation { store, key_store };
+            Ok(OpenedDatabase { folder: Some(folder), installation })
         }
         DatabaseUrl::Postgres(url) => {
             let folder = settings.folder().map(DataFolder::open).transpose()?.map(Arc::new);
             folder.iter().for_each(|folder| folder.restrict_permissions(None));
-            let opened = store::open_postgres(url, settings.postgres.clone()).await;
-            let (store, installation) = opened.map_err(in_store)?;
-            Ok(OpenedDatabase { folder, store, installation })
+            let opened = Store::open_postgres(url, settings.postgres.clone()).await;
+            let (store, key_store) = opened.map_err(in_store)?;
+            let installation = Installation { store: Arc::new(store), key_store };
+            Ok(OpenedDatabase { folder, installation })
         }
         DatabaseUrl::Memory(memory) => {
             let MemoryDatabase { store, key_store } = memory.clone();
-            let installation = Installation { archive: Arc::clone(&store) as _, key_store };
-            Ok(OpenedDatabase { folder: None, store, installation })
+            Ok(OpenedDatabase { folder: None, installation: Installation { store, key_store } })
         }
     }
 }

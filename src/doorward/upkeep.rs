@@ -7,26 +7,27 @@ use std::{
 
 use super::Doorward;
 use crate::{
-    config::DatabaseUrl, store, throttle::AccountChange, token::signing_keys, user::EmailKey,
+    config::DatabaseUrl, store, supervisor::supervise, throttle::AccountChange,
+    token::signing_keys, user::EmailKey,
 };
 
 impl Doorward {
     /// Runs the background tasks for as long as the future is polled: removes what has expired, rotates keys, saves
-    /// failed logins, sends mail and refills the disk reserve. Spawn it once per process.
+    /// failed logins, sends mail and refills the disk reserve. A task that panics starts again. Spawn it once per process.
     pub async fn run_upkeep(&self) {
         tokio::join!(
-            self.clean_up_regularly(),
-            self.maintain_keys(),
-            self.share_failures(),
-            self.maintain_foreign_hashes(),
-            self.deliver_mail()
+            supervise("removal of what has expired", || self.clean_up_regularly()),
+            supervise("signing keys", || self.maintain_keys()),
+            supervise("failed logins", || self.share_failures()),
+            supervise("imported hashes", || self.maintain_foreign_hashes()),
+            supervise("mail", || self.deliver_mail())
         );
     }
 
     /// Saves failed logins and counts those of other instances.
     async fn share_failures(&self) {
         const INTERVAL: Duration = Duration::from_secs(1);
-        /// Short enough for [`store::LoginFailureStore::recent_failures`] to cover the whole gap.
+        /// Short enough for [`store::Store::recent_failures`] to cover the whole gap.
         const MAX_GAP: Duration = Duration::from_secs(5);
         let (mut failing, mut last_success) = (false, Instant::now());
         loop {
@@ -167,6 +168,49 @@ impl Doorward {
     pub(super) fn refill_reserve(&self) {
         if let (DatabaseUrl::Sqlite(_), Some(folder)) = (&self.settings().database, self.folder()) {
             folder.reserve().allocate();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Settings, supervisor::planted};
+
+    #[tokio::test]
+    async fn a_task_that_panics_ends_neither_itself_nor_the_others() {
+        let parts = [
+            "removal of what has expired",
+            "signing keys",
+            "failed logins",
+            "imported hashes",
+            "mail",
+        ];
+        for part in parts {
+            let folder = tempfile::tempdir().unwrap();
+            let settings = Settings {
+                database: DatabaseUrl::Sqlite(folder.path().join("doorward.db")),
+                ..Settings::default()
+            };
+            let doorward = Doorward::open(settings).await.unwrap();
+            // Upkeep lowers it when it reads the keys.
+            doorward.inner.keys_failing.store(true, Ordering::Relaxed);
+            planted::panic_in(part);
+            let upkeep = tokio::spawn(async move {
+                let upkeep = doorward.clone();
+                let reads_keys = async {
+                    while doorward.inner.keys_failing.load(Ordering::Relaxed) {
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                    }
+                };
+                tokio::select! {
+                    () = upkeep.run_upkeep() => false,
+                    () = reads_keys => true,
+                }
+            });
+            let is_running = tokio::time::timeout(Duration::from_secs(60), upkeep).await.unwrap();
+            assert!(matches!(is_running, Ok(true)), "{part}: {is_running:?}");
+            assert!(!planted::is_pending(), "{part}");
         }
     }
 }

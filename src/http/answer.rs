@@ -9,6 +9,8 @@ use axum::{
 };
 use serde::Serialize;
 
+/// The header that carries the id of a request.
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 pub(super) const AUTHORIZATION: HeaderValue = HeaderValue::from_static("Authorization");
 /// Keeps browsers from guessing another content type.

@@ -13,14 +13,14 @@ use tower_service::Service;
 /// What a server serves. The server knows it only as `dyn App`, so that hyper is compiled once.
 pub trait App: Send + Sync + 'static {
     /// Answers a request from this peer.
-    fn answer(&self, request: Request, peer: SocketAddr) -> Answer;
+    fn answer(&self, request: Request, peer: SocketAddr) -> ResponseFuture;
 }
 
-/// An answer in progress.
-pub type Answer = Pin<Box<dyn Future<Output = Response> + Send>>;
+/// A response in progress.
+pub type ResponseFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 impl App for Router {
-    fn answer(&self, mut request: Request, peer: SocketAddr) -> Answer {
+    fn answer(&self, mut request: Request, peer: SocketAddr) -> ResponseFuture {
         request.extensions_mut().insert(ConnectInfo(peer));
         let answer = self.clone().call(request);
         Box::pin(answer.map(|Ok(response)| response))

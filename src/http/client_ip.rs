@@ -19,29 +19,39 @@ use ipnet::IpNet;
 use crate::{
     Doorward,
     language::Language,
-    network::{Network, RequestSource, Requester},
-    session::Origin,
+    network::{ClientInfo, RequestSource, Requester},
 };
 
 // Text as a name would be parsed at each look-up.
 static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The client address of a request, and the requester that limits apply to.
-pub(super) fn requester(parts: &Parts, doorward: &Doorward) -> (IpAddr, Requester) {
+/// Who sends a request.
+pub(super) fn requester(parts: &Parts, doorward: &Doorward) -> Requester {
     let (headers, settings) = (&parts.headers, doorward.settings());
-    let (peer, trusted) = (peer(&parts.extensions), &settings.trusted_proxies);
-    let is_public = settings.public_url.is_some();
+    let (peer, is_public) = (peer(&parts.extensions), settings.public_url.is_some());
     let source = RequestSource {
         peer: peer.to_canonical(),
-        is_trusted_proxy: is_trusted(peer, trusted),
+        is_trusted_proxy: is_trusted(peer, &settings.trusted_proxies),
         has_forwarded_address: headers.contains_key(&X_FORWARDED_FOR),
     };
     doorward.proxy_warnings().check(source, is_public, Instant::now());
-    let address = client_address(headers, peer, trusted).unwrap_or(peer);
-    let network = Network::at(address);
-    let exempt_from_network_limits = network.is_loopback() && !is_public && !is_forwarded(headers);
-    let language = accept_language(headers);
-    (address, Requester { network, exempt_from_network_limits, language })
+    let requester = Requester::new(client_info(parts, doorward));
+    let exempt_from_network_limits =
+        requester.network().is_loopback() && !is_public && !is_forwarded(headers);
+    Requester {
+        exempt_from_network_limits,
+        language: accept_language(headers),
+        request_id: parts.extensions.get().copied(),
+        ..requester
+    }
+}
+
+/// The client of a request.
+pub(super) fn client_info(parts: &Parts, doorward: &Doorward) -> ClientInfo {
+    let peer = peer(&parts.extensions);
+    let address = client_address(&parts.headers, peer, &doorward.settings().trusted_proxies);
+    let user_agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+    ClientInfo::new(address.unwrap_or(peer), user_agent.unwrap_or_default())
 }
 
 /// The language that a request prefers.
@@ -57,29 +67,14 @@ fn is_forwarded(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Where a request comes from: the address and user agent that a session records, and the network that the throttle
-/// counts.
-pub(super) struct RequestOrigin {
-    pub(super) origin: Origin,
-    pub(super) requester: Requester,
-}
-
-impl FromRequestParts<Doorward> for RequestOrigin {
+impl FromRequestParts<Doorward> for Requester {
     type Rejection = Infallible;
 
     async fn from_request_parts(
         parts: &mut Parts,
         doorward: &Doorward,
     ) -> Result<Self, Infallible> {
-        Ok(Self::of(parts, doorward))
-    }
-}
-
-impl RequestOrigin {
-    pub(super) fn of(parts: &Parts, doorward: &Doorward) -> Self {
-        let user_agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
-        let (address, requester) = requester(parts, doorward);
-        Self { origin: Origin::new(address, user_agent.unwrap_or_default()), requester }
+        Ok(requester(parts, doorward))
     }
 }
 

@@ -9,14 +9,13 @@ use axum::{
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use super::{
-    answer::{
-        AUTHORIZATION, CROSS_ORIGIN_RESOURCE_POLICY, JSON, NO_STORE, NOSNIFF, SAME_ORIGIN, json,
-    },
-    request_id::REQUEST_ID,
+use super::answer::{
+    AUTHORIZATION, CROSS_ORIGIN_RESOURCE_POLICY, JSON, NO_STORE, NOSNIFF, REQUEST_ID, SAME_ORIGIN,
+    json,
 };
 use crate::{
     access::{caller::Unauthenticated, refusals::DecisionId},
+    account::proof::RECENT,
     credential::password::Busy,
     fault::Fault,
     store,
@@ -31,6 +30,8 @@ pub enum Error {
     /// The token is missing or not valid, or the policy refuses. The answers differ in the challenge only. The operator
     /// finds the reason by the id of the decision.
     Unauthorized(Challenge, Option<DecisionId>),
+    /// The action needs a sign-in that is not long ago.
+    SignInAgain,
     /// A guard refuses a person whose browser holds a valid cookie. Signing in again does not help.
     Refused(DecisionId),
     /// Another site has caused a request that changes something.
@@ -115,7 +116,9 @@ impl Error {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Invalid(_) | Self::NoTokenField | Self::Malformed => StatusCode::BAD_REQUEST,
-            Self::Unauthorized(..) | Self::InvalidClient => StatusCode::UNAUTHORIZED,
+            Self::Unauthorized(..) | Self::SignInAgain | Self::InvalidClient => {
+                StatusCode::UNAUTHORIZED
+            }
             Self::Refused(_) | Self::CrossSite(_) | Self::MayNotRegister | Self::MayNotInvite => {
                 StatusCode::FORBIDDEN
             }
@@ -135,6 +138,9 @@ impl Error {
 
     fn message(&self) -> &'static str {
         match self {
+            Self::SignInAgain => {
+                "This action needs a sign-in within the last 10 minutes. Please sign in again."
+            }
             Self::MayNotRegister => "Registration is not open for this address.",
             Self::MayNotInvite => "You may not invite others.",
             Self::AlreadyInvited => "The address is invited already.",
@@ -163,6 +169,17 @@ impl Error {
         match self {
             Self::Refused(decision) | Self::CrossSite(Some(decision)) => {
                 add_decision(headers, *decision);
+            }
+            // RFC 9470. The error comes last, where the request log looks for it.
+            Self::SignInAgain => {
+                let max_age = RECENT.as_secs();
+                let challenge = format!(
+                    "Bearer realm=\"doorward\", max_age={max_age}, error=\"insufficient_user_authentication\""
+                );
+                let challenge =
+                    HeaderValue::try_from(challenge).expect("a number is valid in a header");
+                headers.insert(header::WWW_AUTHENTICATE, challenge);
+                headers.insert(header::VARY, AUTHORIZATION);
             }
             Self::InvalidClient => {
                 let challenge = HeaderValue::from_static("Basic realm=\"doorward\"");
@@ -296,7 +313,6 @@ fn unauthorized(challenge: Challenge, decision: Option<DecisionId>) -> Response 
     static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| {
         let empty = HeaderValue::from_static("");
         let mut headers = HeaderMap::new();
-        // The first header, because replacing the first value costs least.
         headers.insert(REQUEST_ID, empty.clone());
         headers.insert(header::CONTENT_TYPE, JSON);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);

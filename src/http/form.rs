@@ -1,6 +1,6 @@
 //! The body of a request, JSON or the form of a page, parsed field by field, so that one answer lists every fault.
 
-use std::{borrow::Cow, mem, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, mem, time::Duration};
 
 use axum::{
     extract::{FromRef, FromRequest, Request},
@@ -8,7 +8,7 @@ use axum::{
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::error::Error;
@@ -23,7 +23,8 @@ use crate::{
 
 /// The fields of a JSON object or of the form of a page, and the faults of those checked so far.
 pub(super) struct Form {
-    fields: Map<String, Value>,
+    /// By name, so that the order in the body does not matter.
+    fields: BTreeMap<String, Value>,
     /// Fields that a handler has read and the body lacks.
     missing: Vec<&'static str>,
     faults: Vec<(Cow<'static, str>, Fault)>,
@@ -86,7 +87,7 @@ impl Form {
 
     /// All fields, unchecked.
     #[cfg(feature = "cli")]
-    pub(super) fn into_fields(mut self) -> Map<String, Value> {
+    pub(super) fn into_fields(mut self) -> BTreeMap<String, Value> {
         mem::take(&mut self.fields)
     }
 
@@ -137,8 +138,13 @@ impl Form {
     }
 
     /// The error with every recorded fault.
-    pub(super) fn into_error(mut self) -> Error {
-        Error::Invalid(mem::take(&mut self.faults))
+    pub(super) fn into_error(self) -> Error {
+        Error::Invalid(self.into_faults())
+    }
+
+    /// Every recorded fault, by field.
+    pub(super) fn into_faults(mut self) -> Vec<(Cow<'static, str>, Fault)> {
+        mem::take(&mut self.faults)
     }
 
     fn record<T>(&mut self, field: &'static str, fault: Fault) -> Result<T, FaultRecorded> {
@@ -194,7 +200,7 @@ where
 
 /// The fields of a form; `None` if one is not UTF-8 or is repeated.
 fn parse_page_form(bytes: &[u8]) -> Option<Form> {
-    let mut form = Form { fields: Map::new(), missing: Vec::new(), faults: Vec::new() };
+    let mut form = Form { fields: BTreeMap::new(), missing: Vec::new(), faults: Vec::new() };
     for pair in bytes.split(|b| *b == b'&').filter(|pair| !pair.is_empty()) {
         let mut halves = pair.splitn(2, |b| *b == b'=');
         let (name, value) = (decode(halves.next()?)?, halves.next().unwrap_or_default());
@@ -283,9 +289,9 @@ fn append(bytes: &mut Zeroizing<Vec<u8>>, data: &[u8]) {
     bytes.extend_from_slice(data);
 }
 
-fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<Map<String, Value>, Error> {
+fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<BTreeMap<String, Value>, Error> {
     if bytes.is_empty() {
-        return Ok(Map::new());
+        return Ok(BTreeMap::new());
     }
     if !is_type(headers, "application/json") {
         return Err(Error::NotJson);
@@ -294,7 +300,7 @@ fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<Map<String, Value>, Error>
         return Err(too_many_fields());
     }
     match serde_json::from_slice(bytes) {
-        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(Value::Object(fields)) => Ok(fields.into_iter().collect()),
         Ok(other) => Err(Error::Invalid(vec![(
             "body".into(),
             Fault::wrong_type("object", json_type(&other)),
@@ -348,7 +354,7 @@ mod tests {
     fn the_form_of_a_page_is_decoded() {
         let fields = |form: &str| {
             let mut form = parse_page_form(form.as_bytes())?;
-            Some(Value::Object(mem::take(&mut form.fields)))
+            Some(Value::from_iter(mem::take(&mut form.fields)))
         };
         assert_eq!(fields(""), Some(json!({})));
         assert_eq!(fields("a=1&b=2"), Some(json!({"a": "1", "b": "2"})));

@@ -8,34 +8,62 @@ use axum::{
     routing::{self, MethodFilter, MethodRouter},
 };
 
-use super::app::Answer;
-use crate::routes::Method;
+use super::app::ResponseFuture;
 
-/// The route of a handler for this method.
-pub(super) fn on<T, S>(
-    method: Method,
-    handler: impl Handler<T, S, Future = Answer>,
-) -> MethodRouter<S>
-where
-    S: Clone + Send + Sync + 'static,
-{
-    let method = match method {
-        Method::Get => MethodFilter::GET,
-        Method::Post => MethodFilter::POST,
-        Method::Patch => MethodFilter::PATCH,
-        Method::Delete => MethodFilter::DELETE,
-    };
-    let handler = move |request, state| handler.clone().call(request, state);
-    routing::on(method, AnyHandler(Arc::new(handler)))
+/// The method of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`, which includes `HEAD`.
+    Get,
+    /// `POST`
+    Post,
+    /// `PATCH`
+    Patch,
+    /// `DELETE`
+    Delete,
+    /// Every method.
+    Any,
 }
 
+impl Method {
+    /// The method as in a request.
+    #[cfg(any(test, feature = "internals"))]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+            Self::Any => "any",
+        }
+    }
+}
+
+/// A handler of any arguments.
 #[derive(Clone)]
-struct AnyHandler<S>(Arc<dyn Fn(Request, S) -> Answer + Send + Sync>);
+pub(super) struct AnyHandler<S>(Arc<dyn Fn(Request, S) -> ResponseFuture + Send + Sync>);
+
+impl<S: Clone + Send + Sync + 'static> AnyHandler<S> {
+    pub(super) fn new<T>(handler: impl Handler<T, S, Future = ResponseFuture>) -> Self {
+        Self(Arc::new(move |request, state| handler.clone().call(request, state)))
+    }
+
+    /// The handler as that of a method.
+    pub(super) fn on(self, method: Method) -> MethodRouter<S> {
+        match method {
+            Method::Get => routing::on(MethodFilter::GET, self),
+            Method::Post => routing::on(MethodFilter::POST, self),
+            Method::Patch => routing::on(MethodFilter::PATCH, self),
+            Method::Delete => routing::on(MethodFilter::DELETE, self),
+            Method::Any => routing::any(self),
+        }
+    }
+}
 
 impl<S: Clone + Send + Sync + 'static> Handler<(), S> for AnyHandler<S> {
-    type Future = Answer;
+    type Future = ResponseFuture;
 
-    fn call(self, request: Request, state: S) -> Answer {
+    fn call(self, request: Request, state: S) -> ResponseFuture {
         (self.0)(request, state)
     }
 }

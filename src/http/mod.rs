@@ -17,44 +17,31 @@ pub mod only;
 mod operations;
 mod other_sites;
 mod pages;
-mod request_counts;
-mod request_id;
+pub mod paths;
 mod request_log;
+pub mod routes;
 #[cfg(feature = "cli")]
 pub mod server;
 mod trace_context;
 
 use std::sync::Arc;
 
-use axum::{
-    Router,
-    extract::{Request, State},
-    middleware::{from_fn, from_fn_with_state},
-    routing::{MethodRouter, any},
-};
+use axum::{Router, extract::Request, middleware::from_fn_with_state, routing::any};
 
 pub(crate) use self::forward_auth::identity::names as identity_names;
 #[cfg(feature = "cli")]
 pub use self::operations::{operations, operations_limits};
-use self::{
-    api::{
-        health, invitations, login, logout, look_up, mail_code, me, openapi, refresh, register,
-        reset, sessions, verify,
-    },
-    forward_auth::{GuardRoute, GuardRoutes},
-    handler::on,
-    oauth::{introspect, revocations, revoke, well_known},
-    pages::Pages,
-};
 pub use self::{
     app::App,
     error::{Challenge, Error},
     forward_auth::fast_path::Service,
 };
-use crate::{
-    Doorward,
-    routes::{self, Endpoint, GuardKind, Method, ROUTES, Target},
+use self::{
+    forward_auth::{GuardKind, GuardRoute, GuardRoutes},
+    pages::Pages,
+    routes::{Route, RouteHandler, routes},
 };
+use crate::Doorward;
 
 impl Doorward {
     /// The routes of the service, to be merged into an axum app: accounts, login, sessions, a guard for each declared
@@ -62,56 +49,69 @@ impl Doorward {
     pub fn routes(&self) -> Router {
         let pages = Arc::new(Pages::new(self.clone()));
         let guards = Arc::new(GuardRoutes::new(&pages));
-        embedded_routes(&pages, &guards).with_state(self.clone())
+        api_router(embedded_routes(), &pages, &guards)
+    }
+
+    /// The pages on which people sign in and manage their account, to be merged into an axum app beside
+    /// [`routes`](Self::routes): `/sign-in`, `/sign-up`, `/sign-out`, `/forgot`, `/reset`, `/verify`, `/restore-email`,
+    /// `/account`, `/refused/…` and `/.well-known/change-password`. The start page is the app's own.
+    ///
+    /// The pages need the setting `public_url` with `https://`, except on loopback hosts.
+    pub fn pages(&self) -> Router {
+        page_router(embedded_routes(), &Arc::new(Pages::new(self.clone())))
     }
 }
 
-/// The whole service: the embedded routes, those of the server, and an answer to every other path.
+fn embedded_routes() -> impl Iterator<Item = Route> {
+    routes().into_iter().filter(|route| !route.is_only_in_server)
+}
+
+/// The whole service: every route, and an answer to every other path.
 pub fn service(doorward: Doorward) -> Service {
     let pages = Arc::new(Pages::new(doorward.clone()));
     let guards = Arc::new(GuardRoutes::new(&pages));
-    let server = ROUTES.iter().fold(Router::new(), |router, route| match route.target {
-        Target::Server(endpoint) => router.route(route.path, handler(route.method, endpoint)),
-        _ => router,
-    });
-    let server = server
-        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
-        .layer(from_fn(request_log::log_polled_request));
+    let mut service = api_router(routes(), &pages, &guards);
     let mut other_paths = Router::new()
         .fallback(async || Error::NotFound)
-        .layer(from_fn(request_log::log_polled_request));
-    let mut service = embedded_routes(&pages, &guards).merge(server);
+        .layer(from_fn_with_state(doorward.clone(), request_log::log_polled_request));
     if doorward.settings().pages {
-        service = service.merge(pages::server_pages(&pages).with_state(()));
+        service = service.merge(page_router(routes(), &pages));
         other_paths = other_paths.layer(from_fn_with_state(pages, pages::for_other_paths));
     }
-    Service::new(service.merge(other_paths).with_state(doorward), guards)
+    Service::new(service.merge(other_paths), guards)
 }
 
-fn embedded_routes(pages: &Arc<Pages>, guards: &Arc<GuardRoutes>) -> Router<Doorward> {
+/// The routes for programs, and the guards.
+fn api_router(
+    routes: impl IntoIterator<Item = Route>,
+    pages: &Arc<Pages>,
+    guards: &Arc<GuardRoutes>,
+) -> Router {
     let (mut api, mut polled, mut guarded) = (Router::new(), Router::new(), Router::new());
-    for route in ROUTES {
-        match route.target {
-            Target::Api(endpoint) => {
-                api = api.route(route.path, handler(route.method, endpoint));
+    for route in routes {
+        match route.handler {
+            RouteHandler::Api(handler) if route.is_polled => {
+                polled = polled.route(route.path, handler.on(route.method));
             }
-            Target::Polled(endpoint) => {
-                polled = polled.route(route.path, handler(route.method, endpoint));
+            RouteHandler::Api(handler) => {
+                api = api.route(route.path, handler.on(route.method));
             }
-            Target::Guard(kind) => guarded = with_guard(guarded, route.path, kind, guards),
-            Target::Server(_) | Target::Page(_) | Target::ServerPage(_) => {}
+            RouteHandler::Guard(kind) => guarded = with_guard(guarded, route.path, kind, guards),
+            RouteHandler::Page(_) => {}
         }
     }
     let method_not_allowed = async || Error::MethodNotAllowed;
+    let doorward = pages.doorward().clone();
     api.method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(pages), other_sites::refuse_other_sites))
-        .layer(from_fn(request_log::log_request))
+        .layer(from_fn_with_state(doorward.clone(), request_log::log_request))
         .merge(
             polled
                 .method_not_allowed_fallback(method_not_allowed)
-                .layer(from_fn(request_log::log_polled_request)),
+                .layer(from_fn_with_state(doorward.clone(), request_log::log_polled_request)),
         )
         .merge(guarded)
+        .with_state(doorward)
 }
 
 /// A guard answers every path below its own and every method except for `CONNECT`: some proxies send the method of the
@@ -122,7 +122,7 @@ fn with_guard(
     kind: GuardKind,
     guards: &Arc<GuardRoutes>,
 ) -> Router<Doorward> {
-    let path = path.replace(routes::SEGMENT, guards.designated_segment());
+    let path = path.replace(paths::SEGMENT, guards.designated_segment());
     let guards = Arc::clone(guards);
     let answer = any(move |request: Request| {
         let (parts, _) = request.into_parts();
@@ -139,43 +139,17 @@ fn with_guard(
         .route(&format!("{path}/{{*tail}}"), answer)
 }
 
-fn handler(method: Method, endpoint: Endpoint) -> MethodRouter<Doorward> {
-    match endpoint {
-        Endpoint::Register => on(method, register::register),
-        Endpoint::LookUp => on(method, look_up::look_up),
-        Endpoint::Login => on(method, login::login),
-        Endpoint::Logout => on(method, logout::logout),
-        Endpoint::LogoutEverywhere => on(method, logout::logout_everywhere),
-        Endpoint::Refresh => on(method, refresh::refresh),
-        Endpoint::ForgotPassword => on(method, reset::forgot),
-        Endpoint::ResetPassword => on(method, reset::reset),
-        Endpoint::VerifyEmail => on(method, verify::verify),
-        Endpoint::RestoreEmail => on(method, verify::restore),
-        Endpoint::SendVerification => on(method, verify::send),
-        Endpoint::SendCode => on(method, mail_code::send),
-        Endpoint::LoginByCode => on(method, mail_code::login),
-        Endpoint::Invite => on(method, invitations::invite),
-        Endpoint::ListInvitations => on(method, invitations::list),
-        Endpoint::RevokeInvitation => on(method, invitations::revoke),
-        Endpoint::ListSessions => on(method, sessions::list),
-        Endpoint::EndSession => on(method, sessions::end),
-        Endpoint::ShowMe => on(method, me::show),
-        Endpoint::ChangeMe => on(method, me::change),
-        Endpoint::DeleteMe => on(method, me::delete),
-        Endpoint::ChangePassword => on(method, me::change_password),
-        Endpoint::Export => on(method, me::export),
-        Endpoint::Introspect => on(method, introspect::introspect),
-        Endpoint::Revoke => on(method, revoke::revoke),
-        Endpoint::KeySet => on(method, well_known::keys),
-        Endpoint::Metadata => on(method, well_known::metadata),
-        Endpoint::Revocations => on(method, revocations::revocations),
-        Endpoint::OpenApi => {
-            let shared = openapi::Shared::default();
-            on(method, move |State(doorward): State<Doorward>| {
-                openapi::show(doorward, Arc::clone(&shared))
-            })
+/// The pages for people.
+fn page_router(routes: impl IntoIterator<Item = Route>, pages: &Arc<Pages>) -> Router {
+    let mut router = Router::new();
+    for route in routes {
+        if let RouteHandler::Page(handler) = route.handler {
+            router = router.route(route.path, handler.on(route.method));
         }
-        Endpoint::Live => on(method, health::live),
-        Endpoint::Ready => on(method, health::ready),
     }
+    router
+        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
+        .layer(from_fn_with_state(pages.doorward().clone(), request_log::log_request))
+        .layer(from_fn_with_state(Arc::clone(pages), pages::for_pages))
+        .with_state(Arc::clone(pages))
 }

@@ -16,7 +16,6 @@ use super::{
     answer::{CROSS_ORIGIN_RESOURCE_POLICY, NO_STORE, SAME_ORIGIN},
     api::health,
     error::Error,
-    request_counts::REQUESTS,
     server::{self, Limits, Tls},
 };
 use crate::{
@@ -83,7 +82,6 @@ async fn show_metrics(
     let snapshot = Snapshot::take(&doorward, &last_sizes).await;
     let text = metrics::render(format, move |metrics| {
         metrics::write(&doorward, &snapshot, metrics)?;
-        REQUESTS.write(metrics)?;
         server::write_metrics(metrics)?;
         tls.iter().try_for_each(|tls| tls.write_metrics(metrics))
     });

@@ -8,9 +8,9 @@ use std::{
 };
 
 use axum::{
-    extract::{MatchedPath, Request},
+    extract::{MatchedPath, Request, State},
     http::{
-        HeaderMap, Method, StatusCode,
+        HeaderValue, Method, StatusCode,
         header::{HOST, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS},
         request::Parts,
     },
@@ -21,29 +21,41 @@ use futures_util::{FutureExt, future::poll_immediate};
 use tracing::Instrument;
 
 use super::{
-    answer::{CROSS_ORIGIN_RESOURCE_POLICY, NOSNIFF, SAME_ORIGIN},
+    answer::{CROSS_ORIGIN_RESOURCE_POLICY, NOSNIFF, REQUEST_ID, SAME_ORIGIN},
     error::{DECISION_ID, Error},
-    request_counts::REQUESTS,
-    request_id::{REQUEST_ID, RequestId},
     trace_context::TraceContext,
 };
-use crate::{access::guard::is_host_header, log::LineLimit};
+use crate::{Doorward, access::guard::is_host_header, log::LineLimit, request_id::RequestId};
 
 /// Longer than a legitimate wait for a hash or the database.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The middleware of every route that is neither polled nor a guard.
-pub(super) async fn log_request(request: Request, next: Next) -> Response {
-    log_in_span(request, next, |_| false).await
+pub(super) async fn log_request(
+    State(doorward): State<Doorward>,
+    request: Request,
+    next: Next,
+) -> Response {
+    log_in_span(&doorward, request, next, |_| false).await
 }
 
 /// The middleware of routes that clients poll: success is logged at debug level.
-pub(super) async fn log_polled_request(request: Request, next: Next) -> Response {
-    log_in_span(request, next, is_success).await
+pub(super) async fn log_polled_request(
+    State(doorward): State<Doorward>,
+    request: Request,
+    next: Next,
+) -> Response {
+    log_in_span(&doorward, request, next, is_success).await
 }
 
-async fn log_in_span(request: Request, next: Next, is_routine: fn(StatusCode) -> bool) -> Response {
+async fn log_in_span(
+    doorward: &Doorward,
+    mut request: Request,
+    next: Next,
+    is_routine: fn(StatusCode) -> bool,
+) -> Response {
     let id = RequestId::next();
+    request.extensions_mut().insert(id);
     let method = known_method(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
     // Only the pattern of the route is logged: a path or query from a client may contain a secret.
@@ -61,7 +73,7 @@ async fn log_in_span(request: Request, next: Next, is_routine: fn(StatusCode) ->
     let (answer, started) = (pin!(answer), Instant::now());
     let request = Logged { id, method, route, trace: || trace, started };
     let mut response = run(request, answer, is_routine).instrument(span).await;
-    REQUESTS.add(method, route, response.status(), started.elapsed());
+    count(doorward, method, route, &response, started);
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     response.headers_mut().insert(CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN);
     response
@@ -82,13 +94,24 @@ pub(super) async fn log_guarded_request(
 }
 
 /// Answers a request that must not reach a route.
-pub(super) async fn refuse_malformed(method: Method) -> Response {
+pub(super) async fn refuse_malformed(doorward: Doorward, method: Method) -> Response {
     let (method, started) = (known_method(&method), Instant::now());
     let answer = pin!(future::ready(Error::Malformed.into_response()));
     let request = Logged { id: RequestId::next(), method, route: "-", trace: || None, started };
     let response = run(request, answer, |_| false).await;
-    REQUESTS.add(method, "-", response.status(), started.elapsed());
+    count(&doorward, method, "-", &response, started);
     response
+}
+
+fn count(
+    doorward: &Doorward,
+    method: &'static str,
+    route: &str,
+    response: &Response,
+    started: Instant,
+) {
+    let requests = &doorward.counts().requests;
+    requests.add(method, route, response.status().as_u16(), started.elapsed());
 }
 
 /// What the log shows of a request.
@@ -157,7 +180,8 @@ async fn run(
     } else {
         line!(info, "answered");
     }
-    set_request_id(response.headers_mut(), id);
+    let id = HeaderValue::try_from(id.to_string()).expect("digits are valid in a header");
+    response.headers_mut().insert(REQUEST_ID, id);
     response
 }
 
@@ -180,19 +204,8 @@ fn is_logged(reason: Reason, now: Instant) -> bool {
 /// The error code in a challenge of this service.
 fn error_code(challenge: Option<&str>) -> &'static str {
     let quoted = challenge.and_then(|challenge| challenge.strip_suffix('"')).unwrap_or_default();
-    let codes = ["invalid_token", "insufficient_scope"];
+    let codes = ["invalid_token", "insufficient_scope", "insufficient_user_authentication"];
     codes.into_iter().find(|code| quoted.ends_with(code)).unwrap_or_default()
-}
-
-/// Sets the request id. In the answer of a guard its header is the first, where replacing the value costs less than a
-/// look-up.
-fn set_request_id(headers: &mut HeaderMap, id: RequestId) {
-    match headers.iter_mut().next() {
-        Some((name, value)) if *name == REQUEST_ID => *value = id.header(),
-        _ => {
-            headers.insert(REQUEST_ID, id.header());
-        }
-    }
 }
 
 /// The method for the log. A client may send any text as a method, and that text must not reach the log.

@@ -27,7 +27,6 @@ use crate::{
     clock::Timestamp,
     id::id,
     language::Language,
-    token::one_time::OneTime,
     user::{Email, UserId},
 };
 
@@ -53,23 +52,6 @@ pub struct Mail {
     pub created_at: Timestamp,
     /// When it is given up.
     pub expires_at: Timestamp,
-}
-
-/// Mail that a write queues, and the one-time secrets in it. Both are stored in the transaction of the write, and only if it
-/// changes something.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Mailing {
-    /// The mail.
-    pub mails: Vec<Mail>,
-    /// The one-time secrets.
-    pub one_times: Vec<OneTime>,
-    /// How many mails the network that causes this one has caused lately. Mail of others is sent first.
-    pub earlier: u32,
-}
-
-impl Mailing {
-    /// No mail.
-    pub const NONE: Self = Self { mails: Vec::new(), one_times: Vec::new(), earlier: 0 };
 }
 
 /// A mail as it is handed to a mail server. It contains the secret of its link.

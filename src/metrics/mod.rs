@@ -17,6 +17,7 @@ use crate::{
     count::Label,
     credential::password::Hasher,
     data_folder::DataFolder,
+    doorward::Answered,
     log,
     store::{Connectivity, NotReady},
 };
@@ -38,7 +39,7 @@ impl Snapshot {
     }
 }
 
-/// Writes all metrics of the service, without those of HTTP.
+/// Writes all metrics of the service, without those of connections.
 pub(crate) fn write(
     doorward: &Doorward,
     snapshot: &Snapshot,
@@ -47,6 +48,7 @@ pub(crate) fn write(
     write_build(doorward, metrics)?;
     write_accounts(doorward, metrics)?;
     write_guards(doorward, metrics)?;
+    write_requests(doorward, metrics)?;
     write_hashing(doorward, metrics)?;
     write_store(doorward, snapshot, metrics)?;
     write_mail(doorward, snapshot, metrics)?;
@@ -79,9 +81,29 @@ fn write_build(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result
     )
 }
 
+fn write_requests(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result {
+    let routes = doorward.counts().requests.by_route();
+    let times = routes.iter().flat_map(|(route, answered)| {
+        answered.iter().map(|Answered { method, status_class, times }| {
+            let labels = [
+                ("http_request_method", *method),
+                ("http_route", route.as_str()),
+                ("http_response_status_class", *status_class),
+            ];
+            (labels, times)
+        })
+    });
+    metrics.histograms(
+        "http_server_request_duration_seconds",
+        "Time to answer a request, by the pattern of the route. Requests to guards are in doorward_guard_decisions_total",
+        times,
+    )
+}
+
 fn write_accounts(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result {
-    let (counts, failed) = (doorward.counts(), doorward.failed_logins().by_reason());
-    let logins = [("success", counts.sign_ins.value())].into_iter().chain(failed.values());
+    let counts = doorward.events().counts();
+    let failed = counts.failed_logins.values();
+    let logins = [("success", counts.sign_ins.value())].into_iter().chain(failed);
     metrics.counters(
         "doorward_logins",
         "Logins by result: success, or the reason why they failed",
@@ -223,16 +245,16 @@ fn write_mail(
     snapshot: &Snapshot,
     metrics: &mut Exposition<'_>,
 ) -> fmt::Result {
-    let Some(is_taken) = doorward.is_mail_taken() else { return Ok(()) };
+    let Some(delivery) = doorward.mail_delivery() else { return Ok(()) };
     metrics.gauge(
         "doorward_mail_server_available",
         "Whether the mail server takes mail, as of the last attempt: 1 or 0",
-        u64::from(is_taken),
+        u64::from(!delivery.is_out()),
     )?;
     metrics.counters(
         "doorward_mails",
         "Mails that were tried, by outcome",
-        doorward.mail_fates().values().map(|(outcome, count)| ([("outcome", outcome)], count)),
+        delivery.fates().values().map(|(outcome, count)| ([("outcome", outcome)], count)),
     )?;
     if let Some(Measured { sizes, .. }) = snapshot.sizes {
         metrics.gauges(

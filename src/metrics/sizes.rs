@@ -30,7 +30,7 @@ pub(crate) struct LastSizes(Mutex<Option<Measured>>);
 impl LastSizes {
     /// The sizes. Counts again after a pause that depends on how long the last count took. While the database cannot be read,
     /// the last ones stay.
-    pub(super) async fn refresh(&self, store: &dyn Store) -> Option<Measured> {
+    pub(super) async fn refresh(&self, store: &Store) -> Option<Measured> {
         let mut last = self.0.lock().await;
         let began = Instant::now();
         if !last.is_some_and(|measured| measured.is_current(began))

@@ -2,6 +2,7 @@
 
 mod probes;
 mod proxy_warnings;
+mod requester;
 
 use std::{
     fmt,
@@ -11,8 +12,8 @@ use std::{
 pub use self::{
     probes::{Arrival, PROBE_HEADER, Probes},
     proxy_warnings::{ProxyWarnings, RequestSource},
+    requester::{ClientInfo, Requester},
 };
-use crate::language::Language;
 
 /// The smallest unit that limits apply to: an IPv4 address, or an IPv6 /64, from which one host can choose any address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,25 +89,6 @@ impl fmt::Display for Prefix {
             IpAddr::V4(address) => address.fmt(f),
             IpAddr::V6(address) => write!(f, "{address}/{}", self.length),
         }
-    }
-}
-
-/// Who sends a request: the network against which limits count it, and the language that they read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Requester {
-    /// The network from which the request comes.
-    pub network: Network,
-    /// Whether limits per network do not apply. This is so for requests from this machine that no proxy has forwarded to a
-    /// service without a public URL: that is development, where tests and tools run at full speed.
-    pub exempt_from_network_limits: bool,
-    /// The language of mail that the request causes.
-    pub language: Language,
-}
-
-impl Requester {
-    /// The network whose budgets the request is charged to; `None` if it is exempt.
-    pub fn limited_network(self) -> Option<Network> {
-        (!self.exempt_from_network_limits).then_some(self.network)
     }
 }
 

@@ -13,7 +13,6 @@ pub struct Device {
 
 /// A system or device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "internals", expect(missing_docs, reason = "each is a name"))]
 pub enum System {
     Windows,
     MacOs,

@@ -2,11 +2,13 @@
 
 pub mod device;
 pub mod last_seen;
+mod methods;
 
-use std::{net::IpAddr, time::Duration};
+use std::time::Duration;
 
 use self::last_seen::LastSeenBuffer;
-use crate::{clock::Timestamp, id::id, user::UserId};
+pub use self::methods::{Method, Methods};
+use crate::{clock::Timestamp, id::id, network::ClientInfo, user::UserId};
 
 /// One sign-in of one user. Its token is valid only while the session exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,14 +28,18 @@ pub struct Session {
     pub expires_at: Timestamp,
     /// The session also ends when it has not been used for this long.
     pub idle_timeout: Option<Duration>,
-    /// Where the user signed in from.
-    pub origin: Origin,
+    /// When the user last proved who they are. A refresh keeps it.
+    pub authenticated_at: Timestamp,
+    /// How they did.
+    pub methods: Methods,
+    /// The client that the user signed in with.
+    pub client: ClientInfo,
 }
 
 impl Session {
     /// A session that starts now.
     #[doc(hidden)]
-    pub fn new(user_id: UserId, origin: Origin, now: Timestamp, lifetime: Duration) -> Self {
+    pub fn new(user_id: UserId, client: ClientInfo, now: Timestamp, lifetime: Duration) -> Self {
         Self {
             id: SessionId::random(),
             user_id,
@@ -42,7 +48,9 @@ impl Session {
             last_seen_at: now,
             expires_at: now + lifetime,
             idle_timeout: None,
-            origin,
+            authenticated_at: now,
+            methods: Methods::default(),
+            client,
         }
     }
 
@@ -63,28 +71,6 @@ pub enum Persistence {
     Lifetime,
     /// As long as it is used, and at most for the lifetime: that of any other browser.
     UntilIdle,
-}
-
-/// Where a sign-in came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Origin {
-    /// The IP address of the client.
-    pub address: IpAddr,
-    /// The `User-Agent` header, without control characters and cut to [`Self::MAX_USER_AGENT`] bytes.
-    pub user_agent: String,
-}
-
-impl Origin {
-    /// The maximum number of stored bytes of a `User-Agent` header.
-    pub const MAX_USER_AGENT: usize = 256;
-
-    /// The origin of a client with this address and `User-Agent` header.
-    pub fn new(address: IpAddr, user_agent: &str) -> Self {
-        let printable: String = user_agent.chars().filter(|c| !c.is_control()).collect();
-        let end = printable.floor_char_boundary(Self::MAX_USER_AGENT);
-        Self { address: address.to_canonical(), user_agent: printable[..end].to_owned() }
-    }
 }
 
 id!(

@@ -1,204 +1,278 @@
-//! Exports and imports a whole database in pages, to move it to another one or to back it up.
+//! Reads and inserts the rows of all tables in pages, for backups and for moves to another database. The statements are made from
+//! the descriptions of the tables.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, LazyLock},
+};
 
 use async_trait::async_trait;
+use serde::Serialize;
+use uuid::Uuid;
 
-use super::{Error, QueuedMail};
+use super::{
+    Error, Store,
+    columns::user_columns,
+    engine::SnapshotReader,
+    row::Row,
+    statements::statements,
+    tables::Source,
+    user_record::user_from_row,
+    value::sql_limit,
+    write::{StatementBatch, Write},
+};
+pub use super::{
+    engine::{DatabaseKind, KeySnapshot},
+    tables::{Column, INVITATIONS, Kind, ONE_TIME_SECRETS, SESSIONS, Table, USERS},
+    value::Value,
+};
 use crate::{
     clock::Timestamp,
-    credential::reset_code::ResetDigest,
-    mail::MailId,
-    session::{Session, SessionId, TokenId},
-    throttle::KnownNetworks,
-    token::{
-        KeyId,
-        cookie::CookieSecret,
-        key_store::{KeyStore, StoredKeys},
-        one_time::{OneTime, OneTimeId, SecretDigest},
-    },
-    user::{EmailKey, Invitation, User},
+    token::{KeyId, key_store::KeyStore},
+    user::{EmailKey, User},
 };
+
+statements! {
+    UNFINISHED_MOVES = "SELECT id FROM unfinished_moves";
+    BEGIN_MOVE = "INSERT INTO unfinished_moves (id) VALUES (1) ON CONFLICT (id) DO NOTHING";
+    END_MOVE = "DELETE FROM unfinished_moves";
+    USERS_BY_ADDRESS = concat!(
+        "SELECT ", user_columns!("u."), " FROM users u WHERE u.email_key > $1 ORDER BY u.email_key LIMIT $2"
+    );
+}
 
 /// The maximum number of rows in a page.
 const PAGE_ROWS: usize = 500;
 
-/// A user with what else is stored about them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct UserRecord {
-    /// The user.
-    pub user: User,
-    /// Their reset code, and when it expires.
-    pub reset_code: Option<(ResetDigest, Timestamp)>,
-    /// The networks from which they have signed in.
-    pub known_networks: KnownNetworks,
-    /// When their password hash was imported, if it was and has not been replaced by one of ours.
-    pub hash_imported_at: Option<Timestamp>,
+/// The statements of each table, by its name.
+static TABLE_STATEMENTS: LazyLock<BTreeMap<&'static str, TableStatements>> =
+    LazyLock::new(|| Table::all().map(|table| (table.name, TableStatements::of(table))).collect());
+
+/// Counts the rows of all tables, in their order.
+static COUNT_RECORDS: LazyLock<String> = LazyLock::new(|| {
+    let counts = Table::all().map(|table| format!("(SELECT count(*) FROM {})", table.name));
+    format!("SELECT {}", counts.collect::<Vec<_>>().join(", "))
+});
+
+/// The statements of a table.
+struct TableStatements {
+    /// The moved columns of up to $2 rows after the key $1.
+    page: String,
+    /// Inserts a row, unless one with its key exists.
+    insert: String,
 }
 
-/// The number of rows in a database.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Size {
-    /// Users.
-    pub users: u64,
-    /// Sessions, including expired ones.
-    pub sessions: u64,
-}
-
-/// One page of rows.
-#[derive(Clone, Debug, Default)]
-pub struct Page {
-    /// Users.
-    pub users: Vec<UserRecord>,
-    /// Sessions.
-    pub sessions: Vec<Session>,
-    /// Ended tokens, each with the time at which it ended.
-    pub endings: Vec<(TokenId, Timestamp)>,
-    /// One-time secrets.
-    pub one_times: Vec<OneTime>,
-    /// Mail that waits to be sent or was given up. Claims are not moved.
-    pub mails: Vec<QueuedMail>,
-    /// Invitations, each with the digest of its secret.
-    pub invitations: Vec<(Invitation, SecretDigest)>,
-}
-
-impl Page {
-    /// Whether it has no rows.
-    pub fn is_empty(&self) -> bool {
-        let Self { users, sessions, endings, one_times, mails, invitations } = self;
-        users.is_empty()
-            && sessions.is_empty()
-            && endings.is_empty()
-            && one_times.is_empty()
-            && mails.is_empty()
-            && invitations.is_empty()
+impl TableStatements {
+    fn of(table: &Table) -> Self {
+        let Table { name, key, columns, check: _ } = table;
+        let read: Vec<_> = table.moved_columns().map(|column| column.name).collect();
+        let written = columns.iter().filter(|column| !matches!(column.source, Source::Database));
+        let written: Vec<_> = written.map(|column| column.name).collect();
+        let parameters: Vec<_> = (1..=written.len()).map(|number| format!("${number}")).collect();
+        let (read, written, parameters) =
+            (read.join(", "), written.join(", "), parameters.join(", "));
+        Self {
+            page: format!("SELECT {read} FROM {name} WHERE {key} > $1 ORDER BY {key} LIMIT $2"),
+            insert: format!(
+                "INSERT INTO {name} ({written}) VALUES ({parameters}) ON CONFLICT ({key}) DO NOTHING"
+            ),
+        }
     }
 
-    /// Adds the rows of another page.
-    pub fn append(&mut self, other: Self) {
-        let Self { users, sessions, endings, one_times, mails, invitations } = other;
-        self.users.extend(users);
-        self.sessions.extend(sessions);
-        self.endings.extend(endings);
-        self.one_times.extend(one_times);
-        self.mails.extend(mails);
-        self.invitations.extend(invitations);
+    fn by_table(table: &Table) -> &'static Self {
+        &TABLE_STATEMENTS[table.name]
     }
 }
 
-/// Reads a whole database in pages.
-#[async_trait]
-pub trait Records: Send + Sync {
-    /// The number of rows.
-    async fn size(&self) -> Result<Size, Error>;
+/// The statements that are made from the descriptions of tables.
+#[cfg(test)]
+pub(super) fn made_statements() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let of_tables = TABLE_STATEMENTS.iter().flat_map(|(name, TableStatements { page, insert })| {
+        [(*name, page.as_str()), (*name, insert.as_str())]
+    });
+    of_tables.chain([("COUNT_RECORDS", COUNT_RECORDS.as_str())])
+}
 
-    /// Users in the order of their addresses, from the first one after `after`.
-    async fn user_records(
-        &self,
-        after: Option<&EmailKey>,
-        limit: usize,
-    ) -> Result<Vec<UserRecord>, Error>;
+/// A row of a table. It may contain a secret, so it does not implement `Debug`.
+#[derive(Clone)]
+pub struct Record {
+    table: &'static Table,
+    /// In the order of [`Table::moved_columns`].
+    values: Vec<Value>,
+}
 
-    /// Sessions in the order of their ids, from the first one after `after`.
-    async fn session_records(
-        &self,
-        after: Option<SessionId>,
-        limit: usize,
-    ) -> Result<Vec<Session>, Error>;
+impl Record {
+    /// A row with these values, one for each moved column and of its type.
+    ///
+    /// # Errors
+    /// If the service could not read it.
+    pub fn new(table: &'static Table, values: Vec<Value>) -> Result<Self, Error> {
+        (table.check)(&Row::from(&values[..]))?;
+        Ok(Self { table, values })
+    }
 
-    /// Ended tokens in the order of their ids, from the first one after `after`.
-    async fn ending_records(
-        &self,
-        after: Option<TokenId>,
-        limit: usize,
-    ) -> Result<Vec<(TokenId, Timestamp)>, Error>;
+    fn from_row(table: &'static Table, row: &Row) -> Result<Self, Error> {
+        (table.check)(row)?;
+        let columns = table.moved_columns().enumerate();
+        let values = columns.map(|(index, column)| column.value_in(row, index));
+        Ok(Self { table, values: values.collect::<Result<_, _>>()? })
+    }
 
-    /// One-time secrets in the order of their ids, from the first one after `after`.
-    async fn one_time_records(
-        &self,
-        after: Option<OneTimeId>,
-        limit: usize,
-    ) -> Result<Vec<OneTime>, Error>;
+    /// The table.
+    pub fn table(&self) -> &'static Table {
+        self.table
+    }
 
-    /// Mail in the order of the ids, from the first one after `after`.
-    async fn mail_records(
-        &self,
-        after: Option<MailId>,
-        limit: usize,
-    ) -> Result<Vec<QueuedMail>, Error>;
+    /// The moved columns, each with its value.
+    pub fn fields(&self) -> impl Iterator<Item = (&'static Column, &Value)> {
+        self.table.moved_columns().zip(&self.values)
+    }
 
-    /// Invitations in the order of their addresses, from the first one after `after`.
-    async fn invitation_records(
-        &self,
-        after: Option<&EmailKey>,
-        limit: usize,
-    ) -> Result<Vec<(Invitation, SecretDigest)>, Error>;
+    /// The statement that inserts it, unless a row with its key exists.
+    pub(super) fn insertion(&self) -> (&'static str, Vec<Value>) {
+        let mut moved = self.values.iter().cloned();
+        let value = |column: &Column| match column.source {
+            Source::Moved => moved.next(),
+            Source::KeyOf(address) => self.value_of(address).map(compared_form),
+            Source::Fixed(value) => Some(value()),
+            Source::Database => None,
+        };
+        let values = self.table.columns.iter().filter_map(value).collect();
+        (&TableStatements::by_table(self.table).insert, values)
+    }
+
+    fn value_of(&self, name: &str) -> Option<&Value> {
+        self.fields().find(|(column, _)| column.name == name).map(|(_, value)| value)
+    }
+}
+
+/// The key of an address.
+fn compared_form(address: &Value) -> Value {
+    match address {
+        Value::Text(Some(address)) => EmailKey::of(address).as_str().into(),
+        other => other.clone(),
+    }
+}
+
+/// A key that is lower than that of every row: no id is nil, and no text is empty.
+fn lowest_key(table: &Table) -> Value {
+    let key = table.columns.iter().find(|column| column.name == table.key);
+    match key.map(|column| column.kind) {
+        Some(Kind::Text) => "".into(),
+        _ => Uuid::nil().into(),
+    }
+}
+
+/// The number of rows of each table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordCounts(BTreeMap<&'static str, u64>);
+
+impl Default for RecordCounts {
+    fn default() -> Self {
+        Self(Table::all().map(|table| (table.name, 0)).collect())
+    }
+}
+
+impl RecordCounts {
+    /// The number of rows of a table.
+    pub fn of(&self, table: &Table) -> u64 {
+        self.0.get(table.name).copied().unwrap_or(0)
+    }
+
+    /// The number of rows of all tables.
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// Adds a row.
+    pub fn add(&mut self, record: &Record) {
+        *self.0.entry(record.table.name).or_default() += 1;
+    }
+
+    fn from_row(row: &Row) -> Result<Self, Error> {
+        let count = |(index, table): (usize, &'static Table)| {
+            let count = row.get::<i64>(index)?;
+            Ok((table.name, u64::try_from(count).unwrap_or(0)))
+        };
+        Ok(Self(Table::all().enumerate().map(count).collect::<Result<_, Error>>()?))
+    }
 }
 
 /// The contents of a database at one moment.
 pub struct Snapshot {
-    /// The rows. Rows that are written later are not among them.
-    pub records: Box<dyn Records>,
+    reader: Box<dyn SnapshotReader>,
     /// The kind of database.
     pub database: DatabaseKind,
     /// The keys, if the database holds them.
     pub keys: Option<KeySnapshot>,
 }
 
-/// The contents of a key store.
-pub struct KeySnapshot {
-    /// The signing keys.
-    pub keys: StoredKeys,
-    /// The secret of cookies.
-    pub cookie_secret: Option<CookieSecret>,
-}
-
-/// A kind of database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DatabaseKind {
-    /// SQLite.
-    Sqlite,
-    /// PostgreSQL.
-    Postgres,
-}
-
-impl DatabaseKind {
-    /// Its name in a backup.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sqlite => "sqlite",
-            Self::Postgres => "postgres",
-        }
+impl Snapshot {
+    /// The number of rows.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub async fn counts(&self) -> Result<RecordCounts, Error> {
+        let rows = self.reader.read(&COUNT_RECORDS, Vec::new()).await?;
+        let row = rows.first().ok_or_else(|| Error::Failed("no row has the counts".into()))?;
+        RecordCounts::from_row(row)
     }
 
-    /// The kind with this name.
-    pub fn by_name(name: &str) -> Option<Self> {
-        [Self::Sqlite, Self::Postgres].into_iter().find(|kind| kind.name() == name)
+    /// All rows.
+    pub fn pages(&self) -> RowPages<'_> {
+        RowPages { snapshot: self, tables: Table::all().collect(), after: None }
+    }
+
+    /// Users in the order of their addresses, from the first one after `after`.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub async fn users(&self, after: Option<&EmailKey>, limit: usize) -> Result<Vec<User>, Error> {
+        let after = after.map_or("", EmailKey::as_str);
+        let rows = self.reader.read(USERS_BY_ADDRESS, vec![after.into(), sql_limit(limit)]).await?;
+        rows.iter().map(|row| user_from_row(row, 0)).collect()
+    }
+}
+
+/// The rows of a snapshot, one table after the other, each in the order of its key.
+pub struct RowPages<'a> {
+    snapshot: &'a Snapshot,
+    /// The tables that are not read to their end yet. The first one is being read.
+    tables: VecDeque<&'static Table>,
+    /// The last key that was read of the first table.
+    after: Option<Value>,
+}
+
+impl RowPages<'_> {
+    /// The next page that has rows; none at the end.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub async fn next(&mut self) -> Result<Option<Vec<Record>>, Error> {
+        while let Some(table) = self.tables.front().copied() {
+            let after = self.after.take().unwrap_or_else(|| lowest_key(table));
+            let page = &TableStatements::by_table(table).page;
+            let rows = self.snapshot.reader.read(page, vec![after, sql_limit(PAGE_ROWS)]).await?;
+            let records = rows.iter().map(|row| Record::from_row(table, row));
+            let records: Vec<_> = records.collect::<Result<_, _>>()?;
+            match records.last() {
+                Some(last) => {
+                    self.after = last.value_of(table.key).cloned();
+                    return Ok(Some(records));
+                }
+                None => self.tables.pop_front(),
+            };
+        }
+        Ok(None)
     }
 }
 
 /// What a service has stored.
 pub struct Installation {
     /// Its rows.
-    pub archive: Arc<dyn Archive>,
+    pub store: Arc<Store>,
     /// Its signing keys.
     pub key_store: Arc<dyn KeyStore>,
-}
-
-/// Exports and imports a whole database.
-#[async_trait]
-pub trait Archive: Records {
-    /// Begins to read the contents at this moment. Every write that was acknowledged before is in it.
-    async fn snapshot(&self) -> Result<Snapshot, Error>;
-
-    /// Whether a move into this database has started and not finished.
-    async fn is_move_unfinished(&self) -> Result<bool, Error>;
-
-    /// Sets whether a move into this database is unfinished.
-    async fn set_move_unfinished(&self, unfinished: bool) -> Result<(), Error>;
-
-    /// Inserts the rows of a page in one transaction. Skips rows whose ids exist already.
-    async fn import(&self, page: Page) -> Result<(), Error>;
 }
 
 /// Replaces the contents of a database in one transaction. Dropping it changes nothing.
@@ -208,7 +282,7 @@ pub trait Restoration: Send {
     fn replaced_keys(&self) -> &[KeyId];
 
     /// Adds rows.
-    async fn add(&mut self, page: Page) -> Result<(), Error>;
+    async fn add(&mut self, records: &[Record]) -> Result<(), Error>;
 
     /// Adds the keys. `signs_at` is when the next key starts to sign, unless its time is known.
     async fn add_keys(&mut self, keys: &KeySnapshot, signs_at: Timestamp) -> Result<(), Error>;
@@ -217,80 +291,34 @@ pub trait Restoration: Send {
     async fn commit(self: Box<Self>) -> Result<(), Error>;
 }
 
-/// The pages of a database, one kind of rows after the other.
-pub struct Pages<'a> {
-    records: &'a dyn Records,
-    position: Position,
-}
-
-/// Where the next page begins: after this key.
-enum Position {
-    Users(Option<EmailKey>),
-    Sessions(Option<SessionId>),
-    Endings(Option<TokenId>),
-    OneTimes(Option<OneTimeId>),
-    Mails(Option<MailId>),
-    Invitations(Option<EmailKey>),
-    End,
-}
-
-impl<'a> Pages<'a> {
-    /// All pages.
-    pub fn new(records: &'a dyn Records) -> Self {
-        Self { records, position: Position::Users(None) }
+impl Store {
+    /// Begins to read the contents at this moment. Every write that was acknowledged before is in it.
+    pub async fn snapshot(&self) -> Result<Snapshot, Error> {
+        let reader = self.engine.snapshot().await?;
+        let keys = reader.keys().await?;
+        Ok(Snapshot { reader, database: self.engine.kind(), keys })
     }
 
-    /// The next page that has rows; none at the end.
-    ///
-    /// # Errors
-    /// If the database cannot be read.
-    pub async fn next(&mut self) -> Result<Option<Page>, Error> {
-        loop {
-            let mut page = Page::default();
-            match &self.position {
-                Position::Users(after) => {
-                    page.users = self.records.user_records(after.as_ref(), PAGE_ROWS).await?;
-                    let last = page.users.last().map(|record| record.user.email.key());
-                    self.position =
-                        last.map_or(Position::Sessions(None), |last| Position::Users(Some(last)));
-                }
-                Position::Sessions(after) => {
-                    page.sessions = self.records.session_records(*after, PAGE_ROWS).await?;
-                    let last = page.sessions.last().map(|session| session.id);
-                    self.position =
-                        last.map_or(Position::Endings(None), |last| Position::Sessions(Some(last)));
-                }
-                Position::Endings(after) => {
-                    page.endings = self.records.ending_records(*after, PAGE_ROWS).await?;
-                    let last = page.endings.last().map(|(token, _)| *token);
-                    self.position =
-                        last.map_or(Position::OneTimes(None), |last| Position::Endings(Some(last)));
-                }
-                Position::OneTimes(after) => {
-                    page.one_times = self.records.one_time_records(*after, PAGE_ROWS).await?;
-                    let last = page.one_times.last().map(|one_time| one_time.id);
-                    self.position =
-                        last.map_or(Position::Mails(None), |last| Position::OneTimes(Some(last)));
-                }
-                Position::Mails(after) => {
-                    page.mails = self.records.mail_records(*after, PAGE_ROWS).await?;
-                    let last = page.mails.last().map(|queued| queued.mail.id);
-                    self.position = last
-                        .map_or(Position::Invitations(None), |last| Position::Mails(Some(last)));
-                }
-                Position::Invitations(after) => {
-                    let after = after.as_ref();
-                    page.invitations = self.records.invitation_records(after, PAGE_ROWS).await?;
-                    let last =
-                        page.invitations.last().map(|(invitation, _)| invitation.email.key());
-                    self.position =
-                        last.map_or(Position::End, |last| Position::Invitations(Some(last)));
-                }
-                Position::End => return Ok(None),
+    /// Whether a move into this database has started and not finished.
+    pub async fn is_move_unfinished(&self) -> Result<bool, Error> {
+        Ok(!self.read(UNFINISHED_MOVES, []).await?.is_empty())
+    }
+
+    /// Sets whether a move into this database is unfinished.
+    pub async fn set_move_unfinished(&self, unfinished: bool) -> Result<(), Error> {
+        let statement = if unfinished { BEGIN_MOVE } else { END_MOVE };
+        self.write_uncached(move || Write::statement(statement, [], ())).await
+    }
+
+    /// Inserts rows in one transaction. Skips rows whose keys exist already.
+    pub async fn import(&self, records: Vec<Record>) -> Result<(), Error> {
+        self.write_uncached(move || {
+            let mut batch = StatementBatch::default();
+            for (sql, values) in records.iter().map(Record::insertion) {
+                batch.add(sql, values);
             }
-            if !page.is_empty() {
-                return Ok(Some(page));
-            }
-        }
+            batch.returning(())
+        })
+        .await
     }
 }

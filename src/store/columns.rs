@@ -1,4 +1,4 @@
-//! The columns of each kind of record, in the order in which both databases read and insert them.
+//! The columns of each kind of record, in the order in which they are read and inserted.
 
 /// Joins the names with commas, each with the prefix.
 macro_rules! column_list {
@@ -40,6 +40,8 @@ macro_rules! session_columns {
             "last_seen_at",
             "expires_at",
             "idle_ms",
+            "authenticated_at",
+            "methods",
             "address",
             "user_agent"
         )
@@ -112,7 +114,7 @@ pub(super) use user_columns;
 /// The number of columns in [`user_columns`].
 pub(super) const USER_COLUMN_COUNT: usize = 11;
 /// The number of columns in [`session_columns`].
-pub(super) const SESSION_COLUMN_COUNT: usize = 9;
+pub(super) const SESSION_COLUMN_COUNT: usize = 11;
 /// The number of columns in [`one_time_columns`].
 pub(super) const ONE_TIME_COLUMN_COUNT: usize = 9;
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::Error;
+use super::{Error, Store, statements::statements};
 use crate::count::{Counters, Histogram, labels};
 
 /// Why an operation failed, as far as it concerns the database.
@@ -65,12 +65,25 @@ pub struct Sizes {
     pub imported_hashes: u64,
 }
 
-/// The statement that returns [`Sizes`].
-pub(super) const SIZES: &str = "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM sessions), \
-     (SELECT count(*) FROM outbox WHERE given_up_at IS NULL), (SELECT count(*) FROM outbox WHERE given_up_at IS NOT NULL), \
-     (SELECT count(*) FROM imported_hashes)";
+statements! {
+    SIZES =
+        "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM sessions), \
+         (SELECT count(*) FROM outbox WHERE given_up_at IS NULL), (SELECT count(*) FROM outbox WHERE given_up_at IS NOT NULL), \
+         (SELECT count(*) FROM imported_hashes)";
+}
 
-/// A count in the type of the databases.
-pub(super) fn size(count: i64) -> u64 {
-    u64::try_from(count).unwrap_or(0)
+impl Store {
+    /// How much the database holds. The work grows with its size.
+    pub async fn sizes(&self) -> Result<Sizes, Error> {
+        let rows = self.read(SIZES, []).await?;
+        let Some(row) = rows.first() else { return Ok(Sizes::default()) };
+        let count = |column| row.get::<i64>(column).map(|count| u64::try_from(count).unwrap_or(0));
+        Ok(Sizes {
+            users: count(0)?,
+            sessions: count(1)?,
+            mail_waiting: count(2)?,
+            mail_given_up: count(3)?,
+            imported_hashes: count(4)?,
+        })
+    }
 }

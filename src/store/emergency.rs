@@ -1,20 +1,39 @@
 //! Revoking everything that a copy of the database could be used for, after a theft.
 
-use async_trait::async_trait;
-
-use super::Error;
+use super::{
+    Error, Store,
+    statements::statements,
+    write::{StatementBatch, WriteScope},
+};
 use crate::{clock::Timestamp, user::Role};
 
-/// Revokes what is stored, for everybody.
-#[async_trait]
-pub trait EmergencyStore: Send + Sync {
-    /// Ends all sessions, deletes all one-time secrets, the mail that contains them, reset codes and invitations, and removes
-    /// passwords: all or nothing. Other instances also read their keys again.
-    async fn revoke_everything(
-        &self,
-        new_passwords: &NewPasswords,
-        now: Timestamp,
-    ) -> Result<Revoked, Error>;
+/// Removes the passwords of users for whom the rest of the statement holds.
+macro_rules! remove_passwords {
+    ($condition:literal) => {
+        concat!(
+            "UPDATE users SET password_hash = NULL, updated_at = $1, password_version = password_version + 1 \
+             WHERE password_hash IS NOT NULL",
+            $condition
+        )
+    };
+}
+
+statements! {
+    REMOVE_PASSWORDS = remove_passwords!("");
+    /// Of the users with a role. $2 is the role between two spaces. Without it, the roles of such a user are another text.
+    REMOVE_PASSWORDS_OF_ROLE =
+        remove_passwords!(" AND replace(' ' || roles || ' ', $2, '') <> ' ' || roles || ' '");
+    DELETE_IMPORTED_HASHES_WITHOUT_PASSWORD =
+        "DELETE FROM imported_hashes WHERE user_id IN (SELECT id FROM users WHERE password_hash IS NULL)";
+    DELETE_ALL_RESET_CODES =
+        "UPDATE users SET reset_digest = NULL, reset_expires_at = NULL WHERE reset_digest IS NOT NULL";
+    END_ALL_TOKENS =
+        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $1, $2 FROM sessions \
+         WHERE TRUE ON CONFLICT (token_id) DO NOTHING";
+    DELETE_ALL_SESSIONS = "DELETE FROM sessions";
+    DELETE_ALL_ONE_TIME_SECRETS = "DELETE FROM one_time_secrets";
+    DELETE_MAIL_LIKE = "DELETE FROM outbox WHERE message LIKE $1";
+    DELETE_ALL_INVITATIONS = "DELETE FROM invitations";
 }
 
 /// Whose passwords are removed. They have to set a new one.
@@ -34,7 +53,7 @@ pub struct Revoked {
     /// Sessions that were ended.
     pub sessions: usize,
     /// Links and codes in mails, and reset codes.
-    pub one_times: usize,
+    pub one_time_secrets: usize,
     /// Mails that waited with such a link or code.
     pub mails: usize,
     /// Invitations.
@@ -44,9 +63,42 @@ pub struct Revoked {
 }
 
 /// A pattern of the messages that contain a one-time secret. In a text that somebody has chosen, the quotes are escaped.
-pub(super) const MAIL_WITH_SECRET: &str = "%\"one_time\":%";
+const MAIL_WITH_SECRET: &str = "%\"one_time\":%";
 
-/// A role as it is searched for in the roles of a user, with a space at both ends.
-pub(super) fn role_between_spaces(role: &Role) -> String {
-    format!(" {} ", role.as_str())
+impl Store {
+    /// Ends all sessions, deletes all one-time secrets, the mail that contains them, reset codes and invitations, and removes
+    /// passwords: all or nothing. Other instances also read their keys again.
+    pub async fn revoke_everything(
+        &self,
+        new_passwords: &NewPasswords,
+        now: Timestamp,
+    ) -> Result<Revoked, Error> {
+        let new_passwords = new_passwords.clone();
+        self.revoke(WriteScope::Everybody, move |change_id, _| {
+            let mut batch = StatementBatch::default();
+            let passwords = match &new_passwords {
+                NewPasswords::All => Some(batch.add(REMOVE_PASSWORDS, [now.into()])),
+                NewPasswords::WithRole(role) => {
+                    let role = format!(" {} ", role.as_str());
+                    Some(batch.add(REMOVE_PASSWORDS_OF_ROLE, [now.into(), role.into()]))
+                }
+                NewPasswords::None => None,
+            };
+            batch.add(DELETE_IMPORTED_HASHES_WITHOUT_PASSWORD, []);
+            let reset_codes = batch.add(DELETE_ALL_RESET_CODES, []);
+            batch.add(END_ALL_TOKENS, [change_id.into(), now.into()]);
+            let sessions = batch.add(DELETE_ALL_SESSIONS, []);
+            let one_time_secrets = batch.add(DELETE_ALL_ONE_TIME_SECRETS, []);
+            let mails = batch.add(DELETE_MAIL_LIKE, [MAIL_WITH_SECRET.into()]);
+            let invitations = batch.add(DELETE_ALL_INVITATIONS, []);
+            batch.counting(move |rows| Revoked {
+                sessions: rows.of(sessions),
+                one_time_secrets: rows.of(reset_codes) + rows.of(one_time_secrets),
+                mails: rows.of(mails),
+                invitations: rows.of(invitations),
+                passwords: passwords.map_or(0, |passwords| rows.of(passwords)),
+            })
+        })
+        .await
+    }
 }

@@ -1,50 +1,65 @@
-//! The store for moving users in: batches of new users, and imported password hashes.
+//! Moving users in: batches of new users.
 
-use async_trait::async_trait;
+use std::collections::BTreeSet;
 
-use super::Error;
+use super::{
+    Error, Store,
+    columns::user_columns,
+    imported_hashes::imported_hash_insertions,
+    statements::{BATCH_IDS, ids, statements},
+    user_record::{user_from_row, user_values},
+    users::USERS_BY_ID,
+    value::{Value, email_key},
+    write::StatementBatch,
+};
 use crate::{
     clock::Timestamp,
-    user::{Email, EmailKey, User, UserId},
+    user::{EmailKey, User, UserId},
 };
 
-/// An imported password hash that has not been replaced by one of ours.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImportedHash {
-    /// The user.
-    pub user_id: UserId,
-    /// The address of the user.
-    pub email: Email,
-    /// The scheme and cost: the text of the hash up to its salt.
-    pub prefix: String,
-    /// When it was imported.
-    pub imported_at: Timestamp,
+statements! {
+    USERS_BY_EMAIL =
+        concat!("SELECT ", user_columns!("u."), " FROM users u WHERE u.email_key IN ", ids!());
+    ADD_USER_IF_FREE = concat!(
+        "INSERT INTO users (", user_columns!(""), ", email_key) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING"
+    );
 }
 
-/// Adds many users.
-#[async_trait]
-pub trait ImportStore: Send + Sync {
+impl Store {
     /// The stored users that have the id or the address of one of these.
-    async fn users_like(&self, users: &[(UserId, EmailKey)]) -> Result<Vec<User>, Error>;
+    pub async fn users_like(&self, users: &[(UserId, EmailKey)]) -> Result<Vec<User>, Error> {
+        let mut found = Vec::new();
+        for users in users.chunks(BATCH_IDS) {
+            // The statements have a fixed number of parameters, so values repeat.
+            let repeated = || users.iter().cycle().take(BATCH_IDS);
+            let ids: Vec<Value> = repeated().map(|(id, _)| (*id).into()).collect();
+            let emails: Vec<Value> = repeated().map(|(_, email)| email_key(email)).collect();
+            let (by_id, by_email) =
+                tokio::join!(self.read(USERS_BY_ID, ids), self.read(USERS_BY_EMAIL, emails));
+            let mut seen: BTreeSet<UserId> = BTreeSet::new();
+            for row in by_id?.iter().chain(&by_email?) {
+                let user = user_from_row(row, 0)?;
+                if seen.insert(user.id) {
+                    found.push(user);
+                }
+            }
+        }
+        Ok(found)
+    }
 
     /// Adds users in one transaction, except for those whose id or address is taken. Returns for each whether it was added.
     /// Records their password hashes as imported.
-    async fn import_users(&self, users: Vec<User>, now: Timestamp) -> Result<Vec<bool>, Error>;
-
-    /// Imported hashes in the order of the users' ids, from the first one after `after`.
-    async fn imported_hashes(
-        &self,
-        after: Option<UserId>,
-        limit: usize,
-    ) -> Result<Vec<ImportedHash>, Error>;
-
-    /// Deletes the imported hash of a user, who then has no password. Sessions and the version of the password stay, so that a
-    /// link in a mail can still set one. Returns false if the hash has been replaced.
-    async fn drop_imported_hash(&self, user: UserId) -> Result<bool, Error>;
-
-    /// The schemes and costs of imported password hashes: the text of a hash up to its salt.
-    async fn foreign_hashes(&self) -> Result<Vec<String>, Error>;
-
-    /// Deletes the schemes that no user has any more.
-    async fn forget_unused_foreign_hashes(&self) -> Result<(), Error>;
+    pub async fn import_users(&self, users: Vec<User>, now: Timestamp) -> Result<Vec<bool>, Error> {
+        self.write_uncached(move || {
+            let mut batch = StatementBatch::default();
+            let add = |user: &User| batch.add(ADD_USER_IF_FREE, user_values(user));
+            let added: Vec<_> = users.iter().map(add).collect();
+            for (sql, values) in imported_hash_insertions(users.iter().map(|user| (user, now))) {
+                batch.add(sql, values);
+            }
+            batch.counting(move |rows| added.iter().map(|row| rows.of(*row) > 0).collect())
+        })
+        .await
+    }
 }

@@ -2,14 +2,14 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Error, SqliteStore};
+use super::{Error, Store};
 use crate::token::memory_key_store::MemoryKeyStore;
 
 /// A database and its keys in memory. Clones are the same database.
 #[derive(Clone)]
 pub struct MemoryDatabase {
     /// The rows.
-    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) store: Arc<Store>,
     /// The signing keys.
     pub(crate) key_store: Arc<MemoryKeyStore>,
 }
@@ -20,7 +20,7 @@ impl MemoryDatabase {
     /// # Errors
     /// If there is no memory for it.
     pub(crate) fn new(key_store: Arc<MemoryKeyStore>) -> Result<Self, Error> {
-        Ok(Self { store: Arc::new(SqliteStore::in_memory()?), key_store })
+        Ok(Self { store: Arc::new(Store::in_memory()?), key_store })
     }
 }
 

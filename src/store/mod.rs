@@ -1,19 +1,23 @@
-//! Stores all data in SQLite or PostgreSQL. Only this room uses SQL. Each kind of data has one trait, and one file in each
-//! database.
+//! Stores all data in SQLite or PostgreSQL. Only this room uses SQL. Each kind of data is one file of rules and statements, which
+//! are the same for both databases. What differs is in the two engines that run them.
 
 pub mod archive;
 mod changes;
 mod columns;
 mod counts;
 mod credentials;
+mod effects;
 mod emergency;
 mod ended_tokens;
+mod engine;
+mod expiry;
+mod imported_hashes;
 mod imports;
 mod invitations;
 mod known_networks;
 mod login_failures;
 mod memory;
-mod one_times;
+mod one_time_secrets;
 mod outbox;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -22,78 +26,218 @@ mod postgres;
 mod postgres;
 mod postgres_options;
 mod report;
+mod row;
 mod sessions;
 mod sqlite;
+mod statements;
+mod tables;
+mod user_record;
 mod users;
+mod value;
+mod write;
 
-use async_trait::async_trait;
-
-#[cfg(all(feature = "internals", feature = "postgres"))]
-pub use self::postgres::PostgresStore;
-pub(crate) use self::postgres::{
-    begin_restoration as begin_postgres_restoration, open as open_postgres,
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
 };
+
+use uuid::Uuid;
+
+pub(crate) use self::postgres::begin_restoration as begin_postgres_restoration;
 pub use self::{
     changes::{Changes, Connectivity, Stamp},
     counts::{Sizes, StoreCounts},
-    credentials::{CredentialStore, PasswordCondition},
-    emergency::{EmergencyStore, NewPasswords, Revoked},
-    ended_tokens::EndedTokenStore,
-    imports::{ImportStore, ImportedHash},
-    invitations::InvitationStore,
-    known_networks::KnownNetworkStore,
-    login_failures::{LoginFailureStore, MAX_ACCOUNTS},
+    credentials::PasswordCondition,
+    effects::{Effects, QueuedMail},
+    emergency::{NewPasswords, Revoked},
+    imported_hashes::ImportedHash,
     memory::MemoryDatabase,
-    one_times::{MAX_CODES, OneTimeEffect, OneTimeStore},
-    outbox::{ClaimedMail, KEEP_GIVEN_UP, OutboxStore, QueuedMail},
+    one_time_secrets::OneTimeEffect,
+    outbox::ClaimedMail,
     postgres::PostgresUrl,
     postgres_options::PostgresOptions,
     report::DatabaseReport,
-    sessions::{MAX_SESSIONS, ReusedToken, SessionStore},
-    sqlite::SqliteStore,
-    users::UserStore,
+    sessions::ReusedToken,
 };
-use crate::{clock::Timestamp, token::endings::Endings};
+use self::{
+    engine::Engine,
+    row::Row,
+    user_record::UserRecord,
+    value::Value,
+    write::{Aftermath, Done, Transaction, Write, WriteScope},
+};
+#[cfg(feature = "internals")]
+pub use self::{one_time_secrets::MAX_CODES, outbox::KEEP_GIVEN_UP, sessions::MAX_SESSIONS};
+use crate::{data_folder::Reserve, event::Events, token::key_store::KeyStore, user::UserId};
 
-/// A database: the stores of all kinds of data together.
+/// A database.
 ///
 /// Each method is one transaction. A method that changes something returns after the change is durable and counted in
 /// [`Self::changes`].
-#[async_trait]
-pub trait Store:
-    UserStore
-    + CredentialStore
-    + SessionStore
-    + EndedTokenStore
-    + LoginFailureStore
-    + KnownNetworkStore
-    + OneTimeStore
-    + OutboxStore
-    + InvitationStore
-    + ImportStore
-    + EmergencyStore
-{
-    /// Deletes up to `limit` expired rows of each kind: sessions, reset codes, one-time secrets, invitations, mail that was given up
-    /// long ago and the store's internal records. Returns the largest of these counts.
-    async fn delete_expired(&self, now: Timestamp, limit: usize) -> Result<usize, Error>;
+pub struct Store {
+    engine: Box<dyn Engine>,
+    events: Events,
+    /// Called after mail was queued.
+    wake_mail: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Store {
+    /// Opens a SQLite file, creates it if it is missing and migrates its schema. With a reserve, the database can be opened and
+    /// sessions can be ended on a full disk.
+    ///
+    /// # Errors
+    /// If the file cannot be opened, or a newer version has written it.
+    pub fn open_sqlite(file: &Path, reserve: Option<Arc<Reserve>>) -> Result<Self, Error> {
+        Ok(Self::over(Box::new(sqlite::open(file, reserve)?)))
+    }
+
+    /// An empty database in the memory of this process. It ends with this store.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(crate) fn in_memory() -> Result<Self, Error> {
+        Ok(Self::over(Box::new(sqlite::in_memory()?)))
+    }
+
+    /// Connects to a PostgreSQL database and migrates its schema. Such a database also holds the signing keys.
+    ///
+    /// # Errors
+    /// If it cannot be reached, or a newer version has written it.
+    pub async fn open_postgres(
+        url: &PostgresUrl,
+        options: PostgresOptions,
+    ) -> Result<(Self, Arc<dyn KeyStore>), Error> {
+        let (engine, keys) = postgres::open(url, options).await?;
+        Ok((Self::over(engine), keys))
+    }
+
+    fn over(engine: Box<dyn Engine>) -> Self {
+        Self { engine, events: Events::default(), wake_mail: OnceLock::new() }
+    }
+
+    /// What is known of the events of this process. The store publishes those of each change after its commit.
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// Has this called after mail was queued. Only the first call has an effect.
+    pub(crate) fn on_mail(&self, wake: impl Fn() + Send + Sync + 'static) {
+        let _ = self.wake_mail.set(Box::new(wake));
+    }
 
     /// Counts changes, so that a cached user can be validated without a query.
-    fn changes(&self) -> &Changes;
+    pub fn changes(&self) -> &Changes {
+        self.engine.changes()
+    }
 
     /// The operations since the start.
-    fn counts(&self) -> &StoreCounts;
-
-    /// How much the database holds. The work grows with its size.
-    async fn sizes(&self) -> Result<Sizes, Error>;
+    pub fn counts(&self) -> &StoreCounts {
+        self.engine.counts()
+    }
 
     /// Whether the schema is one that this version knows. Another instance may have migrated it.
-    async fn has_known_schema(&self) -> Result<bool, Error>;
+    pub async fn has_known_schema(&self) -> Result<bool, Error> {
+        self.engine.has_known_schema().await
+    }
 
     /// Whether the database can be read and written.
-    async fn check(&self) -> Result<(), NotReady>;
+    pub async fn check(&self) -> Result<(), NotReady> {
+        self.has_users().await.map_err(NotReady::cannot_read)?;
+        self.engine.check_writes().await
+    }
 
     /// What the database says about itself. It may take seconds.
-    async fn report(&self) -> Result<DatabaseReport, Error>;
+    pub async fn report(&self) -> Result<DatabaseReport, Error> {
+        self.engine.report().await
+    }
+
+    /// Whether other instances may use the same database.
+    fn is_shared(&self) -> bool {
+        self.changes().connectivity() != Connectivity::Embedded
+    }
+
+    /// Runs a query.
+    async fn read(
+        &self,
+        sql: &'static str,
+        values: impl Into<Vec<Value>>,
+    ) -> Result<Vec<Row>, Error> {
+        self.engine.read(sql, values.into()).await
+    }
+
+    /// Runs a write. `prepare` gets the id of the change and, if the scope has a user, their locked record. It may be called more
+    /// than once.
+    async fn write<T: Send + 'static>(
+        &self,
+        scope: WriteScope,
+        prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        self.run(scope, false, prepare).await
+    }
+
+    /// As [`Self::write`], for a write that revokes access: it may use the space that is reserved for a full disk.
+    async fn revoke<T: Send + 'static>(
+        &self,
+        scope: WriteScope,
+        prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        self.run(scope, true, prepare).await
+    }
+
+    /// Writes to a user or their sessions. Returns `otherwise` if there is no such user or `prepare` returns `None`.
+    async fn write_user<T: Clone + Send + Sync + 'static>(
+        &self,
+        id: UserId,
+        otherwise: T,
+        prepare: impl Fn(Uuid, &UserRecord) -> Option<Write<T>> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        self.write(WriteScope::User(id), for_user(otherwise, prepare)).await
+    }
+
+    /// As [`Self::write_user`], for a write that revokes access.
+    async fn revoke_from_user<T: Clone + Send + Sync + 'static>(
+        &self,
+        id: UserId,
+        otherwise: T,
+        prepare: impl Fn(Uuid, &UserRecord) -> Option<Write<T>> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        self.revoke(WriteScope::User(id), for_user(otherwise, prepare)).await
+    }
+
+    /// Writes to rows that nobody caches.
+    async fn write_uncached<T: Send + 'static>(
+        &self,
+        prepare: impl Fn() -> Write<T> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        self.write(WriteScope::Uncached, move |_, _| prepare()).await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        scope: WriteScope,
+        revokes_access: bool,
+        prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        let transaction = Transaction::new(scope, revokes_access, prepare);
+        let done = Done::of(self.engine.write(transaction).await?);
+        let Done { result, aftermath: Aftermath { events, has_mail } } = done;
+        events.iter().for_each(|event| self.events.publish(event));
+        if let Some(wake) = self.wake_mail.get().filter(|_| has_mail) {
+            wake();
+        }
+        Ok(result)
+    }
+}
+
+/// A write that does nothing if there is no such user.
+fn for_user<T: Clone + Send + Sync + 'static>(
+    otherwise: T,
+    prepare: impl Fn(Uuid, &UserRecord) -> Option<Write<T>> + Send + Sync + 'static,
+) -> impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static {
+    move |change_id, record| {
+        let write = record.and_then(|record| prepare(change_id, record));
+        write.unwrap_or_else(|| Write::nothing(otherwise.clone()))
+    }
 }
 
 /// Why a store is not ready. The text is public, so it names no file, host or cause.
@@ -141,7 +285,7 @@ pub enum Error {
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-impl archive::DatabaseKind {
+impl engine::DatabaseKind {
     /// The number of the newest schema that this version knows.
     pub fn schema(self) -> usize {
         match self {
@@ -170,6 +314,9 @@ pub enum RestoreError {
     #[error(transparent)]
     Store(#[from] Error),
 }
+
+/// The unique index on the addresses of users. A violation means that an address is taken.
+const EMAIL_INDEX: &str = "users_by_email_key";
 
 /// A newer version of Doorward has migrated the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

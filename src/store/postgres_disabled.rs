@@ -1,12 +1,10 @@
-//! Replaces the PostgreSQL store in a build without the feature `postgres`. No URL can be parsed, so other code needs no
+//! Replaces the PostgreSQL engine in a build without the feature `postgres`. No URL can be parsed, so other code needs no
 //! conditional compilation.
 
 use std::{fmt, sync::Arc};
 
-use super::{
-    Error, PostgresOptions, RestoreError, Store,
-    archive::{Installation, Restoration},
-};
+use super::{Error, PostgresOptions, RestoreError, archive::Restoration, engine::Engine};
+use crate::token::key_store::KeyStore;
 
 /// Unknown here. The format of a backup tells whether this version can read it.
 pub(super) const SCHEMA: usize = usize::MAX;
@@ -37,10 +35,10 @@ impl fmt::Display for PostgresUrl {
     }
 }
 
-pub(crate) async fn open(
+pub(super) async fn open(
     url: &PostgresUrl,
     _options: PostgresOptions,
-) -> Result<(Arc<dyn Store>, Installation), Error> {
+) -> Result<(Box<dyn Engine>, Arc<dyn KeyStore>), Error> {
     match *url {}
 }
 

@@ -1,83 +1,95 @@
-//! The store of sessions.
+//! Sessions: the table `sessions`.
 
 use std::time::Duration;
 
-use async_trait::async_trait;
+use uuid::Uuid;
 
-use super::Error;
+use super::{
+    Error, Store,
+    columns::{SESSION_COLUMN_COUNT, session_columns, user_columns},
+    effects::{Effects, add_effects},
+    known_networks::add_known_network,
+    row::Row,
+    statements::{Lookup, ids, statements},
+    user_record::{UserRecord, user_from_row},
+    value::{Value, sql_limit},
+    write::{RowCount, StatementBatch, Verdict},
+};
 use crate::{
     clock::Timestamp,
-    mail::Mailing,
-    session::{Session, SessionId, TokenId},
+    network::ClientInfo,
+    session::{Methods, Session, SessionId, TokenId},
     user::{User, UserId},
 };
 
-/// The column `idle_ms`: the idle timeout in milliseconds, 0 for none.
-pub(super) fn idle_ms(idle_timeout: Option<Duration>) -> i64 {
-    idle_timeout.map_or(0, |timeout| i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX))
+macro_rules! insert_session {
+    () => {
+        concat!(
+            "INSERT INTO sessions (",
+            session_columns!(""),
+            ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+        )
+    };
 }
 
-/// The idle timeout in the column `idle_ms`.
-pub(super) fn idle_timeout_from_ms(millis: i64) -> Option<Duration> {
-    u64::try_from(millis).ok().filter(|millis| *millis > 0).map(Duration::from_millis)
+/// The unexpired session of a token that was replaced at or before $4.
+macro_rules! reused {
+    () => {
+        "id = $1 AND user_id = $2 AND token_id <> $3 AND expires_at > $5 AND EXISTS \
+         (SELECT 1 FROM ended_tokens e WHERE e.token_id = $3 AND e.ended_at <= $4)"
+    };
 }
+
+statements! {
+    ADD_SESSION = insert_session!();
+    SESSION_WITH_USER = concat!(
+        "SELECT ", session_columns!("s."), ", ", user_columns!("u."), " FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = $1"
+    );
+    SESSIONS_WITH_USERS = concat!(
+        "SELECT ", session_columns!("s."), ", ", user_columns!("u."), " FROM sessions s JOIN users u ON u.id = s.user_id \
+         WHERE s.id IN ", ids!()
+    );
+    SESSIONS_BY_USER = concat!(
+        "SELECT ", session_columns!("s."), " FROM sessions s WHERE s.user_id = $1 AND s.expires_at > $2 \
+         ORDER BY s.created_at, s.id"
+    );
+    SESSION_TOKENS = "SELECT token_id FROM sessions ORDER BY id";
+    END_TOKEN =
+        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
+         WHERE id = $1 AND user_id = $2 ON CONFLICT (token_id) DO NOTHING";
+    END_SESSION = "DELETE FROM sessions WHERE id = $1 AND user_id = $2";
+    /// The tokens of all sessions of a user but one.
+    END_TOKENS =
+        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
+         WHERE user_id = $1 AND id <> $2 ON CONFLICT (token_id) DO NOTHING";
+    END_SESSIONS = "DELETE FROM sessions WHERE user_id = $1 AND id <> $2";
+    END_TOKENS_OF_OLDEST =
+        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
+         WHERE user_id = $1 AND id NOT IN \
+         (SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2) \
+         ON CONFLICT (token_id) DO NOTHING";
+    END_OLDEST_SESSIONS =
+        "DELETE FROM sessions WHERE user_id = $1 AND id NOT IN \
+         (SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)";
+    END_REPLACED_TOKEN =
+        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
+         WHERE id = $1 AND token_id = $2 ON CONFLICT (token_id) DO NOTHING";
+    RENEW_SESSION = "UPDATE sessions SET token_id = $3 WHERE id = $1 AND token_id = $2";
+    END_TOKEN_OF_REUSED = concat!(
+        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $6, $5 FROM sessions WHERE ",
+        reused!(), " ON CONFLICT (token_id) DO NOTHING"
+    );
+    END_REUSED_SESSION = concat!("DELETE FROM sessions WHERE ", reused!());
+    SET_LAST_LOGIN = "UPDATE users SET last_login_at = $2 WHERE id = $1";
+    SET_LAST_SEEN = "UPDATE sessions SET last_seen_at = $2 WHERE id = $1";
+    DELETE_EXPIRED_SESSIONS =
+        "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 LIMIT $2)";
+}
+
+const BY_ID: Lookup = Lookup { one: SESSION_WITH_USER, many: SESSIONS_WITH_USERS };
 
 /// The number of sessions that one user can have.
 pub const MAX_SESSIONS: usize = 100;
-
-/// Stores sessions.
-#[async_trait]
-pub trait SessionStore: Send + Sync {
-    /// Adds a session for a user whose password was verified, and sets the time of their last login. Returns false if the
-    /// user has been deleted or disabled, or the password has changed since. Beyond [`MAX_SESSIONS`] the oldest sessions end.
-    /// The session's network becomes a known one. Queues the mail if the session was added.
-    async fn add_session(
-        &self,
-        user: &User,
-        session: &Session,
-        mailing: &Mailing,
-    ) -> Result<bool, Error>;
-
-    /// The session with this id, and its user.
-    async fn session_with_user(&self, id: SessionId) -> Result<Option<(Session, User)>, Error>;
-
-    /// A user's sessions that have not expired, the oldest first.
-    async fn sessions_by_user(&self, user: UserId, now: Timestamp) -> Result<Vec<Session>, Error>;
-
-    /// Replaces the valid token of a session. Returns false if the session has ended or its token was already replaced.
-    async fn renew_session(
-        &self,
-        session: &Session,
-        token_id: TokenId,
-        now: Timestamp,
-    ) -> Result<bool, Error>;
-
-    /// Ends a session because a token was used again that the session replaced at or before `replaced_by`. Returns false if
-    /// the session has ended, the token is still valid, or the token was replaced later; else queues the mail.
-    async fn end_reused_session(
-        &self,
-        reused: &ReusedToken,
-        replaced_by: Timestamp,
-        now: Timestamp,
-        mailing: &Mailing,
-    ) -> Result<bool, Error>;
-
-    /// Ends one session of a user. Returns false if they have no such session.
-    async fn end_session(&self, user: UserId, id: SessionId, now: Timestamp)
-    -> Result<bool, Error>;
-
-    /// Ends all sessions of a user and returns their number. Queues the mail unless it is 0.
-    async fn end_sessions(
-        &self,
-        user: UserId,
-        now: Timestamp,
-        mailing: &Mailing,
-    ) -> Result<usize, Error>;
-
-    /// Sets when sessions were last used. This is not counted in [`super::Store::changes`], because no decision depends on
-    /// it.
-    async fn set_last_seen(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error>;
-}
 
 /// A token that was used after its session had replaced it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,4 +100,242 @@ pub struct ReusedToken {
     pub session_id: SessionId,
     /// The token.
     pub token_id: TokenId,
+}
+
+impl Store {
+    /// The tokens of all sessions.
+    pub(crate) async fn session_tokens(&self) -> Result<Vec<TokenId>, Error> {
+        let rows = self.read(SESSION_TOKENS, []).await?;
+        rows.iter().map(|row| row.get(0)).collect()
+    }
+
+    /// Adds a session for a user whose password was verified, and sets the time of their last login. Returns false if the
+    /// user has been deleted or disabled, or the password has changed since. Beyond [`MAX_SESSIONS`] the oldest sessions end.
+    /// The session's network becomes a known one. Queues the mail if the session was added.
+    pub async fn add_session(
+        &self,
+        user: &User,
+        session: &Session,
+        effects: &Effects,
+    ) -> Result<bool, Error> {
+        let (id, version) = (user.id, user.password_version);
+        let (session, effects) = (session.clone(), effects.clone());
+        self.write_user(id, false, move |change_id, record| {
+            let user = &record.user;
+            let may_sign_in = !user.disabled && user.password_version == version;
+            may_sign_in.then(|| {
+                let mut batch = StatementBatch::default();
+                open_session(&mut batch, record, &session, change_id);
+                add_effects(&mut batch, &effects);
+                batch.returning(true)
+            })
+        })
+        .await
+    }
+
+    /// The session with this id, and its user.
+    pub async fn session_with_user(&self, id: SessionId) -> Result<Option<(Session, User)>, Error> {
+        let row = self.engine.row_by_id(BY_ID, id.uuid()).await?;
+        row.map(|row| Ok((session_from_row(&row)?, user_from_row(&row, SESSION_COLUMN_COUNT)?)))
+            .transpose()
+    }
+
+    /// A user's sessions that have not expired, the oldest first.
+    pub async fn sessions_by_user(
+        &self,
+        user: UserId,
+        now: Timestamp,
+    ) -> Result<Vec<Session>, Error> {
+        let rows = self.read(SESSIONS_BY_USER, [user.into(), now.into()]).await?;
+        rows.iter().map(session_from_row).collect()
+    }
+
+    /// Replaces the valid token of a session. Returns false if the session has ended or its token was already replaced.
+    pub async fn renew_session(
+        &self,
+        session: &Session,
+        token_id: TokenId,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let Session { id, token_id: old, user_id, .. } = *session;
+        self.write_user(user_id, false, move |change_id, _| {
+            let mut batch = StatementBatch::default();
+            let replaced = [id.into(), old.into(), change_id.into(), now.into()];
+            batch.add(END_REPLACED_TOKEN, replaced);
+            let renewed = batch.add(RENEW_SESSION, [id.into(), old.into(), token_id.into()]);
+            Some(batch.counting(move |rows| rows.of(renewed) > 0))
+        })
+        .await
+    }
+
+    /// Ends a session because a token was used again that the session replaced at or before `replaced_by`. Returns false if
+    /// the session has ended, the token is still valid, or the token was replaced later; else queues the mail.
+    pub async fn end_reused_session(
+        &self,
+        reused: &ReusedToken,
+        replaced_by: Timestamp,
+        now: Timestamp,
+        effects: &Effects,
+    ) -> Result<bool, Error> {
+        let ReusedToken { user_id, session_id, token_id } = *reused;
+        let effects = effects.clone();
+        self.revoke_from_user(user_id, false, move |change_id, _| {
+            let values = || {
+                let ids = [session_id.into(), user_id.into(), token_id.into()];
+                Vec::from_iter(ids.into_iter().chain([replaced_by.into(), now.into()]))
+            };
+            let mut batch = StatementBatch::default();
+            let mut token_values = values();
+            token_values.push(change_id.into());
+            batch.add(END_TOKEN_OF_REUSED, token_values);
+            let ended = batch.add(END_REUSED_SESSION, values());
+            add_effects(&mut batch, &effects);
+            Some(batch.deciding(move |rows| {
+                if rows.of(ended) > 0 { Verdict::Commit(true) } else { Verdict::RollBack(false) }
+            }))
+        })
+        .await
+    }
+
+    /// Ends one session of a user. Returns false if they have no such session.
+    pub async fn end_session(
+        &self,
+        user: UserId,
+        id: SessionId,
+        now: Timestamp,
+        effects: &Effects,
+    ) -> Result<bool, Error> {
+        let effects = effects.clone();
+        self.revoke_from_user(user, false, move |change_id, _| {
+            let mut batch = StatementBatch::default();
+            add_effects(&mut batch, &effects);
+            batch.add(END_TOKEN, [id.into(), user.into(), change_id.into(), now.into()]);
+            let ended = batch.add(END_SESSION, [id.into(), user.into()]);
+            Some(batch.deciding(move |rows| {
+                if rows.of(ended) > 0 { Verdict::Commit(true) } else { Verdict::RollBack(false) }
+            }))
+        })
+        .await
+    }
+
+    /// Ends all sessions of a user and returns their number. Queues the mail unless it is 0.
+    pub async fn end_sessions(
+        &self,
+        user: UserId,
+        now: Timestamp,
+        effects: &Effects,
+    ) -> Result<usize, Error> {
+        let effects = effects.clone();
+        self.revoke_from_user(user, 0, move |change_id, _| {
+            let mut batch = StatementBatch::default();
+            let ended = end_sessions(&mut batch, user, None, change_id, now);
+            add_effects(&mut batch, &effects);
+            Some(batch.deciding(move |rows| match rows.of(ended) {
+                0 => Verdict::RollBack(0),
+                count => Verdict::Commit(count),
+            }))
+        })
+        .await
+    }
+
+    /// Sets when sessions were last used. This is not counted in [`Store::changes`], because no decision depends on it.
+    pub async fn set_last_seen(&self, seen: &[(SessionId, Timestamp)]) -> Result<(), Error> {
+        let mut seen = seen.to_vec();
+        // Every instance locks rows in the same order, so that two of them do not deadlock.
+        seen.sort_unstable();
+        self.write_uncached(move || {
+            let mut batch = StatementBatch::default();
+            for (id, at) in &seen {
+                batch.add(SET_LAST_SEEN, [(*id).into(), (*at).into()]);
+            }
+            batch.returning(())
+        })
+        .await
+    }
+}
+
+/// Adds a session for a user who signs in.
+pub(super) fn open_session(
+    batch: &mut StatementBatch,
+    record: &UserRecord,
+    session: &Session,
+    change_id: Uuid,
+) {
+    let (id, created_at) = (record.user.id, session.created_at);
+    let kept = || sql_limit(MAX_SESSIONS - 1);
+    let ended = [id.into(), kept(), change_id.into(), created_at.into()];
+    batch.add(END_TOKENS_OF_OLDEST, ended);
+    batch.add(END_OLDEST_SESSIONS, [id.into(), kept()]);
+    batch.add(ADD_SESSION, session_values(session));
+    batch.add(SET_LAST_LOGIN, [id.into(), created_at.into()]);
+    add_known_network(batch, &record.known_networks, session);
+}
+
+/// Ends all sessions of a user but `keep`. Returns the count of ended sessions.
+pub(super) fn end_sessions(
+    batch: &mut StatementBatch,
+    user: UserId,
+    keep: Option<SessionId>,
+    change_id: Uuid,
+    now: Timestamp,
+) -> RowCount {
+    // No session has the nil id.
+    let keep: Value = keep.map_or(Uuid::nil(), SessionId::uuid).into();
+    batch.add(END_TOKENS, [user.into(), keep.clone(), change_id.into(), now.into()]);
+    batch.add(END_SESSIONS, [user.into(), keep])
+}
+
+/// The values of a session in the order of the columns.
+pub(super) fn session_values(session: &Session) -> Vec<Value> {
+    let Session {
+        id,
+        user_id,
+        token_id,
+        created_at,
+        last_seen_at,
+        expires_at,
+        idle_timeout,
+        authenticated_at,
+        methods,
+        client: ClientInfo { address, user_agent },
+    } = session;
+    vec![
+        (*id).into(),
+        (*user_id).into(),
+        (*token_id).into(),
+        (*created_at).into(),
+        (*last_seen_at).into(),
+        (*expires_at).into(),
+        idle_ms(*idle_timeout).into(),
+        (*authenticated_at).into(),
+        methods.to_text().into(),
+        address.to_string().into(),
+        user_agent.as_str().into(),
+    ]
+}
+
+/// Reads the columns of a session, which come first.
+pub(super) fn session_from_row(row: &Row) -> Result<Session, Error> {
+    Ok(Session {
+        id: row.get(0)?,
+        user_id: row.get(1)?,
+        token_id: row.get(2)?,
+        created_at: row.get(3)?,
+        last_seen_at: row.get(4)?,
+        expires_at: row.get(5)?,
+        idle_timeout: idle_timeout_from_ms(row.get(6)?),
+        authenticated_at: row.get(7)?,
+        methods: Methods::from_store(row.get(8)?),
+        client: ClientInfo { address: row.parsed(9)?, user_agent: row.get(10)? },
+    })
+}
+
+/// The column `idle_ms`: the idle timeout in milliseconds, 0 for none.
+fn idle_ms(idle_timeout: Option<Duration>) -> i64 {
+    idle_timeout.map_or(0, |timeout| i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The idle timeout in the column `idle_ms`.
+fn idle_timeout_from_ms(millis: i64) -> Option<Duration> {
+    u64::try_from(millis).ok().filter(|millis| *millis > 0).map(Duration::from_millis)
 }

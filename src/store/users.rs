@@ -1,77 +1,272 @@
-//! The store of users.
+//! Users: the table `users`.
 
-use async_trait::async_trait;
-
-use super::Error;
+use super::{
+    Error, Store,
+    columns::user_columns,
+    effects::{DELETE_MAIL_OF_USER, DELETE_ONE_TIME_SECRETS, Effects, add_effects},
+    imported_hashes::DELETE_IMPORTED_HASH,
+    invitations::{DELETE_INVITATIONS_OF_USER, USE_INVITATION},
+    known_networks::add_known_network,
+    sessions::{ADD_SESSION, end_sessions, session_values},
+    statements::{Lookup, ids, statements},
+    user_record::{UserRecord, user_from_row, user_values},
+    value::{Value, email_key, sql_limit},
+    write::{StatementBatch, Verdict, Write, WriteScope},
+};
 use crate::{
     clock::Timestamp,
-    mail::Mailing,
     session::Session,
-    user::{Email, EmailKey, InvitationId, Name, Role, User, UserId},
+    throttle::KnownNetworks,
+    user::{Email, EmailKey, InvitationId, Name, Role, Roles, User, UserId},
 };
 
-/// Stores users.
-#[async_trait]
-pub trait UserStore: Send + Sync {
+statements! {
+    ADD_USER = concat!(
+        "INSERT INTO users (", user_columns!(""), ", email_key) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+    );
+    USER_BY_ID = concat!("SELECT ", user_columns!("u."), " FROM users u WHERE u.id = $1");
+    USERS_BY_ID = concat!("SELECT ", user_columns!("u."), " FROM users u WHERE u.id IN ", ids!());
+    USER_BY_EMAIL = concat!("SELECT ", user_columns!("u."), " FROM users u WHERE u.email_key = $1");
+    USERS = concat!(
+        "SELECT ", user_columns!("u."), " FROM users u WHERE u.email_key > $1 ORDER BY u.email_key LIMIT $2"
+    );
+    HAS_USERS = "SELECT 1 FROM users LIMIT 1";
+    SET_NAME_AND_EMAIL =
+        "UPDATE users SET name = $2, email = $3, email_key = $4, email_verified = $5, updated_at = $6 WHERE id = $1";
+    SET_EMAIL_VERIFIED = "UPDATE users SET email_verified = $2, updated_at = $3 WHERE id = $1";
+    SET_ROLES = "UPDATE users SET roles = $2, updated_at = $3 WHERE id = $1";
+    SET_DISABLED = "UPDATE users SET disabled = $2 WHERE id = $1";
+    DELETE_USER = "DELETE FROM users WHERE id = $1";
+}
+
+const BY_ID: Lookup = Lookup { one: USER_BY_ID, many: USERS_BY_ID };
+
+impl Store {
     /// Adds a user and, if given, their first session, uses the invitation and queues the mail: all or nothing. The session's
     /// network becomes a known one.
     ///
     /// # Errors
     /// [`Error::EmailTaken`] if another user has the address. [`Error::InvitationGone`] if the invitation does not exist, has
     /// expired or is to another address.
-    async fn add_user(
+    pub async fn add_user(
         &self,
         user: &User,
         session: Option<&Session>,
         invitation: Option<InvitationId>,
-        mailing: &Mailing,
-    ) -> Result<(), Error>;
+        effects: &Effects,
+    ) -> Result<(), Error> {
+        let (id, created_at, key) = (user.id, user.created_at, user.email.key());
+        let (values, session, effects) = (user_values(user), session.cloned(), effects.clone());
+        self.write(WriteScope::NewUser(id), move |_, _| {
+            let mut batch = StatementBatch::default().with(ADD_USER, values.clone());
+            if let Some(session) = &session {
+                batch.add(ADD_SESSION, session_values(session));
+                add_known_network(&mut batch, &KnownNetworks::default(), session);
+            }
+            add_effects(&mut batch, &effects);
+            let Some(invitation) = invitation else { return batch.returning(()) };
+            let values = [invitation.into(), key.as_str().into(), created_at.into()];
+            let used = batch.add(USE_INVITATION, values);
+            batch.deciding(move |rows| match rows.of(used) {
+                0 => Verdict::Fail(Error::InvitationGone),
+                _ => Verdict::Commit(()),
+            })
+        })
+        .await
+    }
 
     /// The user with this id.
-    async fn user_by_id(&self, id: UserId) -> Result<Option<User>, Error>;
+    pub async fn user_by_id(&self, id: UserId) -> Result<Option<User>, Error> {
+        let row = self.engine.row_by_id(BY_ID, id.uuid()).await?;
+        row.map(|row| user_from_row(&row, 0)).transpose()
+    }
 
     /// The user with this address.
-    async fn user_by_email(&self, email: &EmailKey) -> Result<Option<User>, Error>;
+    pub async fn user_by_email(&self, email: &EmailKey) -> Result<Option<User>, Error> {
+        self.read_user(USER_BY_EMAIL, [email_key(email)]).await
+    }
+
+    /// The first user that a query returns.
+    pub(super) async fn read_user(
+        &self,
+        sql: &'static str,
+        values: impl Into<Vec<Value>>,
+    ) -> Result<Option<User>, Error> {
+        self.read(sql, values).await?.first().map(|row| user_from_row(row, 0)).transpose()
+    }
 
     /// Up to `limit` users in the order of their addresses, from the first one after `after`.
-    async fn users(&self, after: Option<&EmailKey>, limit: usize) -> Result<Vec<User>, Error>;
+    pub async fn users(&self, after: Option<&EmailKey>, limit: usize) -> Result<Vec<User>, Error> {
+        // Every key sorts after the empty one.
+        let after = after.map_or("".into(), email_key);
+        let rows = self.read(USERS, [after, sql_limit(limit)]).await?;
+        rows.iter().map(|row| user_from_row(row, 0)).collect()
+    }
 
     /// Whether there is any user.
-    async fn has_users(&self) -> Result<bool, Error>;
+    pub async fn has_users(&self) -> Result<bool, Error> {
+        Ok(!self.read(HAS_USERS, []).await?.is_empty())
+    }
 
     /// Changes a user's name, address or both, and returns the changed user; `None` if there is no such user. An address
     /// that differs from the old one in any character is not verified.
-    async fn change_user(
+    pub async fn change_user(
         &self,
         id: UserId,
         name: Option<&Name>,
         email: Option<&Email>,
         now: Timestamp,
-    ) -> Result<Option<User>, Error>;
+        effects: &Effects,
+    ) -> Result<Option<User>, Error> {
+        let (name, email, effects) = (name.cloned(), email.cloned(), effects.clone());
+        self.write_user(id, None, move |_, record| {
+            let mut user = record.user.clone();
+            user.name = name.clone().unwrap_or(user.name);
+            if let Some(email) = email.as_ref().filter(|email| **email != user.email) {
+                user.email = email.clone();
+                user.email_verified = false;
+            }
+            user.updated_at = now;
+            let values = [
+                id.into(),
+                user.name.as_str().into(),
+                user.email.as_str().into(),
+                user.email.key().as_str().into(),
+                user.email_verified.into(),
+                now.into(),
+            ];
+            Some(statement(SET_NAME_AND_EMAIL, values, &effects).returning(Some(user)))
+        })
+        .await
+    }
 
     /// Sets whether this address of a user is verified. Returns false if nothing changes, or if the user is gone or has
     /// another address.
-    async fn set_email_verified(
+    pub async fn set_email_verified(
         &self,
         id: UserId,
         email: &Email,
         verified: bool,
         now: Timestamp,
-    ) -> Result<bool, Error>;
+        effects: &Effects,
+    ) -> Result<bool, Error> {
+        let (email, effects) = (email.clone(), effects.clone());
+        self.write_user(id, false, move |_, UserRecord { user, .. }| {
+            let differs = user.email == email && user.email_verified != verified;
+            let values = [id.into(), verified.into(), now.into()];
+            differs.then(|| statement(SET_EMAIL_VERIFIED, values, &effects).returning(true))
+        })
+        .await
+    }
 
     /// Grants a role to a user. Returns false if they already have it.
-    async fn grant_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error>;
+    pub async fn grant_role(
+        &self,
+        id: UserId,
+        role: &Role,
+        now: Timestamp,
+        effects: &Effects,
+    ) -> Result<bool, Error> {
+        let (role, effects) = (role.clone(), effects.clone());
+        let grant = move |roles: &mut Roles| roles.grant(role.clone());
+        self.write_user(id, false, move |_, record| change_roles(record, now, &effects, &grant))
+            .await
+    }
 
     /// Revokes a role of a user. Returns false if they do not have it.
-    async fn revoke_role(&self, id: UserId, role: &Role, now: Timestamp) -> Result<bool, Error>;
+    pub async fn revoke_role(
+        &self,
+        id: UserId,
+        role: &Role,
+        now: Timestamp,
+        effects: &Effects,
+    ) -> Result<bool, Error> {
+        let (role, effects) = (role.clone(), effects.clone());
+        let revoke = move |roles: &mut Roles| roles.revoke(&role);
+        self.revoke_from_user(id, false, move |_, record| {
+            change_roles(record, now, &effects, &revoke)
+        })
+        .await
+    }
 
     /// Disables a user and ends all their sessions. Returns false if there is no such user.
-    async fn disable_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error>;
+    pub async fn disable_user(
+        &self,
+        id: UserId,
+        now: Timestamp,
+        effects: &Effects,
+    ) -> Result<bool, Error> {
+        let effects = effects.clone();
+        self.revoke_from_user(id, false, move |change_id, _| {
+            let mut batch = StatementBatch::default();
+            end_sessions(&mut batch, id, None, change_id, now);
+            add_effects(&mut batch, &effects);
+            Some(batch.with(SET_DISABLED, [id.into(), true.into()]).returning(true))
+        })
+        .await
+    }
 
     /// Enables a user. Returns false if there is no such user.
-    async fn enable_user(&self, id: UserId) -> Result<bool, Error>;
+    pub async fn enable_user(&self, id: UserId, effects: &Effects) -> Result<bool, Error> {
+        let effects = effects.clone();
+        self.write_user(id, false, move |_, _| {
+            let values = [id.into(), false.into()];
+            Some(statement(SET_DISABLED, values, &effects).returning(true))
+        })
+        .await
+    }
 
     /// Deletes a user with all their sessions, reset codes, one-time secrets, mail in the outbox, the invitations that they have
     /// made and the one to their address. Returns false if there is no such user.
-    async fn delete_user(&self, id: UserId, now: Timestamp) -> Result<bool, Error>;
+    pub async fn delete_user(
+        &self,
+        id: UserId,
+        now: Timestamp,
+        effects: &Effects,
+    ) -> Result<bool, Error> {
+        let effects = effects.clone();
+        self.revoke_from_user(id, false, move |change_id, record| {
+            let mut batch = StatementBatch::default();
+            add_effects(&mut batch, &effects);
+            end_sessions(&mut batch, id, None, change_id, now);
+            // The invitation to an address that is not verified may be somebody else's. No address has the empty key.
+            let key = match record.user.email_verified {
+                true => record.user.email.key(),
+                false => EmailKey::of(""),
+            };
+            let batch = batch
+                .with(DELETE_ONE_TIME_SECRETS, [id.into()])
+                .with(DELETE_MAIL_OF_USER, [id.into()])
+                .with(DELETE_INVITATIONS_OF_USER, [id.into(), key.as_str().into()])
+                .with(DELETE_IMPORTED_HASH, [id.into()])
+                .with(DELETE_USER, [id.into()]);
+            Some(batch.returning(true))
+        })
+        .await
+    }
+}
+
+/// One statement with its effects.
+fn statement(
+    sql: &'static str,
+    values: impl Into<Vec<Value>>,
+    effects: &Effects,
+) -> StatementBatch {
+    let mut batch = StatementBatch::default().with(sql, values);
+    add_effects(&mut batch, effects);
+    batch
+}
+
+fn change_roles(
+    record: &UserRecord,
+    now: Timestamp,
+    effects: &Effects,
+    change: &impl Fn(&mut Roles) -> bool,
+) -> Option<Write<bool>> {
+    let mut roles = record.user.roles.clone();
+    change(&mut roles).then(|| {
+        let values = [record.user.id.into(), roles.to_text().into(), now.into()];
+        statement(SET_ROLES, values, effects).returning(true)
+    })
 }

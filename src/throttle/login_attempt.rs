@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{AccountKey, Throttle};
-use crate::network::Requester;
+use crate::network::{Network, Requester};
 
 /// A login that has been charged. It counts as a failure if it is dropped without an outcome, for example because the caller
 /// disconnects.
@@ -11,7 +11,9 @@ use crate::network::Requester;
 pub struct LoginAttempt<'a> {
     throttle: &'a Throttle,
     account: AccountKey,
-    requester: Requester,
+    network: Network,
+    /// The network whose budgets are charged; `None` if the requester is exempt.
+    limited: Option<Network>,
     charged_to: ChargedTo,
     charged_at: Instant,
     outcome: Outcome,
@@ -35,11 +37,13 @@ impl<'a> LoginAttempt<'a> {
     pub(super) fn new(
         throttle: &'a Throttle,
         account: AccountKey,
-        requester: Requester,
+        requester: &Requester,
         charged_to: ChargedTo,
         charged_at: Instant,
     ) -> Self {
-        Self { throttle, account, requester, charged_to, charged_at, outcome: Outcome::Failed }
+        let (network, limited) = (requester.network(), requester.limited_network());
+        let outcome = Outcome::Failed;
+        Self { throttle, account, network, limited, charged_to, charged_at, outcome }
     }
 
     /// The password was right: refunds the login and clears the failures on the account.
@@ -55,26 +59,25 @@ impl<'a> LoginAttempt<'a> {
 
 impl Drop for LoginAttempt<'_> {
     fn drop(&mut self) {
-        let Self { throttle, account, requester, charged_to, charged_at, outcome } = *self;
-        let network = requester.limited_network();
+        let Self { throttle, account, network, limited, charged_to, charged_at, outcome } = *self;
         match (outcome, charged_to) {
             (Outcome::Failed, ChargedTo::Account) => throttle.accounts.fail(account, charged_at),
             (Outcome::Failed, ChargedTo::KnownNetwork) => {}
             (_, ChargedTo::Account) => {
                 throttle.accounts.refund(account, charged_at);
-                network.inspect(|network| throttle.from_network.refund(account, *network));
+                limited.inspect(|network| throttle.from_network.refund(account, *network));
             }
             (_, ChargedTo::KnownNetwork) => {
-                throttle.from_known_network.refund((account, requester.network));
+                throttle.from_known_network.refund((account, network));
             }
         }
         if outcome != Outcome::Failed {
-            throttle.refund_failure(requester);
+            throttle.refund_failure(limited);
         }
         if outcome == Outcome::Succeeded {
             throttle.accounts.clear(account, charged_at);
-            throttle.from_known_network.clear((account, requester.network));
-            network.inspect(|network| throttle.from_network.clear(account, *network));
+            throttle.from_known_network.clear((account, network));
+            limited.inspect(|network| throttle.from_network.clear(account, *network));
         }
     }
 }

@@ -258,13 +258,13 @@ impl Throttle {
         &self,
         guess: Guess,
         email: &EmailKey,
-        requester: Requester,
+        requester: &Requester,
         now: Instant,
     ) -> Result<LoginAttempt<'_>, Throttled> {
         let account = self.account_of(guess, email);
         self.charge_failure(requester, now)?;
         let charged = self.charge_account(account, requester, now);
-        charged.inspect_err(|_| self.refund_failure(requester))?;
+        charged.inspect_err(|_| self.refund_failure(requester.limited_network()))?;
         Ok(LoginAttempt::new(self, account, requester, ChargedTo::Account, now))
     }
 
@@ -277,15 +277,15 @@ impl Throttle {
         &self,
         guess: Guess,
         email: &EmailKey,
-        requester: Requester,
+        requester: &Requester,
         now: Instant,
     ) -> Result<LoginAttempt<'_>, Throttled> {
         let account = self.account_of(guess, email);
         self.charge_failure(requester, now)?;
-        let charged = self.from_known_network.charge((account, requester.network), now);
+        let charged = self.from_known_network.charge((account, requester.network()), now);
         let charged = charged
             .map_err(|retry_after| self.refuse(Budget::AccountFromKnownNetwork, retry_after));
-        charged.inspect_err(|_| self.refund_failure(requester))?;
+        charged.inspect_err(|_| self.refund_failure(requester.limited_network()))?;
         Ok(LoginAttempt::new(self, account, requester, ChargedTo::KnownNetwork, now))
     }
 
@@ -295,13 +295,13 @@ impl Throttle {
     pub fn may_check_known_networks(
         &self,
         refusal: &Throttled,
-        requester: Requester,
+        requester: &Requester,
         now: Instant,
     ) -> bool {
         let by_account = matches!(refusal.budget, Budget::Account | Budget::AccountFromNetwork);
         by_account
-            && !requester.network.is_loopback()
-            && self.known_network_checks.charge((), requester.network, now).is_ok()
+            && !requester.network().is_loopback()
+            && self.known_network_checks.charge((), requester.network(), now).is_ok()
     }
 
     /// Clears the failures on an account whose owner has proved ownership by other means than a login.
@@ -346,7 +346,7 @@ impl Throttle {
     ///
     /// # Errors
     /// If the budget of the network is exhausted.
-    pub fn charge_reset(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
+    pub fn charge_reset(&self, requester: &Requester, now: Instant) -> Result<(), Throttled> {
         self.charge_failure(requester, now)
     }
 
@@ -357,7 +357,7 @@ impl Throttle {
     /// If the budget of the network is exhausted.
     pub fn charge_wrong_client_secret(
         &self,
-        requester: Requester,
+        requester: &Requester,
         now: Instant,
     ) -> Result<(), Throttled> {
         self.charge_failure(requester, now)
@@ -367,7 +367,7 @@ impl Throttle {
     ///
     /// # Errors
     /// If the budget of the network is exhausted.
-    pub fn charge_sign_up(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
+    pub fn charge_sign_up(&self, requester: &Requester, now: Instant) -> Result<(), Throttled> {
         let Some(network) = requester.limited_network() else { return Ok(()) };
         let exhausted = |retry_after| self.refuse(Budget::SignUps, retry_after);
         self.sign_ups.charge((), network, now).map(drop).map_err(exhausted)
@@ -379,7 +379,7 @@ impl Throttle {
     /// If the budget of the network is exhausted.
     pub fn charge_mail_request(
         &self,
-        requester: Requester,
+        requester: &Requester,
         now: Instant,
     ) -> Result<u32, Throttled> {
         let Some(network) = requester.limited_network() else { return Ok(0) };
@@ -388,7 +388,7 @@ impl Throttle {
     }
 
     /// Takes back the charge of a request for mail that was not made.
-    pub fn refund_mail_request(&self, requester: Requester) {
+    pub fn refund_mail_request(&self, requester: &Requester) {
         if let Some(network) = requester.limited_network() {
             self.mail_requests.refund((), network);
         }
@@ -400,7 +400,7 @@ impl Throttle {
     /// If the budget of the network is exhausted. The sign-up is then not charged either.
     pub fn charge_sign_up_mail(
         &self,
-        requester: Requester,
+        requester: &Requester,
         now: Instant,
     ) -> Result<u32, Throttled> {
         let Some(network) = requester.limited_network() else { return Ok(0) };
@@ -518,7 +518,7 @@ impl Throttle {
     fn charge_account(
         &self,
         account: AccountKey,
-        requester: Requester,
+        requester: &Requester,
         now: Instant,
     ) -> Result<(), Throttled> {
         let network = requester.limited_network();
@@ -532,14 +532,14 @@ impl Throttle {
         })
     }
 
-    fn charge_failure(&self, requester: Requester, now: Instant) -> Result<(), Throttled> {
+    fn charge_failure(&self, requester: &Requester, now: Instant) -> Result<(), Throttled> {
         let Some(network) = requester.limited_network() else { return Ok(()) };
         let exhausted = |retry_after| self.refuse(Budget::Network, retry_after);
         self.failures.charge((), network, now).map(drop).map_err(exhausted)
     }
 
-    fn refund_failure(&self, requester: Requester) {
-        if let Some(network) = requester.limited_network() {
+    fn refund_failure(&self, limited: Option<Network>) {
+        if let Some(network) = limited {
             self.failures.refund((), network);
         }
     }

@@ -3,14 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::{language::Language, network::Network};
+use crate::network::ClientInfo;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-const LOCAL: Requester = Requester {
-    network: Network::LOOPBACK,
-    exempt_from_network_limits: true,
-    language: Language::English,
-};
+fn local() -> Requester {
+    Requester { exempt_from_network_limits: true, ..from("127.0.0.1") }
+}
 
 fn throttle() -> (Throttle, Instant) {
     let settings = ThrottleSettings::default();
@@ -18,8 +16,7 @@ fn throttle() -> (Throttle, Instant) {
 }
 
 fn from(address: &str) -> Requester {
-    let network = Network::at(address.parse().unwrap());
-    Requester { network, exempt_from_network_limits: false, language: Language::English }
+    Requester::new(ClientInfo::new(address.parse().unwrap(), ""))
 }
 
 fn network(last: u8) -> Requester {
@@ -30,7 +27,7 @@ fn network(last: u8) -> Requester {
 fn failures(
     throttle: &Throttle,
     email: &str,
-    requester: Requester,
+    requester: &Requester,
     now: Instant,
     max: usize,
 ) -> usize {
@@ -40,7 +37,7 @@ fn failures(
         .count()
 }
 
-fn refusal(throttle: &Throttle, email: &str, requester: Requester, now: Instant) -> Throttled {
+fn refusal(throttle: &Throttle, email: &str, requester: &Requester, now: Instant) -> Throttled {
     match throttle.begin_guess(Guess::Password, &EmailKey::of(email), requester, now) {
         Ok(attempt) => {
             attempt.cancel();
@@ -51,7 +48,7 @@ fn refusal(throttle: &Throttle, email: &str, requester: Requester, now: Instant)
 }
 
 /// The right password from a network that the owner has not used.
-fn succeed(throttle: &Throttle, email: &str, requester: Requester, now: Instant) {
+fn succeed(throttle: &Throttle, email: &str, requester: &Requester, now: Instant) {
     throttle
         .begin_guess(Guess::Password, &EmailKey::of(email), requester, now)
         .ok()
@@ -62,9 +59,9 @@ fn succeed(throttle: &Throttle, email: &str, requester: Requester, now: Instant)
 #[test]
 fn an_account_has_one_budget_in_any_letter_case_of_its_address() {
     let (throttle, now) = throttle();
-    assert_eq!(failures(&throttle, "ada@example.com", LOCAL, now, 60), 60);
-    assert_eq!(failures(&throttle, "ADA@Example.com", LOCAL, now, 200), 40);
-    let refusal = refusal(&throttle, "ada@example.COM", LOCAL, now);
+    assert_eq!(failures(&throttle, "ada@example.com", &local(), now, 60), 60);
+    assert_eq!(failures(&throttle, "ADA@Example.com", &local(), now, 200), 40);
+    let refusal = refusal(&throttle, "ada@example.COM", &local(), now);
     assert_eq!(refusal, Throttled { retry_after: DAY, budget: Budget::Account });
 }
 
@@ -76,7 +73,7 @@ fn all_networks_together_have_100_failures_on_an_account_and_one_more_each_day()
         let now = start + Duration::from_secs(60 * 60) * hour;
         for network in 0..50_u32 {
             let address = std::net::Ipv4Addr::from(0x0a00_0000 + hour * 1000 + network);
-            failed += failures(&throttle, "ada@example.com", from(&address.to_string()), now, 5);
+            failed += failures(&throttle, "ada@example.com", &from(&address.to_string()), now, 5);
         }
         let days = usize::try_from(hour / 24).unwrap();
         assert_eq!(failed, 100 + days, "after {hour} hours");
@@ -86,9 +83,9 @@ fn all_networks_together_have_100_failures_on_an_account_and_one_more_each_day()
 #[test]
 fn a_successful_login_resets_the_budget_of_the_account() {
     let (throttle, now) = throttle();
-    failures(&throttle, "ada@example.com", LOCAL, now, 99);
-    succeed(&throttle, "ada@example.com", LOCAL, now);
-    assert_eq!(failures(&throttle, "ada@example.com", LOCAL, now, 1000), 100);
+    failures(&throttle, "ada@example.com", &local(), now, 99);
+    succeed(&throttle, "ada@example.com", &local(), now);
+    assert_eq!(failures(&throttle, "ada@example.com", &local(), now, 1000), 100);
 }
 
 #[test]
@@ -97,30 +94,30 @@ fn the_networks_of_one_subscriber_cannot_exhaust_the_budget_of_an_account() {
     let mut failed = 0;
     for subnet in 0..400 {
         let requester = from(&format!("2001:db8:0:{subnet:x}::1"));
-        failed += failures(&throttle, "ada@example.com", requester, now, 1000);
+        failed += failures(&throttle, "ada@example.com", &requester, now, 1000);
     }
     assert_eq!(failed, 80, "of the whole /48");
     let owner = from("2001:db8:1::1");
-    succeed(&throttle, "ada@example.com", owner, now);
+    succeed(&throttle, "ada@example.com", &owner, now);
 }
 
 #[test]
 fn one_network_has_20_failures_on_an_account_and_one_more_each_hour() {
     let (throttle, now) = throttle();
-    assert_eq!(failures(&throttle, "ada@example.com", network(1), now, 1000), 20);
+    assert_eq!(failures(&throttle, "ada@example.com", &network(1), now, 1000), 20);
     let hour = Duration::from_secs(60 * 60);
-    let refusal = refusal(&throttle, "ada@example.com", network(1), now);
+    let refusal = refusal(&throttle, "ada@example.com", &network(1), now);
     assert_eq!(refusal, Throttled { retry_after: hour, budget: Budget::AccountFromNetwork });
-    assert_eq!(failures(&throttle, "ada@example.com", network(1), now + hour * 3, 1000), 3);
-    assert_eq!(failures(&throttle, "bob@example.com", network(1), now, 1000), 20);
+    assert_eq!(failures(&throttle, "ada@example.com", &network(1), now + hour * 3, 1000), 3);
+    assert_eq!(failures(&throttle, "bob@example.com", &network(1), now, 1000), 20);
 }
 
 #[test]
 fn a_known_network_has_its_own_budget_when_that_of_the_account_is_exhausted() {
     let (throttle, now) = throttle();
-    let (ada, home) = (EmailKey::of("ada@example.com"), from("2001:db8::1"));
+    let (ada, home) = (EmailKey::of("ada@example.com"), &from("2001:db8::1"));
     for last in 1..=21 {
-        failures(&throttle, "ada@example.com", network(last), now, 1000);
+        failures(&throttle, "ada@example.com", &network(last), now, 1000);
     }
     let refusal = refusal(&throttle, "ada@example.com", home, now);
     assert_eq!(refusal.budget, Budget::Account);
@@ -140,31 +137,31 @@ fn a_known_network_has_its_own_budget_when_that_of_the_account_is_exhausted() {
 #[test]
 fn if_one_budget_refuses_none_is_charged() {
     let (throttle, now) = throttle();
-    failures(&throttle, "ada@example.com", LOCAL, now, 1000);
+    failures(&throttle, "ada@example.com", &local(), now, 1000);
     for _ in 0..2000 {
-        assert_eq!(refusal(&throttle, "ada@example.com", network(1), now).budget, Budget::Account);
+        assert_eq!(refusal(&throttle, "ada@example.com", &network(1), now).budget, Budget::Account);
     }
     let spread = (0..1000)
-        .take_while(|n| failures(&throttle, &format!("u{n}@example.com"), network(1), now, 1) == 1)
+        .take_while(|n| failures(&throttle, &format!("u{n}@example.com"), &network(1), now, 1) == 1)
         .count();
     assert_eq!(spread, 600, "the refusals did not charge the network");
     throttle.clear_account(&EmailKey::of("ada@example.com"), now);
-    assert_eq!(failures(&throttle, "ada@example.com", network(2), now, 1000), 20);
+    assert_eq!(failures(&throttle, "ada@example.com", &network(2), now, 1000), 20);
 }
 
 #[test]
 fn known_networks_are_looked_up_only_where_that_can_help_and_at_a_limited_rate() {
     let (throttle, now) = throttle();
     let refusal = |budget| Throttled { retry_after: DAY, budget };
-    assert!(throttle.may_check_known_networks(&refusal(Budget::Account), network(1), now));
+    assert!(throttle.may_check_known_networks(&refusal(Budget::Account), &network(1), now));
     assert!(throttle.may_check_known_networks(
         &refusal(Budget::AccountFromNetwork),
-        network(1),
+        &network(1),
         now
     ));
-    assert!(!throttle.may_check_known_networks(&refusal(Budget::Network), network(1), now));
-    assert!(!throttle.may_check_known_networks(&refusal(Budget::Account), LOCAL, now));
-    let look_up = || throttle.may_check_known_networks(&refusal(Budget::Account), network(1), now);
+    assert!(!throttle.may_check_known_networks(&refusal(Budget::Network), &network(1), now));
+    assert!(!throttle.may_check_known_networks(&refusal(Budget::Account), &local(), now));
+    let look_up = || throttle.may_check_known_networks(&refusal(Budget::Account), &network(1), now);
     assert_eq!((0..1000).take_while(|_| look_up()).count(), 58);
 }
 
@@ -172,9 +169,9 @@ fn known_networks_are_looked_up_only_where_that_can_help_and_at_a_limited_rate()
 fn a_login_that_succeeds_or_is_cancelled_is_free() {
     let (throttle, now) = throttle();
     for _ in 0..2000 {
-        succeed(&throttle, "ada@example.com", network(1), now);
+        succeed(&throttle, "ada@example.com", &network(1), now);
         throttle
-            .begin_guess(Guess::Password, &EmailKey::of("bob@example.com"), network(1), now)
+            .begin_guess(Guess::Password, &EmailKey::of("bob@example.com"), &network(1), now)
             .ok()
             .unwrap()
             .cancel();
@@ -185,36 +182,36 @@ fn a_login_that_succeeds_or_is_cancelled_is_free() {
 #[test]
 fn a_network_has_600_failures_over_all_accounts_and_local_development_any_number() {
     let (throttle, now) = throttle();
-    let spread = |requester| {
+    let spread = |requester: &Requester| {
         let fails = |n| failures(&throttle, &format!("u{n}@example.com"), requester, now, 1);
         (0..1000).take_while(|n| fails(*n) == 1).count()
     };
-    assert_eq!(spread(network(1)), 600);
-    assert_eq!(spread(network(2)), 600);
-    assert_eq!(spread(LOCAL), 1000);
-    assert_eq!(spread(from("127.0.0.1")), 600, "through a proxy");
+    assert_eq!(spread(&network(1)), 600);
+    assert_eq!(spread(&network(2)), 600);
+    assert_eq!(spread(&local()), 1000);
+    assert_eq!(spread(&from("127.0.0.1")), 600, "through a proxy");
 }
 
 #[test]
 fn reset_codes_and_logins_of_a_network_share_its_600_failures() {
     let (throttle, now) = throttle();
     assert_eq!(
-        (0..1000).take_while(|_| throttle.charge_reset(network(1), now).is_ok()).count(),
+        (0..1000).take_while(|_| throttle.charge_reset(&network(1), now).is_ok()).count(),
         600
     );
-    assert_eq!(failures(&throttle, "ada@example.com", network(1), now, 1), 0);
-    assert!(throttle.charge_reset(network(2), now).is_ok());
-    assert!((0..1000).all(|_| throttle.charge_reset(LOCAL, now).is_ok()));
+    assert_eq!(failures(&throttle, "ada@example.com", &network(1), now, 1), 0);
+    assert!(throttle.charge_reset(&network(2), now).is_ok());
+    assert!((0..1000).all(|_| throttle.charge_reset(&local(), now).is_ok()));
 }
 
 #[test]
 fn a_network_may_sign_up_1000_users_in_a_burst_and_local_development_any_number() {
     let (throttle, now) = throttle();
-    let sign_ups = |requester| {
+    let sign_ups = |requester: &Requester| {
         (0..2000).take_while(|_| throttle.charge_sign_up(requester, now).is_ok()).count()
     };
-    assert_eq!(sign_ups(network(1)), 1000);
-    assert_eq!(sign_ups(LOCAL), 2000);
+    assert_eq!(sign_ups(&network(1)), 1000);
+    assert_eq!(sign_ups(&local()), 2000);
 }
 
 #[test]
@@ -254,34 +251,34 @@ fn addresses_of_one_mailbox_share_the_budget_of_mail_and_no_other() {
     assert!(charge("ada@example.org").is_ok() && charge("bob+ada@example.com").is_ok());
     // No mailbox is empty.
     assert!(charge("+1@example.com").is_ok() && charge("+2@example.com").is_ok());
-    failures(&throttle, "ada@example.com", LOCAL, now, 1000);
-    assert_eq!(failures(&throttle, "ada+1@example.com", LOCAL, now, 1000), 100);
+    failures(&throttle, "ada@example.com", &local(), now, 1000);
+    assert_eq!(failures(&throttle, "ada+1@example.com", &local(), now, 1000), 100);
 }
 
 #[test]
 fn a_network_can_ask_for_60_mails_and_as_many_by_sign_ups() {
     let (throttle, now) = throttle();
-    let requests = (0..1000).take_while(|_| throttle.charge_mail_request(network(1), now).is_ok());
+    let requests = (0..1000).take_while(|_| throttle.charge_mail_request(&network(1), now).is_ok());
     assert_eq!(requests.count(), 60);
     let sign_up = || {
-        throttle.charge_sign_up(network(1), now)?;
-        throttle.charge_sign_up_mail(network(1), now)
+        throttle.charge_sign_up(&network(1), now)?;
+        throttle.charge_sign_up_mail(&network(1), now)
     };
     let earlier: Vec<_> = (0..1000).filter_map(|_| sign_up().ok()).collect();
     assert_eq!(earlier, (0..60).collect::<Vec<_>>());
     assert_eq!(sign_up().unwrap_err().budget, Budget::SignUpMails);
-    let without_mail = (0..2000).take_while(|_| throttle.charge_sign_up(network(1), now).is_ok());
+    let without_mail = (0..2000).take_while(|_| throttle.charge_sign_up(&network(1), now).is_ok());
     assert_eq!(without_mail.count(), 940, "a refused sign-up is charged to none");
-    throttle.refund_mail_request(network(1));
-    throttle.charge_mail_request(network(1), now).unwrap();
-    assert!((0..1000).all(|_| throttle.charge_sign_up_mail(LOCAL, now).is_ok()));
+    throttle.refund_mail_request(&network(1));
+    throttle.charge_mail_request(&network(1), now).unwrap();
+    assert!((0..1000).all(|_| throttle.charge_sign_up_mail(&local(), now).is_ok()));
 }
 
 #[test]
 fn changes_that_were_not_saved_are_taken_again() {
     let (throttle, now) = throttle();
     for email in ["ada@example.com", "bob@example.com", "eve@example.com"] {
-        failures(&throttle, email, LOCAL, now, 2);
+        failures(&throttle, email, &local(), now, 2);
     }
     let mut unsaved = throttle.take_unsaved();
     assert_eq!(unsaved.next(2).unwrap().len(), 2);
@@ -294,8 +291,9 @@ fn changes_that_were_not_saved_are_taken_again() {
 fn an_account_is_unlocked_for_all_networks_and_a_mark_of_another_instance_counts_once() {
     let (throttle, now) = throttle();
     let ada = EmailKey::of("ada@example.com");
-    let spend =
-        || (0..10).map(|last| failures(&throttle, "ada@example.com", network(last), now, 50)).sum();
+    let spend = || {
+        (0..10).map(|last| failures(&throttle, "ada@example.com", &network(last), now, 50)).sum()
+    };
     let used = || throttle.account_usage(&ada, now);
     assert_eq!(spend(), 100);
     assert_eq!((used().from_everywhere.used, used().from_networks.len()), (100, 5));

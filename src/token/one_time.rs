@@ -167,7 +167,7 @@ impl OneTimeMint {
     }
 
     fn tag(&self, kind: &[u8], id: OneTimeId, purpose: Purpose) -> hmac::Tag {
-        let input = [kind, b" ", purpose.as_str().as_bytes(), b" ", id.as_bytes()].concat();
+        let input = [kind, b" ", purpose.as_str().as_bytes(), b" ", id.uuid().as_bytes()].concat();
         hmac::sign(&self.key.load(), &input)
     }
 }

@@ -15,8 +15,6 @@ pub struct Name(String);
 impl Name {
     pub(crate) const MIN_CHARACTERS: usize = 2;
     pub(crate) const MAX_CHARACTERS: usize = 200;
-    /// The maximum length in UTF-8.
-    pub(crate) const MAX_BYTES: usize = 4 * Self::MAX_CHARACTERS;
 
     /// Trims and validates a name.
     ///

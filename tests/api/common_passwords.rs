@@ -18,7 +18,7 @@ const REFUSED: [(&str, &str); 5] = [
 const EMAIL: &str = "ada.lovelace@example.com";
 
 async fn strict() -> TestServer {
-    TestServer::open_with(|settings| settings.with_common_passwords_refused(true)).await
+    TestServer::open_with(|settings| settings.with("password.refuse_common", true)).await
 }
 
 async fn code(server: &TestServer) -> String {
@@ -87,7 +87,7 @@ async fn a_common_password_from_before_still_logs_in() {
     let server = TestServer::open().await;
     let body = json!({"name": "Ada Lovelace", "email": EMAIL, "password": "password1"});
     server.register_with(body).await;
-    let refuse = |settings: doorward::Settings| settings.with_common_passwords_refused(true);
+    let refuse = |settings: doorward::Settings| settings.with("password.refuse_common", true);
     let server = TestServer::reopen(server.close(), refuse).await;
     server.token_of(EMAIL, "password1").await;
 }

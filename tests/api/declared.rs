@@ -5,7 +5,7 @@ use axum::{
     extract::ConnectInfo,
     http::{Method, Request, StatusCode, header},
 };
-use doorward::{Settings, internals::mail::Mailing};
+use doorward::{Settings, internals::store::Effects};
 
 use crate::support::{Answer, NOW, TestServer, UNAUTHORIZED};
 
@@ -24,7 +24,14 @@ fn settings(file: &str) -> Settings {
 async fn give_role(server: &TestServer, id: &str, role: &str) {
     let role = doorward::internals::user::Role::parse(role).unwrap();
     let now = doorward::internals::clock::Timestamp::from_seconds(1_800_000_001);
-    assert!(server.doorward.store().grant_role(id.parse().unwrap(), &role, now).await.unwrap());
+    assert!(
+        server
+            .doorward
+            .store()
+            .grant_role(id.parse().unwrap(), &role, now, &Effects::NONE)
+            .await
+            .unwrap()
+    );
 }
 
 fn identity(answer: &Answer) -> [Option<&str>; 5] {
@@ -134,7 +141,12 @@ async fn the_documents_guards_written_as_conditions_decide_as_the_built_in_ones(
         callers.push(vec![format!("Bearer {}x", member.token)]);
         callers.push(vec![format!("Bearer {}", member.token); 2]);
         let gone = server.register(name, &format!("gone{number}@example.com")).await;
-        server.doorward.store().delete_user(gone.id.parse().unwrap(), NOW).await.unwrap();
+        server
+            .doorward
+            .store()
+            .delete_user(gone.id.parse().unwrap(), NOW, &Effects::NONE)
+            .await
+            .unwrap();
         callers.push(vec![format!("Bearer {}", gone.token)]);
     }
     for caller in callers {
@@ -190,12 +202,17 @@ async fn every_refusal_leads_to_its_reason() {
     .await;
     let ada = server.register("Ada", "ada@example.com").await;
     let gone = server.register("Bob", "bob@example.com").await;
-    server.doorward.store().delete_user(gone.id.parse().unwrap(), NOW).await.unwrap();
+    server
+        .doorward
+        .store()
+        .delete_user(gone.id.parse().unwrap(), NOW, &Effects::NONE)
+        .await
+        .unwrap();
     let ended = server.register("Eve", "eve@example.com").await;
     server
         .doorward
         .store()
-        .end_sessions(ended.id.parse().unwrap(), NOW, &Mailing::NONE)
+        .end_sessions(ended.id.parse().unwrap(), NOW, &Effects::NONE)
         .await
         .unwrap();
     let why = async |guard: &str, token: Option<&str>| {

@@ -136,7 +136,7 @@ async fn a_body_of_another_type_is_refused_and_one_without_a_type_is_read() {
 
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_refused() {
-    let server = TestServer::open_with(|settings| settings.with_body_limit(1024)).await;
+    let server = TestServer::open_with(|settings| settings.with("limits.body", 1024)).await;
     let padded = |bytes: usize| format!("{{{}}}", " ".repeat(bytes - 2));
     assert_eq!(server.post_text("/api/user", padded(1024)).await.status, StatusCode::BAD_REQUEST);
     let answer = server.post_text("/api/user", padded(1025)).await;

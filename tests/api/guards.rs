@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode, header};
-use doorward::internals::mail::Mailing;
+use doorward::internals::store::Effects;
 use serde_json::json;
 
 use crate::support::{Member, NOW, TestServer, UNAUTHORIZED};
@@ -20,12 +20,17 @@ async fn every_guard_answers_every_kind_of_caller_as_its_policy_says() {
     let miles = server.register("miles DAVIS", "miles@example.com").await.token;
     let ada = server.register("Ada", "ada@example.com").await.token;
     let deleted = server.register("Miles Davis", "gone@example.com").await;
-    server.doorward.store().delete_user(deleted.id.parse().unwrap(), NOW).await.unwrap();
+    server
+        .doorward
+        .store()
+        .delete_user(deleted.id.parse().unwrap(), NOW, &Effects::NONE)
+        .await
+        .unwrap();
     let ended = server.register("Miles Davis", "ended@example.com").await;
     server
         .doorward
         .store()
-        .end_sessions(ended.id.parse().unwrap(), NOW, &Mailing::NONE)
+        .end_sessions(ended.id.parse().unwrap(), NOW, &Effects::NONE)
         .await
         .unwrap();
     let other_server =
@@ -86,7 +91,7 @@ async fn a_token_is_read_from_the_authorization_header_alone() {
 
 #[tokio::test]
 async fn a_token_is_valid_until_its_last_second() {
-    let server = TestServer::open_with(|s| s.with_token_lifetime(Duration::from_secs(3600))).await;
+    let server = TestServer::open_with(|s| s.with("token.lifetime", "1h")).await;
     let token = server.register("Ada", "ada@example.com").await.token;
     server.let_pass(Duration::from_secs(3599));
     assert_eq!(server.guard("guard", &token).await.status_and_body(), PASSED_GUARD);
@@ -101,7 +106,7 @@ async fn a_token_is_valid_until_its_last_second() {
 #[tokio::test]
 async fn name_and_segment_of_the_designated_guard_are_settings() {
     let server = TestServer::open_with(|settings| {
-        settings.with_designated_name("Ella Fitzgerald").with_designated_segment("ella")
+        settings.with("designated.name", "Ella Fitzgerald").with("designated.segment", "ella")
     })
     .await;
     let ella = server.register("ELLA fitzgerald", "ella@example.com").await.token;
@@ -116,7 +121,12 @@ async fn name_and_segment_of_the_designated_guard_are_settings() {
 async fn registering_the_address_of_a_deleted_user_creates_a_new_user() {
     let server = TestServer::open().await;
     let old = server.register("Ada", "ada@example.com").await;
-    server.doorward.store().delete_user(old.id.parse().unwrap(), NOW).await.unwrap();
+    server
+        .doorward
+        .store()
+        .delete_user(old.id.parse().unwrap(), NOW, &Effects::NONE)
+        .await
+        .unwrap();
     let new = server.register_with(json!({"name": "Ada", "email": "ada@example.com"})).await;
     assert_ne!(new.id, old.id);
     assert_eq!(server.guard("guard", &old.token).await.status_and_body(), REFUSED);

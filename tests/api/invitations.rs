@@ -20,9 +20,9 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 fn for_staff(settings: Settings) -> Settings {
     settings
-        .with_registration("invited")
-        .with_invitations_allowed(r#""staff" in user.roles"#)
-        .with_public_url("https://auth.example.com")
+        .with("registration", "invited")
+        .with("invitations.allow", r#""staff" in user.roles"#)
+        .with("public_url", "https://auth.example.com")
 }
 
 async fn server() -> TestServer {
@@ -185,7 +185,7 @@ async fn a_mailed_invitation_verifies_the_address_and_shows_its_secret_to_nobody
     let one_time = OneTimeId::from_str(&invitation.id).unwrap();
     let expected = Message::Invitation { one_time, invited_by: None };
     assert_eq!(mailed(&server, "ada@example.com").await, [expected]);
-    let secret = server.doorward.one_times().secret(one_time, Purpose::Invitation);
+    let secret = server.doorward.one_time_secrets().secret(one_time, Purpose::Invitation);
     let answer = register(&server, "ada@example.com", secret.as_str()).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.body);
     let ada = server.doorward.user_by_email("ada@example.com").await.unwrap().unwrap();
@@ -196,7 +196,7 @@ async fn a_mailed_invitation_verifies_the_address_and_shows_its_secret_to_nobody
         panic!("mailed");
     };
     let one_time = OneTimeId::from_str(&spelled.id).unwrap();
-    let secret = server.doorward.one_times().secret(one_time, Purpose::Invitation);
+    let secret = server.doorward.one_time_secrets().secret(one_time, Purpose::Invitation);
     let answer = register(&server, "carol@example.com", secret.as_str()).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.body);
     let carol = server.doorward.user_by_email("carol@example.com").await.unwrap().unwrap();
@@ -244,7 +244,8 @@ async fn the_operator_is_told_what_is_wrong_with_an_invitation() {
         assert_eq!(refused, "an invitation is valid for 5 minutes to 90 days");
     }
     let closed =
-        TestServer::reopen(server.close(), |settings| settings.with_registration("closed")).await;
+        TestServer::reopen(server.close(), |settings| settings.with("registration", "closed"))
+            .await;
     match invite(&closed, "bob@example.com", &[]).await {
         Reply::Failed(cause) => {
             assert_eq!(cause, "nobody can register: registration is \"closed\"")
@@ -318,10 +319,10 @@ async fn whoever_may_not_invite_is_told_so() {
     let refuses = async |server: &TestServer| {
         assert_eq!(post(server, &staff, "bob@example.com").await.status, StatusCode::FORBIDDEN);
     };
-    let closed = |settings| for_staff(settings).with_registration("closed");
+    let closed = |settings| for_staff(settings).with("registration", "closed");
     let server = TestServer::reopen(server.close(), closed).await;
     refuses(&server).await;
-    let by_default = |settings: Settings| settings.with_registration("invited");
+    let by_default = |settings: Settings| settings.with("registration", "invited");
     let server = TestServer::reopen(server.close(), by_default).await;
     refuses(&server).await;
 }

@@ -163,7 +163,9 @@ fn key_file(algorithms: &[Algorithm]) -> (TempDir, Vec<String>) {
 #[tokio::test]
 async fn keys_in_a_key_file_sign_and_verify_and_are_not_copied() {
     let (file, own) = key_file(&[Algorithm::EdDsa, Algorithm::Es256]);
-    let with_file = |settings: Settings| settings.with_key_file(file.path().join("keys.pem"));
+    let with_file = |settings: Settings| {
+        settings.with("token.key_file", file.path().join("keys.pem").display())
+    };
     let server = TestServer::open().await;
     let before = signing(&server).await;
     keys(&server, Command::RotateKeys).await;
@@ -216,7 +218,8 @@ async fn a_key_older_than_the_key_file_can_be_revoked() {
     let before = signing(&server).await;
     let ada = server.register("Ada", "ada@example.com").await;
     let path = file.path().join("keys.pem");
-    let server = TestServer::reopen(server.close(), |s| s.with_key_file(path)).await;
+    let server =
+        TestServer::reopen(server.close(), |s| s.with("token.key_file", path.display())).await;
     assert!(is_good(&server, &ada.token).await);
     assert_eq!(keys(&server, Command::RevokeKey(before)).await.len(), 1);
     assert!(!is_good(&server, &ada.token).await);
@@ -231,7 +234,7 @@ async fn a_key_that_moves_into_the_file_continues_to_sign() {
     let file = tempfile::tempdir().unwrap();
     let path = file.path().join("keys.pem");
     std::fs::copy(data.path().join("signing-key.pem"), &path).unwrap();
-    let server = TestServer::reopen(data, |s| s.with_key_file(path)).await;
+    let server = TestServer::reopen(data, |s| s.with("token.key_file", path.display())).await;
     assert_eq!((signing(&server).await, stages(&server).await.len()), (kid.clone(), 1));
     assert!(is_good(&server, &ada.token).await);
     let server = TestServer::reopen(server.close(), |settings| settings).await;

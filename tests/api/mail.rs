@@ -33,7 +33,7 @@ pub async fn server() -> TestServer {
 /// The link secret and the code for a purpose in the latest mail to an address.
 pub async fn secret(server: &TestServer, to: &str, purpose: Purpose) -> (String, String) {
     let id = one_time(server, to, purpose).await;
-    let mint = server.doorward.one_times();
+    let mint = server.doorward.one_time_secrets();
     (mint.secret(id, purpose).as_str().to_owned(), mint.code(id, purpose).to_text())
 }
 

@@ -30,12 +30,12 @@ async fn server(change: impl FnOnce(Settings) -> Settings) -> TestServer {
 }
 
 async fn silent_server() -> TestServer {
-    server(|settings| settings.with_registration_conflict("silent")).await
+    server(|settings| settings.with("registration_conflict", "silent")).await
 }
 
 /// Everybody with a verified address may invite others.
 async fn inviting_server() -> TestServer {
-    server(|settings| settings.with_invitations_allowed("user.emailVerified")).await
+    server(|settings| settings.with("invitations.allow", "user.emailVerified")).await
 }
 
 async fn ask(server: &TestServer, path: &str, email: &str, times: usize) {

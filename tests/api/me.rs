@@ -1,10 +1,13 @@
 use std::time::Duration;
 
 use axum::http::{StatusCode, header};
-use doorward::internals::credential::password::Cost;
+use doorward::internals::{credential::password::Cost, token::one_time::Purpose};
 use serde_json::{Value, json};
 
-use crate::support::{REFUSED, TestServer, malformed};
+use crate::{
+    mail::{self, ADA},
+    support::{REFUSED, TestServer, malformed},
+};
 
 const TAKEN: &str = r#"{"message":"The requested action conflicts with the current state of the resource.","error":[{"email":"Already registered"}]}"#;
 const PASSWORD: &str = "correct horse";
@@ -15,7 +18,7 @@ async fn a_user_sees_their_own_record_and_no_hash() {
     let member = server.register("Ada Lovelace", "Ada@example.com").await;
     let answer = server.request_as(&member.token, "GET", "/api/me", Value::Null).await;
     let expected = format!(
-        r#"{{"id":"{}","name":"Ada Lovelace","email":"Ada@example.com","emailVerified":false,"roles":[],"createdAt":"2027-01-15T08:00:00.000Z","updatedAt":"2027-01-15T08:00:00.000Z"}}"#,
+        r#"{{"id":"{}","name":"Ada Lovelace","email":"Ada@example.com","emailVerified":false,"roles":[],"createdAt":"2027-01-15T08:00:00.000Z","updatedAt":"2027-01-15T08:00:00.000Z","authenticatedAt":"2027-01-15T08:00:00.000Z","methods":["pwd"]}}"#,
         member.id
     );
     assert_eq!(answer.status_and_body(), (200, &*expected));
@@ -54,7 +57,7 @@ async fn a_name_change_needs_no_password_and_takes_effect_at_once() {
     let body = json!({"name": " Miles Davis ", "id": "x", "roles": ["admin"], "createdAt": 0});
     let answer = server.request_as(&member.token, "PATCH", "/api/me", body).await;
     let expected = format!(
-        r#"{{"id":"{}","name":"Miles Davis","email":"ada@example.com","emailVerified":false,"roles":[],"createdAt":"2027-01-15T08:00:00.000Z","updatedAt":"2027-01-15T08:00:05.000Z"}}"#,
+        r#"{{"id":"{}","name":"Miles Davis","email":"ada@example.com","emailVerified":false,"roles":[],"createdAt":"2027-01-15T08:00:00.000Z","updatedAt":"2027-01-15T08:00:05.000Z","authenticatedAt":"2027-01-15T08:00:00.000Z","methods":["pwd"]}}"#,
         member.id
     );
     assert_eq!(answer.status_and_body(), (200, &*expected));
@@ -127,6 +130,64 @@ async fn a_user_without_a_password_needs_none_until_they_set_one() {
     let answer = server.request_as(&bob.token, "DELETE", "/api/me", Value::Null).await;
     assert_eq!(answer.status_and_body(), (204, ""));
     assert_eq!(server.get(&format!("/api/user/{}", bob.id)).await.status, StatusCode::NOT_FOUND);
+}
+
+/// A thief has the token of a user who signs in with mailed codes.
+#[tokio::test]
+async fn a_stolen_token_of_a_user_without_a_password_gives_no_account_away() {
+    let server = mail::server().await;
+    let sign_in = async || {
+        server.post("/api/auth/code", &json!({"email": ADA})).await;
+        let (code, _) = mail::secret(&server, ADA, Purpose::SignIn).await;
+        let signed_in = server.post("/api/auth/code/login", &json!({"code": code})).await;
+        signed_in.json()["token"].as_str().unwrap().to_owned()
+    };
+    server.register_with(json!({"name": "Ada", "email": ADA})).await;
+    let stolen = sign_in().await;
+    let attacks = [
+        ("POST", "/api/me/password", json!({"new": "horse of the thief"})),
+        ("PATCH", "/api/me", json!({"email": "thief@example.com"})),
+        ("DELETE", "/api/me", json!({"password": "horse of the thief"})),
+        ("DELETE", "/api/me", Value::Null),
+    ];
+    let again = "This action needs a sign-in within the last 10 minutes. Please sign in again.";
+    let challenge =
+        "Bearer realm=\"doorward\", max_age=600, error=\"insufficient_user_authentication\"";
+    server.let_pass(Duration::from_secs(11 * 60));
+    // A refresh is not a sign-in.
+    let refreshed = server.request_as(&stolen, "POST", "/api/auth/refresh", Value::Null).await;
+    let refreshed = refreshed.json()["token"].as_str().unwrap().to_owned();
+    for (method, path, body) in attacks {
+        let answer = server.request_as(&refreshed, method, path, body).await;
+        assert_eq!(
+            (answer.status, &answer.json()["message"]),
+            (StatusCode::UNAUTHORIZED, &json!(again))
+        );
+        assert_eq!(answer.header(header::WWW_AUTHENTICATE), Some(challenge), "{method} {path}");
+    }
+    let me = server.request_as(&refreshed, "GET", "/api/me", Value::Null).await.json();
+    assert_eq!((&me["email"], &me["pendingEmail"]), (&json!(ADA), &Value::Null));
+    assert_eq!(me["authenticatedAt"], "2027-01-15T08:00:01.000Z");
+    assert_eq!(me["methods"], json!(["otp"]));
+    // The name gives nothing away.
+    let named = server.request_as(&refreshed, "PATCH", "/api/me", json!({"name": "Adele"})).await;
+    assert_eq!(named.status, StatusCode::OK, "{}", named.body);
+
+    let fresh = sign_in().await;
+    server.let_pass(Duration::from_secs(9 * 60));
+    let body = json!({"email": "ada@example.org"});
+    let changed = server.request_as(&fresh, "PATCH", "/api/me", body).await;
+    assert_eq!(changed.json()["pendingEmail"], "ada@example.org", "{}", changed.body);
+    let set = json!({"new": PASSWORD});
+    let answer = server.request_as(&fresh, "POST", "/api/me/password", set).await;
+    assert_eq!(answer.status_and_body(), (204, ""));
+    // With a password, a recent sign-in is not enough.
+    let body = json!({"password": "wrong horse"});
+    let answer = server.request_as(&fresh, "DELETE", "/api/me", body).await;
+    assert_eq!(answer.status_and_body(), REFUSED);
+    let body = json!({"password": PASSWORD});
+    let answer = server.request_as(&fresh, "DELETE", "/api/me", body).await;
+    assert_eq!(answer.status_and_body(), (204, ""));
 }
 
 #[tokio::test]

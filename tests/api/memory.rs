@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use doorward::internals::mail::Mailing;
+use doorward::internals::store::Effects;
 use serde_json::json;
 
 use crate::support::{NOW, REFUSED, TestServer};
@@ -30,7 +30,7 @@ async fn ending_a_session_takes_effect_at_the_next_request() {
     let ended = server
         .doorward
         .store()
-        .end_sessions(member.id.parse().unwrap(), NOW, &Mailing::NONE)
+        .end_sessions(member.id.parse().unwrap(), NOW, &Effects::NONE)
         .await
         .unwrap();
     assert_eq!(ended, 1);
@@ -47,7 +47,14 @@ async fn deleting_a_user_takes_effect_at_the_next_request_of_every_token() {
     for token in tokens {
         assert_eq!(server.guard("guard", token).await.status, StatusCode::OK);
     }
-    assert!(server.doorward.store().delete_user(member.id.parse().unwrap(), NOW).await.unwrap());
+    assert!(
+        server
+            .doorward
+            .store()
+            .delete_user(member.id.parse().unwrap(), NOW, &Effects::NONE)
+            .await
+            .unwrap()
+    );
     for token in tokens {
         assert_eq!(server.guard("guard", token).await.status, StatusCode::UNAUTHORIZED);
     }
@@ -68,7 +75,7 @@ async fn a_change_to_one_user_leaves_the_others_cached() {
     server
         .doorward
         .store()
-        .end_sessions(tokens[0].id.parse().unwrap(), NOW, &Mailing::NONE)
+        .end_sessions(tokens[0].id.parse().unwrap(), NOW, &Effects::NONE)
         .await
         .unwrap();
     for member in &tokens[1..] {

@@ -33,7 +33,7 @@ impl WithClient {
     async fn open() -> Self {
         let secret = ClientSecret::random();
         let shop = OAuthClient::new("shop", &secret).unwrap();
-        let server = TestServer::open_with(|s| s.with("clients", &shop.to_string())).await;
+        let server = TestServer::open_with(|s| s.with("clients", shop.to_string())).await;
         Self { server, secret }
     }
 
@@ -72,7 +72,7 @@ async fn a_valid_token_is_active_with_its_claims() {
         introspected,
         json!({
             "active": true, "sub": ada.id, "iss": "doorward", "aud": "doorward", "token_type": "Bearer",
-            "iat": 1_800_000_000, "exp": 1_800_086_400,
+            "iat": 1_800_000_000, "exp": 1_800_086_400, "auth_time": 1_800_000_000, "amr": ["pwd"],
         })
     );
 }

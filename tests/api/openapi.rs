@@ -6,7 +6,7 @@ use axum::{
 };
 use doorward::{
     Settings,
-    internals::routes::{ROUTES, SEGMENT, Target},
+    internals::http::{paths::SEGMENT, routes::routes},
 };
 use serde_json::{Value, json};
 
@@ -125,7 +125,7 @@ async fn the_document_has_the_settings_of_the_service() {
     assert_eq!((&password["minLength"], &password["maxLength"]), (&json!(8), &json!(128)));
 
     let set = |settings: Settings| {
-        let settings = settings.with_public_url("https://auth.example.com/");
+        let settings = settings.with("public_url", "https://auth.example.com/");
         let settings = settings.with("password.min_length", "12").with("password.max_length", "64");
         settings.with("designated.name", "Billie \"Lady\" Day").with("designated.segment", "lady")
     };
@@ -147,14 +147,14 @@ async fn the_document_has_exactly_the_routes_of_the_service() {
     let segment = server.doorward.settings().designated_segment();
     // OpenAPI cannot say "any other method". `HEAD` belongs to `GET`.
     let every_method = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "PATCH", "TRACE"];
-    let mut routes: Vec<_> = ROUTES
-        .iter()
+    let mut routes: Vec<_> = routes()
+        .into_iter()
         // Pages are for people.
-        .filter(|route| !matches!(route.target, Target::Page(_) | Target::ServerPage(_)))
+        .filter(|route| !route.is_page())
         .flat_map(|route| {
-            let methods = match route.target {
-                Target::Guard(_) => every_method.to_vec(),
-                _ => vec![route.method.as_str()],
+            let methods = match route.is_guard() {
+                true => every_method.to_vec(),
+                false => vec![route.method.as_str()],
             };
             let path = route.path.replace(SEGMENT, segment);
             methods.into_iter().map(move |method| (path.clone(), method.to_owned()))

@@ -7,7 +7,7 @@ use axum::{
     extract::ConnectInfo,
     http::{Request, header},
 };
-use doorward::internals::routes::{Method, ROUTES, Target};
+use doorward::internals::http::routes::{Method, routes};
 use serde_json::json;
 
 use crate::support::{Answer, TestServer};
@@ -50,15 +50,14 @@ async fn server() -> TestServer {
         proxy = "caddy"
         origins = ["https://app.example.com:8443"]
     "#;
-    TestServer::open_with(|settings| settings.with_public_url(PUBLIC).with_toml(file)).await
+    TestServer::open_with(|settings| settings.with("public_url", PUBLIC).with_toml(file)).await
 }
 
 /// The operations that change something: method and path.
 fn unsafe_operations() -> Vec<(&'static str, String)> {
-    let is_api = |target| matches!(target, Target::Api(_));
-    let operations: Vec<_> = ROUTES
-        .iter()
-        .filter(|route| is_api(route.target) && route.method != Method::Get)
+    let operations: Vec<_> = routes()
+        .into_iter()
+        .filter(|route| !route.is_page() && !route.is_guard() && route.method != Method::Get)
         .map(|route| (route.method.as_str(), route.path.replace("{id}", "x")))
         .collect();
     assert!(operations.len() >= 15);

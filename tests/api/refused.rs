@@ -1,7 +1,10 @@
 //! What an operator can look up about refused logins and guard requests.
 
 use axum::http::StatusCode;
-use doorward::internals::control::{Command, RecentRefusals, RefusedAction, Reply, UserRef};
+use doorward::internals::{
+    control::{Command, RecentRefusals, RefusedAction, Reply, UserRef},
+    store::Effects,
+};
 use serde_json::json;
 
 use crate::support::{NOW, TestServer};
@@ -34,7 +37,12 @@ async fn every_failed_login_is_kept_with_its_reason() {
     ] {
         assert_eq!(server.login(email, password).await.status, StatusCode::NOT_FOUND);
     }
-    server.doorward.store().disable_user(ada.id.parse().unwrap(), NOW).await.unwrap();
+    server
+        .doorward
+        .store()
+        .disable_user(ada.id.parse().unwrap(), NOW, &Effects::NONE)
+        .await
+        .unwrap();
     assert_eq!(
         server.login("ADA@example.com", "correct horse").await.status,
         StatusCode::NOT_FOUND

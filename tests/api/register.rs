@@ -115,7 +115,7 @@ async fn fields_that_a_caller_may_not_set_are_ignored() {
 
 #[tokio::test]
 async fn the_limits_of_a_password_are_settings() {
-    let server = TestServer::open_with(|settings| settings.with_password_length(12..=128)).await;
+    let server = TestServer::open_with(|settings| settings.with("password.min_length", 12)).await;
     let body = json!({"name": "Ada", "email": "ada@example.com", "password": "12345678901"});
     let answer = server.post("/api/user", &body).await;
     assert_eq!(

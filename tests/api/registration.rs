@@ -55,7 +55,7 @@ async fn every_policy_admits_whom_it_names_and_refuses_all_others_alike() {
         // A condition that fails refuses.
         (r#"user.name.split(" ", 2)[1] == "Lovelace""#, &[ADA, GUEST]),
     ] {
-        let server = TestServer::open_with(|settings| settings.with_registration(policy)).await;
+        let server = TestServer::open_with(|settings| settings.with("registration", policy)).await;
         for caller in [ADA, BOB, EVE, GUEST] {
             let (name, email, address, is_invited) = caller;
             let mut body = json!({"name": name, "email": email, "password": "correct horse"});
@@ -80,7 +80,7 @@ async fn a_refusal_does_not_tell_whether_the_address_is_taken() {
     let open = TestServer::open().await;
     open.register("Ada", "ada@example.com").await;
     let closed = TestServer::reopen(open.close(), |settings| {
-        settings.with_registration(r#"user.domain == "example.org""#)
+        settings.with("registration", r#"user.domain == "example.org""#)
     })
     .await;
     for email in ["ada@example.com", "bob@example.com"] {
@@ -96,7 +96,7 @@ async fn a_refusal_does_not_tell_whether_the_address_is_taken() {
 
 #[tokio::test]
 async fn an_invalid_form_is_answered_before_the_policy() {
-    let server = TestServer::open_with(|settings| settings.with_registration("closed")).await;
+    let server = TestServer::open_with(|settings| settings.with("registration", "closed")).await;
     let answer = server.post("/api/user", &json!({"email": "ada@example.com"})).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.body);
 }
@@ -104,7 +104,7 @@ async fn an_invalid_form_is_answered_before_the_policy() {
 #[tokio::test]
 async fn the_network_address_is_the_one_behind_trusted_proxies() {
     let policy = r#"request.address.inNetwork("10.0.0.0/8")"#;
-    let server = TestServer::open_with(|settings| settings.with_registration(policy)).await;
+    let server = TestServer::open_with(|settings| settings.with("registration", policy)).await;
     let register = async |peer: [u8; 4], email: &str| {
         let body = json!({"name": "Somebody", "email": email});
         let request = Request::post("/api/user")
@@ -119,15 +119,15 @@ async fn the_network_address_is_the_one_behind_trusted_proxies() {
 
 #[tokio::test]
 async fn an_app_that_embeds_doorward_is_bound_by_the_policy() {
-    let server = TestServer::open_with(|settings| settings.with_registration("invited")).await;
-    let origin = || doorward::Origin::new([192, 0, 2, 7].into(), "");
+    let server = TestServer::open_with(|settings| settings.with("registration", "invited")).await;
+    let client = || doorward::ClientInfo::new([192, 0, 2, 7].into(), "");
     let user = doorward::NewUser::new("Ada", "ada@example.com");
-    let refused = server.doorward.register(user, origin()).await.unwrap_err();
+    let refused = server.doorward.register(user, client()).await.unwrap_err();
     assert!(matches!(refused, doorward::RegisterError::NotAllowed), "{refused:?}");
     let invitation = NewInvitation::new("ada@example.com").role("staff");
     let ticket = server.doorward.invite(invitation).await.unwrap().ticket.unwrap();
     let user = doorward::NewUser::new("Ada", "ada@example.com").invitation(ticket.code());
-    let opened = server.doorward.register(user, origin()).await.unwrap();
+    let opened = server.doorward.register(user, client()).await.unwrap();
     assert!(opened.user.roles.contains("staff"));
 }
 
@@ -159,6 +159,6 @@ fn a_broken_policy_is_refused_at_the_start_with_its_place() {
     ] {
         assert_eq!(TestServer::settings_from(file).err(), Some(error.into()), "{file}");
     }
-    let broken = Settings::new().with_registration("user.nmae == 'x'").check().unwrap_err();
+    let broken = Settings::new().with("registration", "user.nmae == 'x'").check().unwrap_err();
     assert_eq!(broken.to_string(), "registration: user.nmae: did you mean name? (at character 5)");
 }

@@ -12,8 +12,7 @@ use doorward::{
     Settings,
     internals::{
         control::{Command, Reply},
-        language::Language,
-        network::{Network, Requester},
+        network::{ClientInfo, Requester},
     },
 };
 use serde_json::{Value, json};
@@ -362,11 +361,10 @@ async fn equal_answers_share_one_buffer() {
     let server = TestServer::open().await;
     let news = async || {
         let requester = Requester {
-            network: Network::LOOPBACK,
             exempt_from_network_limits: true,
-            language: Language::English,
+            ..Requester::new(ClientInfo::new([127, 0, 0, 1].into(), ""))
         };
-        server.doorward.feed().page_since(None, requester).await.unwrap()
+        server.doorward.feed().page_since(None, &requester).await.unwrap()
     };
     let (one, other) = (news().await, news().await);
     assert_eq!(one.as_ptr(), other.as_ptr());

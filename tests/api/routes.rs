@@ -1,4 +1,5 @@
-//! The table of routes: reserved guard names, and the same answers in the server and in an app that embeds the service.
+//! The table of routes: who may call each, reserved guard names, and the same answers in the server and in an app that
+//! embeds the service.
 
 use std::net::SocketAddr;
 
@@ -7,7 +8,14 @@ use axum::{
     extract::ConnectInfo,
     http::{Request, header},
 };
-use doorward::internals::routes::{GUARD_PREFIX, ROUTES, SEGMENT, Target, reserved_guard_names};
+use doorward::internals::{
+    access::guard::RESERVED_NAMES,
+    http::{
+        paths::{GUARD_PREFIX, SEGMENT},
+        routes::{MayCall, routes},
+    },
+};
+use serde_json::json;
 use tower::ServiceExt;
 
 use crate::support::TestServer;
@@ -17,9 +25,9 @@ async fn the_server_and_an_embedding_app_answer_every_route_alike() {
     let file = "[guards.staff]\nallow = 'true'\n";
     let server = TestServer::open_with(|settings| settings.with_toml(file)).await;
     let embedded = server.doorward.routes().merge(server.doorward.pages());
-    let mut paths: Vec<_> = ROUTES
+    let mut paths: Vec<_> = routes()
         .iter()
-        .filter(|route| !matches!(route.target, Target::Server(_) | Target::ServerPage(_)))
+        .filter(|route| !route.is_only_in_server)
         .map(|route| route.path.replace(SEGMENT, "miles").replace("{guard}", "undeclared"))
         .collect();
     paths.extend(["/api/auth/staff".to_owned(), "/api/auth/".to_owned()]);
@@ -49,18 +57,43 @@ async fn the_server_and_an_embedding_app_answer_every_route_alike() {
 
 #[tokio::test]
 async fn no_guard_takes_the_name_of_a_route() {
-    let names = reserved_guard_names();
-    for route in ROUTES.iter().filter(|route| !route.path.contains('{')) {
-        if let Some(path) = route.path.strip_prefix(GUARD_PREFIX) {
-            let name = path.split('/').next().unwrap();
-            assert!(names.contains(&name), "{name}");
-        }
-    }
-    for name in names {
+    for name in RESERVED_NAMES {
         let declared = TestServer::settings_from(&format!("[guards.{name}]\nallow = 'true'\n"));
         assert!(declared.is_err(), "{name}");
         let designated =
             TestServer::settings_from(&format!("[designated]\nsegment = \"{name}\"\n"));
         assert!(designated.is_err(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn every_endpoint_answers_those_whom_the_table_names() {
+    let server = TestServer::open().await;
+    for (number, route) in routes().iter().enumerate() {
+        if route.is_page() || route.is_guard() {
+            continue;
+        }
+        let (method, path) = (route.method.as_str(), route.path.replace("{id}", "x"));
+        let anonymous = server.request(method.parse().unwrap(), &path, &[]).await.status;
+        // A new user for each, because some of these end the session.
+        let member = server.register("Ada", &format!("ada-{number}@example.com")).await;
+        let body = json!({"email": "guest@example.com"});
+        let signed_in = server.request_as(&member.token, method, &path, body).await.status;
+        match route.may_call {
+            MayCall::Anyone => assert_ne!(anonymous, 401, "{method} {path}"),
+            MayCall::SignedIn => {
+                assert_eq!(anonymous, 401, "{method} {path}");
+                assert_ne!(signed_in, 401, "{method} {path}");
+            }
+            MayCall::Inviter => {
+                assert_eq!(anonymous, 401, "{method} {path}");
+                // Nobody may, by default.
+                assert_eq!(signed_in, 403, "{method} {path}");
+            }
+            MayCall::Client => {
+                assert_eq!(anonymous, 401, "{method} {path}");
+                assert_eq!(signed_in, 401, "{method} {path}");
+            }
+        }
     }
 }

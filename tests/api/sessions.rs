@@ -459,7 +459,8 @@ async fn sessions_are_listed_with_where_and_when() {
         without_id(one),
         json!({
             "createdAt": "2027-01-15T08:00:00.000Z", "lastSeenAt": "2027-01-15T08:00:00.000Z",
-            "expiresAt": "2027-02-14T08:00:00.000Z", "address": "127.0.0.1", "userAgent": "",
+            "expiresAt": "2027-02-14T08:00:00.000Z",
+            "authenticatedAt": "2027-01-15T08:00:00.000Z", "methods": ["pwd"], "address": "127.0.0.1", "userAgent": "",
             "current": true,
         })
     );
@@ -467,7 +468,8 @@ async fn sessions_are_listed_with_where_and_when() {
         without_id(two),
         json!({
             "createdAt": "2027-01-15T08:01:30.000Z", "lastSeenAt": "2027-01-15T08:01:30.000Z",
-            "expiresAt": "2027-02-14T08:01:30.000Z", "address": "127.0.0.1",
+            "expiresAt": "2027-02-14T08:01:30.000Z",
+            "authenticatedAt": "2027-01-15T08:01:30.000Z", "methods": ["pwd"], "address": "127.0.0.1",
             "userAgent": "curl/8", "current": false,
         })
     );

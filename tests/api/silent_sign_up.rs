@@ -14,7 +14,8 @@ use crate::{
 
 /// Settings under which a sign-up does not tell whether an address is taken.
 async fn silent_server() -> TestServer {
-    TestServer::open_with(|settings| with_mail(settings).with_registration_conflict("silent")).await
+    TestServer::open_with(|settings| with_mail(settings).with("registration_conflict", "silent"))
+        .await
 }
 
 #[tokio::test]
@@ -72,8 +73,8 @@ async fn a_silent_change_of_the_address_does_not_tell_either() {
 #[tokio::test]
 async fn an_app_that_embeds_the_service_is_told_of_a_silent_sign_up() {
     let server = silent_server().await;
-    let origin = doorward::Origin::new([192, 0, 2, 7].into(), "");
+    let client = doorward::ClientInfo::new([192, 0, 2, 7].into(), "");
     let user = doorward::NewUser::new("Ada", ADA).password(PASSWORD);
-    let outcome = server.doorward.register(user, origin).await;
+    let outcome = server.doorward.register(user, client).await;
     assert!(matches!(outcome, Err(doorward::RegisterError::Mailed)), "{outcome:?}");
 }

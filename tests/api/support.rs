@@ -38,7 +38,7 @@ pub const REFUSED: (u16, &str) = (401, UNAUTHORIZED);
 
 /// Settings with mail. Nothing is sent, because no upkeep runs.
 pub fn with_mail(settings: Settings) -> Settings {
-    settings.with_mail_url("file:mail").with_mail_from("Doorward <doorward@example.com>")
+    settings.with("mail.url", "file:mail").with("mail.from", "Doorward <doorward@example.com>")
 }
 
 /// The body of a refused form: `error` is the object with a message per field.
@@ -101,7 +101,7 @@ impl TestServer {
 
     pub async fn reopen(folder: TempDir, change: impl FnOnce(Settings) -> Settings) -> Self {
         let settings = Settings::new()
-            .with_sqlite_file(folder.path().join("doorward.db"))
+            .with("database_url", format!("sqlite://{}/doorward.db", folder.path().display()))
             .with_cheap_passwords(Cost { memory_kib: 64, passes: 1 });
         let settings = change(settings);
         let seconds = Arc::new(AtomicI64::new(NOW.seconds()));

@@ -189,7 +189,7 @@ async fn sign_ups(server: &TestServer, headers: &[(&str, &str)], most: usize) ->
 
 #[tokio::test]
 async fn loopback_is_exempt_only_if_nothing_was_forwarded() {
-    let few = |settings: Settings| settings.with_network_sign_ups(3);
+    let few = |settings: Settings| settings.with("throttle.network_sign_ups", 3);
     assert_eq!(sign_ups(&open(few).await, &[], 10).await, 10);
     for header in [
         ("x-forwarded-proto", "https"),
@@ -207,7 +207,7 @@ async fn loopback_is_exempt_only_if_nothing_was_forwarded() {
 #[tokio::test]
 async fn loopback_is_not_exempt_where_there_is_a_public_url() {
     let server = open(|settings| {
-        settings.with_network_sign_ups(3).with_public_url("https://auth.example.com")
+        settings.with("throttle.network_sign_ups", 3).with("public_url", "https://auth.example.com")
     })
     .await;
     assert_eq!(sign_ups(&server, &[], 10).await, 3);

@@ -7,7 +7,10 @@ use axum::{
     extract::ConnectInfo,
     http::{Request, header},
 };
-use doorward::internals::token::cookie::{AttemptDigest, CodeId, ReturnTarget, SignInCode};
+use doorward::internals::{
+    store::Effects,
+    token::cookie::{AttemptDigest, CodeId, ReturnTarget, SignInCode},
+};
 
 use crate::support::{Answer, Member, NOW, TestServer, UNAUTHORIZED};
 
@@ -45,7 +48,7 @@ async fn server() -> TestServer {
         origins = ["https://app.example.com"]
     "#;
     let file = format!("{guards}{open}");
-    TestServer::open_with(|settings| settings.with_public_url(PUBLIC).with_toml(&file)).await
+    TestServer::open_with(|settings| settings.with("public_url", PUBLIC).with_toml(&file)).await
 }
 
 /// A request of a browser, as a proxy of a style describes it.
@@ -242,7 +245,7 @@ async fn a_person_whom_the_condition_refuses_gets_403() {
     let app = cookie(&server, &ada, APP).await;
     let role = doorward::internals::user::Role::parse("banned").unwrap();
     let id = ada.id.parse().unwrap();
-    assert!(server.doorward.store().grant_role(id, &role, NOW).await.unwrap());
+    assert!(server.doorward.store().grant_role(id, &role, NOW, &Effects::NONE).await.unwrap());
     for style in STYLES {
         let script = Visit::to(style, "/").with("cookie", app.clone()).send(&server).await;
         assert_eq!(script.status_and_body(), (403, FORBIDDEN), "{style}");
@@ -410,7 +413,7 @@ async fn origins_that_differ_only_in_port_are_told_apart() {
         origins = ["https://app.example.com:8443", "https://app.example.com"]
     "#;
     let server =
-        TestServer::open_with(|settings| settings.with_public_url(PUBLIC).with_toml(file)).await;
+        TestServer::open_with(|settings| settings.with("public_url", PUBLIC).with_toml(file)).await;
     for origin in ["https://app.example.com:8443", "https://app.example.com"] {
         let answer = Visit { origin, ..Visit::navigation("caddy", "/x") }.send(&server).await;
         assert_eq!(target_of(&server, &answer).url, format!("{origin}/x"));

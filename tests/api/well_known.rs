@@ -43,7 +43,7 @@ async fn the_key_set_holds_every_key_that_verifies_or_is_to_sign() {
 async fn a_cached_key_set_expires_before_a_key_that_it_lacks_signs() {
     for (published_for, kept) in [(0, 0), (90, 90), (7 * 24 * 60 * 60, 60 * 60)] {
         let server = TestServer::open_with(|s| {
-            s.with("token.publish_before_signing", &format!("{published_for}s"))
+            s.with("token.publish_before_signing", format!("{published_for}s"))
         })
         .await;
         kept_for(&server.get(KEY_SET).await, kept);

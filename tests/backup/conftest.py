@@ -1,15 +1,11 @@
-"""Makes the modules of the lab importable, and starts PostgreSQL once for the run."""
-
-import sys
-from pathlib import Path
+"""Starts PostgreSQL once for the run."""
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "lab"))
 pytest.register_assert_rewrite("installation")
 
 from installation import Installation  # noqa: E402
-from postgres import PostgreSQL  # noqa: E402
+from harness.postgres import PostgreSQL  # noqa: E402
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import re
 import subprocess
 import threading
@@ -10,10 +9,11 @@ import time
 import urllib.parse
 from dataclasses import dataclass
 
-from support import GUARD, Service, get, post
+from harness import BINARY, PATIENCE_SECONDS
+from harness.connection import GUARD, get, post
+from harness.process import environment
+from harness.service import Service
 
-# How long a stalled machine may keep the database from answering.
-PATIENCE_SECONDS = 60
 PASSWORD = "correct horse battery"
 
 
@@ -33,15 +33,14 @@ class Installation:
         """A server, running in a `with` block."""
         return Service(folder=self.folder, database=self.database)
 
-    def environment(self):
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
-        return inherited | {"DOORWARD_DATABASE_URL": self.database or f"sqlite://{self.folder}/doorward.db"}
+    def variables(self):
+        return environment(DOORWARD_DATABASE_URL=self.database or f"sqlite://{self.folder}/doorward.db")
 
     def start(self, *arguments, **options):
         """Starts a command."""
-        command = [Service.binary(), *map(str, arguments)]
+        command = [BINARY, *map(str, arguments)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(command, cwd=self.folder, env=self.environment(), **pipes | options)
+        return subprocess.Popen(command, cwd=self.folder, env=self.variables(), **pipes | options)
 
     def run(self, *arguments):
         """Runs a command that succeeds, and returns what it prints."""

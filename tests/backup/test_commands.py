@@ -63,8 +63,8 @@ def test_standard_output_gets_the_backup_and_nothing_else(filled, tmp_path):
 def test_the_description_is_complete(filled, tmp_path):
     described = json.loads(filled.run("backup", tmp_path / "file", "--json"))
     assert described == filled.verify(tmp_path / "file")
-    keys = ["createdAt", "version", "database", "users", "sessions", "endedTokens", "oneTimes", "mails", "invitations", "keys"]
-    assert list(described) == [*keys, "sha256"]
+    tables = ["ended_tokens", "foreign_hashes", "imported_hashes", "invitations", "one_time_secrets", "outbox", "sessions", "users"]
+    assert list(described) == ["createdAt", "version", "database", *tables, "keys", "sha256"]
     assert filled.run("backup", "verify", tmp_path / "file").startswith(f"{tmp_path}/file: 3 users, 3 sessions, 1 signing key")
 
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from installation import Registrations, refused
-from postgres import debian
+from harness.postgres import debian
 
 LITESTREAM = Path(sys.executable).with_name("litestream")
 

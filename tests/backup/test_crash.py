@@ -5,6 +5,7 @@ import subprocess
 import time
 
 import pytest
+from harness.wait import eventually
 from installation import Registrations, registered, refused
 
 # Where in the duration of a whole command it is killed.
@@ -44,10 +45,20 @@ def test_a_killed_backup_leaves_no_half_file(new_installation, tmp_path):
         # The next backup with that name removes what the killed command has left.
         kept = {"first"}
         for left in {path.name.partition(".unfinished-")[0] for path in folder.glob("*.unfinished-*")}:
-            source.run("backup", folder / left, "--force")
+            eventually("the backup of the killed command has ended", lambda left=left: backs_up(source, folder / left))
             kept.add(left)
         names = {path.name for path in folder.iterdir()}
         assert not [name for name in names if "unfinished" in name] and kept <= names
+
+
+def backs_up(source, file):
+    """Replaces a backup. Returns false while the server still reads for a command that was killed."""
+    process = source.start("backup", file, "--force")
+    _, error = process.communicate(timeout=120)
+    if b"another backup or export is running" in error:
+        return False
+    assert process.returncode == 0, error.decode()
+    return True
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

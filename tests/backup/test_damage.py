@@ -1,9 +1,13 @@
 """Files that are not good backups: each is refused, and the database stays as it is."""
 
 import json
+import os
+import re
 import subprocess
+from pathlib import Path
 
 import pytest
+from harness import BINARY
 from installation import registered, refused
 
 KINDS = ["sqlite", "postgres"]
@@ -46,11 +50,11 @@ def damaged_files(good):
     kinds = {}
     for number, line in enumerate(lines[1:], 1):
         kinds.setdefault(next(iter(json.loads(line))), number)
-    assert {"key", "cookieSecret", "user", "session", "end"} <= set(kinds)
+    assert {"key", "cookieSecret", "users", "sessions", "end"} <= set(kinds)
     for kind, number in kinds.items():
         # In the middle of the line, which is in a value.
         yield f"a bit of {kind}", flipped(good, starts[number] + len(lines[number]) // 2), "damaged"
-    yield "a line less", b"".join(lines[: kinds["user"]] + lines[kinds["user"] + 1 :]), "damaged"
+    yield "a line less", b"".join(lines[: kinds["users"]] + lines[kinds["users"] + 1 :]), "damaged"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,51 +82,86 @@ def test_a_bad_file_is_refused_and_changes_nothing(kind, new_installation, tmp_p
         assert refused(service, people) == []
 
 
-def test_an_encrypted_backup_is_restored_with_its_identity(new_installation, tmp_path, identity, recipient):
-    source, target = new_installation("sqlite"), new_installation("sqlite")
-    file = tmp_path / "file.age"
-    other = tmp_path / "other"
-    subprocess.run(["age-keygen", "-o", other], check=True, capture_output=True)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cut_pipe_restores_nothing(kind, new_installation, tmp_path):
+    """Whatever fails in a pipeline, its end is missing."""
+    source, target = new_installation("sqlite"), new_installation(kind)
     with source.service() as service:
-        people = registered(service, "ada", 3)
-        source.run("backup", file, "--recipient", recipient)
-    contents = file.read_bytes()
-    assert contents.startswith(b"age-encryption.org/v1\n") and b"example.com" not in contents
-    assert "name the file with the identity with --identity" in source.refuses("backup", "verify", file)
-    assert "encrypted for other recipients" in source.refuses("backup", "verify", file, "--identity", other)
-    public = tmp_path / "public"
-    public.write_text(recipient)
-    assert "not an identity file of age" in source.refuses("backup", "verify", file, "--identity", public)
-    bad = tmp_path / "bad.age"
-    middle, end = len(contents) // 2, len(contents) - 1
-    for damaged in (contents[:middle], contents[:-1], contents + b"x", *(flipped(contents, at) for at in (60, 150, middle, end))):
-        bad.write_bytes(damaged)
-        target.refuses("backup", "verify", bad, "--identity", identity)
-        target.refuses("restore", bad, "--identity", identity)
-    assert target.files() == {}
-    target.run("restore", file, "--identity", identity)
+        registered(service, "ada", 3)
+        source.run("backup", tmp_path / "good")
+    good = (tmp_path / "good").read_bytes()
+    with target.service() as service:
+        people = registered(service, "grace", 2)
+    before = target.files()
+    lines = good.count(b"\n")
+    for cut, complete in ((good[: len(good) // 2], None), (good[:-1], lines - 1)):
+        error = refuses_piped(target, cut, "restore", "-", "--replace")
+        said = "the backup is incomplete: it ends after" + (f" {complete} lines: use another one" if complete else "")
+        assert error.startswith("doorward: -: ") and said in error, error
+        assert said in refuses_piped(target, cut, "backup", "verify", "-")
+    assert target.files() == before
     with target.service() as service:
         assert refused(service, people) == []
 
 
-def test_age_reads_our_files_and_we_read_those_of_age(new_installation, tmp_path, identity, recipient):
-    source = new_installation("sqlite")
+def refuses_piped(installation, contents, *arguments):
+    process = installation.start(*arguments, stdin=subprocess.PIPE)
+    out, err = process.communicate(contents, timeout=120)
+    assert (process.returncode, out) == (1, b""), (out, err)
+    return err.decode()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_backup_is_encrypted_and_decrypted_in_a_pipe(kind, new_installation, tmp_path, identity, recipient):
+    source, target = new_installation("sqlite"), new_installation(kind)
+    file, other = tmp_path / "file.age", tmp_path / "other"
+    subprocess.run(["age-keygen", "-o", other], check=True, capture_output=True)
     with source.service() as service:
         # More than one part of an encrypted file.
-        registered(service, "ada", 200)
-    second = tmp_path / "second"
-    subprocess.run(["age-keygen", "-o", second], check=True, capture_output=True)
-    recipients = tmp_path / "recipients"
-    public = subprocess.run(["age-keygen", "-y", second], check=True, capture_output=True, text=True).stdout
-    recipients.write_text(f"# the second\n{public}")
-    file, plain, again = tmp_path / "file.age", tmp_path / "plain", tmp_path / "again.age"
-    described = json.loads(source.run("backup", file, "--recipient", recipient, "--recipients-file", recipients, "--json"))
-    for key in (identity, second):
-        subprocess.run(["age", "-d", "-i", key, "-o", plain, file], check=True)
-        assert source.verify(plain) == described == source.verify(file, "--identity", key)
-        plain_bytes = plain.read_bytes()
-        plain.unlink()
-    assert len(plain_bytes) > 65536
-    plain.write_bytes(plain_bytes)
-    subprocess.run(["age", "-r", recipient, "-o", again, plain], check=True)
-    assert source.verify(again, "--identity", identity) == described
+        people = registered(service, "ada", 200)
+        bash(source, f"doorward backup - | age -r {recipient} > {file}")
+    contents = file.read_bytes()
+    assert len(contents) > 65536 and contents.startswith(b"age-encryption.org/v1\n") and b"example.com" not in contents
+    assert "the backup is encrypted: decrypt it" in source.refuses("backup", "verify", file)
+    bad = tmp_path / "bad.age"
+    middle, end = len(contents) // 2, len(contents) - 1
+    files = [contents[:middle], contents[:-1], *(flipped(contents, at) for at in (60, 150, middle, end))]
+    for key, damaged in [(other, contents), *((identity, damaged) for damaged in files)]:
+        bad.write_bytes(damaged)
+        # Without `pipefail`, the exit code is that of doorward.
+        for command in ("backup verify -", "restore -"):
+            refused_by_doorward = f"set +o pipefail; age -d -i {key} {bad} | doorward {command}"
+            assert re.search("not a backup|incomplete", bash(target, refused_by_doorward, code=1))
+    assert target.emails() == set() if kind == "postgres" else target.files() == {}
+    described = bash(source, f"age -d -i {identity} {file} | doorward backup verify - --json")
+    assert json.loads(described)["users"] == 200
+    bash(target, f"age -d -i {identity} {file} | doorward restore -")
+    with target.service() as service:
+        assert refused(service, people) == []
+
+
+def test_the_script_of_the_docs_makes_a_file_only_of_a_whole_backup(new_installation, tmp_path, identity, recipient):
+    docs = Path(__file__).resolve().parents[2] / "docs" / "backup.md"
+    [script] = re.findall(r"```bash\n(#!/bin/bash\n.*?)```", docs.read_text(), re.DOTALL)
+    folder, recipients = tmp_path / "backups", tmp_path / "recipients"
+    recipients.write_text(recipient)
+    script = script.replace("/var/backups/doorward", str(folder)).replace("/etc/doorward/recipients", str(recipients))
+    source = new_installation("sqlite")
+    assert "there is no database" in bash(source, script, code=1)
+    assert list(folder.glob("*.age")) == []
+    with source.service() as service:
+        registered(service, "ada", 3)
+        bash(source, script)
+    [file] = folder.iterdir()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d\.age", file.name) and file.stat().st_mode & 0o777 == 0o600
+    bash(source, f"age -d -i {identity} {file} | doorward backup verify -")
+
+
+def bash(installation, script, code=0):
+    """Runs a script with the commands of this build. Returns its output, or its errors if it fails."""
+    path = f"{BINARY.parent}:{os.environ['PATH']}"
+    command = ["bash", "-o", "pipefail", "-c", script]
+    environment = installation.variables() | {"PATH": path}
+    ran = subprocess.run(command, cwd=installation.folder, env=environment, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == code, ran
+    return ran.stderr if code else ran.stdout

@@ -7,7 +7,9 @@ import threading
 
 import pytest
 from installation import registered, refused
-from postgres import ROLE, eventually
+from harness import PATIENCE_SECONDS
+from harness.postgres import ROLE
+from harness.wait import eventually
 
 
 @pytest.fixture
@@ -34,17 +36,19 @@ def connections(server, installation, condition):
 @contextlib.contextmanager
 def repeated_query(server, database):
     """Connections whose last statement is never old, as those of a server."""
-    stopped = threading.Event()
+    connected, stopped = threading.Event(), threading.Event()
 
     def run():
         with server.connect(database) as session:
             session.query("SET application_name = 'doorward'")
+            connected.set()
             while not stopped.wait(0.02):
                 session.query("SELECT 1")
 
     thread = threading.Thread(target=run)
     thread.start()
     try:
+        assert connected.wait(PATIENCE_SECONDS)
         yield
     finally:
         stopped.set()
@@ -80,23 +84,24 @@ def test_a_server_that_starts_during_a_restore_waits_for_it(backup, new_installa
     target.run("restore", backup.file)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    contents = backup.file.read_bytes()
+    header, newline, records = backup.file.read_bytes().partition(b"\n")
     process = target.start("restore", pipe, "--replace")
-    # The first time, it is verified.
-    pipe.write_bytes(contents)
     holds_locks = "EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = a.pid AND mode = 'AccessExclusiveLock' AND granted)"
-    eventually("the restore locks the tables", lambda: connections(server, target, holds_locks), 60)
     service = target.service()
-    service.launch()
-    try:
-        eventually("the server waits", lambda: connections(server, target, "wait_event_type = 'Lock'"), 60)
-        pipe.write_bytes(contents)
-        _, error = process.communicate(timeout=60)
-        assert process.returncode == 0, error.decode()
-        service.wait()
-        assert refused(service, backup.people) == []
-    finally:
-        service.stop()
+    with pipe.open("wb", buffering=0) as writer:
+        writer.write(header + newline)
+        eventually("the restore locks the tables", lambda: connections(server, target, holds_locks), 60)
+        service.launch()
+        try:
+            eventually("the server waits", lambda: connections(server, target, "wait_event_type = 'Lock'"), 60)
+            writer.write(records)
+            writer.close()
+            _, error = process.communicate(timeout=60)
+            assert process.returncode == 0, error.decode()
+            service.wait()
+            assert refused(service, backup.people) == []
+        finally:
+            service.stop()
 
 
 def test_a_frozen_server_knows_nothing_of_before_the_restore(new_installation, server, tmp_path):

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from installation import PASSWORD, PATIENCE_SECONDS, Installation
-from support import GUARD, LOGIN, get, post
+from harness.connection import GUARD, LOGIN, get, post
 from thief import Thief, parts_of, revoked_tokens
 
 KINDS = ["sqlite", "postgres"]

@@ -53,9 +53,9 @@ class Thief:
 
     def session(self, email):
         """The ids of a user, their session and its token."""
-        [user] = [user for user in self._all("user") if user["email"] == email]
-        session = next(session for session in self._all("session") if session["userId"] == user["id"])
-        return user["id"], session["id"], session["tokenId"]
+        [user] = [user for user in self._all("users") if user["email"] == email]
+        session = next(session for session in self._all("sessions") if session["user_id"] == user["id"])
+        return user["id"], session["id"], session["token_id"]
 
     def token(self, session):
         """A token of a session, with the MAC of Doorward and a signature."""
@@ -89,11 +89,11 @@ class Thief:
 
     def link(self, purpose, email):
         """The secret of a mailed link, which the backup does not contain."""
-        [row] = [row for row in self._all("oneTime") if row["purpose"] == purpose and row["email"] == email]
+        [row] = [row for row in self._all("one_time_secrets") if row["purpose"] == purpose and row["email"] == email]
         return self._one_time(purpose, row["id"])
 
     def invitation(self, email):
-        [row] = [row for row in self._all("invitation") if row["email"] == email]
+        [row] = [row for row in self._all("invitations") if row["email"] == email]
         return self._one_time("invitation", row["id"])
 
     def _one_time(self, purpose, one_time):

@@ -1,12 +1,6 @@
 """Starts the service once for the whole run, or uses the one that DOORWARD_URL names."""
 
-import contextlib
 import os
-import random
-import socket
-import subprocess
-import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,18 +9,17 @@ import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 pytest.register_assert_rewrite("support")
-sys.path.append(str(Path(__file__).resolve().parents[2] / "lab"))
 
-from databases import DATABASES, Database  # noqa: E402
+from harness import HOST  # noqa: E402
+from harness.databases import DATABASES, Database  # noqa: E402
+from harness.service import Service  # noqa: E402
 from support import Client, fresh_email  # noqa: E402
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-START_SECONDS = 60
-STOP_SECONDS = 20
 
 
 @dataclass(frozen=True)
-class Service:
+class Target:
+    """The service under test."""
+
     host: str
     port: int
     # None for a service that this run did not start.
@@ -38,65 +31,19 @@ def pytest_addoption(parser):
     parser.addoption("--database", choices=DATABASES, default="sqlite", help="the database of the service")
 
 
-def free_port():
-    """A port below the ephemeral ones, so that no connection takes it before its server listens."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-
-
-def wait_until_listening(process, port, log):
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.02)
-    process.kill()
-    pytest.exit(f"the service did not start (exit code {process.wait()}):\n{log()}", returncode=1)
-
-
 @pytest.fixture(scope="session")
 def service(tmp_path_factory, request):
     if url := os.environ.get("DOORWARD_URL"):
         parts = urlsplit(url)
-        yield Service(parts.hostname, parts.port or 80)
+        yield Target(parts.hostname, parts.port or 80)
         return
 
     folder = tmp_path_factory.mktemp("doorward")
     with DATABASES[request.config.getoption("--database")](folder) as database:
-        yield from running(folder, database)
-
-
-def running(folder, database):
-    binary = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
-    port = free_port()
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
-    settings = {
-        "DOORWARD_LISTEN": f"127.0.0.1:{port}",
-        "DOORWARD_METRICS_LISTEN": "off",
-        "DOORWARD_DATABASE_URL": database.url,
-    }
-
-    def log():
-        return "\n".join((folder / name).read_text(errors="replace") for name in ("stdout", "stderr"))
-
-    with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
-        process = subprocess.Popen([binary], cwd=folder, env=inherited | settings, stdout=out, stderr=err)
-    wait_until_listening(process, port, log)
-    try:
-        yield Service("127.0.0.1", port, folder, database)
-    finally:
-        process.terminate()
-        try:
-            code = process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            code = "none: it was killed"
-    assert code == 0, f"exit code after SIGTERM: {code}\n{log()}"
+        with Service(folder, database=database.url, DOORWARD_METRICS_LISTEN="off") as service:
+            yield Target(HOST, service.port, folder, database)
+            code, _ = service.stop()
+            assert code == 0, f"exit code after SIGTERM: {code}\n{service.output()}"
 
 
 @pytest.fixture(scope="session")

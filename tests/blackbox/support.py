@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import cmac, hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.ciphers import algorithms
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from stall import StallRecorder
+from harness.stall import StallRecorder
 
 USER = "/api/user"
 LOGIN = "/api/auth/login"

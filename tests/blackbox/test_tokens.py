@@ -80,7 +80,7 @@ def test_the_signature_can_be_verified_with_the_public_key(issued, signing_key):
 def test_the_claims_are_exactly_the_documented_ones(issued):
     user, token, *_ = issued
     claims = claims_of(token)
-    assert list(claims) == ["iss", "aud", "sub", "sid", "iat", "exp", "jti", "mac"]
+    assert list(claims) == ["iss", "aud", "sub", "sid", "iat", "exp", "jti", "auth_time", "amr", "mac"]
     assert claims["sub"] == user.id
     assert all(claims[name] for name in ("iss", "aud", "sid", "jti", "mac"))
 
@@ -100,11 +100,11 @@ def test_neither_name_nor_address_is_in_a_token(issued):
         assert secret.lower() not in content
 
 
-def test_two_users_share_the_issuer_audience_and_key_and_nothing_else(ada, miles):
+def test_two_users_share_the_issuer_audience_key_and_method_and_nothing_else(ada, miles):
     assert header_of(ada.token) == header_of(miles.token)
     ours, theirs = claims_of(ada.token), claims_of(miles.token)
     same = {name for name in ours if ours[name] == theirs[name]}
-    assert {"iss", "aud"} <= same <= {"iss", "aud", "iat", "exp"}
+    assert {"iss", "aud", "amr"} <= same <= {"iss", "aud", "amr", "iat", "exp", "auth_time"}
 
 
 # --- damage ----------------------------------------------------------------------------------------------------------

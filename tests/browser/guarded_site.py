@@ -3,8 +3,10 @@
 import html
 import subprocess
 
+from harness import BINARY
+from harness.ports import reserved_port
 from sites import APP, AUTH, OTHER_APP, TlsProxy
-from support import BINARY, KINDS, METHODS, Doorward, EchoApp, EchoHandler, Journal, free_port
+from support import KINDS, METHODS, Doorward, EchoApp, EchoHandler, Journal
 
 TITLE = "Reports"
 BARRED = "barred"
@@ -29,7 +31,7 @@ class Service(Doorward):
         """Runs a command of Doorward for this service, and returns what it prints."""
         command = [BINARY, *arguments]
         done = subprocess.run(
-            command, cwd=self.folder, env=self.environment, input=text, capture_output=True, text=True, timeout=60
+            command, cwd=self.folder, env=self.variables, input=text, capture_output=True, text=True, timeout=60
         )
         assert done.returncode == 0, done
         return done.stdout
@@ -95,7 +97,7 @@ class GuardedSite:
 
     def __init__(self, name, folder, certificate):
         folder.mkdir()
-        port = free_port()
+        port = reserved_port()
         self.name = name
         self.app_url, self.wiki_url, self.auth_url = (
             f"https://{host}:{port}" for host in (APP, OTHER_APP, AUTH)

@@ -6,7 +6,8 @@ import re
 import time
 
 from guarded_site import PageApp, Service
-from support import Integration, Journal, free_port
+from harness.ports import reserved_port
+from support import Integration, Journal
 
 TITLE = "Reports"
 STAFF_TITLE = "Staff only"
@@ -53,7 +54,7 @@ class LoopbackSite:
         self.mails = folder / "mails"
         url = mail_url or f"file:{self.mails}"
         extra_settings = MAIL_SETTINGS.format(url=url) if with_mail else ""
-        ports = {name: free_port() for name in ("reports", "staff")}
+        ports = {name: reserved_port() for name in ("reports", "staff")}
         self.app_urls = {name: f"http://{name}.localhost:{port}" for name, port in ports.items()}
         settings = SETTINGS.format(**self.app_urls, title=TITLE, staff_title=STAFF_TITLE)
         self.doorward = Service(folder / "doorward", extra_settings + settings)

@@ -1,15 +1,16 @@
 """Every page in every state: accessible, small, one request, without violations of its policy, at every width."""
 
 import io
+import itertools
 import json
 import re
 
 import pytest
 from firefox import NODE
 from guarded_site import Service
+from harness import REPOSITORY
 from page_states import STATES, Tour
 from PIL import Image
-from support import REPOSITORY
 
 MAX_BYTES = 20 * 1024
 # The documentation of the API is for programmers: larger, in English, and the same for everybody.
@@ -17,6 +18,8 @@ DOCUMENTATION = ("api-documentation", "api-documentation-unfolded")
 MAX_DOCUMENTATION_BYTES = 64 * 1024
 WIDTHS = (320, 1280)
 SCHEMES = ("light", "dark")
+# Each width and each scheme once.
+PAIRS = ((320, "dark"), (1280, "light"))
 SCREENSHOT_WIDTHS = (390, 1280)
 # The pages in docs/screenshots.
 DOCUMENTED = (
@@ -123,12 +126,13 @@ def test_a_page_is_accessible(request, new_context, axe, name):
     # The tests of accessibility are themselves a script. The pages have none, so this changes nothing for them.
     page, _ = opened(request, new_context(java_script_enabled=True), name)
     page.evaluate(axe)
+    everything = request.config.getoption("--all")
+    for width, scheme in itertools.product(WIDTHS, SCHEMES) if everything else PAIRS:
+        at(page, width, scheme)
+        violations = page.evaluate(AXE)
+        assert violations == [], f"{scheme}, {width} pixels: {json.dumps(violations, indent=2)}"
     folder = request.config.getoption("--screenshots")
     for scheme in SCHEMES:
-        for width in WIDTHS:
-            at(page, width, scheme)
-            violations = page.evaluate(AXE)
-            assert violations == [], f"{scheme}, {width} pixels: {json.dumps(violations, indent=2)}"
         for width in screenshot_widths(name, scheme, folder):
             at(page, width, scheme)
             screenshot(page, folder / f"{name}-{width}-{scheme}.png")

@@ -278,6 +278,7 @@ def test_an_app_cannot_send_forms_to_doorward(site, new_context, ada):
     assert page.url == f"{site.wiki_url}/still"
 
 
+@pytest.mark.long
 def test_firefox_signs_up_and_reaches_both_apps(site, firefox):
     ada = Person()
     link, other = site.app_url + LINKS[1], site.wiki_url + LINKS[3]

@@ -5,6 +5,7 @@ import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from conftest import program
 from firefox import NODE
 from page_states import Tour
@@ -38,6 +39,7 @@ def scores(url, folder, arguments, headers=None):
     return {name: result["categories"][name]["score"] * 100 for name in CATEGORIES}, failed
 
 
+@pytest.mark.long
 def test_the_main_pages_have_high_scores(loopback, context, page, tmp_path):
     Tour(loopback, context, page).signed_up()
     [cookie] = context.cookies()

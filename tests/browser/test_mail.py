@@ -7,7 +7,8 @@ from letters import wait_for_letter
 from loopback_site import LoopbackSite
 from page_states import Tour
 from people import Person, assert_account, fill, is_sign_in, press, sign_in, sign_out, sign_up, submit
-from smtp_server import HOST, MailServer
+from harness import HOST
+from harness.mail_server import MailServer
 from support import bearer, send
 
 NEW_PASSWORD = "battery staple horse"

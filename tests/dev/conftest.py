@@ -10,20 +10,16 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from harness import BINARY, PATIENCE_SECONDS
+from harness.process import environment
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.append(str(REPOSITORY / "lab"))
-
-BINARY = (REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")).resolve()
-PATIENCE_SECONDS = 60
 ADA = {"name": "Ada Lovelace", "email": "ada@example.com", "password": "correct horse", "verified": True, "roles": ["staff"]}
 BOB = {"name": "Bob Noyce", "email": "bob@example.com", "password": "x", "id": "a564182b-8d44-45ca-91fe-2410facae02e"}
 
 
 def clean_environment(**more):
     """The environment without settings of Doorward and without proxies."""
-    names = [name for name in os.environ if not name.startswith("DOORWARD_") and not name.lower().endswith("_proxy")]
-    return {name: os.environ[name] for name in names} | more
+    return {name: value for name, value in environment().items() if not name.lower().endswith("_proxy")} | more
 
 
 class Answer:
@@ -41,7 +37,7 @@ class Answer:
 class Dev:
     """A running `doorward dev` in a folder."""
 
-    def __init__(self, folder, *arguments, users=(ADA, BOB), settings="", environment=None):
+    def __init__(self, folder, *arguments, users=(ADA, BOB), settings="", variables=None):
         self.folder = folder
         if users:
             lines = (json.dumps(user) + "\n" for user in users)
@@ -52,7 +48,7 @@ class Dev:
         self.log = open(folder.parent / "log", "w+")
         self.process = subprocess.Popen(
             [BINARY, "dev", "--listen", "127.0.0.1:0", "--json", *arguments],
-            cwd=folder, env=environment or clean_environment(), stdout=subprocess.PIPE, stderr=self.log, text=True,
+            cwd=folder, env=variables or clean_environment(), stdout=subprocess.PIPE, stderr=self.log, text=True,
         )
 
     def __enter__(self):

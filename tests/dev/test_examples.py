@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BINARY, PATIENCE_SECONDS, REPOSITORY, clean_environment
+from conftest import clean_environment
+from harness import BINARY, PATIENCE_SECONDS, REPOSITORY
 from ruamel.yaml import YAML
 
 TESTING = REPOSITORY / "examples" / "testing"

@@ -12,9 +12,10 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import ADA, BINARY, BOB, PATIENCE_SECONDS, Dev, clean_environment
-from stall import StallRecorder
-from support import Service, Span
+from conftest import ADA, BOB, Dev, clean_environment
+from harness import BINARY, PATIENCE_SECONDS
+from harness.service import Service
+from harness.stall import Span, StallRecorder
 
 HEADER = "X-Doorward-Development"
 WARNING = "Development server: data is in memory and passwords are not protected"
@@ -43,7 +44,7 @@ def files_open_by(process):
 def test_it_leaves_no_file_behind_however_it_ends(start, folder, tmp_path, sent):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    with start(environment=clean_environment(TMPDIR=str(temporary), SQLITE_TMPDIR=str(temporary))) as dev:
+    with start(variables=clean_environment(TMPDIR=str(temporary), SQLITE_TMPDIR=str(temporary))) as dev:
         token = dev.login().json["token"]
         assert dev.post("/api/user", name="Eve", email="eve@example.com", password="universal exports").status == 201
         assert dev.post("/dev/reset").status == 204
@@ -194,7 +195,8 @@ def test_a_reset_restores_the_users_and_ends_everything_else(dev):
     assert dev.guard(token) == dev.guard(registered["token"]) == 401
     assert dev.get("/account", Cookie=cookie).status == 303
     assert dev.post("/dev/sign-in", user="eve@example.com").status == 404
-    assert dev.get("/api/me", token=dev.login().json["token"]).json == ada
+    again = dev.get("/api/me", token=dev.login().json["token"]).json
+    assert {**again, "authenticatedAt": ada["authenticatedAt"]} == ada
     assert dev.get("/.well-known/jwks.json").json == jwks, "apps cache the key set"
 
 

@@ -1,18 +1,14 @@
 """Starts one good set-up: Doorward on SQLite behind nginx with TLS, with a mail server."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).resolve().parents[1]
-# The mail server is that of tests/mail.
-sys.path += [str(TESTS.parent / "lab"), str(TESTS / "mail")]
-
-from postgres import PostgreSQL, free_port  # noqa: E402
-from setup import PROXIES, SETTINGS, Doctor, certificates, nginx, serve  # noqa: E402
-from smtp_server import MailServer  # noqa: E402
+from harness.mail_server import MailServer
+from harness.ports import reserved_port
+from harness.postgres import PostgreSQL
+from setup import PROXIES, SETTINGS, Doctor, certificates, nginx, serve
 
 
 @dataclass(frozen=True)
@@ -57,9 +53,9 @@ def write_settings(mail_server):
 @pytest.fixture(scope="session")
 def site(tmp_path_factory, write_settings):
     folder = tmp_path_factory.mktemp("site")
-    port, ports = free_port(), {}
+    port, ports = reserved_port(), {}
     for name in PROXIES:
-        ports[name] = free_port()
+        ports[name] = reserved_port()
     authority = certificates(folder)
     settings = write_settings(folder, port, f"https://localhost:{ports['good']}", f"sqlite://{folder}/data/doorward.db")
     with serve(folder, settings, port), nginx(folder, port, ports):

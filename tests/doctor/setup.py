@@ -9,12 +9,10 @@ import time
 import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-BINARY = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
-PATIENCE_SECONDS = 60
-PATH = os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/sbin"])
+from harness import BINARY, PATIENCE_SECONDS
+from harness.certificates import Authority, self_signed
+from harness.process import PATH, Process
 
 # Only the address that nginx connects from by default is trusted.
 SETTINGS = """
@@ -49,45 +47,6 @@ PROXIES = {
 }
 
 
-class Process:
-    """A program that runs until the end of the `with` block."""
-
-    def __init__(self, command, log, environment=None, nofile=None):
-        self.log = log
-        limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (nofile, nofile))) if nofile else None
-        with log.open("wb") as output:
-            self._process = subprocess.Popen(
-                list(map(str, command)),
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                preexec_fn=limit,
-            )
-
-    def wait_until(self, holds):
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not holds():
-            assert self._process.poll() is None, self.log.read_text(errors="replace")
-            assert time.monotonic() < deadline, f"timed out: {self.log.read_text(errors='replace')}"
-            time.sleep(0.02)
-        return self
-
-    def stop(self):
-        self._process.terminate()
-        try:
-            self._process.wait(PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-
-
 def answers(url):
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
@@ -104,19 +63,20 @@ def accepts(port):
         return False
 
 
-def environment(**more):
+def variables(**more):
     """Nothing from the environment of the tests."""
     return {"PATH": PATH, "HOME": "/nonexistent"} | more
 
 
-def serve(folder, settings, port, back_up=True, **options):
+def serve(folder, settings, port, back_up=True, nofile=None):
     """Starts a server with these settings, and backs it up as an operator would."""
     command = [BINARY, "serve", "--config", settings]
-    process = Process(command, folder / f"server-{port}.log", environment(), **options)
+    limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (nofile, nofile))) if nofile else None
+    process = Process(command, folder / f"server-{port}.log", variables=variables(), preexec_fn=limit)
     process.wait_until(lambda: answers(f"http://127.0.0.1:{port}/readyz"))
     if back_up:
         backup = [BINARY, "backup", folder / f"backup-{port}", "--force", "--config", settings]
-        subprocess.run(backup, env=environment(), check=True, capture_output=True, timeout=PATIENCE_SECONDS)
+        subprocess.run(backup, env=variables(), check=True, capture_output=True, timeout=PATIENCE_SECONDS)
     return process
 
 
@@ -126,12 +86,12 @@ class Doctor:
     def __init__(self, settings, authority):
         self.settings, self.authority = settings, authority
 
-    def run(self, *flags, **variables):
+    def run(self, *flags, **more):
         command = [BINARY, "doctor", "--config", self.settings, *flags]
-        variables = {name: str(value) for name, value in variables.items()}
+        more = {name: str(value) for name, value in more.items()}
         done = subprocess.run(
             list(map(str, command)),
-            env=environment(SSL_CERT_FILE=str(self.authority)) | variables,
+            env=variables(SSL_CERT_FILE=str(self.authority), **more),
             capture_output=True,
             text=True,
             timeout=PATIENCE_SECONDS,
@@ -139,9 +99,9 @@ class Doctor:
         assert done.stderr == "", done.stderr
         return done
 
-    def findings(self, *flags, **variables):
+    def findings(self, *flags, **more):
         """The findings by name. Each says what is wrong and what to do."""
-        done = self.run("--json", *flags, **variables)
+        done = self.run("--json", *flags, **more)
         findings = json.loads(done.stdout)["findings"]
         assert done.returncode == bool(findings), done
         for finding in findings:
@@ -150,53 +110,19 @@ class Doctor:
 
 
 def certificates(folder):
-    """An authority and certificates of it, made with openssl. Returns the file of the authority."""
-
-    def openssl(*arguments):
-        subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=PATIENCE_SECONDS)
-
-    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    authority = folder / "authority.pem"
-    authority_key = folder / "authority.key"
-    openssl("req", "-x509", *key, "-keyout", authority_key, "-out", authority, "-days", 30, "-subj", "/CN=authority")
-    for name, host, days in [("good", "localhost", 90), ("expiring", "localhost", 5), ("other name", "example.com", 90)]:
-        request, extensions = folder / "request", folder / "extensions"
-        extensions.write_text(f"subjectAltName=DNS:{host}\n")
-        openssl("req", "-new", *key, "-keyout", folder / f"{name}.key", "-out", request, "-subj", f"/CN={host}")
-        openssl(
-            *["x509", "-req", "-in", request, "-CA", authority, "-CAkey", authority_key, "-CAcreateserial"],
-            *["-days", days, "-extfile", extensions, "-out", folder / f"{name}.pem"],
-        )
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    openssl("req", "-x509", *key, "-keyout", folder / "self-signed.key", "-out", folder / "self-signed.pem", *subject)
-    expire(folder)
-    return authority
-
-
-def expire(folder):
-    """A certificate of the authority that expired yesterday. openssl signs no period in the past without a database."""
-    import datetime
-
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-
-    authority = x509.load_pem_x509_certificate((folder / "authority.pem").read_bytes())
-    authority_key = serialization.load_pem_private_key((folder / "authority.key").read_bytes(), None)
-    key = serialization.load_pem_private_key((folder / "good.key").read_bytes(), None)
-    yesterday = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")]))
-        .issuer_name(authority.subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(yesterday - datetime.timedelta(days=30))
-        .not_valid_after(yesterday)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(authority_key, hashes.SHA256())
-    )
-    (folder / "expired.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / "expired.key").write_bytes((folder / "good.key").read_bytes())
+    """An authority and certificates of it. Returns the file of the authority."""
+    authority = Authority(folder)
+    issued = {
+        "good": authority.issue("localhost"),
+        "expiring": authority.issue("localhost", days=5),
+        "expired": authority.issue("localhost", days=-1),
+        "other name": authority.issue("example.com"),
+        "self-signed": self_signed("localhost"),
+    }
+    for name, (certificate, key) in issued.items():
+        (folder / f"{name}.pem").write_bytes(certificate)
+        (folder / f"{name}.key").write_bytes(key)
+    return authority.file
 
 
 def nginx(folder, backend, ports):
@@ -222,8 +148,9 @@ def nginx(folder, backend, ports):
         + "\n}\n"
     )
     command = ["nginx", "-p", folder, "-e", f"{folder}/nginx-error.log", "-c", configuration]
-    process = Process(command, folder / "nginx.log", environment())
-    return process.wait_until(lambda: all(accepts(ports[name]) for name in PROXIES))
+    process = Process(command, folder / "nginx.log", variables=variables())
+    process.wait_until(lambda: all(accepts(ports[name]) for name in PROXIES))
+    return process
 
 
 class LateProxy(ThreadingHTTPServer):

@@ -11,8 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
-from postgres import PASSWORD, free_port
-from setup import BINARY, Doctor, LateProxy, environment, serve
+from harness import BINARY
+from harness.ports import reserved_port
+from harness.postgres import PASSWORD
+from setup import Doctor, LateProxy, serve, variables
 
 # Flags for a command only, so the running server has another value.
 CHANGED = "settings-changed"
@@ -29,7 +31,7 @@ def test_a_good_set_up_is_quiet(site):
 
 
 def test_a_server_that_is_reached_without_a_proxy_is_quiet(site, tmp_path, write_settings):
-    port = free_port()
+    port = reserved_port()
     settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", f"sqlite://{tmp_path}/data/doorward.db")
     with serve(tmp_path, settings, port):
         assert Doctor(settings, site.authority).run().stdout == "no problems found\n"
@@ -63,7 +65,7 @@ def test_mistakes_of_the_proxy(site, proxy, found):
 
 
 def test_a_proxy_that_leads_to_another_server(site, tmp_path, write_settings):
-    port = free_port()
+    port = reserved_port()
     settings = write_settings(tmp_path, port, f"http://127.0.0.1:{site.port}", f"sqlite://{tmp_path}/data/doorward.db")
     with serve(tmp_path, settings, port):
         found = Doctor(settings, site.authority).findings()
@@ -194,15 +196,15 @@ def test_guards(site):
         site.settings.write_text(before + verified)
         assert set(site.doctor.findings("--mail-url=none")) == {"guards-changed", "mail-missing", CHANGED}
         site.settings.write_text(before + browsers)
-        subprocess.run([BINARY, "reload", "--config", site.settings], check=True, env=environment(), capture_output=True)
+        subprocess.run([BINARY, "reload", "--config", site.settings], check=True, env=variables(), capture_output=True)
         assert set(site.doctor.findings()) == {"guard-browsers"}
     finally:
         site.settings.write_text(before)
-        subprocess.run([BINARY, "reload", "--config", site.settings], check=True, env=environment(), capture_output=True)
+        subprocess.run([BINARY, "reload", "--config", site.settings], check=True, env=variables(), capture_output=True)
 
 
 def test_no_server_and_a_damaged_database(site, tmp_path, write_settings):
-    port, file = free_port(), tmp_path / "data" / "doorward.db"
+    port, file = reserved_port(), tmp_path / "data" / "doorward.db"
     settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", f"sqlite://{file}")
     doctor = Doctor(settings, site.authority)
     assert set(doctor.findings()) == {"server-not-running"}
@@ -234,7 +236,7 @@ def test_a_server_whose_command_socket_is_gone(site):
 
 
 def test_a_low_limit_of_open_files(site, tmp_path, write_settings):
-    port = free_port()
+    port = reserved_port()
     settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", f"sqlite://{tmp_path}/data/doorward.db")
     with serve(tmp_path, settings, port, nofile=512):
         assert set(Doctor(settings, site.authority).findings()) == {"open-files"}
@@ -248,7 +250,7 @@ def test_a_small_disk(site, tmp_path, write_settings):
     if mounted.returncode:
         pytest.skip(f"cannot mount a small disk: {mounted.stderr}")
     try:
-        port = free_port()
+        port = reserved_port()
         settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", f"sqlite://{disk}/data/doorward.db")
         doctor = Doctor(settings, site.authority)
         # A backup needs more space than this disk has.
@@ -263,7 +265,7 @@ def test_a_small_disk(site, tmp_path, write_settings):
 
 
 def test_postgresql(site, tmp_path, write_settings, postgres):
-    port, url = free_port(), postgres.url(postgres.fresh_database())
+    port, url = reserved_port(), postgres.url(postgres.fresh_database())
     folder = f'data_folder = "{tmp_path}/data"\n'
     settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", url, folder)
     doctor = Doctor(settings, site.authority)
@@ -292,7 +294,7 @@ def test_postgresql(site, tmp_path, write_settings, postgres):
 
 
 def test_postgresql_without_a_command_socket(site, tmp_path, write_settings, postgres):
-    port, url = free_port(), postgres.url(postgres.fresh_database())
+    port, url = reserved_port(), postgres.url(postgres.fresh_database())
     settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", url)
     doctor = Doctor(settings, site.authority)
     with serve(tmp_path, settings, port):

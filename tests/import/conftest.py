@@ -1,15 +1,10 @@
-"""Makes the modules of the lab and the databases of the black-box suite importable."""
-
-import sys
-from pathlib import Path
+"""Starts services that import users."""
 
 import pytest
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path += [str(TESTS.parent / "lab"), str(TESTS / "blackbox")]
 pytest.register_assert_rewrite("people")
 
-from databases import DATABASES  # noqa: E402
+from harness.databases import DATABASES  # noqa: E402
 from people import Doorward  # noqa: E402
 
 

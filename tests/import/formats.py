@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import os
+import random
 import struct
 import subprocess
 import uuid
@@ -66,7 +67,7 @@ def aspnet_v3(digest, iterations):
     number = {"sha1": 0, "sha256": 1, "sha512": 2}[digest]
 
     def make(password):
-        salt = os.urandom(16)
+        salt = random.randbytes(16)
         key = hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations, 32)
         return b64(b"\x01" + struct.pack(">III", number, iterations, len(salt)) + salt + key)
 
@@ -77,7 +78,7 @@ def keycloak_pbkdf2(algorithm, iterations):
     digest = {"pbkdf2": "sha1", "pbkdf2-sha256": "sha256", "pbkdf2-sha512": "sha512"}[algorithm]
 
     def make(password):
-        salt = os.urandom(16)
+        salt = random.randbytes(16)
         value = hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations, 64)
         return keycloak_credential({"hashIterations": iterations, "algorithm": algorithm}, salt, value)
 
@@ -86,7 +87,7 @@ def keycloak_pbkdf2(algorithm, iterations):
 
 def keycloak_argon2(memory, passes):
     def make(password):
-        salt = os.urandom(16)
+        salt = random.randbytes(16)
         value = argon2.low_level.hash_secret_raw(
             password.encode(), salt, passes, memory, 1, 32, argon2.low_level.Type.ID
         )

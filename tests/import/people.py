@@ -5,10 +5,10 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from support import LOGIN, Service, post
+from harness import BINARY, PATIENCE_SECONDS
+from harness.connection import LOGIN, post
+from harness.service import Service
 
-# How long a stalled machine may keep the database from answering.
-PATIENCE_SECONDS = 60
 # After which a command counts as stuck.
 COMMAND_SECONDS = 300
 # As cheap as the settings allow, and no throttle in the way.
@@ -30,14 +30,13 @@ class Doorward(Service):
     def __init__(self, folder, database=None):
         folder.mkdir(parents=True, exist_ok=True)
         super().__init__(folder, SETTINGS, database)
-        self.folder = folder
 
     def command(self, *arguments, given=None):
         """Runs a command; returns what it printed and its exit code."""
         return subprocess.run(
-            [self.binary(), *map(str, arguments)],
+            [BINARY, *map(str, arguments)],
             cwd=self.folder,
-            env=self._settings(),
+            env=self.variables(),
             input=given,
             capture_output=True,
             text=True,
@@ -46,8 +45,8 @@ class Doorward(Service):
 
     def spawn(self, *arguments, **options):
         """Starts a command and does not wait for it."""
-        command = [self.binary(), *map(str, arguments)]
-        return subprocess.Popen(command, cwd=self.folder, env=self._settings(), stderr=subprocess.PIPE, text=True, **options)
+        command = [BINARY, *map(str, arguments)]
+        return subprocess.Popen(command, cwd=self.folder, env=self.variables(), stderr=subprocess.PIPE, text=True, **options)
 
     def imports(self, *arguments, given=None):
         """Imports a file; returns the summary."""

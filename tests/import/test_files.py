@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 
+from harness import BINARY
 from people import people
 
 BCRYPT = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe"
@@ -110,17 +111,18 @@ def test_an_import_that_was_killed_is_completed_by_the_next_one(service, tmp_pat
     file = tmp_path / "users.jsonl"
     number = 3000
     file.write_text("".join(json.dumps({"id": n, "email": email}) + "\n" for n, (email, _) in enumerate(people(number))))
-    command = [service.binary(), "import", str(file)]
-    process = subprocess.Popen(command, cwd=service.folder, env=service._settings(), stdout=subprocess.DEVNULL)
+    command = [BINARY, "import", str(file)]
+    process = subprocess.Popen(command, cwd=service.folder, env=service.variables(), stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not service.command("user", "list", "--limit", "1").stdout and process.poll() is None:
         assert time.monotonic() < deadline
     process.send_signal(signal.SIGKILL)
     process.wait()
+    # The server may still be adding the part of the file that it was sent last.
     before = len(service.users())
     summary = service.imports(file)
     assert summary["added"] + summary["existing"] == number
-    assert summary["existing"] == before
+    assert before <= summary["existing"]
     assert len({user["id"] for user in service.users()}) == number
 
 

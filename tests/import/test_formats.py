@@ -5,7 +5,7 @@ import os
 import pytest
 from formats import FORMATS, Argon2, Bcrypt
 from people import OURS, Doorward, people
-from support import post
+from harness.connection import post
 
 # The lab runs it with 1000.
 NUMBER = int(os.environ.get("DOORWARD_IMPORT_USERS", "100"))

@@ -5,8 +5,9 @@ import json
 import time
 
 import pytest
-from databases import DATABASES
-from people import PATIENCE_SECONDS, Doorward
+from harness import PATIENCE_SECONDS
+from harness.databases import DATABASES
+from people import Doorward
 
 BCRYPT = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe"  # of "a"
 PBKDF2 = "$pbkdf2-sha256$i=20000,l=32$c2FsdHNhbHQ$qQDPSZa3Ormyy9oK1Pu0ZLLwP2Svzmx3yu8OvDdq/J0"

@@ -1,14 +1,11 @@
-"""Makes the modules of the lab importable, and starts services that speak HTTPS."""
-
-import sys
-from pathlib import Path
+"""Starts services that speak HTTPS."""
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "lab"))
 pytest.register_assert_rewrite("tls_service")
 
-from tls_service import Authority, TlsService  # noqa: E402
+from harness.certificates import Authority  # noqa: E402
+from tls_service import TlsService  # noqa: E402
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ import ssl
 
 import httpx
 import pytest
-from support import HOST, Service
-from tls_service import PATIENCE_SECONDS
+from harness import HOST, PATIENCE_SECONDS
+from harness.service import Service
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 # An empty SETTINGS frame, with which every client begins.

@@ -10,7 +10,11 @@ import threading
 import time
 
 import pytest
-from support import HOST, Connection, Service, free_port, get
+from harness import BINARY, HOST
+from harness.connection import Connection, get
+from harness.process import environment
+from harness.ports import reserved_port
+from harness.service import Service
 
 PATIENCE_SECONDS = 60
 
@@ -35,7 +39,7 @@ os.execv(program, [program])
 """
 
 
-def start(folder, sockets, names, **environment):
+def start(folder, sockets, names, **variables):
     """Starts the service as systemd does: the sockets are the descriptors from 3 on, and LISTEN_PID is its id."""
     settings = {
         "DOORWARD_DATABASE_URL": f"sqlite://{folder}/doorward.db",
@@ -43,12 +47,11 @@ def start(folder, sockets, names, **environment):
         "LISTEN_FDS": str(len(sockets)),
         "LISTEN_FDNAMES": ":".join(names),
     }
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
     descriptors = [descriptor.fileno() for descriptor in sockets]
     return subprocess.Popen(
-        [sys.executable, "-c", LAUNCHER, Service.binary(), *map(str, descriptors)],
+        [sys.executable, "-c", LAUNCHER, BINARY, *map(str, descriptors)],
         cwd=folder,
-        env=inherited | settings | environment,
+        env=environment(**settings, **variables),
         pass_fds=descriptors,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -118,11 +121,11 @@ def test_sockets_for_another_process_are_left_alone(tmp_path):
 
 def test_systemd_socket_activate_starts_it(tmp_path):
     """systemd's own program listens and starts the service at the first connection."""
-    port = free_port()
+    port = reserved_port()
     command = ["systemd-socket-activate", f"--listen={HOST}:{port}", f"--setenv=DOORWARD_LISTEN={HOST}:{port}"]
     command.append("--setenv=DOORWARD_METRICS_LISTEN=off")
     environment = {"PATH": os.environ["PATH"]}
-    process = subprocess.Popen([*command, Service.binary()], cwd=tmp_path, env=environment, stderr=subprocess.PIPE)
+    process = subprocess.Popen([*command, BINARY], cwd=tmp_path, env=environment, stderr=subprocess.PIPE)
     try:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:

@@ -10,8 +10,11 @@ import threading
 import time
 
 import pytest
-from support import HOST, Service
-from tls_service import PATIENCE_SECONDS, TlsService, wait_until
+from harness import HOST, PATIENCE_SECONDS
+from harness.ports import reserved_port
+from harness.service import Service
+from harness.wait import eventually
+from tls_service import TlsService
 
 PATH = "/openapi.json"
 REQUEST = f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
@@ -69,13 +72,13 @@ def stopping(service):
     thread = threading.Thread(target=lambda: stopped.append(service.stop()))
     thread.start()
     try:
-        wait_until(lambda: is_refused(service), "connections are refused")
+        eventually("connections are refused", lambda: is_refused(service))
         yield
     finally:
         thread.join()
     code, _ = stopped[0]
     assert code == 0
-    assert "stopping with unanswered requests" not in (service._folder / "output").read_text(errors="replace")
+    assert "stopping with unanswered requests" not in service.output()
 
 
 def read_to_end(connection):
@@ -94,7 +97,8 @@ def body_of(answer):
 
 @pytest.mark.parametrize("is_encrypted", [False, True], ids=["plain", "tls"])
 def test_an_answer_that_has_begun_is_written_whole(authority, tmp_path, is_encrypted):
-    service = TlsService(authority, tmp_path, through=THROUGH) if is_encrypted else Service(tmp_path, through=THROUGH)
+    options = {"through": THROUGH, "port": reserved_port()}
+    service = TlsService(authority, tmp_path, **options) if is_encrypted else Service(tmp_path, **options)
     with service:
         with connect_with_tls(service) if is_encrypted else connect(service) as slow:
             slow.sendall(REQUEST)

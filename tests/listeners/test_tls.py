@@ -1,6 +1,6 @@
 """HTTPS with certificate files: what clients see, and how the files are replaced and refused."""
 
-import os
+import random
 import re
 import shutil
 import socket
@@ -10,8 +10,10 @@ import threading
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from support import HOST, Service
-from tls_service import PATIENCE_SECONDS, PEM, PKCS8, TlsService, rsa_key, wait_until
+from harness import BINARY, HOST, PATIENCE_SECONDS
+from harness.certificates import PEM, PKCS8
+from harness.wait import eventually
+from tls_service import TlsService, rsa_key
 
 REQUEST = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 # Logged after everything about the files that a start reads.
@@ -42,7 +44,7 @@ def test_openssl_and_session_resumption(service, version, tmp_path):
         output = tmp_path / "output"
         with output.open("wb") as file:
             process = subprocess.Popen([*connect, *arguments], stdin=subprocess.PIPE, stdout=file, stderr=file)
-            wait_until(lambda: until(output.read_text(errors="replace")), "the session")
+            eventually("the session", lambda: until(output.read_text(errors="replace")))
             process.communicate(timeout=PATIENCE_SECONDS)
         return output.read_text(errors="replace")
 
@@ -71,7 +73,7 @@ def test_metadata_pages_and_cookies_follow_the_scheme(service):
     assert re.search(r"(?im)^strict-transport-security: ", page), page
     document = curl(service, f"{service.url}/.well-known/openid-configuration").stdout
     assert service.url in document or document.startswith("{"), document
-    assert "passwords and tokens are sent unencrypted" not in service.log()
+    assert "passwords and tokens are sent unencrypted" not in service.output()
 
 
 def test_the_health_command_speaks_https(service):
@@ -112,8 +114,8 @@ def test_a_certificate_is_reloaded_under_load_without_a_failed_request(new_servi
                     service.put(certificate=certificate)
                     service.put(key=key)
                     service.reload()
-                    wait_until(lambda: service.subject() != before, "the new certificate is shown")  # noqa: B023
-                    wait_until(lambda: answers[0] > asked, "requests are answered")  # noqa: B023
+                    eventually("the new certificate is shown", lambda: service.subject() != before)  # noqa: B023
+                    eventually("requests are answered", lambda: answers[0] > asked)  # noqa: B023
                     # A connection from before all reloads.
                     assert is_answered(kept)
             finally:
@@ -142,7 +144,7 @@ def test_changed_files_are_noticed_without_a_command(authority, tmp_path):
         before = service.subject()
         (tmp_path / "..new").symlink_to("..2")
         (tmp_path / "..new").rename(tmp_path / "..data")
-        wait_until(lambda: service.subject() != before, "the certificate of the other folder is shown")
+        eventually("the certificate of the other folder is shown", lambda: service.subject() != before)
         assert service.log_with("certificate reloaded").count("certificate reloaded") == 1
 
 
@@ -246,7 +248,7 @@ def test_a_start_without_the_file_names_it(tmp_path):
 def refused_start(folder, certificate, key):
     environment = {"DOORWARD_TLS_CERTIFICATE": certificate, "DOORWARD_TLS_KEY": key, "DOORWARD_LISTEN": f"{HOST}:0"}
     outcome = subprocess.run(
-        [Service.binary()], cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+        [BINARY], cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS
     )
     assert outcome.returncode != 0
     return outcome.stderr
@@ -256,7 +258,7 @@ def test_garbage_and_slow_handshakes_hold_no_slot(new_service):
     """Ten connections that say nothing useful are gone soon, while others are served."""
     with new_service() as service:
         garbage = []
-        for start in (b"", b"\x16\x03\x01", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", os.urandom(300), b"\x00" * 50) * 2:
+        for start in (b"", b"\x16\x03\x01", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", random.randbytes(300), b"\x00" * 50) * 2:
             connection = socket.create_connection((HOST, service.port), PATIENCE_SECONDS)
             connection.sendall(start)
             garbage.append(connection)

@@ -1,68 +1,17 @@
 """A service that speaks HTTPS with certificates made here, and what a test needs to look at it."""
 
 import contextlib
-import datetime
-import ipaddress
 import socket
 import ssl
-import time
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
-from support import HOST, Service
 
-PATIENCE_SECONDS = 60
-PEM = serialization.Encoding.PEM
-PKCS8 = serialization.PrivateFormat.PKCS8
-PLAIN = serialization.NoEncryption()
-
-
-def wait_until(holds, what="it"):
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not (result := holds()):
-        assert time.monotonic() < deadline, f"{what} does not hold after {PATIENCE_SECONDS} seconds"
-        time.sleep(0.02)
-    return result
-
-
-class Authority:
-    """A certificate authority."""
-
-    def __init__(self, folder):
-        self.folder = Path(folder)
-        self.key = ec.generate_private_key(ec.SECP256R1())
-        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test Authority")])
-        self.certificate = self._sign(self.name, self.key.public_key(), 365, is_authority=True)
-        self.file = self.folder / "authority.pem"
-        self.file.write_bytes(self.certificate.public_bytes(PEM))
-        self._count = 0
-
-    def issue(self, days=90, key=None):
-        """The PEM texts of a certificate for this machine and of its key."""
-        self._count += 1
-        key = key or ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"server {self._count}")])
-        certificate = self._sign(name, key.public_key(), days)
-        return certificate.public_bytes(PEM), key.private_bytes(PEM, PKCS8, PLAIN)
-
-    def _sign(self, name, public_key, days, is_authority=False):
-        now = datetime.datetime.now(datetime.UTC)
-        alternatives = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address(HOST))]
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(name)
-            .issuer_name(self.name)
-            .public_key(public_key)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(days=30))
-            .not_valid_after(now + datetime.timedelta(days=days))
-            .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
-            .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
-        )
-        return builder.sign(self.key, hashes.SHA256())
+from harness import HOST, PATIENCE_SECONDS
+from harness.service import Service
+from harness.wait import eventually
 
 
 def rsa_key():
@@ -94,13 +43,10 @@ class TlsService(Service):
     def url(self):
         return f"https://{HOST}:{self.port}"
 
-    def log(self):
-        return (self._folder / "output").read_text(errors="replace")
-
     def log_with(self, text, count=1):
         """The log as soon as it contains a text this many times. A line may be a moment late."""
-        wait_until(lambda: self.log().count(text) >= count, f"the log contains {count} times: {text}")
-        return self.log()
+        eventually(f"the log contains {count} times: {text}", lambda: self.output().count(text) >= count)
+        return self.output()
 
     def reload(self):
         self.run("reload")

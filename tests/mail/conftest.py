@@ -1,19 +1,14 @@
-"""Makes the modules of the lab importable, starts services that send mail, and makes people who use them."""
-
-import sys
-from pathlib import Path
+"""Starts services that send mail, and makes people who use them."""
 
 import pytest
 
-TESTS = Path(__file__).resolve().parents[1]
-# The databases are those of tests/blackbox.
-sys.path += [str(TESTS.parent / "lab"), str(TESTS / "blackbox")]
 for module in ("letters", "mailing_service"):
     pytest.register_assert_rewrite(module)
 
-from databases import DATABASES  # noqa: E402
+from harness.certificates import Authority  # noqa: E402
+from harness.databases import DATABASES  # noqa: E402
+from harness.mail_server import PASSWORD, MailServer  # noqa: E402
 from mailing_service import NUMBERS, MailingService, Person  # noqa: E402
-from smtp_server import PASSWORD, MailServer, certificate  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -27,8 +22,7 @@ def mail_folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def server(mail_folder):
     """A mail server with STARTTLS and a login."""
-    _, tls = certificate(mail_folder)
-    with MailServer(tls=tls) as server:
+    with MailServer(tls=Authority(mail_folder).server_context()) as server:
         yield server
 
 

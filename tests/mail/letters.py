@@ -4,8 +4,7 @@ import re
 from functools import cached_property
 from urllib.parse import urlsplit
 
-# The longest wait for a mail. The machine may be busy with other work.
-PATIENCE_SECONDS = 60
+from harness import PATIENCE_SECONDS
 
 LINK = re.compile(r"https?://[^\s\"'<>]+")
 CODE = re.compile(r"(?<![\w-])\d{4} \d{4}(?![\w-])")

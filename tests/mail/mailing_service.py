@@ -3,11 +3,12 @@
 import itertools
 import json
 import re
-import time
 
-from letters import PATIENCE_SECONDS, Letter, wait_for_letter
-from smtp_server import HOST, USER
-from support import GUARD, Service
+from harness import HOST
+from harness.connection import GUARD
+from harness.mail_server import USER
+from harness.service import Service
+from letters import Letter, wait_for_letter
 
 ACCEPTED = {"message": "If the address can receive this mail, it is on its way."}
 NUMBERS = itertools.count(1)
@@ -32,14 +33,6 @@ allow = '"staff" in user.roles'
 """
 
 
-def wait_until(holds):
-    """Asks again and again until it holds."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, f"it does not hold after {PATIENCE_SECONDS} seconds"
-        time.sleep(0.1)
-
-
 class MailingService(Service):
     """A service whose log is searched for secrets at the end of the `with` block."""
 
@@ -60,7 +53,7 @@ class MailingService(Service):
             super().__exit__(*failure)
 
     def assert_no_secret_in_the_log(self):
-        log = (self._folder / "output").read_text(errors="replace")
+        log = self.output()
         for secret in self.secrets.union(*(Letter(mail).secrets() for mail in self.server.mails)):
             # Not as a part of a longer word: an id may have the digits of a code.
             found = re.search(rf"(?<![\w-]){re.escape(secret)}(?![\w-])", log)

@@ -10,9 +10,13 @@ from email import message_from_string, policy
 from pathlib import Path
 
 import pytest
-from postgres import PostgreSQL
-from smtp_server import LATER, PASSWORD, REFUSED, TAKEN, USER, MailServer, certificate
-from support import Service, free_port, post
+from harness import BINARY
+from harness.certificates import Authority
+from harness.connection import post
+from harness.mail_server import LATER, PASSWORD, REFUSED, TAKEN, USER, MailServer
+from harness.ports import reserved_port
+from harness.postgres import PostgreSQL
+from harness.service import Service
 
 WAIT_SECONDS = 60
 
@@ -33,9 +37,9 @@ def register(service, number=1):
 
 def command(service, *arguments, **environment):
     return subprocess.run(
-        [service.binary(), *arguments],
-        cwd=service._folder,
-        env=service._settings() | environment,
+        [BINARY, *arguments],
+        cwd=service.folder,
+        env=service.variables() | environment,
         capture_output=True,
         text=True,
         timeout=WAIT_SECONDS,
@@ -57,7 +61,7 @@ def wait_for_queue(service, condition):
 
 
 def log(service):
-    return (service._folder / "output").read_text()
+    return service.output()
 
 
 def wait_for_log(service, text):
@@ -71,16 +75,16 @@ def wait_for_log(service, text):
 @pytest.fixture
 def encrypted(tmp_path):
     """A server with STARTTLS and a login, and the settings for it."""
-    authority, tls = certificate(tmp_path)
+    authority = Authority(tmp_path)
     password = tmp_path / "password"
     password.write_text(PASSWORD + "\n")
-    with MailServer(tls=tls) as server:
+    with MailServer(tls=authority.server_context()) as server:
         yield server, settings(
             server.port,
             "?tls=required",
             DOORWARD_MAIL_USER=USER,
             DOORWARD_MAIL_PASSWORD_FILE=str(password),
-            DOORWARD_MAIL_CA_FILE=str(authority),
+            DOORWARD_MAIL_CA_FILE=str(authority.file),
         )
 
 
@@ -206,10 +210,10 @@ def test_a_stop_while_a_mail_is_sent_does_not_lose_it():
             server.wait_for(lambda: server.received == 1)
             # The service stops serving, and waits some seconds for the answer. Without it, the next start sends the mail
             # again.
-            service._process.terminate()
+            service.process.terminate()
             wait_for_log(service, "stopping")
             server.answers.set()
-            assert service._process.wait(WAIT_SECONDS) == 0
+            assert service.process.wait(WAIT_SECONDS) == 0
             service.launch()
             service.wait()
             second = register(service, 2)
@@ -219,7 +223,7 @@ def test_a_stop_while_a_mail_is_sent_does_not_lose_it():
 
 
 def test_mail_waits_for_a_dead_server():
-    port = free_port()
+    port = reserved_port()
     with Service(**settings(port)) as service:
         emails = {register(service, number) for number in range(5)}
         wait_for_log(service, "the mail server takes no mail")
@@ -246,7 +250,8 @@ def node_server(tmp_path_factory):
 
 @pytest.mark.parametrize("mode", ["implicit", "starttls"])
 def test_another_server_takes_mail(node_server, mode, tmp_path):
-    authority, _ = certificate(tmp_path)
+    authority = Authority(tmp_path)
+    authority.server_context()
     password = tmp_path / "password"
     password.write_text(PASSWORD)
     command = ["node", node_server, mode, tmp_path / "server.pem", USER, PASSWORD]
@@ -259,7 +264,7 @@ def test_another_server_takes_mail(node_server, mode, tmp_path):
                 "DOORWARD_MAIL_FROM": "Shop <shop@example.com>",
                 "DOORWARD_MAIL_USER": USER,
                 "DOORWARD_MAIL_PASSWORD_FILE": str(password),
-                "DOORWARD_MAIL_CA_FILE": str(authority),
+                "DOORWARD_MAIL_CA_FILE": str(authority.file),
             }
             with Service(**environment) as service:
                 email = register(service)

@@ -6,8 +6,9 @@ import json
 import time
 
 import pytest
+from harness.wait import eventually
 from letters import letters_to
-from mailing_service import ACCEPTED, MailingService, wait_until
+from mailing_service import ACCEPTED, MailingService
 
 NEW = "battery staple horse"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:150.0) Gecko/20100101 Firefox/150.0"
@@ -227,7 +228,7 @@ def test_users_invite_where_the_condition_allows_it(service, new_person):
     assert invite() == 403
     service.run("user", "grant", ada.email, "staff")
     # On PostgreSQL the command changes the database itself, and the service hears of it a moment later.
-    wait_until(lambda: invite() == 201)
+    eventually("an invitation is sent", lambda: invite() == 201, pause=0.1)
     mail = bob.mail()
     assert ada.email in mail.text and ada.name not in mail.text
     listed = json.loads(ada.call("GET", "/api/invitations", token=ada.token).body)
@@ -290,7 +291,7 @@ def test_a_changed_password_is_told_of(ada):
 def test_sessions_that_the_operator_ends_are_told_of(ada):
     ada.signed_up().verified()
     ada.service.run("user", "logout", ada.email)
-    wait_until(lambda: not ada.passes())
+    eventually("the guard refuses", lambda: not ada.passes(), pause=0.1)
     mail = ada.mail(2)
     assert mail.subject == "You are signed out of Doorward" and "people who run" in mail.words
 
@@ -302,6 +303,6 @@ def test_a_session_that_ends_because_of_a_reused_token_is_told_of(replaced):
         ada.call("POST", "/api/auth/refresh", token=old)
         return not ada.passes()
 
-    wait_until(is_ended)
+    eventually("the session has ended", is_ended, pause=0.1)
     mail = ada.mail(2)
     assert mail.subject == "You are signed out of Doorward" and "used in two places" in mail.words

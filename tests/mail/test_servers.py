@@ -3,17 +3,17 @@
 import time
 
 import pytest
+from harness.certificates import Authority
+from harness.mail_server import PASSWORD, MailServer
 from letters import letters_to
 from mailing_service import MailingService
-from smtp_server import PASSWORD, MailServer, certificate
 
 
 @pytest.fixture
 def own_server(tmp_path):
     """A mail server for one test, and the folder for the settings of a service."""
     (tmp_path / "password").write_text(PASSWORD)
-    _, tls = certificate(tmp_path)
-    with MailServer(tls=tls) as server:
+    with MailServer(tls=Authority(tmp_path).server_context()) as server:
         yield server, tmp_path
 
 
@@ -61,8 +61,7 @@ def test_a_slow_server_slows_nothing(own_server, new_person):
 
 def test_mail_survives_a_dead_server_and_a_kill(tmp_path, new_person):
     (tmp_path / "password").write_text(PASSWORD)
-    _, tls = certificate(tmp_path)
-    server = MailServer(tls=tls)
+    server = MailServer(tls=Authority(tmp_path).server_context())
     with MailingService(server, tmp_path) as service:
         people = [new_person(service).signed_up() for _ in range(5)]
         assert all(person.passes() for person in people)

@@ -1,9 +1,5 @@
-"""Makes the modules of the lab importable."""
-
-import sys
-from pathlib import Path
+"""Assertions of the suite's modules say what they compare."""
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "lab"))
 pytest.register_assert_rewrite("watched")

@@ -9,8 +9,10 @@ import threading
 import time
 
 import pytest
-from postgres import PostgreSQL
-from support import GUARD, HOST, LOGIN, Connection, free_port, get, post
+from harness import HOST
+from harness.connection import GUARD, LOGIN, Connection, get, post
+from harness.ports import reserved_port
+from harness.postgres import PostgreSQL
 from watched import Prometheus, WatchedService, alerts, certificate_settings, repeat, wait_until
 
 PASSWORD = "correct horse battery"
@@ -86,13 +88,13 @@ def services(database, stop, tmp_path_factory):
     os.mkfifo(fifo)
     # Held open and never read.
     log = os.open(fifo, os.O_RDWR)
-    closed_port = free_port()
+    closed_port = reserved_port()
     refusing = RefusingMailServer()
     url = database.url(database.fresh_database())
     services = {
         "loaded": WatchedService(**CHEAP),
         "killed": WatchedService(**CHEAP),
-        "restarting": WatchedService(metrics_port=free_port(), **CHEAP),
+        "restarting": WatchedService(metrics_port=reserved_port(), **CHEAP),
         "without-database": WatchedService(database=url, **CHEAP),
         "attacked": WatchedService(DOORWARD_THROTTLE_ACCOUNT_FAILURES="5", **CHEAP),
         "overloaded": WatchedService(
@@ -103,7 +105,7 @@ def services(database, stop, tmp_path_factory):
             DOORWARD_MAIL_URL=f"smtp://{HOST}:{refusing.server_address[1]}", **MAIL, **CHEAP
         ),
         "unread-log": WatchedService(
-            metrics_port=free_port(),
+            metrics_port=reserved_port(),
             through=["sh", "-c", f'exec "$0" 2>{fifo}'],
             DOORWARD_LOG="debug",
             DOORWARD_LOG_FORMAT="json",
@@ -168,7 +170,7 @@ def restart(service, prometheus, stop):
         started = service.value("process_start_time_seconds")
         if prometheus.query(f'process_start_time_seconds{{instance="restarting"}} == {started!r}'):
             service.kill()
-            service.relaunch()
+            service.launch()
 
     return repeat(stop, start_again, pause=0.2)
 

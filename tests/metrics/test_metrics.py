@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from support import GUARD, HOST, LOGIN, REPOSITORY, get, post
+from harness import BINARY, HOST, REPOSITORY
+from harness.connection import GUARD, LOGIN, get, post
 from watched import RULES, WatchedService, alerts, certificate_settings, names, wait_until
 
 PASSWORD = "correct horse battery"
@@ -142,7 +143,7 @@ def test_another_host_than_this_machine_is_refused(service):
 
 def test_any_host_is_served_on_an_address_that_others_can_reach():
     service = WatchedService()
-    service._environment["DOORWARD_METRICS_LISTEN"] = "0.0.0.0:0"
+    service.settings["DOORWARD_METRICS_LISTEN"] = "0.0.0.0:0"
     with service:
         assert service.fetch("/metrics", Host="doorward.internal:9464")[0] == 200
 
@@ -151,7 +152,7 @@ def test_the_expiry_of_the_certificate_is_that_of_the_one_in_force(encrypted):
     expiry = "doorward_tls_certificate_expiry_timestamp_seconds"
     day = 24 * 60 * 60
     assert 29 * day < encrypted.value(expiry) - time.time() <= 30 * day
-    certificate_settings(Path(encrypted._environment["DOORWARD_TLS_CERTIFICATE"]).parent, days=90)
+    certificate_settings(Path(encrypted.settings["DOORWARD_TLS_CERTIFICATE"]).parent, days=90)
     encrypted.run("reload")
     assert 89 * day < encrypted.value(expiry) - time.time() <= 90 * day
 
@@ -232,7 +233,7 @@ def test_a_trace_is_in_the_log_line_of_its_request(service):
 def test_the_start_fails_if_the_chosen_address_is_taken(tmp_path):
     with socket.create_server((HOST, 0)) as taken:
         address = f"{HOST}:{taken.getsockname()[1]}"
-        command = [WatchedService.binary(), "--listen", f"{HOST}:0", "--metrics-listen", address]
+        command = [BINARY, "--listen", f"{HOST}:0", "--metrics-listen", address]
         done = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0
     assert address in done.stderr and "--metrics-listen" in done.stderr
@@ -248,7 +249,7 @@ def test_a_taken_default_port_is_a_warning(tmp_path):
             # Another program has it, which is as good.
             pass
         service = WatchedService(folder=tmp_path)
-        service._environment["DOORWARD_METRICS_LISTEN"] = "auto"
+        service.settings["DOORWARD_METRICS_LISTEN"] = "auto"
         with service:
             warned = wait_until(
                 "the warning", lambda: [line for line in service.lines() if "metrics are not served" in line["message"]]
@@ -258,7 +259,7 @@ def test_a_taken_default_port_is_a_warning(tmp_path):
 
 def test_metrics_can_be_off(tmp_path):
     service = WatchedService(folder=tmp_path)
-    service._environment["DOORWARD_METRICS_LISTEN"] = "off"
+    service.settings["DOORWARD_METRICS_LISTEN"] = "off"
     with service:
         wait_until("it listens", lambda: any(line["message"] == "listening" for line in service.lines()))
         assert not any("metrics" in line["message"] for line in service.lines())

@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import json
 import re
-import subprocess
 import tempfile
 import threading
 import urllib.error
@@ -12,8 +11,12 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
-from postgres import eventually
-from support import HOST, REPOSITORY, Service, free_port
+from harness import HOST, REPOSITORY
+from harness.certificates import self_signed
+from harness.ports import reserved_port
+from harness.process import Process
+from harness.service import Service
+from harness.wait import eventually
 
 RULES = REPOSITORY / "deploy" / "prometheus" / "doorward.rules.yml"
 # Far longer than anything here takes on a machine with nothing else to do.
@@ -27,27 +30,17 @@ class WatchedService(Service):
         super().__init__(DOORWARD_METRICS_LISTEN=f"{HOST}:{metrics_port}", **options)
         self._metrics_port = metrics_port
 
-    def relaunch(self):
-        """Starts the service again, also from another thread."""
-        with open(self._folder / "output", "ab") as output:
-            self._process = subprocess.Popen(
-                [self.binary()], cwd=self._folder, env=self._settings(), stdout=output, stderr=output
-            )
-
     def terminate(self):
         """Asks the service to stop, and does not wait."""
-        if self._process.poll() is None:
-            self._process.terminate()
+        if self.process.poll() is None:
+            self.process.terminate()
 
     def back_up(self):
         self.run("backup", "backup", "--force")
 
     def set_last_backup(self, text):
         """Replaces what the last backup has recorded: milliseconds since 1970."""
-        (self._folder / "last-backup").write_text(f"{text}\n")
-
-    def output(self):
-        return (self._folder / "output").read_text(errors="replace")
+        (self.folder / "last-backup").write_text(f"{text}\n")
 
     def lines(self):
         """The log lines, without one that is not yet written to its end."""
@@ -87,9 +80,9 @@ class WatchedService(Service):
 def certificate_settings(folder, days):
     """Settings with a new certificate in this folder."""
     certificate, key = Path(folder) / "certificate.pem", Path(folder) / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    command += ["-subj", "/CN=localhost", "-days", str(days), "-out", certificate, "-keyout", key]
-    subprocess.run(command, check=True, capture_output=True)
+    key.touch(mode=0o600)
+    for file, text in zip((certificate, key), self_signed("localhost", days=days), strict=True):
+        file.write_bytes(text)
     return {"DOORWARD_TLS_CERTIFICATE": str(certificate), "DOORWARD_TLS_KEY": str(key)}
 
 
@@ -118,32 +111,25 @@ class Prometheus:
     def __init__(self, targets):
         self._targets = targets
         self._cleanup = contextlib.ExitStack()
-        self.port = free_port()
+        self.port = reserved_port()
 
     def __enter__(self):
         folder = Path(self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="doorward-prometheus-")))
         (folder / "doorward.rules.yml").write_text(with_seconds_for_minutes(RULES.read_text()))
         (folder / "prometheus.yml").write_text(self._configuration())
-        self._log = folder / "log"
-        with open(self._log, "wb") as log:
-            self._process = subprocess.Popen(
-                [
-                    "prometheus",
-                    f"--config.file={folder}/prometheus.yml",
-                    f"--storage.tsdb.path={folder}/data",
-                    f"--web.listen-address={HOST}:{self.port}",
-                ],
-                stdout=log,
-                stderr=log,
-            )
-        eventually("Prometheus answers", self._answers, DEADLINE_SECONDS)
+        options = [
+            f"--config.file={folder}/prometheus.yml",
+            f"--storage.tsdb.path={folder}/data",
+            f"--web.listen-address={HOST}:{self.port}",
+        ]
+        self._process = Process(["prometheus", *options], folder / "log")
+        self._process.wait_until(self._answers)
         for name in self._targets:
             eventually(f"{name} is scraped", lambda name=name: self.query(f'up{{instance="{name}"}} == 1'), DEADLINE_SECONDS)
         return self
 
     def __exit__(self, *_):
-        self._process.terminate()
-        self._process.wait()
+        self._process.stop()
         self._cleanup.close()
 
     def query(self, expression):
@@ -162,7 +148,6 @@ class Prometheus:
         return self.query(f'max_over_time(ALERTS{{{name}alertstate="firing"}}[1h])')
 
     def _answers(self):
-        assert self._process.poll() is None, self._log.read_text()
         with contextlib.suppress(OSError):
             return urllib.request.urlopen(f"http://{HOST}:{self.port}/-/ready", timeout=5).status == 200
 

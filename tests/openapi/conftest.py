@@ -5,23 +5,16 @@ import email.policy
 import hashlib
 import json
 import re
-import sys
 import time
 import uuid
-from pathlib import Path
 from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.append(str(REPOSITORY / "lab"))
-
-from support import HOST, Service  # noqa: E402
+from harness import HOST, PATIENCE_SECONDS
+from harness.service import Service
 
 PASSWORD = "correct horse battery staple"
 CLIENT = ("shop", "a secret of the shop")
-# The longest wait for a mail. The machine may be busy with other work.
-PATIENCE_SECONDS = 60
 
 SETTINGS = f"""
 log = "warn"
@@ -57,8 +50,11 @@ class DocumentedService(Service):
 
     def __init__(self, folder, settings=SETTINGS):
         super().__init__(folder, settings)
-        self.url = f"http://{HOST}:{self.port}"
         (folder / "mails").mkdir()
+
+    @property
+    def url(self):
+        return f"http://{HOST}:{self.port}"
 
     def read(self, path):
         with opener.open(self.url + path, timeout=60) as answer:
@@ -94,7 +90,7 @@ class DocumentedService(Service):
             time.sleep(0.02)
 
     def _matches(self, pattern, address, subject):
-        for path in (self._folder / "mails").glob("*.eml"):
+        for path in (self.folder / "mails").glob("*.eml"):
             mail = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
             if mail["To"] == address and mail["Subject"].startswith(subject):
                 text = mail.get_body(("plain",)).get_content()

@@ -10,8 +10,8 @@ from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from conftest import PASSWORD, REPOSITORY, SETTINGS, DocumentedService
-from support import HOST
+from conftest import PASSWORD, SETTINGS, DocumentedService
+from harness import HOST, REPOSITORY
 
 EXAMPLE = REPOSITORY / "examples" / "client-ts"
 NODE = REPOSITORY / "target" / "test-node"

@@ -20,7 +20,7 @@ VOLATILE = [
     (r"[\w-]+\.[\w-]+\.[\w-]{8,}(?![\w.])", "<token>"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "<time>"),
     (r'"(kid|x|y)":\s*"[\w-]{43}"', r'"\1":"<key>"'),
-    (r'"(exp|iat)":\s*\d{10}', r'"\1":"<seconds>"'),
+    (r'"(exp|iat|auth_time)":\s*\d{10}', r'"\1":"<seconds>"'),
     (r"curl/[\d.]+", "<curl>"),
 ]
 

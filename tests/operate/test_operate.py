@@ -11,8 +11,9 @@ import subprocess
 import urllib.request
 
 import pytest
-
-from support import HOST, REPOSITORY, Service, free_port
+from harness import BINARY, HOST, REPOSITORY
+from harness.ports import reserved_port
+from harness.process import environment
 
 PAGE = REPOSITORY / "docs" / "operate.md"
 # The longest wait for a command or a start. The machine may be busy with other work.
@@ -60,7 +61,7 @@ def is_shown(shown, printed):
 @pytest.fixture
 def machine(tmp_path):
     """Runs a command of the page on what looks like a machine with the package, where Doorward runs."""
-    port, metrics_port = free_port(), free_port()
+    port, metrics_port = reserved_port(), reserved_port()
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
     places = {
@@ -73,13 +74,12 @@ def machine(tmp_path):
     for name, text in {"systemctl": SYSTEMCTL, "journalctl": JOURNALCTL}.items():
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
-    (programs / "doorward").symlink_to(Service.binary())
+    (programs / "doorward").symlink_to(BINARY)
     work = tmp_path / "work"
     work.mkdir()
     pid_file = tmp_path / "pid"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
-    environment |= {
-        "PATH": f"{programs}:{environment['PATH']}",
+    variables = environment() | {
+        "PATH": f"{programs}:{os.environ['PATH']}",
         "DOORWARD_LISTEN": f"{HOST}:{port}",
         "DOORWARD_METRICS_LISTEN": f"{HOST}:{metrics_port}",
         "DOORWARD_DATABASE_URL": f"sqlite://{data}/doorward.db",
@@ -95,7 +95,7 @@ def machine(tmp_path):
             code = subprocess.run(
                 ["bash", "-o", "pipefail", "-c", command],
                 cwd=work,
-                env=environment,
+                env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -2,18 +2,16 @@
 
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
+from harness import BINARY, REPOSITORY
 
 import machine
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
 def binary():
-    return Path(os.environ.get("DOORWARD_BIN", REPOSITORY / "target/release/doorward")).resolve(strict=True)
+    return BINARY.resolve(strict=True)
 
 
 def release(*arguments):

@@ -31,10 +31,3 @@ def test_the_package_has_everything_that_its_users_expect(package):
 def test_the_settings_file_is_the_only_one_that_operators_edit(package):
     command = ["dpkg-deb", "--info", package, "conffiles"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "/etc/doorward/doorward.toml\n"
-
-
-def test_the_package_asks_for_a_loader_that_knows_its_relocations(package, binary):
-    needed = subprocess.run(["readelf", "--version-info", binary], capture_output=True, text=True, check=True).stdout
-    command = ["dpkg-deb", "--field", package, "Depends"]
-    depends = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert ("libc6 (>= 2.36)" in depends) == ("GLIBC_ABI_DT_RELR" in needed), depends

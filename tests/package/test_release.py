@@ -8,6 +8,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+import pytest
 from conftest import release
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
@@ -73,11 +74,14 @@ def test_every_library_is_named_with_its_licence(artifacts):
     assert "Permission is hereby granted" in notices
 
 
+@pytest.mark.long
 def test_the_same_sources_give_the_same_bytes(artifacts, binary, tmp_path):
     assert release("--binary", binary, "--into", tmp_path).returncode == 0
     assert (tmp_path / "SHA256SUMS").read_text() == (artifacts / "SHA256SUMS").read_text()
 
 
+# Debug information names the files that it is about.
+@pytest.mark.long
 def test_the_binary_does_not_tell_where_it_was_built(binary):
     assert str(REPOSITORY).encode() not in binary.read_bytes()
 

@@ -3,10 +3,9 @@
 //! installed is used.
 
 use std::{
-    fs,
-    hash::{BuildHasher, RandomState},
+    fs::{self, File},
     io::{self, BufRead, BufReader, Write},
-    iter,
+    mem,
     net::TcpListener,
     os::unix::fs::chown,
     path::{Path, PathBuf},
@@ -80,7 +79,7 @@ impl Server {
     pub fn start(programs: PathBuf) -> Self {
         let folder =
             tempfile::Builder::new().prefix("doorward-postgres-").tempdir().unwrap().keep();
-        let port = free_port();
+        let port = reserved_port();
         let mut child = shell_for(&folder)
             .args(["-c", KEEPER])
             .env("BIN", &programs)
@@ -115,12 +114,28 @@ impl Server {
     }
 }
 
-/// A port below the ephemeral ones, so that no connection takes it before PostgreSQL listens.
-fn free_port() -> u16 {
-    let candidates =
-        iter::repeat_with(|| 20_000 + (RandomState::new().hash_one(()) % 12_000) as u16);
-    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    candidates.take(1000).find(is_free).expect("some port is free")
+/// A port below the ephemeral ones, so that no connection takes it before PostgreSQL listens. No other process of the tests
+/// gets it: each has a block of ports of its own, which it locks until it ends. As in tests/harness/ports.py.
+fn reserved_port() -> u16 {
+    const FIRST: u16 = 20_000;
+    const BLOCKS: u16 = 240;
+    const BLOCK_SIZE: u16 = 50;
+    let user = rustix::process::geteuid().as_raw();
+    let folder = std::env::temp_dir().join(format!("doorward-test-ports-{user}"));
+    fs::create_dir_all(&folder).unwrap();
+    for block in 0..BLOCKS {
+        let lock = File::options().append(true).create(true).open(folder.join(block.to_string()));
+        let lock = lock.unwrap();
+        let mut ports = FIRST + block * BLOCK_SIZE..FIRST + (block + 1) * BLOCK_SIZE;
+        if lock.try_lock().is_ok()
+            && let Some(port) = ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        {
+            // Open, and so locked, until the process ends.
+            mem::forget(lock);
+            return port;
+        }
+    }
+    panic!("other tests hold all ports");
 }
 
 /// A shell that runs as the owner of the folder, because PostgreSQL refuses to run as root.

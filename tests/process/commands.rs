@@ -2,9 +2,10 @@
 
 use std::{
     fs::{self, Permissions},
-    os::unix::fs::PermissionsExt,
+    os::unix::{fs::PermissionsExt, net::UnixStream},
     path::Path,
     process::Command,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -98,7 +99,7 @@ fn shows_last_login_and_two_sessions(home: &Home, ada: &Member) {
     let shown = &serde_json::from_str::<Value>(&shown).unwrap()[0];
     assert!(shown["lastLoginAt"].is_string(), "{shown}");
     let sessions = shown["sessions"].as_array().unwrap();
-    let members = ["address", "createdAt", "expiresAt", "id", "lastSeenAt", "userAgent"];
+    let members = ["id", "createdAt", "lastSeenAt", "expiresAt", "address", "userAgent"];
     for session in sessions {
         assert!(session.as_object().unwrap().keys().eq(members.iter()), "{session}");
     }
@@ -507,4 +508,20 @@ fn what_a_script_would_read_is_there_as_json() {
         (&migrated["users"], migrated["checksum"].as_str().unwrap().len()),
         (&Value::from(0), 64)
     );
+}
+
+/// The server waits 30 seconds for a command.
+#[test]
+fn a_client_that_sends_no_command_delays_no_other() {
+    let home = Home::new();
+    let server = home.start();
+    server.client.register("ada@example.com");
+    let socket = home.data().join("doorward.sock");
+    let silent: Vec<_> = (0..7).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    let started = Instant::now();
+    for _ in 0..3 {
+        assert_eq!(stdout_of(&home, &["user", "list"]).lines().count(), 1);
+    }
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    drop(silent);
 }

@@ -1,7 +1,6 @@
 //! SIGKILL at any moment: an acknowledged registration is never lost.
 
 use std::{
-    hash::{BuildHasher, RandomState},
     process::Stdio,
     thread,
     time::{Duration, Instant},
@@ -9,6 +8,7 @@ use std::{
 
 use crate::{
     ledger::{Ledger, integrity},
+    seed::Chance,
     stopwatch::Stopwatch,
     support::{Client, Home},
 };
@@ -26,16 +26,13 @@ fn kills() -> u32 {
     wanted.map_or(60, |kills| kills.parse().expect("DOORWARD_TEST_KILLS is a number"))
 }
 
-fn random(below: u64) -> u64 {
-    RandomState::new().hash_one(()) % below
-}
-
 /// Sends requests until the server is killed.
 fn keep_busy<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     ledger: &'scope Ledger,
     client: &Client,
     round: u32,
+    chance: &mut Chance,
 ) {
     for writer in 0..WRITERS {
         let client = client.clone();
@@ -47,20 +44,20 @@ fn keep_busy<'scope>(
                 .count()
         });
     }
-    for number in 0..LOGINS {
-        let client = client.clone();
+    for _ in 0..LOGINS {
+        let (client, mut chance) = (client.clone(), chance.split());
         scope.spawn(move || {
-            while let Some(member) = ledger.any_member(random(1 << 20) as usize + number, true) {
+            while let Some(member) = ledger.any_member(chance.below(1 << 20) as usize, true) {
                 if !ledger.login(&client, &member.email) {
                     return;
                 }
             }
         });
     }
-    for number in 0..GUARDS {
-        let client = client.clone();
+    for _ in 0..GUARDS {
+        let (client, mut chance) = (client.clone(), chance.split());
         scope.spawn(move || {
-            while let Some(member) = ledger.any_member(random(1 << 20) as usize + number, false) {
+            while let Some(member) = ledger.any_member(chance.below(1 << 20) as usize, false) {
                 match client.try_guard(&member.token) {
                     Ok(answer) => assert_eq!(answer.status, 200, "{member:?}: {answer:?}"),
                     Err(_) => return,
@@ -72,7 +69,7 @@ fn keep_busy<'scope>(
 
 #[test]
 fn nothing_acknowledged_is_lost_when_the_process_is_killed_under_load() {
-    let kills = kills();
+    let (kills, mut chance) = (kills(), Chance::of_this_run());
     let (home, ledger) = (Home::new(), Ledger::default());
     let begun = Instant::now();
     let mut server = home.start();
@@ -80,9 +77,9 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed_under_load() {
     let mut slowest = Duration::ZERO;
     for round in 0..kills {
         thread::scope(|scope| {
-            keep_busy(scope, &ledger, &server.client, round);
+            keep_busy(scope, &ledger, &server.client, round, &mut chance);
             // This chooses the moment of the fault; nothing is waited for.
-            thread::sleep(Duration::from_millis(5 + random(396)));
+            thread::sleep(Duration::from_millis(5 + chance.below(396)));
             server.kill_now();
         });
         let killed = Stopwatch::start(&[std::process::id()]);

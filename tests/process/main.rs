@@ -15,6 +15,8 @@ mod logs;
 #[path = "../postgres/mod.rs"]
 mod postgres;
 mod secrets;
+#[path = "../seed/mod.rs"]
+mod seed;
 mod service_manager;
 mod start;
 mod stop;

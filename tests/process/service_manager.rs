@@ -1,6 +1,6 @@
 //! What the service reports to the service manager (`sd_notify`).
 
-use std::os::unix::net::UnixDatagram;
+use std::{iter, os::unix::net::UnixDatagram};
 
 use crate::support::{Home, PATIENCE, Server, Signal};
 
@@ -69,9 +69,12 @@ fn start_reload_and_stop_are_reported() {
 fn the_watchdog_hears_again_and_again_that_the_service_is_alive() {
     let manager = Manager::new();
     let server = manager.start(&[("WATCHDOG_USEC", "200000")]);
-    assert_eq!(manager.next()[0], "READY=1");
+    // On a busy machine, the first sign of life comes before the report that the service is ready.
+    let alive = ["WATCHDOG=1"];
+    let ready = iter::repeat_with(|| manager.next()).find(|heard| *heard != alive);
+    assert_eq!(ready.unwrap()[0], "READY=1");
     for _ in 0..5 {
-        assert_eq!(manager.next(), ["WATCHDOG=1"]);
+        assert_eq!(manager.next(), alive);
     }
     server.stop();
 }

@@ -11,7 +11,9 @@ import pytest
 pytest.register_assert_rewrite("support", "sites", "counts")
 
 import counts  # noqa: E402
-from support import EXPRESS, KINDS, PATH, PROXY_VERSIONS, Doorward, EchoApp, Integration, Journal  # noqa: E402
+from harness.process import PATH  # noqa: E402
+from support import EXPRESS, KINDS, PROXY_VERSIONS, Doorward, EchoApp, Integration, Journal  # noqa: E402
+from versions import one_each  # noqa: E402
 
 # Has a character outside ASCII, and the one that percent-encoding uses.
 DESIGNATED_NAME = "Míles 100% Davis"
@@ -130,35 +132,35 @@ def start_integration(request, folder, doorward, app):
         integration.stop()
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=one_each(KINDS))
 def integration(request, start_integration):
     return start_integration(request.param)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=one_each(KINDS))
 def miles_integration(request, start_integration):
     """Admits only the user with the designated name."""
     return start_integration(request.param, "miles")
 
 
-@pytest.fixture(params=PROXY_VERSIONS)
+@pytest.fixture(params=one_each(PROXY_VERSIONS))
 def proxy(request, start_integration):
     return start_integration(request.param)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=one_each(KINDS))
 def integration_with_headers(request, start_integration, doorward_with_headers):
     """Admits only the user with the designated name, and sends the configured identity headers."""
     return start_integration(request.param, "miles", doorward=doorward_with_headers)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=one_each(KINDS))
 def conditional(request, start_integration):
     """Admits a POST from this machine to a path that ends in /letter."""
     return start_integration(request.param, f"conditional-{KINDS[request.param].style}")
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=one_each(KINDS))
 def recorded_integration(request, start_integration, app):
     """Asks the app instead of Doorward, so that the journal records the authorization request."""
     return start_integration(request.param, auth_port=app.port)

@@ -1,12 +1,13 @@
 """Two apps and Doorward at HTTPS hosts behind one proxy, with the files that `doorward snippet` prints."""
 
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from support import KINDS, Doorward, Process, Tls, caddyfile, free_port, has_routes, send
+from harness.certificates import self_signed
+from harness.ports import reserved_port
+from support import KINDS, Doorward, Server, Tls, caddyfile, has_routes, send
 
 # Two registrable domains. Doorward shares one of them with an app.
 APP, OTHER_APP, AUTH = "app.one.test", "app.two.test", "auth.one.test"
@@ -25,13 +26,10 @@ class Certificate:
     @classmethod
     def create(cls, folder):
         folder.mkdir()
-        names = ",".join(f"DNS:{host}" for host in HOSTS)
-        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-        command += ["-days", "7", "-subj", f"/CN={AUTH}", "-addext", f"subjectAltName={names}"]
-        command += ["-keyout", folder / "privkey.pem", "-out", folder / "fullchain.pem"]
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
-        both = (folder / "fullchain.pem").read_text() + (folder / "privkey.pem").read_text()
-        (folder / "fullchain-and-key.pem").write_text(both)
+        certificate, key = self_signed(*HOSTS, days=7)
+        (folder / "privkey.pem").write_bytes(key)
+        (folder / "fullchain.pem").write_bytes(certificate)
+        (folder / "fullchain-and-key.pem").write_bytes(certificate + key)
         return cls(folder)
 
     @property
@@ -49,13 +47,13 @@ LOOPBACK = {
 }
 
 
-class TlsProxy(Process):
+class TlsProxy(Server):
     """A proxy that terminates TLS. The port is that of `public_url` and of the guard's origins."""
 
     def __init__(self, name, folder, guard, doorward, app_port, port, certificate):
         kind = KINDS[name]
         assert kind.available, f"{kind.program} is missing; it comes from {kind.comes_from}"
-        self.name, self.http_port, self.certificate = name, free_port(), certificate
+        self.name, self.http_port, self.certificate = name, reserved_port(), certificate
         doorward.snippet(kind.snippet, guard, folder)
         ports = {"8080": str(app_port), "80": str(self.http_port)}
         for file in kind.files:
@@ -142,7 +140,7 @@ class Sites:
     """Doorward, its proxy and the app behind it, at HTTPS hosts."""
 
     def __init__(self, name, folder, app, certificate, more=""):
-        self.port, self.certificate, self.app = free_port(), certificate, app
+        self.port, self.certificate, self.app = reserved_port(), certificate, app
         self.origin, self.other_origin, self.auth = (f"https://{host}:{self.port}" for host in HOSTS)
         settings = f"""
             public_url = "{self.auth}"

@@ -14,7 +14,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,17 +21,13 @@ from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-REPOSITORY = HERE.parents[1]
-BINARY = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
+from harness import BINARY
+from harness.ports import reserved_port
+from harness.process import PATH, Process, environment
 
-START_SECONDS = 60
-STOP_SECONDS = 20
+HERE = Path(__file__).resolve().parent
 REQUEST_SECONDS = 15
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-
-# Programs of the test environment come first. Some system packages are installed outside a normal user's PATH.
-PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"], "/usr/sbin", "/sbin"])
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
@@ -121,7 +116,7 @@ def upgrade(port, target, headers=(), tls=None):
 
 def open_websocket(port, target, headers=(), tls=None):
     """As `upgrade`, with the whole answer."""
-    key = base64.b64encode(os.urandom(16)).decode()
+    key = base64.b64encode(random.randbytes(16)).decode()
     sent = [
         ("Host", f"{tls.host if tls else '127.0.0.1'}:{port}"),
         ("Connection", "Upgrade"),
@@ -138,7 +133,7 @@ def open_websocket(port, target, headers=(), tls=None):
         if response.status != 101:
             return Answer(response.getheaders(), response.status, response.read()), None
         assert response.getheader("Sec-WebSocket-Accept") == websocket_accept(key)
-        mask, text = os.urandom(4), b"Is anybody there?"
+        mask, text = random.randbytes(4), b"Is anybody there?"
         masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(text))
         connection.sendall(bytes([0x81, 0x80 | len(text)]) + mask + masked)
         # The head is read to its end, so the stream continues with the first frame.
@@ -158,61 +153,26 @@ def bearer(token):
 # --- processes -------------------------------------------------------------------------------------------------------
 
 
-TAKEN_PORTS = set()
-# The processes of pytest-xdist choose different ports. Without it there is one process.
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-
-
-def free_port():
-    """A port below the ephemeral ones, so that no connection takes it while its server restarts. No port is returned twice,
-    because a server may start long after its port is chosen."""
-    while True:
-        port = random.randrange(20_000 + WORKER, 32_000, WORKERS)
-        if port in TAKEN_PORTS:
-            continue
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        TAKEN_PORTS.add(port)
-        return port
-
-
-class Process:
-    """A program that listens on a port, with a log file in its folder."""
+class Server(Process):
+    """A program that listens on a port, with a log file in its folder. It is ready when it answers with a status that is
+    `ready`."""
 
     def __init__(self, command, folder, port, settings, ready, tls=None):
-        self.command, self.folder, self.port, self.ready, self.tls = command, folder, port, ready, tls
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
-        self.environment = inherited | {"PATH": PATH, "HOME": str(folder)} | settings
-        self.start()
+        self.folder, self.port, self.ready, self.tls = folder, port, ready, tls
+        self.variables = environment(**{"PATH": PATH, "HOME": str(folder)} | settings)
+        super().__init__(command, folder / "log", folder=folder, variables=self.variables)
+        self.wait_until(self.is_ready)
 
     def start(self):
-        with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen(
-                self.command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline and self.process.poll() is None:
-            try:
-                if self.ready(send(self.port, "GET", "/", tls=self.tls).status):
-                    return
-            except OSError:
-                pass
-            time.sleep(0.02)
-        self.stop()
-        log = (self.folder / "log").read_text(errors="replace")
-        raise RuntimeError(f"{self.command[0]} did not start:\n{log}")
+        """Starts the program again."""
+        self.launch()
+        self.wait_until(self.is_ready)
 
-    def stop(self):
-        self.process.terminate()
+    def is_ready(self):
         try:
-            self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            return self.ready(send(self.port, "GET", "/", tls=self.tls).status)
+        except OSError:
+            return False
 
 
 # --- Doorward --------------------------------------------------------------------------------------------------------
@@ -226,13 +186,13 @@ class User:
     email: str
 
 
-class Doorward(Process):
+class Doorward(Server):
     def __init__(self, folder, settings, identity_headers="none"):
         folder.mkdir()
         (folder / "doorward.toml").write_text(settings)
         self.identity_headers = identity_headers
-        port = free_port()
-        environment = {
+        port = reserved_port()
+        settings = {
             "DOORWARD_LISTEN": f"127.0.0.1:{port}",
             "DOORWARD_METRICS_LISTEN": "off",
             "DOORWARD_DATABASE_URL": f"sqlite://{folder}/doorward.db",
@@ -240,7 +200,7 @@ class Doorward(Process):
             # Only the proxies: some clients in these tests connect from another loopback address.
             "DOORWARD_TRUSTED_PROXIES": "127.0.0.1/32",
         }
-        super().__init__([BINARY], folder, port, environment, ready=lambda status: True)
+        super().__init__([BINARY], folder, port, settings, ready=lambda status: True)
 
     def snippet(self, kind, guard, folder):
         """Writes the output of `doorward snippet` for these settings."""
@@ -249,7 +209,7 @@ class Doorward(Process):
     def run(self, *arguments):
         """Runs a command of the operator."""
         command = [BINARY, *arguments]
-        subprocess.run(command, cwd=self.folder, env=self.environment, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(command, cwd=self.folder, env=self.variables, stdout=subprocess.DEVNULL, check=True)
 
     def sign_up(self, name, **more):
         email = f"{uuid.uuid4().hex}@example.com"
@@ -357,7 +317,7 @@ class EchoApp(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, journal):
-        super().__init__(("127.0.0.1", free_port()), EchoHandler)
+        super().__init__(("127.0.0.1", 0), EchoHandler)
         self.journal = journal
         self.port = self.server_address[1]
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -489,12 +449,12 @@ def has_routes(status):
     return status != 404
 
 
-class Integration(Process):
+class Integration(Server):
     """A proxy or an app with the configuration that `doorward snippet` prints. Only ports are replaced, and nginx gets
     settings `among` which its server stands."""
 
     def __init__(self, name, folder, journal, guard, doorward, auth_port, app, port=None, among=""):
-        kind, port = KINDS[name], port or free_port()
+        kind, port = KINDS[name], port or reserved_port()
         self.guard, self.journal = guard, journal
         ports = {str(doorward.port): auth_port, "8080": port if kind.is_app else app, "8000": port}
         doorward.snippet(kind.snippet, guard, folder)
@@ -512,7 +472,7 @@ class Integration(Process):
                 text = caddyfile(text)
             (folder / name).write_text(text.replace("http {\n", f"http {{\n    {among}\n") if among else text)
 
-        settings = {"ECHO_JOURNAL": str(journal.path), "PYTHONPATH": str(HERE)}
+        settings = {"ECHO_JOURNAL": str(journal.path), "PYTHONPATH": f"{HERE}{os.pathsep}{HERE.parent}"}
         command = ["sh", "-c", f"exec {adapted(kind.command)}"]
         super().__init__(command, folder, port, settings, ready=has_routes)
 

@@ -16,9 +16,11 @@ import h2.events
 import h2.exceptions
 import pytest
 from counts import Count
+from harness.ports import reserved_port
+from harness.process import PATH
 from raw_app import END, RawApp
 from sites import APP, Certificate, Sites
-from support import KINDS, PATH, PROXY_VERSIONS, Process, bearer, connect, free_port, send
+from support import KINDS, PROXY_VERSIONS, Server, bearer, connect, send
 
 FORGED = "forged"
 # The answer of a proxy that keeps the connection open.
@@ -380,11 +382,11 @@ cgi.assign = (".sh" => "/bin/sh")
 def lighttpd(folder):
     """An app that prints its environment, as a CGI program of lighttpd."""
     assert shutil.which("lighttpd", path=PATH), "lighttpd is missing; it comes from the Debian package lighttpd"
-    place, port = folder / "lighttpd", free_port()
+    place, port = folder / "lighttpd", reserved_port()
     place.mkdir()
     (place / "env.sh").write_text("printf 'Content-Type: text/plain\\n\\n'; env\n")
     (place / "lighttpd.conf").write_text(LIGHTTPD.format(port=port, folder=place))
-    process = Process(["lighttpd", "-D", "-f", place / "lighttpd.conf"], place, port, {}, ready=lambda status: True)
+    process = Server(["lighttpd", "-D", "-f", place / "lighttpd.conf"], place, port, {}, ready=lambda status: True)
     yield process
     process.stop()
 
@@ -415,11 +417,11 @@ filesystem_folder = {folder}/collections
 @pytest.fixture(scope="module")
 def radicale(folder):
     """A calendar server that believes X-Remote-User."""
-    place, port = folder / "radicale", free_port()
+    place, port = folder / "radicale", reserved_port()
     place.mkdir()
     (place / "config").write_text(RADICALE.format(port=port, folder=place))
     command = [sys.executable, "-m", "radicale", "--config", place / "config"]
-    process = Process(command, place, port, {}, ready=lambda status: True)
+    process = Server(command, place, port, {}, ready=lambda status: True)
     yield process
     process.stop()
 

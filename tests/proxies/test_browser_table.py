@@ -9,8 +9,10 @@ from urllib.parse import urlencode
 
 import pytest
 
+from harness import REPOSITORY
 from sites import APP, AUTH, NAVIGATION, OTHER_APP, PAGE, PASSWORD, Browser, Certificate, Sites
-from support import KINDS, PROXY_VERSIONS, REPOSITORY, bearer, connect, open_websocket, read_answer, send
+from support import KINDS, PROXY_VERSIONS, bearer, connect, open_websocket, read_answer, send
+from versions import one_each
 
 DOCUMENTATION = REPOSITORY / "docs" / "browser.md"
 REFUSAL = "The provided credentials are either invalid or has insufficient privilege to perform the requested action."
@@ -23,7 +25,7 @@ def certificate(folder):
     return Certificate.create(folder / "certificate")
 
 
-@pytest.fixture(scope="module", params=PROXY_VERSIONS)
+@pytest.fixture(scope="module", params=one_each(PROXY_VERSIONS))
 def sites(request, folder, app, certificate):
     place = folder / f"sites behind {request.param}"
     place.mkdir()
@@ -302,7 +304,7 @@ def sign_in_without_tls(doorward, proxy, user, deep):
     return attempt, app_cookie
 
 
-@pytest.mark.parametrize("name", PROXY_VERSIONS)
+@pytest.mark.parametrize("name", one_each(PROXY_VERSIONS))
 def test_without_tls_a_person_signs_in_on_the_same_machine(doorward, start_integration, name):
     """The form without TLS, with the app at localhost and Doorward's pages at the address that it listens on."""
     proxy, user = start_integration(name, f"loopback-{KINDS[name].style}"), doorward.sign_up("Ada", password=PASSWORD)

@@ -2,18 +2,14 @@
 
 import hashlib
 import json
-import sys
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote
 
 import pytest
-
-from support import KINDS, METHODS, REPOSITORY, bearer, send
-
-sys.path.append(str(REPOSITORY / "lab"))
-from stall import StallRecorder  # noqa: E402
+from harness.stall import StallRecorder
+from support import KINDS, METHODS, bearer, send
 
 STALLS = StallRecorder()
 

@@ -11,9 +11,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from harness import BINARY, REPOSITORY
+from harness.ports import ports_of_the_readme
+from harness.process import environment
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-BINARY = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
 SECTION = "Guard your app"
 PORTS = 3000, 8000, 8080
 
@@ -44,8 +45,13 @@ def await_free_ports():
 @pytest.fixture
 def shell(tmp_path):
     """Runs a script, and ends the processes that it left in the background."""
+    with ports_of_the_readme():
+        yield from shell_with_free_ports(tmp_path)
+
+
+def shell_with_free_ports(tmp_path):
     await_free_ports()
-    settings = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
+    settings = environment()
     # caddy comes from the test environment, doorward from the build.
     venv = Path(os.sys.executable).parent
     late = tmp_path / "late"

@@ -10,10 +10,16 @@ def run(*arguments):
     return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_help_describes_both_tiers():
+def test_help_describes_all_forms():
     done = run("--help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("usage: script/test [--quick]\n")
+    assert done.stdout.startswith("usage: script/test [--quick | --all]\n")
+
+
+def test_two_forms_are_refused_before_anything_runs():
+    done = run("--quick", "--all")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "script/test: --quick and --all exclude each other (try script/test --help)\n"
 
 
 def test_an_unknown_argument_is_refused_before_anything_runs():

@@ -1,5 +1,5 @@
 //! Asserts time limits. On a busy machine the processes under test wait for a CPU or a disk, so each limit is extended by
-//! exactly the time that they waited.
+//! the longest of these waits. They overlap, so their sum would allow more than the machine has taken.
 
 use std::{
     collections::HashMap,
@@ -14,8 +14,8 @@ use std::{
 
 pub struct Stopwatch {
     pub started: Instant,
-    /// The machine's total stall at the start; none where the kernel does not report it.
-    stalled_before: Option<Duration>,
+    /// The machine's stalls at the start; none where the kernel does not report them.
+    stalled_before: Option<MachineStalls>,
     waits: Arc<Waits>,
 }
 
@@ -25,7 +25,7 @@ impl Stopwatch {
         let waits = Arc::new(Waits::new(processes));
         let sampled = Arc::clone(&waits);
         thread::spawn(move || sampled.sample_until_done());
-        Self { stalled_before: machine_stall(), waits, started: Instant::now() }
+        Self { stalled_before: MachineStalls::since_boot(), waits, started: Instant::now() }
     }
 
     /// Asserts that less time has passed than the limit, and the time for which the processes had to wait.
@@ -40,10 +40,10 @@ impl Stopwatch {
         assert!(took < limit + waited, "{what}: {took:?}, waited for {waited:?}");
     }
 
-    /// How long the processes had to wait; none where the kernel does not report it.
+    /// The longest kind of wait of the processes; none where the kernel does not report waits.
     pub fn waited(&self) -> Option<Duration> {
-        let stalled = machine_stall()?.saturating_sub(self.stalled_before?);
-        Some(self.waits.total()? + stalled)
+        let (now, before) = (MachineStalls::since_boot()?, self.stalled_before?);
+        Some(longest(self.waits.kinds()?, now.since(before)))
     }
 }
 
@@ -116,12 +116,17 @@ impl Waits {
         }
     }
 
-    fn total(&self) -> Option<Duration> {
+    /// How long they waited for a CPU, were blocked by a disk, and woke up late.
+    fn kinds(&self) -> Option<[Duration; 3]> {
         wait_of(std::process::id(), std::process::id())?;
         self.sample();
         let sampled = self.sampled.lock().unwrap();
-        Some(sampled.total + sampled.blocked + sampled.late)
+        Some([sampled.total, sampled.blocked, sampled.late])
     }
+}
+
+fn longest(waits: [Duration; 3], stalls: [Duration; 3]) -> Duration {
+    waits.into_iter().chain(stalls).max().unwrap_or_default()
 }
 
 /// The threads of these processes and of all their descendants, each with its process.
@@ -154,14 +159,38 @@ fn wait_of(process: u32, thread: u32) -> Option<Duration> {
     Some(Duration::from_nanos(text.split_whitespace().nth(1)?.parse().ok()?))
 }
 
-/// How long the machine's threads have waited for a disk or for memory, and its CPUs for the hypervisor, since boot.
-fn machine_stall() -> Option<Duration> {
-    let pressure = |resource: &str| {
-        let text = fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?;
-        let some = text.lines().find(|line| line.starts_with("some "))?;
-        Some(Duration::from_micros(some.rsplit_once("total=")?.1.parse().ok()?))
-    };
-    let stat = fs::read_to_string("/proc/stat").ok()?;
-    let stolen: u64 = stat.lines().next()?.split_whitespace().nth(8)?.parse().ok()?;
-    Some(pressure("io")? + pressure("memory")? + Duration::from_millis(stolen * 10))
+/// How long threads of the machine have waited for a disk and for memory, and its CPUs for the hypervisor.
+#[derive(Clone, Copy)]
+struct MachineStalls([Duration; 3]);
+
+impl MachineStalls {
+    fn since_boot() -> Option<Self> {
+        let pressure = |resource: &str| {
+            let text = fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?;
+            let some = text.lines().find(|line| line.starts_with("some "))?;
+            Some(Duration::from_micros(some.rsplit_once("total=")?.1.parse().ok()?))
+        };
+        let stat = fs::read_to_string("/proc/stat").ok()?;
+        let stolen: u64 = stat.lines().next()?.split_whitespace().nth(8)?.parse().ok()?;
+        Some(Self([pressure("io")?, pressure("memory")?, Duration::from_millis(stolen * 10)]))
+    }
+
+    fn since(self, before: Self) -> [Duration; 3] {
+        [0, 1, 2].map(|kind| self.0[kind].saturating_sub(before.0[kind]))
+    }
+}
+
+mod tests {
+    use super::{Duration, MachineStalls, longest};
+
+    #[test]
+    fn the_longest_wait_extends_a_limit_and_not_their_sum() {
+        let seconds = |all: [u64; 3]| all.map(Duration::from_secs);
+        let before = MachineStalls(seconds([10, 20, 30]));
+        let stalls = MachineStalls(seconds([12, 24, 30])).since(before);
+        assert_eq!(stalls, seconds([2, 4, 0]));
+        assert_eq!(longest(seconds([3, 1, 0]), stalls), Duration::from_secs(4));
+        assert_eq!(longest(seconds([3, 5, 0]), stalls), Duration::from_secs(5));
+        assert_eq!(longest(seconds([0; 3]), seconds([0; 3])), Duration::ZERO);
+    }
 }

@@ -15,14 +15,9 @@ use doorward::{
         access::caller::AuthError,
         clock::Timestamp,
         config::{DatabaseUrl, Settings},
-        language::Language,
-        mail::Mailing,
-        network::{Network, Requester},
-        session::{Origin, Session},
-        store::{
-            Connectivity, Error, PostgresOptions, PostgresStore, PostgresUrl, SessionStore, Store,
-            UserStore,
-        },
+        network::{ClientInfo, Requester},
+        session::Session,
+        store::{Connectivity, Effects, Error, PostgresOptions, PostgresUrl, Store},
         user::{Email, Name, Role, User},
     },
 };
@@ -127,9 +122,9 @@ async fn is_cut(cut: &mut watch::Receiver<bool>) {
     let _ = cut.wait_for(|cut| *cut).await;
 }
 
-async fn open(url: &str) -> PostgresStore {
+async fn open(url: &str) -> Store {
     let options = PostgresOptions::default();
-    PostgresStore::open(&PostgresUrl::parse(url).unwrap(), options).await.unwrap()
+    Store::open_postgres(&PostgresUrl::parse(url).unwrap(), options).await.unwrap().0
 }
 
 fn user(number: usize) -> User {
@@ -138,7 +133,7 @@ fn user(number: usize) -> User {
 }
 
 fn session(user: &User) -> Session {
-    Session::new(user.id, Origin::new([127, 0, 0, 1].into(), ""), NOW, Duration::from_secs(60))
+    Session::new(user.id, ClientInfo::new([127, 0, 0, 1].into(), ""), NOW, Duration::from_secs(60))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,18 +145,18 @@ async fn a_commit_whose_answer_is_lost_counts_once() {
         for number in 0..5 {
             let user = user(number);
             proxy.left.store(1, Ordering::SeqCst);
-            store.add_user(&user, Some(&session(&user)), None, &Mailing::NONE).await.unwrap();
+            store.add_user(&user, Some(&session(&user)), None, &Effects::NONE).await.unwrap();
             assert_eq!(proxy.left.load(Ordering::SeqCst), 0, "the proxy affected no commit");
             assert_eq!(store.user_by_id(user.id).await.unwrap().as_ref(), Some(&user));
 
             // A repeated write would change these results.
             let role = Role::parse("staff").unwrap();
             proxy.left.store(1, Ordering::SeqCst);
-            assert!(store.grant_role(user.id, &role, NOW).await.unwrap());
+            assert!(store.grant_role(user.id, &role, NOW, &Effects::NONE).await.unwrap());
             proxy.left.store(1, Ordering::SeqCst);
-            assert_eq!(store.end_sessions(user.id, NOW, &Mailing::NONE).await.unwrap(), 1);
+            assert_eq!(store.end_sessions(user.id, NOW, &Effects::NONE).await.unwrap(), 1);
             proxy.left.store(1, Ordering::SeqCst);
-            assert!(store.delete_user(user.id, NOW).await.unwrap());
+            assert!(store.delete_user(user.id, NOW, &Effects::NONE).await.unwrap());
         }
         assert!(!store.has_users().await.unwrap());
     }
@@ -173,7 +168,7 @@ async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
     let proxy = Proxy::to(&url, Fault::Lost).await;
     let store = open(&proxy.url).await;
     let ada = user(0);
-    store.add_user(&ada, None, None, &Mailing::NONE).await.unwrap();
+    store.add_user(&ada, None, None, &Effects::NONE).await.unwrap();
     let before = store.changes().stamp(ada.id);
     until("the store is connected", || store.changes().connectivity() == Connectivity::Connected)
         .await;
@@ -191,7 +186,7 @@ async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
     cut.must_show_less_than(NOTICED_WITHIN, "reads fail");
     let cut = Stopwatch::start(&[std::process::id()]);
     assert!(matches!(
-        store.add_user(&user(1), None, None, &Mailing::NONE).await,
+        store.add_user(&user(1), None, None, &Effects::NONE).await,
         Err(Error::Unavailable(_))
     ));
     cut.must_show_less_than(NOTICED_WITHIN, "writes fail");
@@ -203,7 +198,12 @@ async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
 
     // Another instance changes the user meanwhile.
     let elsewhere = open(&url).await;
-    assert!(elsewhere.grant_role(ada.id, &Role::parse("staff").unwrap(), NOW).await.unwrap());
+    assert!(
+        elsewhere
+            .grant_role(ada.id, &Role::parse("staff").unwrap(), NOW, &Effects::NONE)
+            .await
+            .unwrap()
+    );
     proxy.cut.send_replace(false);
     until("the database is reachable again", || {
         store.changes().connectivity() == Connectivity::Connected
@@ -213,7 +213,7 @@ async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
     for read in join_all((0..40).map(|_| store.user_by_id(ada.id))).await {
         assert_eq!(read.unwrap().unwrap().roles.to_text(), "staff");
     }
-    store.add_user(&user(1), None, None, &Mailing::NONE).await.unwrap();
+    store.add_user(&user(1), None, None, &Effects::NONE).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -243,12 +243,8 @@ async fn a_key_that_was_revoked_during_an_outage_is_refused_after_it() {
     let kid = elsewhere.keys().list().await[0].id.to_string();
     assert!(elsewhere.keys().revoke(&kid, NOW).await.unwrap());
     assert!(here.caller(token).await.is_ok(), "cached callers pass during an outage");
-    let requester = Requester {
-        network: Network::LOOPBACK,
-        exempt_from_network_limits: true,
-        language: Language::English,
-    };
-    assert!(here.feed().page_since(None, requester).await.is_err(), "revocations are unknown");
+    let requester = Requester::new(ClientInfo::new([127, 0, 0, 1].into(), ""));
+    assert!(here.feed().page_since(None, &requester).await.is_err(), "revocations are unknown");
     proxy.cut.send_replace(false);
     let began = Instant::now();
     while !matches!(here.caller(token).await, Err(AuthError::Unauthenticated(_))) {
@@ -287,7 +283,7 @@ async fn a_commit_without_its_standby_is_not_acknowledged() {
         let ada = user(numbers.next().unwrap());
         let (writing, added) = (Arc::clone(&store), ada.clone());
         let adding =
-            tokio::spawn(async move { writing.add_user(&added, None, None, &Mailing::NONE).await });
+            tokio::spawn(async move { writing.add_user(&added, None, None, &Effects::NONE).await });
         while !adding.is_finished() {
             tokio::time::sleep(Duration::from_millis(50)).await;
             if operator.query_one(cancel, &[]).await.unwrap().get::<_, i64>(0) > 0 {
@@ -306,7 +302,7 @@ async fn a_commit_without_its_standby_is_not_acknowledged() {
     let mut again = ada.clone();
     again.id = doorward::UserId::random();
     assert!(matches!(
-        store.add_user(&again, None, None, &Mailing::NONE).await,
+        store.add_user(&again, None, None, &Effects::NONE).await,
         Err(Error::EmailTaken)
     ));
     assert_eq!(store.user_by_id(ada.id).await.unwrap(), Some(ada));

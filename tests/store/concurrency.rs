@@ -3,9 +3,8 @@
 use std::{iter, sync::Arc, time::Duration};
 
 use doorward::internals::{
-    mail::Mailing,
     session::{SessionId, TokenId},
-    store::{Error, PostgresStore, SqliteStore, Stamp, Store, UserStore},
+    store::{Effects, Error, Stamp, Store},
     user::{Role, User, UserId},
 };
 use futures_util::future::{join, join_all};
@@ -19,25 +18,25 @@ use crate::{
 #[tokio::test(flavor = "multi_thread")]
 async fn reuse_ends_a_session_once_under_contention() {
     let folder = tempfile::tempdir().unwrap();
-    reuse_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()))
+    reuse_at_once(Arc::new(Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap()))
         .await;
     if let Some(store) = postgres_store().await {
         reuse_at_once(Arc::new(store)).await;
     }
 }
 
-async fn reuse_at_once(store: Arc<dyn Store>) {
+async fn reuse_at_once(store: Arc<Store>) {
     let ada = user("Ada", "ada@example.com");
-    store.add_user(&ada, None, None, &Mailing::NONE).await.unwrap();
+    store.add_user(&ada, None, None, &Effects::NONE).await.unwrap();
     for round in 0..20 {
-        let (first, second) = renewed_session(&*store, &ada).await;
+        let (first, second) = renewed_session(&store, &ada).await;
         let mut third = second.clone();
         third.token_id = TokenId::random();
         let reusing: Vec<_> = (0..3)
             .map(|_| {
                 let (store, reused) = (Arc::clone(&store), reused(&first));
                 tokio::spawn(async move {
-                    store.end_reused_session(&reused, NOW, NOW, &Mailing::NONE).await
+                    store.end_reused_session(&reused, NOW, NOW, &Effects::NONE).await
                 })
             })
             .collect();
@@ -48,7 +47,7 @@ async fn reuse_at_once(store: Arc<dyn Store>) {
             if renewing {
                 beside.renew_session(&current, token_id, NOW).await
             } else {
-                beside.end_session(current.user_id, id, NOW).await
+                beside.end_session(current.user_id, id, NOW, &Effects::NONE).await
             }
         });
         let mut ended = 0;
@@ -60,7 +59,7 @@ async fn reuse_at_once(store: Arc<dyn Store>) {
         assert_eq!(ended, if renewing { 1 } else { usize::from(!beside) });
         assert_eq!(store.session_with_user(id).await.unwrap(), None);
         wait_until_listed(
-            &*store,
+            &store,
             if renewing && beside { vec![&second, &third] } else { vec![&second] },
         )
         .await;
@@ -82,13 +81,13 @@ async fn serialization_failures_are_retried() {
 
     let store = Arc::new(open_postgres(&url).await);
     let busy = user("Busy", "busy@example.com");
-    store.add_user(&busy, None, None, &Mailing::NONE).await.unwrap();
+    store.add_user(&busy, None, None, &Effects::NONE).await.unwrap();
     assert!(conflicts(&url).await, "conflicting transactions do not fail");
     let granting: Vec<_> = (0..24)
         .map(|number| {
             let (store, id) = (Arc::clone(&store), busy.id);
             let role = Role::parse(&format!("role{number}")).unwrap();
-            tokio::spawn(async move { store.grant_role(id, &role, NOW).await })
+            tokio::spawn(async move { store.grant_role(id, &role, NOW, &Effects::NONE).await })
         })
         .collect();
     for granted in granting {
@@ -117,7 +116,7 @@ async fn conflicts(url: &str) -> bool {
 async fn of_many_registrations_of_one_address_exactly_one_succeeds() {
     let folder = tempfile::tempdir().unwrap();
     register_at_once(Arc::new(
-        SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap(),
+        Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap(),
     ))
     .await;
     if let Some(store) = postgres_store().await {
@@ -125,14 +124,14 @@ async fn of_many_registrations_of_one_address_exactly_one_succeeds() {
     }
 }
 
-async fn register_at_once(store: Arc<dyn Store>) {
+async fn register_at_once(store: Arc<Store>) {
     for round in 0..20 {
         let racing: Vec<_> = (0..50)
             .map(|_| {
                 let store = Arc::clone(&store);
                 let user = user("Somebody", &format!("round{round}@example.com"));
                 tokio::spawn(async move {
-                    store.add_user(&user, Some(&session(&user, 60)), None, &Mailing::NONE).await
+                    store.add_user(&user, Some(&session(&user, 60)), None, &Effects::NONE).await
                 })
             })
             .collect();
@@ -151,18 +150,18 @@ async fn register_at_once(store: Arc<dyn Store>) {
 #[tokio::test]
 async fn concurrent_reads_return_their_own_rows() {
     let folder = tempfile::tempdir().unwrap();
-    read_at_once(&SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()).await;
+    read_at_once(&Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap()).await;
     if let Some(store) = postgres_store().await {
         read_at_once(&store).await;
     }
 }
 
-async fn read_at_once(store: &dyn Store) {
+async fn read_at_once(store: &Store) {
     let users: Vec<_> =
         (0..40).map(|number| user("Ada", &format!("user{number}@example.com"))).collect();
     let sessions: Vec<_> = users.iter().map(|user| session(user, 60)).collect();
     for (user, session) in users.iter().zip(&sessions) {
-        store.add_user(user, Some(session), None, &Mailing::NONE).await.unwrap();
+        store.add_user(user, Some(session), None, &Effects::NONE).await.unwrap();
     }
     let (unknown_user, none) = (UserId::random(), SessionId::random());
     // Every user three times, with unknown ids in between.
@@ -187,23 +186,23 @@ async fn own_changes_are_not_reported_back() {
     let stamp = |user: &User| here.changes().stamp(user.id);
     let mut bobs = iter::repeat_with(|| user("Bob", "bob@example.com"));
     let bob = bobs.find(|bob| stamp(bob) != stamp(&ada)).unwrap();
-    here.add_user(&ada, None, None, &Mailing::NONE).await.unwrap();
+    here.add_user(&ada, None, None, &Effects::NONE).await.unwrap();
     let of_bob = stamp(&bob);
-    elsewhere.add_user(&bob, None, None, &Mailing::NONE).await.unwrap();
+    elsewhere.add_user(&bob, None, None, &Effects::NONE).await.unwrap();
     until_it_has_changed(&here, of_bob).await;
     for number in 0..5 {
         let before = stamp(&ada);
         let role = Role::parse(&format!("role{number}")).unwrap();
-        assert!(here.grant_role(ada.id, &role, NOW).await.unwrap());
+        assert!(here.grant_role(ada.id, &role, NOW, &Effects::NONE).await.unwrap());
         assert!(!here.changes().is_current(before), "it has changed");
         let (of_ada, of_bob) = (stamp(&ada), stamp(&bob));
-        assert!(elsewhere.grant_role(bob.id, &role, NOW).await.unwrap());
+        assert!(elsewhere.grant_role(bob.id, &role, NOW, &Effects::NONE).await.unwrap());
         until_it_has_changed(&here, of_bob).await;
         assert!(here.changes().is_current(of_ada), "and not again when the notification arrives");
     }
 }
 
-async fn until_it_has_changed(store: &PostgresStore, since: Stamp) {
+async fn until_it_has_changed(store: &Store, since: Stamp) {
     let changed = async {
         while store.changes().is_current(since) {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -2,26 +2,27 @@
 
 use doorward::internals::{
     credential::reset_code::ResetCode,
-    mail::{EndedBy, Mailing, Message},
-    store::{NewPasswords, Revoked, SqliteStore, Store},
+    mail::{EndedBy, Message},
+    store::{Effects, NewPasswords, Revoked, Store},
     token::one_time::Purpose,
     user::Role,
 };
 
 use crate::{
-    NOW, mail, one_times::one_time, operations::wait_until_listed, postgres_store, session, user,
+    NOW, mail, one_time_secrets::one_time, operations::wait_until_listed, postgres_store, session,
+    user,
 };
 
 /// Two users with a session each, a link, a mail with it, a notice and a reset code. Ada is an admin.
-async fn everything_is_revoked(store: &dyn Store) {
+async fn everything_is_revoked(store: &Store) {
     let (ada, bob) = (user("Ada", "ada@example.com"), user("Bob", "bob@example.com"));
     let sessions = [session(&ada, 60), session(&bob, 60)];
     for (user, session) in [&ada, &bob].into_iter().zip(&sessions) {
-        store.add_user(user, Some(session), None, &Mailing::NONE).await.unwrap();
+        store.add_user(user, Some(session), None, &Effects::NONE).await.unwrap();
     }
     let role = |text| Role::parse(text).unwrap();
-    store.grant_role(ada.id, &role("admin"), NOW).await.unwrap();
-    store.grant_role(bob.id, &role("administrator"), NOW).await.unwrap();
+    store.grant_role(ada.id, &role("admin"), NOW, &Effects::NONE).await.unwrap();
+    store.grant_role(bob.id, &role("administrator"), NOW, &Effects::NONE).await.unwrap();
     let link = one_time(&ada, Purpose::ResetPassword);
     // Somebody has chosen the name of their program to look like a mail with a secret.
     let user_agent = r#"{"one_time":"x"}"#.to_owned();
@@ -31,15 +32,21 @@ async fn everything_is_revoked(store: &dyn Store) {
         mail(Some(ada.id), notice),
         mail(None, Message::SessionsEnded { by: EndedBy::Operator, at: 0 }),
     ];
-    let mailing = Mailing { mails, one_times: vec![link.clone()], ..Mailing::NONE };
-    store.queue_mail(&mailing).await.unwrap();
+    let effects = Effects { mails, secrets: vec![link.clone()], ..Effects::NONE };
+    store.queue_mail(&effects).await.unwrap();
     let code = ResetCode::random();
-    assert!(store.add_reset_code(bob.id, &code.digest(), link.expires_at).await.unwrap());
+    assert!(
+        store
+            .add_reset_code(bob.id, &code.digest(), link.expires_at, &Effects::NONE)
+            .await
+            .unwrap()
+    );
     let stamps = [&ada, &bob].map(|user| store.changes().stamp(user.id));
 
     let admins = NewPasswords::WithRole(role("admin"));
     let revoked = store.revoke_everything(&admins, NOW).await.unwrap();
-    let expected = Revoked { sessions: 2, one_times: 2, mails: 1, invitations: 0, passwords: 1 };
+    let expected =
+        Revoked { sessions: 2, one_time_secrets: 2, mails: 1, invitations: 0, passwords: 1 };
     assert_eq!(revoked, expected);
     assert!(stamps.iter().all(|stamp| !store.changes().is_current(*stamp)), "callers are cached");
     for session in &sessions {
@@ -55,8 +62,8 @@ async fn everything_is_revoked(store: &dyn Store) {
     assert!(ada_now.password_hash().is_none());
     assert_eq!(bob_now.password_hash(), bob.password_hash());
     // A login that has verified the old password opens no session.
-    assert!(!store.add_session(&ada, &session(&ada, 60), &Mailing::NONE).await.unwrap());
-    assert!(store.add_session(&bob, &session(&bob, 60), &Mailing::NONE).await.unwrap());
+    assert!(!store.add_session(&ada, &session(&ada, 60), &Effects::NONE).await.unwrap());
+    assert!(store.add_session(&bob, &session(&bob, 60), &Effects::NONE).await.unwrap());
 
     for (new_passwords, passwords) in [(NewPasswords::None, 0), (NewPasswords::All, 1)] {
         let revoked = store.revoke_everything(&new_passwords, NOW).await.unwrap();
@@ -69,7 +76,7 @@ async fn everything_is_revoked(store: &dyn Store) {
 #[tokio::test]
 async fn everything_is_revoked_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
+    let store = Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap();
     everything_is_revoked(&store).await;
 }
 

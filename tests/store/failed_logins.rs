@@ -4,9 +4,8 @@ use std::time::{Duration, Instant};
 
 use doorward::internals::{
     clock::Timestamp,
-    mail::Mailing,
-    session::Origin,
-    store::{LoginFailureStore, SqliteStore, Store},
+    network::ClientInfo,
+    store::{Effects, Store},
     throttle::{AccountChange, AccountKey},
     user::EmailKey,
 };
@@ -17,7 +16,7 @@ use crate::{NOW, open_postgres, postgres, session, user};
 const RECENT: Duration = Duration::from_secs(10);
 
 /// Failed logins that still count at this time, as days until the account has recovered.
-async fn days(store: &dyn Store, account: AccountKey, now: Timestamp) -> i64 {
+async fn days(store: &Store, account: AccountKey, now: Timestamp) -> i64 {
     let stored = store.all_failures().await.unwrap();
     let found = stored.iter().find(|stored| stored.account == account && !stored.is_unlock);
     let millis = found.map_or(0, |found| found.recovered_at.millis() - now.millis());
@@ -25,7 +24,7 @@ async fn days(store: &dyn Store, account: AccountKey, now: Timestamp) -> i64 {
     millis.max(0) / 86_400_000
 }
 
-async fn failed_logins_and_networks(store: &dyn Store) {
+async fn failed_logins_and_networks(store: &Store) {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     assert_eq!(store.account_secret().await.unwrap(), store.account_secret().await.unwrap());
     let account = |number: u8| AccountKey::from_store(&[number; 16]).unwrap();
@@ -64,32 +63,34 @@ async fn failed_logins_and_networks(store: &dyn Store) {
         let known = store.known_networks(&EmailKey::of(email)).await.unwrap();
         known.iter().map(|(network, at)| (network.to_string(), at)).collect::<Vec<_>>()
     };
-    store.add_user(&ada, Some(&session(&ada, 60)), None, &Mailing::NONE).await.unwrap();
+    store.add_user(&ada, Some(&session(&ada, 60)), None, &Effects::NONE).await.unwrap();
     assert_eq!(known("Failing@example.com").await, [("192.0.2.7".to_owned(), NOW)]);
     assert_eq!(known("nobody@example.com").await, []);
     assert_eq!(known("nobody\0@example.com").await, []);
     let mut elsewhere = session(&ada, 60);
-    elsewhere.origin = Origin::new("2001:db8::7".parse().unwrap(), "");
-    assert!(store.add_session(&ada, &elsewhere, &Mailing::NONE).await.unwrap());
-    assert!(store.add_session(&ada, &session(&ada, 60), &Mailing::NONE).await.unwrap());
+    elsewhere.client = ClientInfo::new("2001:db8::7".parse().unwrap(), "");
+    assert!(store.add_session(&ada, &elsewhere, &Effects::NONE).await.unwrap());
+    assert!(store.add_session(&ada, &session(&ada, 60), &Effects::NONE).await.unwrap());
     let both = [("2001:db8::".to_owned(), NOW), ("192.0.2.7".to_owned(), NOW)];
     assert_eq!(known("failing@example.com").await, both);
     let mut later = session(&ada, 60);
     later.created_at = NOW + DAY;
-    assert!(store.add_session(&ada, &later, &Mailing::NONE).await.unwrap());
+    assert!(store.add_session(&ada, &later, &Effects::NONE).await.unwrap());
     assert_eq!(known("failing@example.com").await[0], ("192.0.2.7".to_owned(), NOW + DAY));
-    assert!(store.delete_user(ada.id, NOW).await.unwrap());
+    assert!(store.delete_user(ada.id, NOW, &Effects::NONE).await.unwrap());
     assert_eq!(known("failing@example.com").await, []);
 }
 
 #[tokio::test]
 async fn failed_logins_and_known_networks_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
+    let store = Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap();
     failed_logins_and_networks(&store).await;
     let five_days = NOW + Duration::from_secs(5 * 24 * 60 * 60);
-    assert_eq!(store.delete_failures(NOW, 10).await.unwrap(), 0);
-    assert_eq!(store.delete_failures(five_days, 10).await.unwrap(), 1);
+    // The accounts 1, 2 and 4, and the marks of 4 and 5.
+    assert_eq!(store.delete_failures(NOW - RECENT, 10).await.unwrap(), 0);
+    assert_eq!(store.delete_failures(five_days, 4).await.unwrap(), 4);
+    assert_eq!(store.delete_failures(five_days, 4).await.unwrap(), 1);
     assert_eq!(store.all_failures().await.unwrap(), []);
 }
 

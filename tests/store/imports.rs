@@ -5,8 +5,7 @@ use std::time::Duration;
 use doorward::internals::{
     clock::Timestamp,
     credential::password::PasswordHash,
-    mail::Mailing,
-    store::{ImportedHash, NewPasswords, PasswordCondition, SqliteStore, Store},
+    store::{Effects, ImportedHash, NewPasswords, PasswordCondition, Store},
     user::User,
 };
 
@@ -17,7 +16,7 @@ const IMPORTED_AT: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 #[tokio::test]
 async fn users_are_imported_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
+    let store = Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap();
     users_are_imported(&store).await;
 }
 
@@ -28,9 +27,9 @@ async fn users_are_imported_on_postgres() {
     }
 }
 
-async fn users_are_imported(store: &dyn Store) {
+async fn users_are_imported(store: &Store) {
     let existing = user("Existing", "b@example.com");
-    store.add_user(&existing, None, None, &Mailing::NONE).await.unwrap();
+    store.add_user(&existing, None, None, &Effects::NONE).await.unwrap();
     assert_eq!(store.foreign_hashes().await.unwrap(), Vec::<String>::new());
 
     let (first, taken) =
@@ -102,7 +101,7 @@ async fn users_are_imported(store: &dyn Store) {
 #[tokio::test]
 async fn a_new_password_or_a_deletion_replaces_an_imported_hash_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
+    let store = Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap();
     a_new_password_or_a_deletion_replaces_an_imported_hash(&store).await;
 }
 
@@ -113,16 +112,16 @@ async fn a_new_password_or_a_deletion_replaces_an_imported_hash_on_postgres() {
     }
 }
 
-async fn a_new_password_or_a_deletion_replaces_an_imported_hash(store: &dyn Store) {
+async fn a_new_password_or_a_deletion_replaces_an_imported_hash(store: &Store) {
     let users = ["a", "b", "c"].map(|name| hashed(&format!("{name}@example.com"), "$2b$10$aaa"));
     let [changed, deleted, left] = &users;
     store.import_users(users.to_vec(), IMPORTED_AT).await.unwrap();
     let new = PasswordHash::from_store("$argon2id$v=19$m=19456,t=2,p=1$c$d".into());
     let (condition, now) = (PasswordCondition::Unconditional, IMPORTED_AT);
-    let mailing = Mailing::NONE;
-    let set = store.set_password(changed.id, condition, &new, None, now, &mailing);
+    let effects = Effects::NONE;
+    let set = store.set_password(changed.id, condition, &new, None, now, &effects);
     assert!(set.await.unwrap());
-    assert!(store.delete_user(deleted.id, now).await.unwrap());
+    assert!(store.delete_user(deleted.id, now, &Effects::NONE).await.unwrap());
     let ids: Vec<_> = imported(store).await.into_iter().map(|hash| hash.user_id).collect();
     assert_eq!(ids, [left.id]);
     // Neither does an emergency leave one behind.
@@ -132,7 +131,7 @@ async fn a_new_password_or_a_deletion_replaces_an_imported_hash(store: &dyn Stor
     assert_eq!(imported(store).await, []);
 }
 
-async fn imported(store: &dyn Store) -> Vec<ImportedHash> {
+async fn imported(store: &Store) -> Vec<ImportedHash> {
     store.imported_hashes(None, 10).await.unwrap()
 }
 

@@ -3,8 +3,8 @@
 use std::{slice, sync::Arc, time::Duration};
 
 use doorward::internals::{
-    mail::{Mailing, Message},
-    store::{Error, SqliteStore, Store},
+    mail::Message,
+    store::{Effects, Error, Store},
     token::one_time::{OneTimeSecret, Purpose, SecretDigest},
     user::{Email, EmailKey, Invitation, InvitationId, Role, Roles, UserId},
 };
@@ -27,33 +27,33 @@ pub fn invitation(email: &str, invited_by: Option<UserId>) -> (Invitation, Secre
 }
 
 async fn invite(
-    store: &dyn Store,
+    store: &Store,
     email: &str,
     invited_by: Option<UserId>,
 ) -> (Invitation, SecretDigest) {
     let (invitation, digest) = invitation(email, invited_by);
-    store.add_invitation(&invitation, &digest, &Mailing::NONE).await.unwrap();
+    store.add_invitation(&invitation, &digest, &Effects::NONE).await.unwrap();
     (invitation, digest)
 }
 
 /// The unexpired invitation to this address.
-async fn to(store: &dyn Store, email: &str) -> Option<Invitation> {
+async fn to(store: &Store, email: &str) -> Option<Invitation> {
     store.invitation_by_email(&EmailKey::of(email), NOW).await.unwrap()
 }
 
-async fn run_all(store: &dyn Store) {
+async fn run_all(store: &Store) {
     find_replace_and_revoke(store).await;
     list(store).await;
     register(store).await;
     delete_with_users(store).await;
 }
 
-async fn find_replace_and_revoke(store: &dyn Store) {
+async fn find_replace_and_revoke(store: &Store) {
     let inviter = UserId::random();
     let (first, digest) = invitation("Ada@Example.com", Some(inviter));
     let notice = mail(Some(inviter), Message::Nothing);
-    let mailing = Mailing { mails: vec![notice.clone()], ..Mailing::NONE };
-    store.add_invitation(&first, &digest, &mailing).await.unwrap();
+    let effects = Effects { mails: vec![notice.clone()], ..Effects::NONE };
+    store.add_invitation(&first, &digest, &effects).await.unwrap();
     assert_eq!(queued(store, inviter).await, slice::from_ref(&notice));
     store.delete_mail(notice.id).await.unwrap();
     let by_digest = async |digest, now| store.invitation_by_digest(digest, now).await.unwrap();
@@ -79,9 +79,9 @@ async fn find_replace_and_revoke(store: &dyn Store) {
     let (second, newer) = invite(store, "ADA@example.com", None).await;
     assert_eq!(by_digest(&digest, NOW).await, None);
     assert_eq!(by_digest(&newer, NOW).await.as_ref(), Some(&second));
-    assert!(!store.delete_invitation(first.id).await.unwrap());
-    assert!(store.delete_invitation(second.id).await.unwrap());
-    assert!(!store.delete_invitation(second.id).await.unwrap());
+    assert!(!store.delete_invitation(first.id, &Effects::NONE).await.unwrap());
+    assert!(store.delete_invitation(second.id, &Effects::NONE).await.unwrap());
+    assert!(!store.delete_invitation(second.id, &Effects::NONE).await.unwrap());
     assert_eq!(by_digest(&newer, NOW).await, None);
     assert_eq!(to(store, "ada@example.com").await, None);
 
@@ -93,14 +93,14 @@ async fn find_replace_and_revoke(store: &dyn Store) {
     assert_eq!(to(store, "ada@example.com").await, None);
 }
 
-async fn list(store: &dyn Store) {
+async fn list(store: &Store) {
     let (ada, bob) = (UserId::random(), UserId::random());
     let (second, _) = invite(store, "b-2@example.com", Some(bob)).await;
     let (third, _) = invite(store, "C@example.com", Some(ada)).await;
     let (first, _) = invite(store, "b.1@example.com", Some(ada)).await;
     let (mut expired, digest) = invitation("b@example.com", Some(ada));
     expired.expires_at = NOW;
-    store.add_invitation(&expired, &digest, &Mailing::NONE).await.unwrap();
+    store.add_invitation(&expired, &digest, &Effects::NONE).await.unwrap();
     let page = async |invited_by, after: Option<&Invitation>, limit| {
         let after = after.map(|invitation| invitation.email.key());
         store.invitations(invited_by, after.as_ref(), limit, NOW).await.unwrap()
@@ -113,15 +113,15 @@ async fn list(store: &dyn Store) {
     assert_eq!(page(Some(bob), None, 10).await, [second]);
     assert_eq!(page(Some(UserId::random()), None, 10).await, []);
     for invitation in all {
-        assert!(store.delete_invitation(invitation.id).await.unwrap());
+        assert!(store.delete_invitation(invitation.id, &Effects::NONE).await.unwrap());
     }
 }
 
-async fn register(store: &dyn Store) {
+async fn register(store: &Store) {
     let ada = user("Ada", "Invited@Example.com");
     let open = session(&ada, 60);
     let notice = mail(Some(ada.id), Message::Nothing);
-    let mailing = Mailing { mails: vec![notice.clone()], ..Mailing::NONE };
+    let effects = Effects { mails: vec![notice.clone()], ..Effects::NONE };
     let (invited, _) = invite(store, "invited@example.com", None).await;
     let (other, _) = invite(store, "other@example.com", None).await;
 
@@ -129,7 +129,7 @@ async fn register(store: &dyn Store) {
     let mut late = ada.clone();
     late.created_at = invited.expires_at;
     for (user, id) in [(&ada, InvitationId::random()), (&ada, other.id), (&late, invited.id)] {
-        let refused = store.add_user(user, Some(&open), Some(id), &mailing).await;
+        let refused = store.add_user(user, Some(&open), Some(id), &effects).await;
         assert!(matches!(refused, Err(Error::InvitationGone)), "{refused:?}");
     }
     assert_eq!(store.user_by_id(ada.id).await.unwrap(), None);
@@ -139,7 +139,7 @@ async fn register(store: &dyn Store) {
     assert!(to(store, "other@example.com").await.is_some());
 
     // The right one is used once.
-    store.add_user(&ada, Some(&open), Some(invited.id), &mailing).await.unwrap();
+    store.add_user(&ada, Some(&open), Some(invited.id), &effects).await.unwrap();
     assert_eq!(store.session_with_user(open.id).await.unwrap(), Some((open, ada.clone())));
     assert_eq!(queued(store, ada.id).await, [notice]);
     assert_eq!(to(store, "invited@example.com").await, None);
@@ -147,22 +147,22 @@ async fn register(store: &dyn Store) {
     // A taken address is reported as one, with and without an invitation to it.
     let eve = user("Eve", "INVITED@example.com");
     for id in [invited.id, invite(store, "invited@example.com", None).await.0.id] {
-        let refused = store.add_user(&eve, None, Some(id), &Mailing::NONE).await;
+        let refused = store.add_user(&eve, None, Some(id), &Effects::NONE).await;
         assert!(matches!(refused, Err(Error::EmailTaken)), "{refused:?}");
     }
     assert!(to(store, "invited@example.com").await.is_some());
-    assert!(store.delete_invitation(other.id).await.unwrap());
-    assert!(store.set_email_verified(ada.id, &ada.email, true, NOW).await.unwrap());
-    assert!(store.delete_user(ada.id, NOW).await.unwrap());
+    assert!(store.delete_invitation(other.id, &Effects::NONE).await.unwrap());
+    assert!(store.set_email_verified(ada.id, &ada.email, true, NOW, &Effects::NONE).await.unwrap());
+    assert!(store.delete_user(ada.id, NOW, &Effects::NONE).await.unwrap());
 }
 
-async fn delete_with_users(store: &dyn Store) {
+async fn delete_with_users(store: &Store) {
     let (mut ada, bob) = (user("Ada", "from@example.com"), user("Bob", "bob@example.com"));
     ada.email_verified = true;
     // Somebody who has registered the address of another, and not verified it.
     let eve = user("Eve", "by-operator@example.com");
     for user in [&ada, &bob, &eve] {
-        store.add_user(user, None, None, &Mailing::NONE).await.unwrap();
+        store.add_user(user, None, None, &Effects::NONE).await.unwrap();
     }
     for (email, invited_by) in [
         ("by-ada@example.com", Some(ada.id)),
@@ -172,8 +172,8 @@ async fn delete_with_users(store: &dyn Store) {
     ] {
         invite(store, email, invited_by).await;
     }
-    assert!(store.delete_user(ada.id, NOW).await.unwrap());
-    assert!(store.delete_user(eve.id, NOW).await.unwrap());
+    assert!(store.delete_user(ada.id, NOW, &Effects::NONE).await.unwrap());
+    assert!(store.delete_user(eve.id, NOW, &Effects::NONE).await.unwrap());
     let left = store.invitations(None, None, 10, NOW).await.unwrap();
     let left: Vec<_> = left.iter().map(|invitation| invitation.email.as_str()).collect();
     assert_eq!(left, ["by-bob@example.com", "by-operator@example.com"]);
@@ -182,7 +182,7 @@ async fn delete_with_users(store: &dyn Store) {
 #[tokio::test]
 async fn invitations_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    run_all(&SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()).await;
+    run_all(&Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap()).await;
 }
 
 #[tokio::test]
@@ -195,22 +195,22 @@ async fn invitations_on_postgres() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_is_used_or_revoked_once() {
     let folder = tempfile::tempdir().unwrap();
-    use_at_once(Arc::new(SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()))
+    use_at_once(Arc::new(Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap()))
         .await;
     if let Some(store) = postgres_store().await {
         use_at_once(Arc::new(store)).await;
     }
 }
 
-async fn use_at_once(store: Arc<dyn Store>) {
+async fn use_at_once(store: Arc<Store>) {
     for round in 0..20 {
         let email = format!("round{round}@example.com");
-        let (invited, _) = invite(&*store, &email, None).await;
+        let (invited, _) = invite(&store, &email, None).await;
         let racing: Vec<_> = (0..8)
             .map(|_| {
                 let (store, id, user) = (Arc::clone(&store), invited.id, user("Ada", &email));
                 tokio::spawn(async move {
-                    match store.add_user(&user, None, Some(id), &Mailing::NONE).await {
+                    match store.add_user(&user, None, Some(id), &Effects::NONE).await {
                         Ok(()) => true,
                         Err(Error::EmailTaken | Error::InvitationGone) => false,
                         Err(other) => panic!("{other}"),
@@ -219,7 +219,10 @@ async fn use_at_once(store: Arc<dyn Store>) {
             })
             .collect();
         let (revoking, id) = (Arc::clone(&store), invited.id);
-        let revoking = tokio::spawn(async move { revoking.delete_invitation(id).await.unwrap() });
+        let revoking =
+            tokio::spawn(
+                async move { revoking.delete_invitation(id, &Effects::NONE).await.unwrap() },
+            );
         let mut used = 0;
         for outcome in racing {
             used += usize::from(outcome.await.unwrap());

@@ -9,7 +9,7 @@ mod imports;
 mod invitations;
 mod migrate;
 mod model;
-mod one_times;
+mod one_time_secrets;
 mod operations;
 mod outbox;
 #[path = "../postgres/mod.rs"]
@@ -22,12 +22,15 @@ mod tls;
 use std::time::Duration;
 
 use doorward::internals::{
+    backup,
     clock::Timestamp,
     credential::password::PasswordHash,
     language::Language,
     mail::{Mail, MailId, Message},
-    session::{Origin, Session},
-    store::{PostgresOptions, PostgresStore, PostgresUrl},
+    network::ClientInfo,
+    session::Session,
+    store::{Error, PostgresOptions, PostgresUrl, Store, archive::KeySnapshot},
+    token::key_store::StoredKeys,
     user::{Email, Name, User, UserId},
 };
 
@@ -40,7 +43,7 @@ fn user(name: &str, email: &str) -> User {
 }
 
 fn session(user: &User, lifetime: u64) -> Session {
-    let origin = Origin::new([192, 0, 2, 7].into(), "curl/8 \u{7f}(λ)");
+    let origin = ClientInfo::new([192, 0, 2, 7].into(), "curl/8 \u{7f}(λ)");
     Session::new(user.id, origin, NOW, Duration::from_secs(lifetime))
 }
 
@@ -57,13 +60,24 @@ fn mail(user_id: Option<UserId>, message: Message) -> Mail {
 }
 
 /// A store on an empty database, unless there is no PostgreSQL here.
-async fn postgres_store() -> Option<PostgresStore> {
+async fn postgres_store() -> Option<Store> {
     Some(open_postgres(&postgres::fresh_database()?).await)
 }
 
-async fn open_postgres(url: &str) -> PostgresStore {
+async fn open_postgres(url: &str) -> Store {
     let options = PostgresOptions::default();
-    PostgresStore::open(&PostgresUrl::parse(url).unwrap(), options).await.unwrap()
+    Store::open_postgres(&PostgresUrl::parse(url).unwrap(), options).await.unwrap().0
+}
+
+/// All rows, as they are in a backup.
+async fn rows(store: &Store) -> Result<Vec<String>, Error> {
+    let snapshot = store.snapshot().await?;
+    let keys = KeySnapshot { keys: StoredKeys::default(), cookie_secret: None };
+    let mut text = Vec::new();
+    backup::write(&snapshot, &keys, NOW, &mut text, &mut |_, _| {}).await.unwrap();
+    let lines: Vec<_> = str::from_utf8(&text).unwrap().lines().map(str::to_owned).collect();
+    // Without the header and the end.
+    Ok(lines[1..lines.len() - 1].to_vec())
 }
 
 /// A server whose settings a test may change.

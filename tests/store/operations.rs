@@ -5,22 +5,21 @@ use std::{collections::HashSet, time::Duration};
 use doorward::internals::{
     clock::Timestamp,
     credential::{password::PasswordHash, reset_code::ResetCode},
-    mail::Mailing,
     session::{Session, SessionId, TokenId},
-    store::{Error, MAX_SESSIONS, PasswordCondition, ReusedToken, SqliteStore, Store, UserStore},
+    store::{Effects, Error, MAX_SESSIONS, PasswordCondition, ReusedToken, Store},
     token::cookie::CodeId,
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
 
 use crate::{NOW, open_postgres, postgres, session, user};
 
-pub async fn run_all(store: &dyn Store) {
+pub async fn run_all(store: &Store) {
     assert!(!store.has_users().await.unwrap());
 
     // A user is found by id and by any letter case of the address, unchanged.
     let ada = user("Ada \"λ\" '; DROP TABLE users --", "Ada@Example.com");
     let first = session(&ada, 60);
-    store.add_user(&ada, Some(&first), None, &Mailing::NONE).await.unwrap();
+    store.add_user(&ada, Some(&first), None, &Effects::NONE).await.unwrap();
     assert!(store.has_users().await.unwrap());
     assert_eq!(store.user_by_id(ada.id).await.unwrap().as_ref(), Some(&ada));
     let key = EmailKey::of("aDA@eXAMPLE.COM");
@@ -39,7 +38,7 @@ pub async fn run_all(store: &dyn Store) {
     let eve = user("Eve", "ADA@example.com");
     let refused = session(&eve, 60);
     assert!(matches!(
-        store.add_user(&eve, Some(&refused), None, &Mailing::NONE).await,
+        store.add_user(&eve, Some(&refused), None, &Effects::NONE).await,
         Err(Error::EmailTaken)
     ));
     assert_eq!(store.user_by_id(eve.id).await.unwrap(), None);
@@ -48,7 +47,7 @@ pub async fn run_all(store: &dyn Store) {
     // Users are listed by address, page by page.
     let bob = user("Bob", "bob@example.com");
     let bob = User::new(bob.name, bob.email, None, NOW);
-    store.add_user(&bob, Some(&session(&bob, 60)), None, &Mailing::NONE).await.unwrap();
+    store.add_user(&bob, Some(&session(&bob, 60)), None, &Effects::NONE).await.unwrap();
     assert_eq!(store.users(None, 10).await.unwrap(), [ada.clone(), bob.clone()]);
     assert_eq!(store.users(None, 1).await.unwrap(), std::slice::from_ref(&ada));
     assert_eq!(store.users(Some(&ada.email.key()), 10).await.unwrap(), std::slice::from_ref(&bob));
@@ -68,19 +67,21 @@ pub async fn run_all(store: &dyn Store) {
     let role = |text| Role::parse(text).unwrap();
     let later = NOW + Duration::from_secs(5);
     let before = store.changes().stamp(ada.id);
-    assert!(store.grant_role(ada.id, &role("staff"), later).await.unwrap());
+    assert!(store.grant_role(ada.id, &role("staff"), later, &Effects::NONE).await.unwrap());
     assert!(!store.changes().is_current(before));
-    assert!(!store.grant_role(ada.id, &role("staff"), NOW).await.unwrap());
-    assert!(store.grant_role(ada.id, &role("admin"), later).await.unwrap());
-    assert!(!store.revoke_role(ada.id, &role("boss"), NOW).await.unwrap());
+    assert!(!store.grant_role(ada.id, &role("staff"), NOW, &Effects::NONE).await.unwrap());
+    assert!(store.grant_role(ada.id, &role("admin"), later, &Effects::NONE).await.unwrap());
+    assert!(!store.revoke_role(ada.id, &role("boss"), NOW, &Effects::NONE).await.unwrap());
     let promoted = store.user_by_id(ada.id).await.unwrap().unwrap();
     assert_eq!((promoted.roles.to_text().as_str(), promoted.updated_at), ("admin staff", later));
-    assert!(store.revoke_role(ada.id, &role("admin"), later).await.unwrap());
-    assert!(!store.grant_role(UserId::random(), &role("staff"), NOW).await.unwrap());
+    assert!(store.revoke_role(ada.id, &role("admin"), later, &Effects::NONE).await.unwrap());
+    assert!(
+        !store.grant_role(UserId::random(), &role("staff"), NOW, &Effects::NONE).await.unwrap()
+    );
 
     // Sessions can end together, expired ones are deleted, and every end counts as a change.
     let second = session(&ada, 3600);
-    assert!(store.add_session(&ada, &second, &Mailing::NONE).await.unwrap());
+    assert!(store.add_session(&ada, &second, &Effects::NONE).await.unwrap());
     let (_, owner) = store.session_with_user(second.id).await.unwrap().unwrap();
     assert_eq!(owner.last_login_at, Some(second.created_at));
     assert_eq!(store.delete_expired(NOW + Duration::from_secs(59), 10).await.unwrap(), 0);
@@ -89,7 +90,7 @@ pub async fn run_all(store: &dyn Store) {
     assert_eq!(store.session_with_user(first.id).await.unwrap(), None);
     let before = store.changes().stamp(ada.id);
     assert!(store.changes().is_current(before));
-    assert_eq!(store.end_sessions(ada.id, NOW, &Mailing::NONE).await.unwrap(), 1);
+    assert_eq!(store.end_sessions(ada.id, NOW, &Effects::NONE).await.unwrap(), 1);
     wait_until_listed(store, [&second]).await;
     assert!(!store.changes().is_current(before));
     assert_eq!(store.session_with_user(second.id).await.unwrap(), None);
@@ -102,20 +103,20 @@ pub async fn run_all(store: &dyn Store) {
         session
     };
     let oldest = at(0);
-    store.add_user(&many, Some(&oldest), None, &Mailing::NONE).await.unwrap();
+    store.add_user(&many, Some(&oldest), None, &Effects::NONE).await.unwrap();
     let mut latest = Vec::new();
     for second in 1..=MAX_SESSIONS as u64 + 5 {
         latest.push(at(second));
-        assert!(store.add_session(&many, latest.last().unwrap(), &Mailing::NONE).await.unwrap());
+        assert!(store.add_session(&many, latest.last().unwrap(), &Effects::NONE).await.unwrap());
     }
     assert_eq!(store.sessions_by_user(many.id, NOW).await.unwrap(), latest[5..]);
     wait_until_listed(store, latest[..5].iter().chain([&oldest])).await;
-    assert!(store.delete_user(many.id, NOW).await.unwrap());
+    assert!(store.delete_user(many.id, NOW, &Effects::NONE).await.unwrap());
     wait_until_listed(store, &latest).await;
 
     // A session is renewed once per token, and only before it expires.
     let third = session(&ada, 60);
-    assert!(store.add_session(&ada, &third, &Mailing::NONE).await.unwrap());
+    assert!(store.add_session(&ada, &third, &Effects::NONE).await.unwrap());
     let mut renewed = third.clone();
     renewed.token_id = TokenId::random();
     let before = store.changes().stamp(ada.id);
@@ -138,9 +139,9 @@ pub async fn run_all(store: &dyn Store) {
     // The idle timeout is stored with the session.
     let mut idle = session(&ada, 60);
     idle.idle_timeout = Some(Duration::from_secs(15 * 60));
-    assert!(store.add_session(&ada, &idle, &Mailing::NONE).await.unwrap());
+    assert!(store.add_session(&ada, &idle, &Effects::NONE).await.unwrap());
     assert_eq!(store.session_with_user(idle.id).await.unwrap().unwrap().0, idle);
-    assert!(store.end_session(ada.id, idle.id, NOW).await.unwrap());
+    assert!(store.end_session(ada.id, idle.id, NOW, &Effects::NONE).await.unwrap());
     wait_until_listed(store, [&idle]).await;
 
     // A sign-in code is used once, also after expired codes have been deleted.
@@ -153,12 +154,12 @@ pub async fn run_all(store: &dyn Store) {
     assert!(!store.use_code(other, NOW + Duration::from_secs(1)).await.unwrap());
 
     // Only its owner can end a session.
-    assert!(!store.end_session(bob.id, third.id, NOW).await.unwrap());
+    assert!(!store.end_session(bob.id, third.id, NOW, &Effects::NONE).await.unwrap());
     let before = store.changes().stamp(ada.id);
-    assert!(store.end_session(ada.id, third.id, NOW).await.unwrap());
+    assert!(store.end_session(ada.id, third.id, NOW, &Effects::NONE).await.unwrap());
     assert!(!store.changes().is_current(before));
     wait_until_listed(store, [&seen]).await;
-    assert!(!store.end_session(ada.id, third.id, NOW).await.unwrap());
+    assert!(!store.end_session(ada.id, third.id, NOW, &Effects::NONE).await.unwrap());
     assert!(!store.renew_session(&seen, TokenId::random(), NOW).await.unwrap());
 
     verify_addresses(store, &ada).await;
@@ -170,19 +171,19 @@ pub async fn run_all(store: &dyn Store) {
 
     // Deleting a user deletes their sessions, and none can be added afterwards.
     let last = session(&ada, 60);
-    assert!(store.add_session(&ada, &last, &Mailing::NONE).await.unwrap());
+    assert!(store.add_session(&ada, &last, &Effects::NONE).await.unwrap());
     let before = store.changes().stamp(ada.id);
-    assert!(store.delete_user(ada.id, NOW).await.unwrap());
+    assert!(store.delete_user(ada.id, NOW, &Effects::NONE).await.unwrap());
     assert!(!store.changes().is_current(before));
-    assert!(!store.delete_user(ada.id, NOW).await.unwrap());
+    assert!(!store.delete_user(ada.id, NOW, &Effects::NONE).await.unwrap());
     assert_eq!(store.session_with_user(last.id).await.unwrap(), None);
     wait_until_listed(store, [&last]).await;
-    assert!(!store.add_session(&ada, &session(&ada, 60), &Mailing::NONE).await.unwrap());
+    assert!(!store.add_session(&ada, &session(&ada, 60), &Effects::NONE).await.unwrap());
     assert_eq!(store.users(None, 10).await.unwrap(), [bob]);
 
     // The address can be registered again.
     let again = user("Ada again", "ada@example.com");
-    store.add_user(&again, None, None, &Mailing::NONE).await.unwrap();
+    store.add_user(&again, None, None, &Effects::NONE).await.unwrap();
 
     // Old ended tokens are deleted in batches.
     assert!(
@@ -194,10 +195,10 @@ pub async fn run_all(store: &dyn Store) {
     assert_eq!(ended_tokens(store), kept);
     let waiting = store.endings().count();
     let late_one = session(&again, 60);
-    assert!(store.add_session(&again, &late_one, &Mailing::NONE).await.unwrap());
+    assert!(store.add_session(&again, &late_one, &Effects::NONE).await.unwrap());
     assert!(!waiting.has_changed().unwrap());
     let late = NOW + Duration::from_secs(3600);
-    assert_eq!(store.end_sessions(again.id, late, &Mailing::NONE).await.unwrap(), 1);
+    assert_eq!(store.end_sessions(again.id, late, &Effects::NONE).await.unwrap(), 1);
     wait_until_listed(store, [&late_one]).await;
     assert!(waiting.has_changed().unwrap());
     while store.delete_endings(late, 10).await.unwrap() > 0 {}
@@ -205,16 +206,13 @@ pub async fn run_all(store: &dyn Store) {
 }
 
 /// The tokens that have ended.
-fn ended_tokens(store: &dyn Store) -> HashSet<TokenId> {
+fn ended_tokens(store: &Store) -> HashSet<TokenId> {
     let endings = store.endings();
     endings.tokens(endings.since_start()).unwrap().0.into_iter().collect()
 }
 
 /// Waits until the tokens of these sessions are listed as ended.
-pub async fn wait_until_listed(
-    store: &dyn Store,
-    ended: impl IntoIterator<Item = &Session> + Clone,
-) {
+pub async fn wait_until_listed(store: &Store, ended: impl IntoIterator<Item = &Session> + Clone) {
     let mut count = store.endings().count();
     let all_listed = async {
         while !ended
@@ -230,23 +228,38 @@ pub async fn wait_until_listed(
         .expect("the tokens are listed as ended");
 }
 
-async fn verify_addresses(store: &dyn Store, ada: &User) {
+async fn verify_addresses(store: &Store, ada: &User) {
     let verified = async || store.user_by_id(ada.id).await.unwrap().unwrap().email_verified;
     let later = NOW + Duration::from_secs(4);
     assert!(!ada.email_verified && !verified().await, "a new address is not verified");
 
     // It is set once, for the given address only, and changes the record.
     let elsewhere = Email::parse("ada@elsewhere.example".into()).unwrap();
-    assert!(!store.set_email_verified(ada.id, &elsewhere, true, later).await.unwrap());
-    assert!(!store.set_email_verified(UserId::random(), &ada.email, true, later).await.unwrap());
+    assert!(
+        !store.set_email_verified(ada.id, &elsewhere, true, later, &Effects::NONE).await.unwrap()
+    );
+    assert!(
+        !store
+            .set_email_verified(UserId::random(), &ada.email, true, later, &Effects::NONE)
+            .await
+            .unwrap()
+    );
     let before = store.changes().stamp(ada.id);
-    assert!(store.set_email_verified(ada.id, &ada.email, true, later).await.unwrap());
+    assert!(
+        store.set_email_verified(ada.id, &ada.email, true, later, &Effects::NONE).await.unwrap()
+    );
     assert!(!store.changes().is_current(before));
-    assert!(!store.set_email_verified(ada.id, &ada.email, true, NOW).await.unwrap());
+    assert!(
+        !store.set_email_verified(ada.id, &ada.email, true, NOW, &Effects::NONE).await.unwrap()
+    );
     let noted = store.user_by_id(ada.id).await.unwrap().unwrap();
     assert!(noted.email_verified && noted.updated_at == later);
-    assert!(store.set_email_verified(ada.id, &ada.email, false, later).await.unwrap());
-    assert!(!store.set_email_verified(ada.id, &ada.email, false, later).await.unwrap());
+    assert!(
+        store.set_email_verified(ada.id, &ada.email, false, later, &Effects::NONE).await.unwrap()
+    );
+    assert!(
+        !store.set_email_verified(ada.id, &ada.email, false, later, &Effects::NONE).await.unwrap()
+    );
     assert!(!verified().await);
 
     // A new name or the same address keeps it. A new address or another spelling resets it.
@@ -257,13 +270,19 @@ async fn verify_addresses(store: &dyn Store, ada: &User) {
         (None, Some(&elsewhere), false),
         (Some(&ada.name), Some(&other_spelling), false),
     ] {
-        store.change_user(ada.id, None, Some(&ada.email), later).await.unwrap();
-        assert!(store.set_email_verified(ada.id, &ada.email, true, later).await.unwrap());
-        let changed = store.change_user(ada.id, name, email, later).await.unwrap().unwrap();
+        store.change_user(ada.id, None, Some(&ada.email), later, &Effects::NONE).await.unwrap();
+        assert!(
+            store
+                .set_email_verified(ada.id, &ada.email, true, later, &Effects::NONE)
+                .await
+                .unwrap()
+        );
+        let changed =
+            store.change_user(ada.id, name, email, later, &Effects::NONE).await.unwrap().unwrap();
         assert_eq!((changed.email_verified, verified().await), (stays, stays), "{email:?}");
-        store.set_email_verified(ada.id, &ada.email, false, later).await.unwrap();
+        store.set_email_verified(ada.id, &ada.email, false, later, &Effects::NONE).await.unwrap();
     }
-    store.change_user(ada.id, None, Some(&ada.email), later).await.unwrap();
+    store.change_user(ada.id, None, Some(&ada.email), later, &Effects::NONE).await.unwrap();
 }
 
 /// The token of this session as a reused one.
@@ -272,20 +291,20 @@ pub fn reused(session: &Session) -> ReusedToken {
 }
 
 /// A session that has been renewed at `NOW`, and as it was before.
-pub async fn renewed_session(store: &dyn Store, ada: &User) -> (Session, Session) {
+pub async fn renewed_session(store: &Store, ada: &User) -> (Session, Session) {
     let first = session(ada, 60);
-    assert!(store.add_session(ada, &first, &Mailing::NONE).await.unwrap());
+    assert!(store.add_session(ada, &first, &Effects::NONE).await.unwrap());
     let mut second = first.clone();
     second.token_id = TokenId::random();
     assert!(store.renew_session(&first, second.token_id, NOW).await.unwrap());
     (first, second)
 }
 
-async fn end_reused_sessions(store: &dyn Store, ada: &User, bob: &User) {
+async fn end_reused_sessions(store: &Store, ada: &User, bob: &User) {
     let (first, second) = renewed_session(store, ada).await;
     let before = Timestamp::from_millis(NOW.millis() - 1);
     let end = async |reused: ReusedToken, replaced_by, now| {
-        store.end_reused_session(&reused, replaced_by, now, &Mailing::NONE).await.unwrap()
+        store.end_reused_session(&reused, replaced_by, now, &Effects::NONE).await.unwrap()
     };
     // The current token, an unknown one, one replaced just now, or another user's does not end it.
     assert!(!end(reused(&second), NOW, NOW).await);
@@ -303,42 +322,54 @@ async fn end_reused_sessions(store: &dyn Store, ada: &User, bob: &User) {
     assert!(!end(reused(&first), NOW, NOW).await);
 }
 
-async fn change_names_and_addresses(store: &dyn Store, ada: &User, bob: &User) {
+async fn change_names_and_addresses(store: &Store, ada: &User, bob: &User) {
     let later = NOW + Duration::from_secs(5);
     let (name, email) = (Name::parse("Augusta".into()), Email::parse("augusta@example.com".into()));
     let (name, email) = (name.unwrap(), email.unwrap());
     let before = store.changes().stamp(ada.id);
-    let renamed = store.change_user(ada.id, Some(&name), None, later).await.unwrap().unwrap();
+    let renamed =
+        store.change_user(ada.id, Some(&name), None, later, &Effects::NONE).await.unwrap().unwrap();
     assert!(!store.changes().is_current(before));
     assert_eq!((&renamed.name, &renamed.email), (&name, &ada.email));
     assert_eq!((renamed.created_at, renamed.updated_at), (NOW, later));
-    let moved = store.change_user(ada.id, None, Some(&email), later).await.unwrap().unwrap();
+    let moved = store
+        .change_user(ada.id, None, Some(&email), later, &Effects::NONE)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(store.user_by_email(&email.key()).await.unwrap(), Some(moved));
     assert_eq!(store.user_by_email(&ada.email.key()).await.unwrap(), None);
 
     // A taken address changes nothing.
-    let taken = store.change_user(ada.id, Some(&ada.name), Some(&bob.email), later).await;
+    let taken =
+        store.change_user(ada.id, Some(&ada.name), Some(&bob.email), later, &Effects::NONE).await;
     assert!(matches!(taken, Err(Error::EmailTaken)));
     assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap().name, name);
-    assert_eq!(store.change_user(UserId::random(), Some(&name), None, later).await.unwrap(), None);
+    assert_eq!(
+        store
+            .change_user(UserId::random(), Some(&name), None, later, &Effects::NONE)
+            .await
+            .unwrap(),
+        None
+    );
 }
 
-async fn set_passwords(store: &dyn Store, ada: &User) {
+async fn set_passwords(store: &Store, ada: &User) {
     let hash = |text: &str| PasswordHash::from_store(text.into());
     let later = NOW + Duration::from_secs(7);
     let (kept, other) = (session(ada, 60), session(ada, 60));
     for session in [&kept, &other] {
-        assert!(store.add_session(ada, session, &Mailing::NONE).await.unwrap());
+        assert!(store.add_session(ada, session, &Effects::NONE).await.unwrap());
     }
     let code = ResetCode::random().digest();
     let end = later + ResetCode::LIFETIME;
-    assert!(store.add_reset_code(ada.id, &code, end).await.unwrap());
-    assert!(!store.add_reset_code(UserId::random(), &code, end).await.unwrap());
+    assert!(store.add_reset_code(ada.id, &code, end, &Effects::NONE).await.unwrap());
+    assert!(!store.add_reset_code(UserId::random(), &code, end, &Effects::NONE).await.unwrap());
 
     // A new password ends the other sessions and voids the code.
     let set = async |old, new: &str| {
         store
-            .set_password(ada.id, old, &hash(new), Some(kept.id), later, &Mailing::NONE)
+            .set_password(ada.id, old, &hash(new), Some(kept.id), later, &Effects::NONE)
             .await
             .unwrap()
     };
@@ -354,19 +385,19 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     // The previous password neither changes it nor signs in.
     assert!(!set(PasswordCondition::Unchanged(ada.password_version()), "stolen").await);
     assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap(), changed);
-    assert!(!store.add_session(ada, &session(ada, 60), &Mailing::NONE).await.unwrap());
+    assert!(!store.add_session(ada, &session(ada, 60), &Effects::NONE).await.unwrap());
 
     // A code is valid once, until it expires or another replaces it.
     let [replaced, code] = [ResetCode::random().digest(), ResetCode::random().digest()];
     for code in [&replaced, &code] {
-        assert!(store.add_reset_code(ada.id, code, end).await.unwrap());
+        assert!(store.add_reset_code(ada.id, code, end, &Effects::NONE).await.unwrap());
     }
     assert_eq!(store.user_by_reset_code(&replaced, later).await.unwrap(), None);
     assert_eq!(store.user_by_reset_code(&code, later).await.unwrap().unwrap().id, ada.id);
     assert_eq!(store.user_by_reset_code(&code, end).await.unwrap(), None);
     let reset = async |now| {
         let old = PasswordCondition::ResetCode(code.clone());
-        store.set_password(ada.id, old, &hash("reset"), None, now, &Mailing::NONE).await.unwrap()
+        store.set_password(ada.id, old, &hash("reset"), None, now, &Effects::NONE).await.unwrap()
     };
     assert!(!reset(end).await);
     assert!(reset(later).await);
@@ -376,44 +407,47 @@ async fn set_passwords(store: &dyn Store, ada: &User) {
     // The operator needs neither password nor code.
     let overrule = async |id| {
         let old = PasswordCondition::Unconditional;
-        store.set_password(id, old, &hash("overruled"), None, later, &Mailing::NONE).await.unwrap()
+        store.set_password(id, old, &hash("overruled"), None, later, &Effects::NONE).await.unwrap()
     };
     assert!(overrule(ada.id).await);
     assert!(!overrule(UserId::random()).await);
 }
 
-async fn disable_and_enable(store: &dyn Store, ada: &User) {
+async fn disable_and_enable(store: &Store, ada: &User) {
     let disabled = session(ada, 60);
-    assert!(store.add_session(ada, &disabled, &Mailing::NONE).await.unwrap());
+    assert!(store.add_session(ada, &disabled, &Effects::NONE).await.unwrap());
     let code = ResetCode::random().digest();
-    assert!(store.add_reset_code(ada.id, &code, NOW + ResetCode::LIFETIME).await.unwrap());
+    assert!(
+        store
+            .add_reset_code(ada.id, &code, NOW + ResetCode::LIFETIME, &Effects::NONE)
+            .await
+            .unwrap()
+    );
     let before = store.changes().stamp(ada.id);
-    assert!(store.disable_user(ada.id, NOW).await.unwrap());
+    assert!(store.disable_user(ada.id, NOW, &Effects::NONE).await.unwrap());
     wait_until_listed(store, [&disabled]).await;
     assert!(!store.changes().is_current(before));
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
-    assert!(!store.add_session(ada, &session(ada, 60), &Mailing::NONE).await.unwrap());
+    assert!(!store.add_session(ada, &session(ada, 60), &Effects::NONE).await.unwrap());
     assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);
-    assert!(store.enable_user(ada.id).await.unwrap());
-    assert!(store.add_session(ada, &session(ada, 60), &Mailing::NONE).await.unwrap());
+    assert!(store.enable_user(ada.id, &Effects::NONE).await.unwrap());
+    assert!(store.add_session(ada, &session(ada, 60), &Effects::NONE).await.unwrap());
     assert!(store.user_by_reset_code(&code, NOW).await.unwrap().is_some());
     store.delete_expired(NOW + ResetCode::LIFETIME, 10).await.unwrap();
     assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);
-    for unknown in [store.disable_user(UserId::random(), NOW), store.enable_user(UserId::random())]
-    {
-        assert!(!unknown.await.unwrap());
-    }
+    assert!(!store.disable_user(UserId::random(), NOW, &Effects::NONE).await.unwrap());
+    assert!(!store.enable_user(UserId::random(), &Effects::NONE).await.unwrap());
 }
 
 #[tokio::test]
 async fn users_and_sessions_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("doorward.db");
-    let store = SqliteStore::open(&file, None).unwrap();
+    let store = Store::open_sqlite(&file, None).unwrap();
     run_all(&store).await;
     let ended = ended_tokens(&store);
     drop(store);
-    let reopened = SqliteStore::open(&file, None).unwrap();
+    let reopened = Store::open_sqlite(&file, None).unwrap();
     assert_eq!(ended_tokens(&reopened), ended);
     assert_eq!(reopened.users(None, 10).await.unwrap().len(), 2);
 }

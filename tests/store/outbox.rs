@@ -13,11 +13,8 @@ use doorward::internals::{
     clock::Timestamp,
     credential::{password::PasswordHash, reset_code::ResetCode},
     language::Language,
-    mail::{EndedBy, Mail, MailId, Mailing, Message},
-    store::{
-        ClaimedMail, Error, KEEP_GIVEN_UP, OutboxStore, PasswordCondition, PostgresStore,
-        QueuedMail, SqliteStore, Store,
-    },
+    mail::{EndedBy, Mail, MailId, Message},
+    store::{ClaimedMail, Effects, Error, KEEP_GIVEN_UP, PasswordCondition, QueuedMail, Store},
     token::one_time::{OneTimeId, Purpose},
     user::{User, UserId},
 };
@@ -25,7 +22,7 @@ use futures_util::future::join_all;
 
 use crate::{
     NOW, mail,
-    one_times::one_time,
+    one_time_secrets::one_time,
     open_postgres,
     operations::{renewed_session, reused},
     postgres, postgres_store, session, user,
@@ -38,22 +35,22 @@ fn after(seconds: u64) -> Timestamp {
 }
 
 /// The queued mail of a user, the oldest first.
-pub async fn queued(store: &dyn Store, user: UserId) -> Vec<Mail> {
+pub async fn queued(store: &Store, user: UserId) -> Vec<Mail> {
     let all = store.mail_queue(None, 10_000).await.unwrap();
     all.into_iter().map(|queued| queued.mail).filter(|mail| mail.user_id == Some(user)).collect()
 }
 
-async fn claim(store: &dyn Store, now: Timestamp) -> Vec<ClaimedMail> {
+async fn claim(store: &Store, now: Timestamp) -> Vec<ClaimedMail> {
     store.claim_mail(now, LEASE, 100).await.unwrap()
 }
 
-async fn only(store: &dyn Store) -> QueuedMail {
+async fn only(store: &Store) -> QueuedMail {
     let mut all = store.mail_queue(None, 10).await.unwrap();
     assert_eq!(all.len(), 1);
     all.remove(0)
 }
 
-async fn run_all(store: &dyn Store) {
+async fn run_all(store: &Store) {
     store_every_message(store).await;
     claim_and_retry(store).await;
     list_in_pages(store).await;
@@ -87,7 +84,7 @@ fn messages() -> Vec<Message> {
     ]
 }
 
-async fn store_every_message(store: &dyn Store) {
+async fn store_every_message(store: &Store) {
     assert_eq!(claim(store, NOW).await, []);
     let mut mails: Vec<_> = messages().into_iter().map(|message| mail(None, message)).collect();
     for (second, mail) in (0..).zip(&mut mails) {
@@ -95,8 +92,8 @@ async fn store_every_message(store: &dyn Store) {
     }
     mails[1].language = Language::German;
     mails[2].user_id = Some(UserId::random());
-    let mailing = Mailing { mails: mails.clone(), ..Mailing::NONE };
-    store.queue_mail(&mailing).await.unwrap();
+    let effects = Effects { mails: mails.clone(), ..Effects::NONE };
+    store.queue_mail(&effects).await.unwrap();
     // What people wait for first, and of that the longest due first.
     let claimed = claim(store, after(100)).await;
     let mut in_order = mails.clone();
@@ -121,13 +118,13 @@ async fn store_every_message(store: &dyn Store) {
     assert_eq!(store.mail_queue(None, 10).await.unwrap(), []);
 }
 
-async fn claim_and_retry(store: &dyn Store) {
+async fn claim_and_retry(store: &Store) {
     let mut mail = mail(None, Message::HasPassword);
     mail.expires_at = after(86_400);
-    let mailing = Mailing { mails: vec![mail.clone()], ..Mailing::NONE };
-    store.queue_mail(&mailing).await.unwrap();
+    let effects = Effects { mails: vec![mail.clone()], ..Effects::NONE };
+    store.queue_mail(&effects).await.unwrap();
     // Queuing it again, as after a lost commit, does not duplicate it.
-    store.queue_mail(&mailing).await.unwrap();
+    store.queue_mail(&effects).await.unwrap();
     assert_eq!(only(store).await.mail, mail);
 
     // It is due at once. A claim lasts until the lease ends.
@@ -185,15 +182,15 @@ async fn claim_and_retry(store: &dyn Store) {
     assert_eq!(store.mail_queue(None, 10).await.unwrap(), []);
 }
 
-async fn list_in_pages(store: &dyn Store) {
+async fn list_in_pages(store: &Store) {
     let mut mails: Vec<_> = (0..7).map(|_| mail(None, Message::HasPassword)).collect();
     // Some are queued at the same moment.
     for (number, mail) in (0..).zip(&mut mails) {
         mail.created_at = after(number / 3);
     }
     mails.sort_unstable_by_key(|mail| (mail.created_at, mail.id));
-    let mailing = Mailing { mails: mails.iter().rev().cloned().collect(), ..Mailing::NONE };
-    store.queue_mail(&mailing).await.unwrap();
+    let effects = Effects { mails: mails.iter().rev().cloned().collect(), ..Effects::NONE };
+    store.queue_mail(&effects).await.unwrap();
     let page = async |after: Option<MailId>| {
         let page = store.mail_queue(after, 2).await.unwrap();
         page.into_iter().map(|queued| queued.mail).collect::<Vec<_>>()
@@ -217,12 +214,12 @@ async fn list_in_pages(store: &dyn Store) {
 }
 
 /// A flood of one network gives way to others, and mail that was refused for now to what people wait for.
-async fn give_way_to_others(store: &dyn Store) {
+async fn give_way_to_others(store: &Store) {
     let one_time = OneTimeId::random();
     let queue = async |message: Message, second: u64, earlier: u32| {
         let mail = Mail { created_at: after(second), ..mail(None, message) };
-        let mailing = Mailing { mails: vec![mail.clone()], earlier, ..Mailing::NONE };
-        store.queue_mail(&mailing).await.unwrap();
+        let effects = Effects { mails: vec![mail.clone()], earlier, ..Effects::NONE };
+        store.queue_mail(&effects).await.unwrap();
         mail.id
     };
     let sign_up = || Message::VerifyEmail { one_time };
@@ -251,64 +248,64 @@ async fn give_way_to_others(store: &dyn Store) {
 }
 
 /// Mail is queued by a write that changes something, and by no other.
-async fn queue_with_writes(store: &dyn Store) {
+async fn queue_with_writes(store: &Store) {
     let (ada, eve) = (user("Ada", "queue@example.com"), user("Eve", "QUEUE@example.com"));
     let notice = |user: &User| {
         let mails = vec![mail(Some(user.id), Message::Nothing)];
-        Mailing { mails, one_times: vec![one_time(user, Purpose::VerifyEmail)], ..Mailing::NONE }
+        Effects { mails, secrets: vec![one_time(user, Purpose::VerifyEmail)], ..Effects::NONE }
     };
-    let expect = async |mailing: &Mailing, is_queued: bool| {
+    let expect = async |effects: &Effects, is_queued: bool| {
         let mails = queued(store, ada.id).await;
-        let secret = &mailing.one_times[0];
+        let secret = &effects.secrets[0];
         let found = store.one_time_by_digest(secret.purpose, &secret.digest).await.unwrap();
-        assert_eq!((mails == mailing.mails, found.is_some()), (is_queued, is_queued));
+        assert_eq!((mails == effects.mails, found.is_some()), (is_queued, is_queued));
         assert!(is_queued || mails.is_empty());
         for mail in mails {
             store.delete_mail(mail.id).await.unwrap();
         }
     };
-    let mailing = notice(&ada);
-    store.add_user(&ada, None, None, &mailing).await.unwrap();
-    expect(&mailing, true).await;
+    let effects = notice(&ada);
+    store.add_user(&ada, None, None, &effects).await.unwrap();
+    expect(&effects, true).await;
     let of_eve = notice(&eve);
     let refused = store.add_user(&eve, None, None, &of_eve).await;
     assert!(matches!(refused, Err(Error::EmailTaken)));
     assert_eq!(queued(store, eve.id).await, []);
 
-    let mailing = notice(&ada);
-    assert_eq!(store.end_sessions(ada.id, NOW, &mailing).await.unwrap(), 0);
-    expect(&mailing, false).await;
+    let effects = notice(&ada);
+    assert_eq!(store.end_sessions(ada.id, NOW, &effects).await.unwrap(), 0);
+    expect(&effects, false).await;
     let mut outdated = ada.clone();
     outdated.id = UserId::random();
-    assert!(!store.add_session(&outdated, &session(&outdated, 60), &mailing).await.unwrap());
-    expect(&mailing, false).await;
-    assert!(store.add_session(&ada, &session(&ada, 60), &mailing).await.unwrap());
-    expect(&mailing, true).await;
-    let mailing = notice(&ada);
-    assert_eq!(store.end_sessions(ada.id, NOW, &mailing).await.unwrap(), 1);
-    expect(&mailing, true).await;
+    assert!(!store.add_session(&outdated, &session(&outdated, 60), &effects).await.unwrap());
+    expect(&effects, false).await;
+    assert!(store.add_session(&ada, &session(&ada, 60), &effects).await.unwrap());
+    expect(&effects, true).await;
+    let effects = notice(&ada);
+    assert_eq!(store.end_sessions(ada.id, NOW, &effects).await.unwrap(), 1);
+    expect(&effects, true).await;
 
     let (first, second) = renewed_session(store, &ada).await;
-    let mailing = notice(&ada);
-    assert!(!store.end_reused_session(&reused(&second), NOW, NOW, &mailing).await.unwrap());
-    expect(&mailing, false).await;
-    assert!(store.end_reused_session(&reused(&first), NOW, NOW, &mailing).await.unwrap());
-    expect(&mailing, true).await;
+    let effects = notice(&ada);
+    assert!(!store.end_reused_session(&reused(&second), NOW, NOW, &effects).await.unwrap());
+    expect(&effects, false).await;
+    assert!(store.end_reused_session(&reused(&first), NOW, NOW, &effects).await.unwrap());
+    expect(&effects, true).await;
 
-    let mailing = notice(&ada);
+    let effects = notice(&ada);
     let new = PasswordHash::from_store("new".into());
     let wrong = PasswordCondition::ResetCode(ResetCode::random().digest());
-    assert!(!store.set_password(ada.id, wrong, &new, None, NOW, &mailing).await.unwrap());
-    expect(&mailing, false).await;
+    assert!(!store.set_password(ada.id, wrong, &new, None, NOW, &effects).await.unwrap());
+    expect(&effects, false).await;
     let right = PasswordCondition::Unconditional;
-    assert!(store.set_password(ada.id, right, &new, None, NOW, &mailing).await.unwrap());
-    expect(&mailing, true).await;
+    assert!(store.set_password(ada.id, right, &new, None, NOW, &effects).await.unwrap());
+    expect(&effects, true).await;
 
     // Deleting the user deletes their mail and no other.
-    let (mailing, other) = (notice(&ada), mail(None, Message::Nothing));
-    store.queue_mail(&mailing).await.unwrap();
-    store.queue_mail(&Mailing { mails: vec![other.clone()], ..Mailing::NONE }).await.unwrap();
-    assert!(store.delete_user(ada.id, NOW).await.unwrap());
+    let (effects, other) = (notice(&ada), mail(None, Message::Nothing));
+    store.queue_mail(&effects).await.unwrap();
+    store.queue_mail(&Effects { mails: vec![other.clone()], ..Effects::NONE }).await.unwrap();
+    assert!(store.delete_user(ada.id, NOW, &Effects::NONE).await.unwrap());
     assert_eq!(only(store).await.mail, other);
     store.delete_mail(other.id).await.unwrap();
 }
@@ -316,7 +313,7 @@ async fn queue_with_writes(store: &dyn Store) {
 #[tokio::test]
 async fn mail_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    run_all(&SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()).await;
+    run_all(&Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap()).await;
 }
 
 #[tokio::test]
@@ -330,11 +327,11 @@ async fn mail_on_postgres() {
 async fn claims_of_an_earlier_process_are_released_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("doorward.db");
-    let store = SqliteStore::open(&file, None).unwrap();
+    let store = Store::open_sqlite(&file, None).unwrap();
     queue(&store, 2).await;
     assert_eq!(claim(&store, NOW).await.len(), 2);
     drop(store);
-    let store = SqliteStore::open(&file, None).unwrap();
+    let store = Store::open_sqlite(&file, None).unwrap();
     assert_eq!(claim(&store, NOW).await, []);
     store.release_abandoned_mail().await.unwrap();
     assert_eq!(claim(&store, NOW).await.len(), 2);
@@ -349,26 +346,25 @@ async fn claims_of_other_instances_stay_on_postgres() {
     assert_eq!(claim(&store, NOW).await, []);
 }
 
-async fn queue(store: &dyn Store, count: usize) {
+async fn queue(store: &Store, count: usize) {
     let mails = (0..count).map(|_| mail(None, Message::HasPassword)).collect();
-    store.queue_mail(&Mailing { mails, ..Mailing::NONE }).await.unwrap();
+    store.queue_mail(&Effects { mails, ..Effects::NONE }).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_mail_is_claimed_once() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
+    let store = Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap();
     claim_at_once(&[Arc::new(store)]).await;
     let Some(url) = postgres::fresh_database() else { return };
-    let stores: [Arc<PostgresStore>; 2] =
-        [Arc::new(open_postgres(&url).await), Arc::new(open_postgres(&url).await)];
-    claim_at_once(&stores.map(|store| store as Arc<dyn Store>)).await;
+    let stores = [Arc::new(open_postgres(&url).await), Arc::new(open_postgres(&url).await)];
+    claim_at_once(&stores).await;
 }
 
 /// Several senders on every store claim until all mail is claimed.
-async fn claim_at_once(stores: &[Arc<dyn Store>]) {
+async fn claim_at_once(stores: &[Arc<Store>]) {
     const MAILS: usize = 200;
-    queue(&*stores[0], MAILS).await;
+    queue(&stores[0], MAILS).await;
     let count = Arc::new(AtomicUsize::new(0));
     let senders = (0..4).flat_map(|_| stores).map(|store| {
         let (store, count) = (Arc::clone(store), Arc::clone(&count));
@@ -388,5 +384,5 @@ async fn claim_at_once(stores: &[Arc<dyn Store>]) {
     let claimed: Vec<_> = all.into_iter().flat_map(|claimed| claimed.unwrap()).collect();
     let distinct: HashSet<_> = claimed.iter().collect();
     assert_eq!((claimed.len(), distinct.len()), (MAILS, MAILS));
-    assert_eq!(claim(&*stores[0], NOW).await, []);
+    assert_eq!(claim(&stores[0], NOW).await, []);
 }

@@ -1,25 +1,28 @@
-//! The schema: which unique index means that an address is taken, and which versions a start accepts.
+//! The schema: which unique index means that an address is taken, which versions a start accepts, and whether the descriptions of
+//! tables match it.
 
-use doorward::internals::{
-    mail::Mailing,
-    store::{Error, PostgresOptions, PostgresStore, PostgresUrl, SqliteStore, Store, UserStore},
+use std::collections::BTreeMap;
+
+use doorward::internals::store::{
+    Effects, Error, PostgresOptions, PostgresUrl, Store,
+    archive::{DatabaseKind, Kind, Table},
 };
 
 use super::{NOW, open_postgres, postgres, session, user};
 
 /// Adds one user and then rows that violate a unique index each.
-async fn add_duplicates(store: &dyn Store) {
+async fn add_duplicates(store: &Store) {
     let ada = user("Ada", "ada@example.com");
     let first = session(&ada, 60);
-    store.add_user(&ada, Some(&first), None, &Mailing::NONE).await.unwrap();
+    store.add_user(&ada, Some(&first), None, &Effects::NONE).await.unwrap();
     let same_address =
-        store.add_user(&user("Eve", "ADA@example.com"), None, None, &Mailing::NONE).await;
+        store.add_user(&user("Eve", "ADA@example.com"), None, None, &Effects::NONE).await;
     assert!(matches!(same_address, Err(Error::EmailTaken)), "{same_address:?}");
     let mut duplicate = user("Eve", "eve@example.com");
     duplicate.id = ada.id;
-    let same_id = store.add_user(&duplicate, None, None, &Mailing::NONE).await;
+    let same_id = store.add_user(&duplicate, None, None, &Effects::NONE).await;
     assert!(matches!(same_id, Err(Error::Failed(_))), "{same_id:?}");
-    let same_session = store.add_session(&ada, &first, &Mailing::NONE).await;
+    let same_session = store.add_session(&ada, &first, &Effects::NONE).await;
     assert!(matches!(same_session, Err(Error::Failed(_))), "{same_session:?}");
     assert_eq!(store.user_by_id(ada.id).await.unwrap().as_ref(), Some(&ada));
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), [first]);
@@ -28,7 +31,7 @@ async fn add_duplicates(store: &dyn Store) {
 #[tokio::test]
 async fn only_a_taken_address_is_reported_as_one_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    add_duplicates(&SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap()).await;
+    add_duplicates(&Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap()).await;
 }
 
 #[tokio::test]
@@ -40,7 +43,7 @@ async fn only_a_taken_address_is_reported_as_one_on_postgres() {
     run(&url, "CREATE UNIQUE INDEX users_by_email ON users (email)").await;
     run(&url, "UPDATE users SET email_key = 'other'").await;
     let violated =
-        store.add_user(&user("Ada", "ada@example.com"), None, None, &Mailing::NONE).await;
+        store.add_user(&user("Ada", "ada@example.com"), None, None, &Effects::NONE).await;
     assert!(matches!(violated, Err(Error::Failed(_))), "{violated:?}");
 }
 
@@ -48,7 +51,7 @@ async fn only_a_taken_address_is_reported_as_one_on_postgres() {
 async fn an_interrupted_migration_is_finished_by_the_next_start() {
     let Some(url) = postgres::fresh_database() else { return };
     let ada = user("Ada", "ada@example.com");
-    open_postgres(&url).await.add_user(&ada, None, None, &Mailing::NONE).await.unwrap();
+    open_postgres(&url).await.add_user(&ada, None, None, &Effects::NONE).await.unwrap();
     // As if the version had not been written.
     run(&url, "DELETE FROM schema_versions").await;
     run(&url, "DROP INDEX sessions_by_expiry").await;
@@ -63,7 +66,7 @@ async fn a_database_of_a_newer_version_is_refused() {
     drop(open_postgres(&url).await);
     run(&url, "INSERT INTO schema_versions (version) VALUES (1000)").await;
     let url = PostgresUrl::parse(&url).unwrap();
-    let opened = PostgresStore::open(&url, PostgresOptions::default()).await;
+    let opened = Store::open_postgres(&url, PostgresOptions::default()).await;
     let Err(Error::Failed(cause)) = opened else { panic!("opened, or a temporary error") };
     assert!(cause.to_string().contains("schema 1000"), "{cause}");
 }
@@ -72,4 +75,75 @@ async fn run(url: &str, statement: &str) {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute(statement).await.unwrap();
+}
+
+/// The columns of each table, each with its type and whether it may be null.
+type Schema = BTreeMap<String, BTreeMap<String, (String, bool)>>;
+
+/// Asserts that every table is described, and the columns of those that are moved. A column that is missing would be lost in a
+/// backup.
+fn assert_described(schema: &Schema, database: DatabaseKind, type_of: fn(Kind) -> &'static str) {
+    let mut others = schema.clone();
+    for table in Table::all() {
+        let columns = table.columns.iter().filter(|column| column.is_in(database));
+        let described: BTreeMap<_, _> = columns
+            .map(|column| {
+                (column.name.to_owned(), (type_of(column.kind).to_owned(), column.is_nullable))
+            })
+            .collect();
+        assert_eq!(others.remove(table.name).as_ref(), Some(&described), "{}", table.name);
+    }
+    Table::not_moved().for_each(|name| drop(others.remove(name)));
+    others.remove("schema_versions");
+    assert!(others.is_empty(), "describe these tables in src/store/tables.rs: {:?}", others.keys());
+}
+
+#[test]
+fn the_descriptions_of_tables_match_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("doorward.db");
+    drop(Store::open_sqlite(&file, None).unwrap());
+    let db = rusqlite::Connection::open(&file).unwrap();
+    let mut columns = db
+        .prepare(
+            "SELECT m.name, c.name, c.type, NOT (c.\"notnull\" OR c.pk > 0) FROM sqlite_master m \
+             JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'",
+        )
+        .unwrap();
+    let mut schema = Schema::new();
+    let mut rows = columns.query([]).unwrap();
+    while let Some(row) = rows.next().unwrap() {
+        let (table, column): (String, String) = (row.get(0).unwrap(), row.get(1).unwrap());
+        let described = (row.get(2).unwrap(), row.get(3).unwrap());
+        schema.entry(table).or_default().insert(column, described);
+    }
+    assert_described(&schema, DatabaseKind::Sqlite, |kind| match kind {
+        Kind::Id | Kind::Bytes => "BLOB",
+        Kind::Text => "TEXT",
+        Kind::Number | Kind::Flag => "INTEGER",
+    });
+}
+
+#[tokio::test]
+async fn the_descriptions_of_tables_match_postgres() {
+    let Some(url) = postgres::fresh_database() else { return };
+    drop(open_postgres(&url).await);
+    let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let columns = client.query(
+        "SELECT table_name::text, column_name::text, data_type::text, is_nullable = 'YES' \
+         FROM information_schema.columns WHERE table_schema = current_schema()",
+        &[],
+    );
+    let mut schema = Schema::new();
+    for row in columns.await.unwrap() {
+        schema.entry(row.get(0)).or_default().insert(row.get(1), (row.get(2), row.get(3)));
+    }
+    assert_described(&schema, DatabaseKind::Postgres, |kind| match kind {
+        Kind::Id => "uuid",
+        Kind::Text => "text",
+        Kind::Number => "bigint",
+        Kind::Flag => "boolean",
+        Kind::Bytes => "bytea",
+    });
 }

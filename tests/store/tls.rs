@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use doorward::internals::store::{Error, PostgresOptions, PostgresStore, PostgresUrl, UserStore};
+use doorward::internals::store::{Error, PostgresOptions, PostgresUrl, Store};
 
 use crate::own_postgres;
 
@@ -63,8 +63,9 @@ async fn encrypt(url: &str, folder: &Path) {
     }
 }
 
-async fn try_to_open(url: &str) -> Result<PostgresStore, Error> {
-    PostgresStore::open(&PostgresUrl::parse(url).unwrap(), PostgresOptions::default()).await
+async fn try_to_open(url: &str) -> Result<Store, Error> {
+    let url = PostgresUrl::parse(url).unwrap();
+    Ok(Store::open_postgres(&url, PostgresOptions::default()).await?.0)
 }
 
 #[tokio::test]

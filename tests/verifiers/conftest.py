@@ -1,16 +1,12 @@
 """Starts one Doorward per algorithm, whose URL is the issuer and which has one OAuth client, and the verifiers of other
 projects."""
 
-import contextlib
 import json
 import os
-import random
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
 import uuid
 from base64 import b64encode
 from contextlib import contextmanager
@@ -22,12 +18,11 @@ from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
+from harness import BINARY
+from harness.ports import reserved_port
+from harness.process import Process, environment
 
 HERE = Path(__file__).resolve().parent
-REPOSITORY = HERE.parents[1]
-BINARY = REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")
-START_SECONDS = 60
-STOP_SECONDS = 20
 AUDIENCE = "the-app"
 PACKAGES = [
     "express@5.3.0",
@@ -46,7 +41,7 @@ NO_PROXY = os.environ | {"NO_PROXY": "*", "no_proxy": "*"}
 class Doorward:
     url: str
     folder: Path
-    environment: dict
+    variables: dict
     client_secret: str
     algorithm: str
 
@@ -68,7 +63,7 @@ class Doorward:
             assert answer.status == 204
 
     def command(self, *arguments):
-        return subprocess.check_output([BINARY, *arguments], cwd=self.folder, env=self.environment, text=True)
+        return subprocess.check_output([BINARY, *arguments], cwd=self.folder, env=self.variables, text=True)
 
     def sign_up(self):
         body = json.dumps({"name": "Ada Lovelace", "email": f"{uuid.uuid4().hex}@example.com"}).encode()
@@ -84,36 +79,17 @@ class Doorward:
         return self.send("/.well-known/jwks.json")[1]
 
 
-def free_port():
-    """A port below the ephemeral ones, so that no connection takes it before its server listens."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-
-
 @contextmanager
-def running(command, folder, environment, ready):
+def running(command, folder, variables, ready):
     """Starts a process that logs into its folder, waits until the log matches `ready`, and yields the match."""
-    with open(folder / "log", "wb") as log:
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
-    try:
-        deadline = time.monotonic() + START_SECONDS
-        while not (match := re.search(ready, log_text := (folder / "log").read_text(errors="replace"))):
-            assert process.poll() is None and time.monotonic() < deadline, log_text
-            time.sleep(0.02)
-        yield match
-    finally:
-        process.terminate()
-        process.wait(STOP_SECONDS)
+    with Process(command, folder / "log", folder=folder, variables=variables) as process:
+        yield process.wait_until(lambda: re.search(ready, process.text()))
 
 
 @contextmanager
 def doorward_with(folder, settings):
-    url = f"http://127.0.0.1:{free_port()}"
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")}
-    environment = inherited | settings | {
+    url = f"http://127.0.0.1:{reserved_port()}"
+    variables = environment(**settings) | {
         "DOORWARD_LISTEN": url.removeprefix("http://"),
         "DOORWARD_METRICS_LISTEN": "off",
         "DOORWARD_PUBLIC_URL": url,
@@ -121,11 +97,11 @@ def doorward_with(folder, settings):
         "DOORWARD_TOKEN_AUDIENCE": AUDIENCE,
         "DOORWARD_TOKEN_PUBLISH_BEFORE_SIGNING": "0s",
     }
-    doorward = Doorward(url, folder, environment, "", settings["DOORWARD_TOKEN_ALGORITHM"])
+    doorward = Doorward(url, folder, variables, "", settings["DOORWARD_TOKEN_ALGORITHM"])
     printed = doorward.command("client", "secret", "app")
     doorward.client_secret = re.search(r"^  ([0-9a-f]{64})$", printed, re.MULTILINE)[1]
-    environment["DOORWARD_CLIENTS"] = re.search(r'clients = \["(.*)"\]', printed)[1]
-    with running([BINARY], folder, environment, "listens on"):
+    variables["DOORWARD_CLIENTS"] = re.search(r'clients = \["(.*)"\]', printed)[1]
+    with running([BINARY], folder, variables, "listens on"):
         yield doorward
 
 
@@ -159,7 +135,7 @@ def express(doorward, packages, tmp_path_factory):
 @pytest.fixture(scope="session")
 def envoy(doorward, tmp_path_factory):
     folder = tmp_path_factory.mktemp("envoy")
-    port = free_port()
+    port = reserved_port()
     values = {"PORT": port, "ISSUER": doorward.url, "AUDIENCE": AUDIENCE, "DOORWARD_PORT": doorward.url.rpartition(":")[2]}
     (folder / "envoy.yaml").write_text(Template((HERE / "envoy.yaml").read_text()).substitute(values))
     program = Path(sys.executable).with_name("envoy")

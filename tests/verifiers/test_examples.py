@@ -12,11 +12,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jwt
 import pytest
-from conftest import AUDIENCE, BINARY, NO_PROXY, REPOSITORY, START_SECONDS, STOP_SECONDS
+from conftest import AUDIENCE, NO_PROXY
+from harness import BINARY, PATIENCE_SECONDS, REPOSITORY
+from harness.process import STOP_SECONDS
+from harness.stall import StallRecorder
 from test_verifiers import changed
-
-sys.path.append(str(REPOSITORY / "lab"))
-from stall import StallRecorder  # noqa: E402
 
 EXAMPLES = REPOSITORY / "examples" / "verify"
 WITHIN_SECONDS = 1
@@ -133,7 +133,7 @@ def test_the_javascript_example_is_a_module(doorward, packages, token):
     (packages / "importing.mjs").write_text(program)
     # The program exits because nothing runs after stop().
     command = ["node", packages / "importing.mjs", doorward.url, AUDIENCE, token, next(changed(token))]
-    printed = subprocess.check_output(command, env=NO_PROXY, text=True, timeout=GIVE_UP_SECONDS + START_SECONDS)
+    printed = subprocess.check_output(command, env=NO_PROXY, text=True, timeout=GIVE_UP_SECONDS + PATIENCE_SECONDS)
     assert printed.splitlines() == [claims(token)["sub"], "refused"]
 
 

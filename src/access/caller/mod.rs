@@ -12,7 +12,6 @@ use std::{
     time::Duration,
 };
 
-use axum::http::HeaderValue;
 use quick_cache::sync::Cache;
 
 use self::signature_failures::SignatureFailures;
@@ -21,8 +20,9 @@ use super::guard::sample;
 use super::guard::{CallerFacts, Memo};
 use crate::{
     clock::Timestamp,
+    network::ClientInfo,
     session::{
-        Origin, Session,
+        Session,
         last_seen::{LastRecorded, LastSeenBuffer},
     },
     store::{self, Connectivity, Stamp, Store},
@@ -56,18 +56,13 @@ impl Caller {
         let name = Name::parse(name.into()).expect("a valid name");
         let email = Email::parse(email.into()).expect("a valid e-mail address");
         let user = User::new(name, email, None, now);
-        let origin = Origin::new(Ipv4Addr::LOCALHOST.into(), "");
-        let session = Session::new(user.id, origin, now, Duration::from_secs(60 * 60));
+        let client = ClientInfo::new(Ipv4Addr::LOCALHOST.into(), "");
+        let session = Session::new(user.id, client, now, Duration::from_secs(60 * 60));
         Self::new(Arc::new(user), Arc::new(session))
     }
 
     pub(crate) fn new(user: Arc<User>, session: Arc<Session>) -> Self {
         Self { user, session, memo: Arc::default() }
-    }
-
-    /// The user's id as the value of a header.
-    pub(crate) fn id_header(&self) -> &HeaderValue {
-        self.memo.id_header(&self.user)
     }
 
     /// The facts that conditions read.
@@ -140,7 +135,7 @@ pub enum AuthError {
 pub struct Callers {
     mint: Arc<TokenMint>,
     cookies: Arc<CookieMint>,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     /// By the token or cookie as it was sent.
     cache: Cache<Box<[u8]>, Arc<CachedCaller>>,
     last_seen: LastSeenBuffer,
@@ -200,7 +195,7 @@ impl Callers {
     const MAX_AGE: Duration = Duration::from_secs(60);
 
     /// An empty cache for the tokens and cookies of these mints and the users of this store.
-    pub fn new(mint: Arc<TokenMint>, cookies: Arc<CookieMint>, store: Arc<dyn Store>) -> Self {
+    pub fn new(mint: Arc<TokenMint>, cookies: Arc<CookieMint>, store: Arc<Store>) -> Self {
         Self {
             mint,
             cookies,
@@ -293,16 +288,6 @@ impl Callers {
         now: Timestamp,
     ) -> Result<Caller, AuthError> {
         self.by_cookie(cookie, origin, now).await
-    }
-
-    /// As [`Self::by_app_cookie`], if that needs no query.
-    pub fn cached_by_app_cookie(
-        &self,
-        cookie: &[u8],
-        origin: &str,
-        now: Timestamp,
-    ) -> Option<Caller> {
-        self.cached_by_cookie(cookie, origin, now)
     }
 
     fn cached_by_cookie(&self, cookie: &[u8], audience: &str, now: Timestamp) -> Option<Caller> {

@@ -14,7 +14,7 @@ use std::{
 };
 
 use aws_lc_rs::digest::{SHA256, digest};
-use axum::http::HeaderValue;
+use serde::Deserialize;
 
 #[cfg(test)]
 pub(crate) use self::condition::sample;
@@ -27,14 +27,12 @@ pub use self::{
     decision::{Decision, Decisions},
     expectation::{ExampleRequest, ExampleUser, Expectation, Expected, FailedExpectation},
 };
-use crate::{routes::is_reserved_guard_name, session::Session, user::User};
+use crate::{session::Session, user::User};
 
 /// A declared guard whose condition has been checked.
 pub struct Guard {
     /// The last segment of its path, `/api/auth/<name>`.
     pub name: String,
-    /// The name as the value of a header.
-    pub(crate) name_header: HeaderValue,
     /// The condition for admission.
     pub condition: Condition,
     /// What the guarded app receives about the user.
@@ -62,7 +60,8 @@ pub struct Guard {
 }
 
 /// What the guarded app receives about an admitted user.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
 pub enum Grant {
     /// The id.
     #[default]
@@ -72,7 +71,8 @@ pub enum Grant {
 }
 
 /// What happens on a refusal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// The request is refused.
     #[default]
@@ -82,7 +82,8 @@ pub enum Mode {
 }
 
 /// The headers in which a proxy describes the guarded request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
 pub enum ProxyStyle {
     /// `X-Original-Method`, `X-Original-URI`, `X-Forwarded-*`.
     Nginx,
@@ -187,8 +188,6 @@ impl Guard {
         } = declaration;
         let guard = Self {
             title: title.unwrap_or_else(|| name.clone()),
-            name_header: HeaderValue::from_str(&name)
-                .expect("a name is letters, digits and hyphens"),
             name,
             condition: Condition::parse(&allow).map_err(InvalidGuard::Condition)?,
             grant,
@@ -266,6 +265,21 @@ impl Guard {
     }
 }
 
+/// The names that no guard may have, because the service has routes at `/api/auth/<name>`. A test compares them with the
+/// table of routes.
+pub const RESERVED_NAMES: [&str; 10] = [
+    "code",
+    "forgot",
+    "guard",
+    "login",
+    "logout",
+    "logout-everywhere",
+    "refresh",
+    "reset",
+    "restore-email",
+    "verify",
+];
+
 /// The syntax of a guard name.
 pub(crate) const NAME_SYNTAX: &str = "1 to 64 of a-z, 0-9 and -";
 
@@ -274,7 +288,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) {
         Err(format!("not a guard name: use {NAME_SYNTAX}"))
-    } else if is_reserved_guard_name(name) {
+    } else if RESERVED_NAMES.contains(&name) {
         Err(format!("/api/auth/{name} is taken: choose another name"))
     } else {
         Ok(())
@@ -361,8 +375,6 @@ impl std::fmt::Debug for GuardSet {
 #[derive(Default)]
 pub struct Memo {
     facts: OnceLock<CallerFacts>,
-    /// The user's id as guards write it into the headers of an admission.
-    id_header: OnceLock<HeaderValue>,
     /// The serial numbers of guards that admit the caller to every request. A guard replaces another one in its slot.
     admitted_by: [AtomicU64; 8],
 }
@@ -375,13 +387,6 @@ impl Memo {
     /// The facts, if a guard has read them.
     pub(crate) fn known_facts(&self) -> Option<&CallerFacts> {
         self.facts.get()
-    }
-
-    pub(crate) fn id_header(&self, user: &User) -> &HeaderValue {
-        self.id_header.get_or_init(|| {
-            HeaderValue::try_from(user.id.to_string())
-                .expect("an id is letters, digits and hyphens")
-        })
     }
 
     fn is_admitted_by(&self, serial: u64) -> bool {
@@ -406,7 +411,6 @@ impl std::fmt::Debug for Memo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::routes::reserved_guard_names;
 
     fn declare(name: &str, allow: &str) -> Result<Guard, InvalidGuard> {
         let (name, allow) = (name.into(), allow.into());
@@ -460,7 +464,7 @@ mod tests {
     #[test]
     fn bad_and_reserved_names_are_refused() {
         let bad = ["", "Staff", "a b", "a/b", "ü", &"x".repeat(65)];
-        for name in bad.into_iter().chain(reserved_guard_names()) {
+        for name in bad.into_iter().chain(RESERVED_NAMES) {
             assert!(matches!(declare(name, "true"), Err(InvalidGuard::Name(_))), "{name}");
         }
         assert!(declare("staff-2", "true").is_ok());

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{
-    super::http_client::{Answer, Client, Error},
     certificate,
     finding::{Kind, Report},
 };
@@ -18,8 +17,9 @@ use crate::{
     clock::Timestamp,
     config::PublicUrl,
     control::{Command, CommandRunner, Reply},
+    http::paths::METADATA,
     network::{Arrival, PROBE_HEADER},
-    routes,
+    outbound::http::{self, Error, HttpResponse},
 };
 
 /// A documentation address (RFC 5737), which no client has.
@@ -28,6 +28,8 @@ const FORGED: &str = "192.0.2.123";
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(30);
 /// How many times to ask before giving up to reach this instance among others.
 const ATTEMPTS: usize = 8;
+/// The time for one answer.
+const LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) async fn check(
     report: &mut Report,
@@ -51,10 +53,19 @@ pub(super) async fn check(
             "publish the service with https:// and correct public_url",
         );
     }
-    let client = Client { limit: Duration::from_secs(10), address: None };
-    let probe = Probe { client, url: &url, runner };
+    let probe = Probe { url: &url, runner };
+    let place = format!("the certificate of {url}");
     let (answer, arrival) = match probe.ask_until_arrival(&[], settings).await {
         Ok(asked) => asked,
+        // Whoever has answered is not trusted, so what they have answered does not count.
+        Err(Error::Certificate { cause, .. }) => {
+            certificate::report_invalid(report, &place, &host, cause);
+            return;
+        }
+        Err(error @ Error::NoIssuers) => {
+            report.checked(format!("{place}: not checked, because {error}"));
+            return;
+        }
         Err(error) => {
             report.add(
                 Kind::PublicUrlUnreachable,
@@ -64,8 +75,7 @@ pub(super) async fn check(
             return;
         }
     };
-    let place = format!("the certificate of {url}");
-    certificate::check(report, &place, &host, &answer.certificates, now);
+    certificate::check_expiry(report, &place, &host, &answer.certificates, now);
     check_clock(report, &url, &answer, now);
     if !is_doorward(&answer, settings) {
         let text = match answer.status {
@@ -75,7 +85,7 @@ pub(super) async fn check(
         report.add(
             Kind::PublicUrlElsewhere,
             format!("public_url {url} does not lead to this server: {text}"),
-            format!("let the proxy pass {} to Doorward (`doorward snippet` prints its configuration), or correct public_url", routes::METADATA),
+            format!("let the proxy pass {} to Doorward (`doorward snippet` prints its configuration), or correct public_url", METADATA),
         );
         return;
     }
@@ -153,7 +163,7 @@ fn last_hop(arrival: &Arrival) -> Option<&str> {
 }
 
 /// Compares the clock of this machine with the time in the answer.
-fn check_clock(report: &mut Report, url: &str, answer: &Answer, now: Timestamp) {
+fn check_clock(report: &mut Report, url: &str, answer: &HttpResponse, now: Timestamp) {
     let Some(date) = answer.header(DATE).and_then(|date| DateTime::parse_from_rfc2822(date).ok())
     else {
         return;
@@ -172,7 +182,7 @@ fn check_clock(report: &mut Report, url: &str, answer: &Answer, now: Timestamp) 
     }
 }
 
-fn is_doorward(answer: &Answer, settings: &Settings) -> bool {
+fn is_doorward(answer: &HttpResponse, settings: &Settings) -> bool {
     #[derive(Deserialize)]
     struct Metadata {
         issuer: String,
@@ -186,7 +196,6 @@ fn is_doorward(answer: &Answer, settings: &Settings) -> bool {
 
 /// Requests to the public URL.
 struct Probe<'a> {
-    client: Client,
     url: &'a str,
     /// The running server.
     runner: Option<&'a CommandRunner>,
@@ -199,7 +208,7 @@ impl Probe<'_> {
         &self,
         headers: &[(&str, &str)],
         settings: &Settings,
-    ) -> Result<(Answer, Option<Arrival>), Error> {
+    ) -> Result<(HttpResponse, Option<Arrival>), Error> {
         let mut asked = self.ask(headers).await?;
         for _ in 1..ATTEMPTS {
             if asked.1.is_some() || self.runner.is_none() || !is_doorward(&asked.0, settings) {
@@ -210,13 +219,16 @@ impl Probe<'_> {
         Ok(asked)
     }
 
-    async fn ask(&self, headers: &[(&str, &str)]) -> Result<(Answer, Option<Arrival>), Error> {
+    async fn ask(
+        &self,
+        headers: &[(&str, &str)],
+    ) -> Result<(HttpResponse, Option<Arrival>), Error> {
         let nonce = Uuid::new_v4().simple().to_string();
         self.run(Command::ExpectProbe(nonce.clone())).await;
         // The query keeps caches from answering.
-        let url = format!("{}{}?probe={nonce}", self.url, routes::METADATA);
+        let url = format!("{}{}?probe={nonce}", self.url, METADATA);
         let own = [(PROBE_HEADER, nonce.as_str()), ("cache-control", "no-cache")];
-        let answer = self.client.get(&url, &[&own, headers].concat()).await?;
+        let answer = http::get(&url, &[&own, headers].concat(), LIMIT).await?;
         let arrival = match self.run(Command::ShowProbe(nonce.clone())).await {
             Some(Reply::Probe(arrival)) => arrival,
             _ => None,

@@ -94,7 +94,8 @@ impl Raw {
     /// Reads Doorward's own format. Adds the names of fields that it does not know.
     pub(super) fn from_fields(fields: Map<String, Value>, unknown: &mut BTreeSet<String>) -> Self {
         let mut known: BTreeMap<&str, Value> = BTreeMap::new();
-        for (name, value) in fields {
+        // By name, so that the order in the file does not matter.
+        for (name, value) in fields.into_iter().collect::<BTreeMap<_, _>>() {
             match field_of(&name) {
                 Some(_) if value.is_null() || value == "" => {}
                 // The name of the format counts before another one.

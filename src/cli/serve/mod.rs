@@ -12,7 +12,10 @@ use std::{
 };
 
 use anyhow::Context;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::Mutex,
+};
 
 use self::notify::Notifier;
 use crate::{
@@ -25,6 +28,7 @@ use crate::{
         server::{self, Limits, Listeners, Tls},
     },
     log,
+    supervisor::supervise,
 };
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -67,7 +71,8 @@ impl Serve {
         let notifier = Notifier::connect(service_manager.notify_socket.take());
         let tls = open_tls(&settings)?;
         let stop = stop_signal()?;
-        let hangup = signal(SignalKind::hangup())?;
+        // Outside of what a panic drops, so that no signal is lost.
+        let hangup = Mutex::new(signal(SignalKind::hangup())?);
         let (wanted, wanted_metrics) = (settings.listen, settings.metrics_listen);
         let missing_key =
             if self.new_signing_key { MissingKey::Replace } else { MissingKey::Refuse };
@@ -98,18 +103,24 @@ impl Serve {
         // A closed standard output does not stop the service.
         let _ = stdout.write_all(greeting.as_bytes());
         let status = format!("Listening on {url}");
-        notifier.ready(&status);
 
         let stop = async {
             stop.await;
             notifier.stopping();
             doorward.feed().close();
         };
-        let reload = || {
-            notifier.reloading();
-            // An error has been logged, and the guards in force stay.
-            let _ = control::reload_guards(&doorward, &*read);
-            notifier.ready(&status);
+        let reload_at_signals = || async {
+            let mut hangup = hangup.lock().await;
+            loop {
+                // Also after a reload that has panicked.
+                notifier.ready(&status);
+                if hangup.recv().await.is_none() {
+                    return future::pending().await;
+                }
+                notifier.reloading();
+                // An error has been logged, and the guards in force stay.
+                let _ = control::reload_guards(&doorward, &*read);
+            }
         };
         let tls_of_metrics = tls.clone();
         let listeners = Listeners::new(listeners, tls);
@@ -127,8 +138,8 @@ impl Serve {
             () = operations => {}
             () = serving_commands => {}
             () = doorward.run_upkeep() => {}
-            () = at_each(hangup, reload) => {}
-            () = notifier.report_alive(service_manager.watchdog) => {}
+            () = supervise("reload", reload_at_signals) => {}
+            () = supervise("watchdog", || notifier.report_alive(service_manager.watchdog)) => {}
         }
         tokio::join!(save_failures(&doorward), doorward.finish_mail());
         tracing::info!("stopped");
@@ -173,14 +184,6 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
             process::exit(1);
         });
     })
-}
-
-/// Calls a function at each of these signals.
-async fn at_each(mut signal: Signal, call: impl Fn()) {
-    while signal.recv().await.is_some() {
-        call();
-    }
-    future::pending().await
 }
 
 /// Prevents core dumps, which would contain passwords and signing keys. The kernel ignores a limit of 0 for dumps that it

@@ -5,9 +5,9 @@ use crate::{
         Failure, InvalidInput, InviteError, RegisterError, SignInError,
         change::ChangeError,
         one_time::{MailError, OneTimeError},
+        proof::ConfirmError,
         refresh::RefreshError,
         reset::ResetError,
-        sign_in::ConfirmError,
     },
     http::{Challenge, Error},
 };
@@ -70,6 +70,7 @@ impl From<ConfirmError> for Error {
         match error {
             // The token stays valid: only this action is refused.
             ConfirmError::WrongPassword => Self::Unauthorized(Challenge::InsufficientScope, None),
+            ConfirmError::SignInAgain => Self::SignInAgain,
             ConfirmError::Failed(failure) => failure.into(),
         }
     }
@@ -79,6 +80,7 @@ impl From<ChangeError> for Error {
     fn from(error: ChangeError) -> Self {
         match error {
             ChangeError::WrongPassword => ConfirmError::WrongPassword.into(),
+            ChangeError::SignInAgain => ConfirmError::SignInAgain.into(),
             ChangeError::EmailTaken => Self::EmailTaken,
             // The user has been deleted since the token was checked.
             ChangeError::NoSuchUser => Self::Unauthorized(Challenge::InvalidToken, None),

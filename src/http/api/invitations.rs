@@ -14,10 +14,10 @@ use crate::{
     http::{
         Error,
         answer::{NoContent, NoStore},
-        client_ip::RequestOrigin,
         form::Form,
         only::Only,
     },
+    network::Requester,
     user::{Email, Invitation},
 };
 
@@ -73,14 +73,14 @@ impl From<Invited> for MadeInvitation {
 pub(crate) async fn invite(
     State(doorward): State<Doorward>,
     caller: Only<SignedIn>,
-    RequestOrigin { requester, .. }: RequestOrigin,
+    requester: Requester,
     mut form: Form,
 ) -> Result<NoStore<MadeInvitation>, Error> {
     let email = form.required("email", Email::parse);
     let (Ok(email), Ok(())) = (email, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    let invited = invite::by_user(&doorward, &caller.user, email, requester).await?;
+    let invited = invite::by_user(&doorward, &caller.user, email, &requester).await?;
     Ok(NoStore(StatusCode::CREATED, invited.into()))
 }
 
@@ -96,11 +96,12 @@ pub(crate) async fn list(
 pub(crate) async fn revoke(
     State(doorward): State<Doorward>,
     user_id: Only<Authenticated>,
+    requester: Requester,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<NoContent, Error> {
     // An invalid id gets the same answer as an unknown one, and as one of somebody else.
     let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
-    match invite::revoke_own(&doorward, *user_id, id).await? {
+    match invite::revoke_own(&doorward, *user_id, id, &requester).await? {
         true => Ok(NoContent),
         false => Err(Error::NotFound),
     }

@@ -7,7 +7,8 @@ use crate::{
     Doorward,
     account::{OpenedSession, sign_in::sign_in},
     credential::password::Password,
-    http::{Error, answer::NoStore, client_ip::RequestOrigin, form::Form},
+    http::{Error, answer::NoStore, form::Form},
+    network::Requester,
     session::Persistence,
     token::Token,
     user::EmailKey,
@@ -26,7 +27,7 @@ impl LoggedIn {
 
 pub(crate) async fn login(
     State(doorward): State<Doorward>,
-    RequestOrigin { origin, requester }: RequestOrigin,
+    requester: Requester,
     mut form: Form,
 ) -> Result<NoStore<LoggedIn>, Error> {
     let email = form.required("email", |typed| Ok(EmailKey::of(&typed)));
@@ -35,6 +36,6 @@ pub(crate) async fn login(
         return Err(form.into_error());
     };
     let persistence = Persistence::Lifetime;
-    let opened = sign_in(&doorward, &email, password, origin, requester, persistence).await?;
+    let opened = sign_in(&doorward, &email, password, &requester, persistence).await?;
     Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward)))
 }

@@ -7,20 +7,23 @@ use crate::{
     access::policy::{Authenticated, SignedIn},
     account::sessions,
     http::{Error, answer::NoContent, only::Only},
+    network::Requester,
 };
 
 pub(crate) async fn logout(
     State(doorward): State<Doorward>,
     caller: Only<SignedIn>,
+    requester: Requester,
 ) -> Result<NoContent, Error> {
-    sessions::log_out(&doorward, &caller).await?;
+    sessions::log_out(&doorward, &caller, &requester).await?;
     Ok(NoContent)
 }
 
 pub(crate) async fn logout_everywhere(
     State(doorward): State<Doorward>,
     user_id: Only<Authenticated>,
+    requester: Requester,
 ) -> Result<NoContent, Error> {
-    sessions::log_out_everywhere(&doorward, *user_id).await?;
+    sessions::log_out_everywhere(&doorward, *user_id, &requester).await?;
     Ok(NoContent)
 }

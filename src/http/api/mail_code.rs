@@ -9,35 +9,35 @@ use crate::{
     http::{
         Error,
         answer::{Accepted, NoStore},
-        client_ip::RequestOrigin,
         form::Form,
     },
+    network::Requester,
     session::Persistence,
     user::Email,
 };
 
 pub(crate) async fn send(
     State(doorward): State<Doorward>,
-    RequestOrigin { requester, .. }: RequestOrigin,
+    requester: Requester,
     mut form: Form,
 ) -> Result<Accepted, Error> {
     let (Ok(email), Ok(())) = (form.required("email", Email::parse), form.reject_misspelled())
     else {
         return Err(form.into_error());
     };
-    mail_code::send(&doorward, email, requester).await?;
+    mail_code::send(&doorward, email, &requester).await?;
     Ok(Accepted)
 }
 
 pub(crate) async fn login(
     State(doorward): State<Doorward>,
-    RequestOrigin { origin, requester }: RequestOrigin,
+    requester: Requester,
     mut form: Form,
 ) -> Result<NoStore<LoggedIn>, Error> {
     let (Ok(presented), Ok(())) = (form.presented(), form.reject_misspelled()) else {
         return Err(form.into_error());
     };
     let persistence = Persistence::Lifetime;
-    let opened = mail_code::sign_in(&doorward, presented, origin, requester, persistence).await?;
+    let opened = mail_code::sign_in(&doorward, presented, &requester, persistence).await?;
     Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward)))
 }

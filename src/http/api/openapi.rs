@@ -2,28 +2,28 @@
 //! routes and their answers with it.
 
 use std::{
+    future::{Ready, ready},
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use axum::{
     body::Bytes,
+    extract::State,
     http::header,
     response::{IntoResponse, Response},
 };
 
 use crate::{
     Doorward,
-    http::answer::{JSON, public},
-    routes::{DESIGNATED_GUARD, SEGMENT},
+    http::{
+        answer::{JSON, public},
+        paths::{DESIGNATED_GUARD, SEGMENT},
+    },
 };
 
 /// How long caches may keep the document.
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(60 * 60);
-
-/// The document, made at the first request for it. All answers share it, so that clients that do not read theirs cost one
-/// copy.
-pub(crate) type Shared = Arc<OnceLock<Bytes>>;
 
 /// The document with what this service has set: its URL, the designated user, and the rules for passwords.
 pub(crate) fn document(doorward: &Doorward) -> String {
@@ -52,8 +52,13 @@ fn json_text(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-pub(crate) async fn show(doorward: Doorward, shared: Shared) -> Response {
-    let headers = [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, public(MAX_AGE))];
-    let document = shared.get_or_init(|| document(&doorward).into());
-    (headers, document.clone()).into_response()
+/// A handler that makes the document at its first request. All answers share it, so that clients that do not read theirs
+/// cost one copy.
+pub(crate) fn show() -> impl Fn(State<Doorward>) -> Ready<Response> + Clone {
+    let shared: Arc<OnceLock<Bytes>> = Arc::default();
+    move |State(doorward): State<Doorward>| {
+        let headers = [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, public(MAX_AGE))];
+        let document = shared.get_or_init(|| document(&doorward).into());
+        ready((headers, document.clone()).into_response())
+    }
 }

@@ -19,6 +19,7 @@ use crate::{
         answer::NoStore,
         only::{credentials, identify, refuse},
     },
+    network::Requester,
     token::Token,
 };
 
@@ -29,6 +30,7 @@ pub(crate) struct Refreshed {
 
 pub(crate) async fn refresh(
     State(doorward): State<Doorward>,
+    requester: Requester,
     headers: HeaderMap,
 ) -> Result<NoStore<Refreshed>, Error> {
     let caller = match identify(&doorward, &headers).await {
@@ -38,7 +40,7 @@ pub(crate) async fn refresh(
                 && let Ok(token) = credentials("bearer", &headers)
                 && let Ok(token) = str::from_utf8(token)
             {
-                refresh::end_reused_session(&doorward, token).await?;
+                refresh::end_reused_session(&doorward, token, &requester).await?;
             }
             return Err(refuse(&doorward, SignedIn::NAME, error));
         }

@@ -15,9 +15,9 @@ use crate::{
     http::{
         Error,
         answer::{Accepted, NoStore},
-        client_ip::RequestOrigin,
         form::Form,
     },
+    network::Requester,
     session::Persistence,
     token::Token,
     user::{Email, Name},
@@ -31,7 +31,7 @@ struct NewUser {
 
 pub(crate) async fn register(
     State(doorward): State<Doorward>,
-    RequestOrigin { origin, requester }: RequestOrigin,
+    requester: Requester,
     mut form: Form,
 ) -> Result<Response, Error> {
     let rules = doorward.settings().password_rules;
@@ -46,7 +46,7 @@ pub(crate) async fn register(
     };
     let registration = Registration { name, email, password, invitation };
     let persistence = Persistence::Lifetime;
-    match register::register(&doorward, registration, origin, requester, persistence).await? {
+    match register::register(&doorward, registration, &requester, persistence).await? {
         Registered::SignedIn(opened) => {
             let signed_in = opened.with_token(&doorward);
             let (id, token) = (signed_in.user.id.to_string(), signed_in.token);

@@ -11,28 +11,28 @@ use crate::{
     http::{
         Error,
         answer::{Accepted, NoContent},
-        client_ip::RequestOrigin,
         form::Form,
     },
+    network::Requester,
     user::{Email, EmailKey},
 };
 
 pub(crate) async fn forgot(
     State(doorward): State<Doorward>,
-    RequestOrigin { requester, .. }: RequestOrigin,
+    requester: Requester,
     mut form: Form,
 ) -> Result<Accepted, Error> {
     let (Ok(email), Ok(())) = (form.required("email", Email::parse), form.reject_misspelled())
     else {
         return Err(form.into_error());
     };
-    forgot::forgot(&doorward, email, requester).await?;
+    forgot::forgot(&doorward, email, &requester).await?;
     Ok(Accepted)
 }
 
 pub(crate) async fn reset(
     State(doorward): State<Doorward>,
-    RequestOrigin { requester, .. }: RequestOrigin,
+    requester: Requester,
     mut form: Form,
 ) -> Result<NoContent, Error> {
     let rules = doorward.settings().password_rules;
@@ -44,6 +44,6 @@ pub(crate) async fn reset(
     else {
         return Err(form.into_error());
     };
-    reset::reset(&doorward, code, email, password, requester).await?;
+    reset::reset(&doorward, code, email, password, &requester).await?;
     Ok(NoContent)
 }

@@ -15,6 +15,7 @@ use crate::{
         answer::{NoContent, NoStore},
         only::Only,
     },
+    network::Requester,
     session::Session,
 };
 
@@ -26,6 +27,8 @@ pub(crate) struct ListedSession {
     created_at: String,
     last_seen_at: String,
     expires_at: String,
+    authenticated_at: String,
+    methods: Vec<&'static str>,
     address: String,
     user_agent: String,
     current: bool,
@@ -39,8 +42,10 @@ impl ListedSession {
             created_at: session.created_at.to_string(),
             last_seen_at: session.last_seen_at.to_string(),
             expires_at: session.expires_at.to_string(),
-            address: session.origin.address.to_string(),
-            user_agent: session.origin.user_agent,
+            authenticated_at: session.authenticated_at.to_string(),
+            methods: session.methods.names(),
+            address: session.client.address.to_string(),
+            user_agent: session.client.user_agent,
         }
     }
 }
@@ -61,9 +66,11 @@ pub(crate) async fn list(
 pub(crate) async fn end(
     State(doorward): State<Doorward>,
     user_id: Only<Authenticated>,
+    requester: Requester,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<NoContent, Error> {
     // An invalid id gets the same answer as an unknown one.
     let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
-    if sessions::end(&doorward, *user_id, id).await? { Ok(NoContent) } else { Err(Error::NotFound) }
+    let is_ended = sessions::end(&doorward, *user_id, id, &requester).await?;
+    if is_ended { Ok(NoContent) } else { Err(Error::NotFound) }
 }

@@ -11,36 +11,36 @@ use crate::{
     http::{
         Error,
         answer::{Accepted, NoContent},
-        client_ip::RequestOrigin,
         form::Form,
         only::Only,
     },
+    network::Requester,
 };
 
 pub(crate) async fn send(
     State(doorward): State<Doorward>,
     caller: Only<SignedIn>,
-    RequestOrigin { requester, .. }: RequestOrigin,
+    requester: Requester,
 ) -> Result<Accepted, Error> {
-    verify::send(&doorward, &caller.user, requester).await?;
+    verify::send(&doorward, &caller.user, &requester).await?;
     Ok(Accepted)
 }
 
 pub(crate) async fn verify(
     State(doorward): State<Doorward>,
-    RequestOrigin { requester, .. }: RequestOrigin,
+    requester: Requester,
     mut form: Form,
 ) -> Result<NoContent, Error> {
     let (Ok(presented), Ok(())) = (form.presented(), form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    verify::verify(&doorward, presented, requester).await?;
+    verify::verify(&doorward, presented, &requester).await?;
     Ok(NoContent)
 }
 
 pub(crate) async fn restore(
     State(doorward): State<Doorward>,
-    RequestOrigin { requester, .. }: RequestOrigin,
+    requester: Requester,
     mut form: Form,
 ) -> Result<NoContent, Error> {
     let rules = doorward.settings().password_rules;
@@ -49,6 +49,6 @@ pub(crate) async fn restore(
     let (Ok(secret), Ok(password), Ok(())) = (secret, password, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    restore::restore(&doorward, secret, password, requester).await?;
+    restore::restore(&doorward, secret, password, &requester).await?;
     Ok(NoContent)
 }

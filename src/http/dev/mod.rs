@@ -15,27 +15,28 @@ use axum::{
     Router,
     extract::{FromRef, Request},
     http::{HeaderName, HeaderValue},
-    middleware::{Next, from_fn},
+    middleware::{Next, from_fn, from_fn_with_state},
     response::{IntoResponse, Response},
+    routing::{get, post},
 };
 use futures_util::FutureExt;
 
 use super::{
     Error, Service,
-    app::{Answer, App},
+    app::{App, ResponseFuture},
     browser::cross_site::is_from_other_site,
-    handler::on,
     request_log, service,
 };
 use crate::{
     Doorward,
     dev::{DevServer, StartError},
-    routes::{DEV_PREFIX, DEV_ROUTES, DevEndpoint},
 };
 
 /// What every answer says.
 pub(crate) const WARNING: &str =
     "Development server: data is in memory and passwords are not protected";
+/// The prefix of the routes that control the server. No other route starts with it.
+pub(super) const PREFIX: &str = "/dev/";
 const WARNING_HEADER: HeaderName = HeaderName::from_static("x-doorward-development");
 
 /// The service of `doorward dev`.
@@ -67,25 +68,17 @@ impl DevService {
 }
 
 fn routes(control: Control) -> Router {
-    let mut router = Router::new();
-    for &(method, path, endpoint) in DEV_ROUTES {
-        let handler = match endpoint {
-            DevEndpoint::ShowClock => on(method, clock::show),
-            DevEndpoint::SetClock => on(method, clock::set),
-            DevEndpoint::ListMail => on(method, mail::list),
-            DevEndpoint::ClearMail => on(method, mail::clear),
-            DevEndpoint::AddUser => on(method, users::add),
-            DevEndpoint::SignIn => on(method, sign_in::sign_in),
-            DevEndpoint::RotateKeys => on(method, keys::rotate),
-            DevEndpoint::Reset => on(method, reset::reset),
-        };
-        router = router.route(path, handler);
-    }
-    router
+    Router::new()
+        .route("/dev/clock", get(clock::show).post(clock::set))
+        .route("/dev/mail", get(mail::list).delete(mail::clear))
+        .route("/dev/users", post(users::add))
+        .route("/dev/sign-in", post(sign_in::sign_in))
+        .route("/dev/rotate-keys", post(keys::rotate))
+        .route("/dev/reset", post(reset::reset))
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .fallback(async || Error::NotFound)
         .layer(from_fn(refuse_other_sites))
-        .layer(from_fn(request_log::log_request))
+        .layer(from_fn_with_state(control.clone(), request_log::log_request))
         .with_state(control)
 }
 
@@ -98,8 +91,8 @@ async fn refuse_other_sites(request: Request, next: Next) -> Response {
 }
 
 impl App for DevService {
-    fn answer(&self, request: Request, peer: SocketAddr) -> Answer {
-        let answer = match request.uri().path().starts_with(DEV_PREFIX) {
+    fn answer(&self, request: Request, peer: SocketAddr) -> ResponseFuture {
+        let answer = match request.uri().path().starts_with(PREFIX) {
             true => self.routes.answer(request, peer),
             false => self.current.load().answer(request, peer),
         };

@@ -10,7 +10,7 @@ use axum::{
 
 use super::GuardRoutes;
 use crate::http::{
-    app::{Answer, App},
+    app::{App, ResponseFuture},
     request_log::refuse_malformed,
 };
 
@@ -29,15 +29,17 @@ impl Service {
 }
 
 impl App for Service {
-    fn answer(&self, request: Request, peer: SocketAddr) -> Answer {
+    fn answer(&self, request: Request, peer: SocketAddr) -> ResponseFuture {
         if has_repeated_host(request.headers()) {
-            return Box::pin(refuse_malformed(request.method().clone()));
+            return Box::pin(refuse_malformed(
+                self.guards.doorward.clone(),
+                request.method().clone(),
+            ));
         }
         let is_get = request.method() == Method::GET;
         match is_get.then(|| self.guards.at(request.uri().path())).flatten() {
             Some(route) => {
                 let (parts, _) = request.into_parts();
-                // Passed on by itself, because an extension of the request would be three allocations.
                 Box::pin(Arc::clone(&self.guards).answer(route, parts, peer.ip()))
             }
             None => self.router.answer(request, peer),
@@ -48,6 +50,5 @@ impl App for Service {
 /// Whether a request has several `Host` fields. A proxy that reads the first and a server that reads the last would see
 /// different requests (RFC 9112, section 3.2).
 fn has_repeated_host(headers: &HeaderMap) -> bool {
-    // Comparing the counts finds out whether any field is repeated, and costs less than a look-up.
-    headers.len() != headers.keys_len() && headers.get_all(header::HOST).iter().count() > 1
+    headers.get_all(header::HOST).iter().count() > 1
 }

@@ -41,7 +41,7 @@ impl<'a> ForwardedRequest<'a> {
         };
         let fact = |field: &str, source: fn(&FactSources) -> &FactSource| {
             let wanted = wanted.contains(&field);
-            sources.as_ref().filter(|_| wanted).and_then(|sources| self.fact(source(sources)))
+            sources.as_ref().filter(|_| wanted).and_then(|sources| self.text(source(sources)))
         };
         RequestFacts {
             method: fact("method", |sources| &sources.method).map(Cow::Borrowed),
@@ -85,66 +85,45 @@ impl<'a> ForwardedRequest<'a> {
         if !is_trusted(self.peer, trusted) {
             return None;
         }
-        // One pass over all headers takes half the time of looking each of them up, and the first letter excludes most.
-        let mut values: [Option<&HeaderValue>; ProxyHeader::COUNT] = [None; ProxyHeader::COUNT];
-        let mut is_repeated = [false; ProxyHeader::COUNT];
-        let mut is_websocket = false;
-        for (name, value) in &self.parts.headers {
-            let name = name.as_str();
-            match name.as_bytes()[0] {
-                b'x' | b'h' => {
-                    if let Some(header) = ProxyHeader::of(name) {
-                        is_repeated[header as usize] = values[header as usize].is_some();
-                        values[header as usize] = Some(value);
-                    }
-                }
-                // Some proxies do not pass `Upgrade` on.
-                b's' | b'u' => {
-                    is_websocket |= name == "upgrade" || name == "sec-websocket-version";
-                }
-                _ => {}
-            }
-        }
-        // A repeated header counts as absent.
-        let value =
-            |header: ProxyHeader| values[header as usize].filter(|_| !is_repeated[header as usize]);
-        let text = |source| {
-            Some(match source {
-                FactSource::Header(header) => value(header)?.to_str().ok()?,
-                FactSource::PathBelowGuard => {
-                    let whole = self.parts.uri.path_and_query()?.as_str();
-                    path_below_guard(whole).unwrap_or("/")
-                }
-                FactSource::Method => self.parts.method.as_str(),
-                FactSource::Fixed(value) => value,
-            })
-        };
-        let bytes = |source| match source {
-            FactSource::Header(header) => value(header).map(HeaderValue::as_bytes),
-            other => text(other).map(str::as_bytes),
-        };
         let FactSources { method, host, target, scheme } = FactSources::of(style);
+        let target = match target {
+            FactSource::PathBelowGuard => {
+                let whole = self.parts.uri.path_and_query()?.as_str();
+                path_below_guard(whole).unwrap_or("/")
+            }
+            source => self.text(&source)?,
+        };
+        // Some proxies do not pass `Upgrade` on.
+        let upgrades = [header::UPGRADE, header::SEC_WEBSOCKET_VERSION];
         Some(BrowserRequest {
-            method: text(method)?,
-            scheme: bytes(scheme)?,
-            host: bytes(host)?,
-            target: text(target)?,
-            is_websocket,
+            method: self.text(&method)?,
+            scheme: self.bytes(&scheme)?,
+            host: self.bytes(&host)?,
+            target,
+            is_websocket: upgrades.iter().any(|name| self.parts.headers.contains_key(name)),
         })
     }
 
-    fn fact(&self, source: &FactSource) -> Option<&'a str> {
+    fn text(&self, source: &FactSource) -> Option<&'a str> {
         match source {
             FactSource::Method => Some(self.parts.method.as_str()),
             FactSource::PathBelowGuard => path_below_guard(self.parts.uri.path()),
             FactSource::Fixed(value) => Some(value),
-            FactSource::Header(header) => {
-                // A repeated header counts as absent.
-                let mut values = self.parts.headers.get_all(header.name()).iter();
-                let value = values.next()?;
-                if values.next().is_some() { None } else { value.to_str().ok() }
-            }
+            FactSource::Header(name) => self.header(name)?.to_str().ok(),
         }
+    }
+
+    fn bytes(&self, source: &FactSource) -> Option<&'a [u8]> {
+        match source {
+            FactSource::Header(name) => self.header(name).map(HeaderValue::as_bytes),
+            other => self.text(other).map(str::as_bytes),
+        }
+    }
+
+    /// The value of a header. A repeated header counts as absent.
+    fn header(&self, name: &HeaderName) -> Option<&'a HeaderValue> {
+        let mut values = self.parts.headers.get_all(name).iter();
+        values.next().filter(|_| values.next().is_none())
     }
 }
 
@@ -173,64 +152,22 @@ enum FactSource {
     Method,
     /// What follows the guard in the path of the request to it.
     PathBelowGuard,
-    Header(ProxyHeader),
+    Header(HeaderName),
     Fixed(&'static str),
 }
 
-/// A header in which a proxy describes the request.
-#[derive(Clone, Copy)]
-enum ProxyHeader {
-    Host,
-    ForwardedHost,
-    ForwardedMethod,
-    ForwardedProto,
-    ForwardedUri,
-    OriginalMethod,
-    OriginalUri,
-}
-
-// Statics, because a look-up by text would first parse the text.
-static X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-static X_FORWARDED_METHOD: HeaderName = HeaderName::from_static("x-forwarded-method");
-static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-static X_FORWARDED_URI: HeaderName = HeaderName::from_static("x-forwarded-uri");
-static X_ORIGINAL_METHOD: HeaderName = HeaderName::from_static("x-original-method");
-static X_ORIGINAL_URI: HeaderName = HeaderName::from_static("x-original-uri");
-
-impl ProxyHeader {
-    const COUNT: usize = Self::OriginalUri as usize + 1;
-
-    fn of(name: &str) -> Option<Self> {
-        Some(match name {
-            "host" => Self::Host,
-            "x-forwarded-host" => Self::ForwardedHost,
-            "x-forwarded-method" => Self::ForwardedMethod,
-            "x-forwarded-proto" => Self::ForwardedProto,
-            "x-forwarded-uri" => Self::ForwardedUri,
-            "x-original-method" => Self::OriginalMethod,
-            "x-original-uri" => Self::OriginalUri,
-            _ => return None,
-        })
-    }
-
-    fn name(self) -> &'static HeaderName {
-        match self {
-            Self::Host => &header::HOST,
-            Self::ForwardedHost => &X_FORWARDED_HOST,
-            Self::ForwardedMethod => &X_FORWARDED_METHOD,
-            Self::ForwardedProto => &X_FORWARDED_PROTO,
-            Self::ForwardedUri => &X_FORWARDED_URI,
-            Self::OriginalMethod => &X_ORIGINAL_METHOD,
-            Self::OriginalUri => &X_ORIGINAL_URI,
-        }
-    }
-}
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const X_FORWARDED_METHOD: HeaderName = HeaderName::from_static("x-forwarded-method");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const X_FORWARDED_URI: HeaderName = HeaderName::from_static("x-forwarded-uri");
+const X_ORIGINAL_METHOD: HeaderName = HeaderName::from_static("x-original-method");
+const X_ORIGINAL_URI: HeaderName = HeaderName::from_static("x-original-uri");
 
 impl FactSources {
     fn of_request_itself() -> Self {
         Self {
             method: FactSource::Method,
-            host: FactSource::Header(ProxyHeader::Host),
+            host: FactSource::Header(header::HOST),
             target: FactSource::PathBelowGuard,
             scheme: FactSource::Fixed("http"),
         }
@@ -238,20 +175,20 @@ impl FactSources {
 
     fn of(style: ProxyStyle) -> Self {
         let (method, target) = match style {
-            ProxyStyle::Nginx => (ProxyHeader::OriginalMethod, ProxyHeader::OriginalUri),
+            ProxyStyle::Nginx => (X_ORIGINAL_METHOD, X_ORIGINAL_URI),
             ProxyStyle::Traefik | ProxyStyle::Caddy | ProxyStyle::Haproxy => {
-                (ProxyHeader::ForwardedMethod, ProxyHeader::ForwardedUri)
+                (X_FORWARDED_METHOD, X_FORWARDED_URI)
             }
             ProxyStyle::Envoy => {
-                let scheme = FactSource::Header(ProxyHeader::ForwardedProto);
+                let scheme = FactSource::Header(X_FORWARDED_PROTO);
                 return Self { scheme, ..Self::of_request_itself() };
             }
         };
         Self {
             method: FactSource::Header(method),
-            host: FactSource::Header(ProxyHeader::ForwardedHost),
+            host: FactSource::Header(X_FORWARDED_HOST),
             target: FactSource::Header(target),
-            scheme: FactSource::Header(ProxyHeader::ForwardedProto),
+            scheme: FactSource::Header(X_FORWARDED_PROTO),
         }
     }
 }

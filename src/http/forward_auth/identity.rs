@@ -23,7 +23,7 @@ pub(super) struct Identity<'a> {
 impl Identity<'_> {
     /// Fills in headers that [`write_empty`] has written.
     pub(super) fn write(self, headers: &mut HeaderMap, others: &[IdentityHeaders]) {
-        let id = self.caller.map_or(NOTHING, |caller| caller.id_header().clone());
+        let id = self.caller.map_or(NOTHING, |caller| value(&caller.user.id.to_string()));
         let user = self.caller.map(|caller| &*caller.user);
         let user = user.filter(|_| self.grant == Grant::User);
         if let Some(user) = user {
@@ -112,9 +112,7 @@ pub(super) fn value(text: &str) -> HeaderValue {
     if text.is_empty() {
         return NOTHING;
     }
-    // A loop without an early exit, which the compiler vectorises.
-    let special = |b: u8| !(b' '..=b'~').contains(&b) | (b == b'%');
-    if !text.bytes().fold(false, |found, b| found | special(b))
+    if text.bytes().all(|b| (b' '..=b'~').contains(&b) && b != b'%')
         && let Ok(value) = HeaderValue::from_str(text)
     {
         return value;

@@ -8,6 +8,7 @@ use crate::{
     Doorward,
     access::caller::AuthError,
     http::{answer::NoStore, error::Error},
+    session::Session,
     token::{Claims, TokenTerms},
 };
 
@@ -27,12 +28,14 @@ struct TokenClaims {
     aud: String,
     exp: i64,
     iat: i64,
+    auth_time: i64,
+    amr: Vec<&'static str>,
     jti: String,
     token_type: &'static str,
 }
 
 impl TokenClaims {
-    fn new(claims: Claims, terms: &TokenTerms) -> Self {
+    fn new(claims: Claims, session: &Session, terms: &TokenTerms) -> Self {
         Self {
             sub: claims.user_id.to_string(),
             sid: claims.session_id.to_string(),
@@ -40,6 +43,8 @@ impl TokenClaims {
             aud: terms.audience.clone(),
             exp: claims.expires_at.seconds(),
             iat: claims.issued_at.seconds(),
+            auth_time: session.authenticated_at.seconds(),
+            amr: session.methods.names(),
             jti: claims.token_id.to_string(),
             token_type: "Bearer",
         }
@@ -51,13 +56,15 @@ pub(crate) async fn introspect(
     _: AuthenticatedClient,
     TokenField(token): TokenField,
 ) -> Result<NoStore<Introspected>, Error> {
-    let is_valid = match doorward.caller(&token).await {
-        Ok(_) => true,
-        Err(AuthError::Unauthenticated(_)) => false,
+    let caller = match doorward.caller(&token).await {
+        Ok(caller) => Some(caller),
+        Err(AuthError::Unauthenticated(_)) => None,
         Err(AuthError::Store(error)) => return Err(error.into()),
     };
     // The look-up has checked the signature of a valid token.
-    let read = is_valid.then(|| doorward.mint().read(&token, doorward.now()).ok()).flatten();
-    let claims = read.map(|token| TokenClaims::new(token.claims, doorward.mint().terms()));
+    let claims = caller.and_then(|caller| {
+        let token = doorward.mint().read(&token, doorward.now()).ok()?;
+        Some(TokenClaims::new(token.claims, &caller.session, doorward.mint().terms()))
+    });
     Ok(NoStore(StatusCode::OK, Introspected { active: claims.is_some(), claims }))
 }

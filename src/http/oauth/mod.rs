@@ -24,10 +24,10 @@ impl FromRequestParts<Doorward> for AuthenticatedClient {
     async fn from_request_parts(parts: &mut Parts, doorward: &Doorward) -> Result<Self, Error> {
         let (name, secret) = name_and_secret(&parts.headers).ok_or(Error::InvalidClient)?;
         if !doorward.settings().clients.authenticate(&name, &secret) {
-            let (_, requester) = requester(parts, doorward);
-            doorward.throttle().charge_wrong_client_secret(requester, doorward.instant())?;
+            let requester = requester(parts, doorward);
+            doorward.throttle().charge_wrong_client_secret(&requester, doorward.instant())?;
             if FloodLine::WrongClientSecret.is_written("") {
-                tracing::info!(network = %requester.network, "wrong client secret");
+                tracing::info!(network = %requester.network(), "wrong client secret");
             }
             return Err(Error::InvalidClient);
         }

@@ -11,7 +11,8 @@ use axum::{
 
 use crate::{
     Doorward,
-    http::{answer::NO_STORE, client_ip::RequestOrigin, error::Error},
+    http::{answer::NO_STORE, error::Error},
+    network::Requester,
     token::feed::FeedError,
 };
 
@@ -19,12 +20,12 @@ const JWT: HeaderValue = HeaderValue::from_static("application/jwt");
 
 pub(crate) async fn revocations(
     State(doorward): State<Doorward>,
-    RequestOrigin { requester, .. }: RequestOrigin,
+    requester: Requester,
     RawQuery(query): RawQuery,
 ) -> Result<impl IntoResponse, Error> {
     let query = query.unwrap_or_default();
     let since = query.split('&').find_map(|field| field.strip_prefix("since="));
-    let page = doorward.feed().page_since(since, requester).await?;
+    let page = doorward.feed().page_since(since, &requester).await?;
     Ok(([(header::CONTENT_TYPE, JWT), (header::CACHE_CONTROL, NO_STORE)], page))
 }
 

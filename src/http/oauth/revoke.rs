@@ -7,7 +7,9 @@ use super::{AuthenticatedClient, TokenField};
 use crate::{
     Doorward,
     access::caller::AuthError,
+    account::sessions,
     http::{answer::NoStore, error::Error},
+    network::Requester,
 };
 
 #[derive(Serialize)]
@@ -16,12 +18,12 @@ pub(crate) struct Revoked {}
 pub(crate) async fn revoke(
     State(doorward): State<Doorward>,
     AuthenticatedClient(client): AuthenticatedClient,
+    requester: Requester,
     TokenField(token): TokenField,
 ) -> Result<NoStore<Revoked>, Error> {
     match doorward.caller(&token).await {
         Ok(caller) => {
-            doorward.store().end_session(caller.user.id, caller.session.id, doorward.now()).await?;
-            tracing::info!(user = %caller.user.id, session = %caller.session.id, client, "session ended by a client");
+            sessions::end_by_client(&doorward, &caller, client, &requester).await?;
         }
         Err(AuthError::Unauthenticated(_)) => {}
         Err(AuthError::Store(error)) => return Err(error.into()),

@@ -10,9 +10,8 @@ use serde::Serialize;
 
 use crate::{
     Doorward,
-    http::{answer::Cacheable, client_ip},
+    http::{answer::Cacheable, client_ip, paths},
     network::{Arrival, PROBE_HEADER},
-    routes,
 };
 
 /// The members of RFC 8414 and OpenID Connect Discovery that apply without an authorisation endpoint.
@@ -45,11 +44,11 @@ pub(crate) async fn metadata(
     let at = |path: &str| format!("{base}{path}");
     let metadata = Metadata {
         issuer: settings.token.issuer.clone(),
-        jwks_uri: at(routes::KEY_SET),
-        revocations_uri: at(routes::REVOCATIONS),
-        introspection_endpoint: at(routes::INTROSPECT),
+        jwks_uri: at(paths::KEY_SET),
+        revocations_uri: at(paths::REVOCATIONS),
+        introspection_endpoint: at(paths::INTROSPECT),
         introspection_endpoint_auth_methods_supported: ["client_secret_basic"],
-        revocation_endpoint: at(routes::REVOKE),
+        revocation_endpoint: at(paths::REVOKE),
         revocation_endpoint_auth_methods_supported: ["client_secret_basic"],
         id_token_signing_alg_values_supported: doorward.mint().algorithms(),
         subject_types_supported: ["public"],

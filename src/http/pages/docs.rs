@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{http::api::openapi::document, language::Language};
 
-pub(super) async fn show(State(pages): State<Arc<Pages>>) -> Response {
+pub(in crate::http) async fn show(State(pages): State<Arc<Pages>>) -> Response {
     pages.docs(page)
 }
 

@@ -60,9 +60,11 @@ async fn answer(pages: &Pages, is_navigation: bool, request: Request, next: Next
 fn as_page(pages: &Pages, language: Language, response: Response) -> Response {
     let (head, _) = response.into_parts();
     let base = pages.context(language).base;
-    let start = format!("{base}/");
+    let (start, sign_in) = (format!("{base}/"), format!("{base}/sign-in?other"));
     let link = match head.status {
         StatusCode::MISDIRECTED_REQUEST => None,
+        // From there it leads back to the account.
+        StatusCode::UNAUTHORIZED => Some((LinkTo::SignIn, &*sign_in)),
         _ => Some((LinkTo::Start, &*start)),
     };
     let page = MessagePage { message: message(head.status, &head.headers), link };
@@ -80,6 +82,7 @@ fn as_page(pages: &Pages, language: Language, response: Response) -> Response {
 
 fn message(status: StatusCode, headers: &HeaderMap) -> Message {
     match status.as_u16() {
+        401 => Message::SignInAgain,
         403 => Message::CrossSite,
         404 => Message::NotFound,
         405 => Message::MethodNotAllowed,
@@ -112,6 +115,7 @@ mod tests {
         let wait = Duration::from_secs(90);
         for (error, expected) in [
             (Error::Malformed, Message::BadRequest),
+            (Error::SignInAgain, Message::SignInAgain),
             (Error::CrossSite(None), Message::CrossSite),
             (Error::NotFound, Message::NotFound),
             (Error::MethodNotAllowed, Message::MethodNotAllowed),

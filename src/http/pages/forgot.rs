@@ -3,7 +3,7 @@
 use axum::response::Response;
 
 use super::{
-    form_refusal::FormRefusal,
+    form_refusal::{FormFailure, FormRefusal},
     one_time::form_page,
     text::Notice,
     view::{CodeEntry, MailRequest, MailRequestKind, OneTimeForm, OneTimeKind},
@@ -19,21 +19,24 @@ use crate::{
 };
 
 /// Without mail, the operator gives people a code for the page that sets a new password.
-pub(super) async fn show(visit: Visit) -> Response {
+pub(in crate::http) async fn show(visit: Visit) -> Response {
     match visit.doorward().sends_mail() {
         true => page(&visit, "", None),
         false => visit.redirect("/reset"),
     }
 }
 
-pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result<Response, Error> {
+pub(in crate::http) async fn submit(
+    visit: Visit,
+    PageForm(mut form): PageForm,
+) -> Result<Response, Error> {
     let typed = form.typed("email");
     let sent = match form.required("email", Email::parse) {
         Ok(email) => {
-            let sent = forgot(visit.doorward(), email, visit.source.requester).await;
-            sent.map_err(Error::from)
+            let sent = forgot(visit.doorward(), email, &visit.requester).await;
+            sent.map_err(FormFailure::from)
         }
-        Err(FaultRecorded) => Err(form.into_error()),
+        Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
     };
     match sent {
         Ok(()) => {
@@ -45,8 +48,8 @@ pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result
             };
             Ok(form_page(&visit, page, None, None))
         }
-        Err(error) => {
-            let refusal = FormRefusal::of(error, "password")?;
+        Err(failure) => {
+            let refusal = failure.refusal()?;
             Ok(page(&visit, &typed, Some(&refusal)))
         }
     }

@@ -1,4 +1,4 @@
-//! What a form tells a person whose input was refused: the same error that the JSON API answers, at the field it concerns.
+//! What a form tells a person when it was not carried out: each error of an account operation, at the field that it concerns.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -12,9 +12,25 @@ use super::{
     visit::Visit,
 };
 use crate::{
+    account::{
+        Failure, InvalidInput, InviteError, RegisterError, SignInError,
+        change::ChangeError,
+        one_time::{MailError, OneTimeError},
+        proof::ConfirmError,
+        reset::ResetError,
+    },
     fault::Fault,
-    http::{Challenge, Error, error::whole_seconds},
+    http::{Error, error::whole_seconds, form::Form},
+    store,
 };
+
+/// Why a form was not carried out.
+pub(super) enum FormFailure {
+    /// The person can correct the form, or send it again later.
+    Refused(FormRefusal),
+    /// It is not about the form. It gets a page of its own.
+    Other(Error),
+}
 
 /// A refused form.
 pub(super) struct FormRefusal {
@@ -22,52 +38,203 @@ pub(super) struct FormRefusal {
     /// Why the form as a whole was refused.
     pub(super) error: Option<FormError>,
     faults: Vec<(Cow<'static, str>, FieldFault)>,
+    is_password_wrong: bool,
     retry_after: Option<Duration>,
 }
 
-impl FormRefusal {
-    /// The refusal for an error. `password_field` is the field with the password that confirms an action.
+impl FormFailure {
+    /// The faults that the form has recorded.
+    pub(super) fn faults_of(form: Form) -> Self {
+        let faults = form.into_faults().into_iter();
+        let faults = faults.map(|(field, fault)| (field, fault.into())).collect();
+        Self::Refused(FormRefusal { faults, ..FormRefusal::new(StatusCode::BAD_REQUEST) })
+    }
+
+    /// The refusal that the form shows.
     ///
     /// # Errors
-    /// For an error that is not about the form. It gets a page of its own.
-    pub(super) fn of(error: Error, password_field: &'static str) -> Result<Self, Error> {
-        let mut status = error.status();
-        let (mut faults, mut whole, mut retry_after) = (Vec::new(), None, None);
-        match error {
-            Error::Invalid(invalid) => {
-                faults.extend(invalid.into_iter().map(|(field, fault)| (field, fault.into())));
-            }
-            Error::EmailTaken => faults.push(("email".into(), Fault::EMAIL_TAKEN.into())),
-            // A page asks for a sign-in by its form, not by a challenge.
-            Error::Unauthorized(Challenge::InsufficientScope, _) => {
-                status = StatusCode::BAD_REQUEST;
-                faults.push((password_field.into(), FieldFault::WrongPassword));
-            }
-            Error::Unauthorized(Challenge::NoCredentials, _) => {
-                status = StatusCode::BAD_REQUEST;
-                faults.push(("code".into(), FieldFault::WrongCode));
-            }
-            Error::NotFound => {
-                status = StatusCode::BAD_REQUEST;
-                whole = Some(FormError::WrongCredentials);
-            }
-            Error::AlreadyInvited => faults.push(("email".into(), FieldFault::AlreadyInvited)),
-            Error::MayNotRegister => whole = Some(FormError::MayNotRegister),
-            Error::Throttled(wait) => {
-                (whole, retry_after) = (Some(FormError::Throttled(wait)), Some(wait));
-            }
-            Error::Unavailable(_) => {
-                error.log();
-                (whole, retry_after) = (Some(FormError::Unavailable), Some(Error::RETRY_AFTER));
-            }
-            error => return Err(error),
+    /// If the failure is not about the form.
+    pub(super) fn refusal(self) -> Result<FormRefusal, Error> {
+        match self {
+            Self::Refused(refusal) => Ok(refusal),
+            Self::Other(error) => Err(error),
         }
-        Ok(Self { status, error: whole, faults, retry_after })
+    }
+
+    fn at(status: StatusCode, field: &'static str, fault: FieldFault) -> Self {
+        let faults = vec![(field.into(), fault)];
+        Self::Refused(FormRefusal { faults, ..FormRefusal::new(status) })
+    }
+
+    fn whole(status: StatusCode, error: FormError) -> Self {
+        Self::Refused(FormRefusal { error: Some(error), ..FormRefusal::new(status) })
+    }
+
+    fn wrong_password() -> Self {
+        let refusal = FormRefusal::new(StatusCode::BAD_REQUEST);
+        Self::Refused(FormRefusal { is_password_wrong: true, ..refusal })
+    }
+
+    fn wrong_code() -> Self {
+        Self::at(StatusCode::BAD_REQUEST, "code", FieldFault::WrongCode)
+    }
+
+    fn email_taken() -> Self {
+        Self::at(StatusCode::CONFLICT, "email", Fault::EMAIL_TAKEN.into())
+    }
+
+    fn may_not_register() -> Self {
+        Self::whole(StatusCode::FORBIDDEN, FormError::MayNotRegister)
+    }
+
+    /// The page does not show the cause, so it is logged.
+    fn unavailable(cause: Error) -> Self {
+        cause.log();
+        Self::Refused(FormRefusal {
+            error: Some(FormError::Unavailable),
+            retry_after: Some(Error::RETRY_AFTER),
+            ..FormRefusal::new(StatusCode::SERVICE_UNAVAILABLE)
+        })
+    }
+}
+
+impl FormRefusal {
+    fn new(status: StatusCode) -> Self {
+        let (error, faults, retry_after) = (None, Vec::new(), None);
+        Self { status, error, faults, is_password_wrong: false, retry_after }
     }
 
     /// What is wrong with a field.
     pub(super) fn fault(&self, field: &str) -> Option<FieldFault> {
         self.faults.iter().find(|(other, _)| other == field).map(|(_, fault)| *fault)
+    }
+
+    /// What is wrong with the field with the current password of the signed-in person.
+    pub(super) fn password_fault(&self, field: &str) -> Option<FieldFault> {
+        self.fault(field).or(self.is_password_wrong.then_some(FieldFault::WrongPassword))
+    }
+}
+
+impl From<Failure> for FormFailure {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Throttled { retry_after } => Self::Refused(FormRefusal {
+                error: Some(FormError::Throttled(retry_after)),
+                retry_after: Some(retry_after),
+                ..FormRefusal::new(StatusCode::TOO_MANY_REQUESTS)
+            }),
+            Failure::Busy(busy) => Self::unavailable(busy.into()),
+            Failure::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<store::Error> for FormFailure {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::EmailTaken => Self::email_taken(),
+            store::Error::InvitationGone => Self::may_not_register(),
+            store::Error::Unavailable(_) => Self::unavailable(error.into()),
+            store::Error::Failed(_) => Self::Other(error.into()),
+        }
+    }
+}
+
+impl From<InvalidInput> for FormFailure {
+    fn from(invalid: InvalidInput) -> Self {
+        Self::at(StatusCode::BAD_REQUEST, invalid.field, invalid.fault.into())
+    }
+}
+
+impl From<RegisterError> for FormFailure {
+    fn from(error: RegisterError) -> Self {
+        match error {
+            RegisterError::Invalid(invalid) => invalid.into(),
+            RegisterError::NotAllowed => Self::may_not_register(),
+            RegisterError::EmailTaken => Self::email_taken(),
+            RegisterError::Mailed => Self::Other(error.into()),
+            RegisterError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<InviteError> for FormFailure {
+    fn from(error: InviteError) -> Self {
+        match error {
+            InviteError::Invalid(invalid) => invalid.into(),
+            InviteError::EmailTaken => Self::email_taken(),
+            InviteError::AlreadyInvited => {
+                Self::at(StatusCode::CONFLICT, "email", FieldFault::AlreadyInvited)
+            }
+            InviteError::NotAllowed
+            | InviteError::Closed
+            | InviteError::Role(_)
+            | InviteError::Lifetime => Self::Other(error.into()),
+            InviteError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<SignInError> for FormFailure {
+    fn from(error: SignInError) -> Self {
+        match error {
+            SignInError::WrongCredentials => {
+                Self::whole(StatusCode::BAD_REQUEST, FormError::WrongCredentials)
+            }
+            SignInError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<ConfirmError> for FormFailure {
+    fn from(error: ConfirmError) -> Self {
+        match error {
+            ConfirmError::WrongPassword => Self::wrong_password(),
+            ConfirmError::SignInAgain => Self::Other(Error::SignInAgain),
+            ConfirmError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<ChangeError> for FormFailure {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::WrongPassword => Self::wrong_password(),
+            ChangeError::SignInAgain => Self::Other(Error::SignInAgain),
+            ChangeError::EmailTaken => Self::email_taken(),
+            ChangeError::NoSuchUser => Self::Other(error.into()),
+            ChangeError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<ResetError> for FormFailure {
+    fn from(error: ResetError) -> Self {
+        match error {
+            ResetError::WrongCode => Self::wrong_code(),
+            ResetError::Invalid(invalid) => invalid.into(),
+            ResetError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<OneTimeError> for FormFailure {
+    fn from(error: OneTimeError) -> Self {
+        match error {
+            OneTimeError::WrongCode => Self::wrong_code(),
+            OneTimeError::EmailTaken => Self::email_taken(),
+            OneTimeError::Invalid(invalid) => invalid.into(),
+            OneTimeError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<MailError> for FormFailure {
+    fn from(error: MailError) -> Self {
+        match error {
+            MailError::NeedsMail => Self::Other(error.into()),
+            MailError::Failed(failure) => failure.into(),
+        }
     }
 }
 

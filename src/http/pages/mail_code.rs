@@ -4,7 +4,7 @@
 use axum::response::Response;
 
 use super::{
-    form_refusal::FormRefusal,
+    form_refusal::{FormFailure, FormRefusal},
     one_time::{Sent, form_page, link_page, refused},
     return_target::AppTarget,
     session_cookie::persistence,
@@ -25,7 +25,7 @@ use crate::{
     user::Email,
 };
 
-pub(super) async fn show(visit: Visit) -> Response {
+pub(in crate::http) async fn show(visit: Visit) -> Response {
     if !visit.doorward().signs_in_by_mail() {
         return visit.redirect("/sign-in");
     }
@@ -33,15 +33,18 @@ pub(super) async fn show(visit: Visit) -> Response {
     page(&visit, app.as_ref(), "", None)
 }
 
-pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result<Response, Error> {
+pub(in crate::http) async fn submit(
+    visit: Visit,
+    PageForm(mut form): PageForm,
+) -> Result<Response, Error> {
     let typed = form.typed("email");
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let sent = match form.required("email", Email::parse) {
         Ok(email) => {
-            let sent = send(visit.doorward(), email, visit.source.requester).await;
-            sent.map_err(Error::from)
+            let sent = send(visit.doorward(), email, &visit.requester).await;
+            sent.map_err(FormFailure::from)
         }
-        Err(FaultRecorded) => Err(form.into_error()),
+        Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
     };
     match sent {
         Ok(()) => {
@@ -53,8 +56,8 @@ pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result
             };
             Ok(form_page(&visit, page, app.as_ref(), None))
         }
-        Err(error) => {
-            let refusal = FormRefusal::of(error, "password")?;
+        Err(failure) => {
+            let refusal = failure.refusal()?;
             Ok(page(&visit, app.as_ref(), &typed, Some(&refusal)))
         }
     }
@@ -78,14 +81,14 @@ fn page(
 }
 
 /// A mail does not know which app asked for it, so its link leads to the account.
-pub(super) async fn show_use(visit: Visit) -> Result<Response, Error> {
+pub(in crate::http) async fn show_use(visit: Visit) -> Result<Response, Error> {
     match visit.parameter("code") {
         Some(secret) => Ok(link_page(&visit, &secret, OneTimeKind::SignIn, None).await?),
         None => Ok(visit.redirect("/sign-in/code")),
     }
 }
 
-pub(super) async fn submit_use(
+pub(in crate::http) async fn submit_use(
     visit: Visit,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
@@ -93,24 +96,23 @@ pub(super) async fn submit_use(
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let opened = match form.presented() {
         Ok(presented) => {
-            let (origin, requester) = (visit.source.origin.clone(), visit.source.requester);
             let persistence = persistence(sent.stay);
-            let opened = sign_in(visit.doorward(), presented, origin, requester, persistence).await;
+            let opened = sign_in(visit.doorward(), presented, &visit.requester, persistence).await;
             opened.map_err(|error| match error {
                 SignInError::WrongCredentials => OneTimeError::WrongCode.into(),
                 error => error.into(),
             })
         }
-        Err(FaultRecorded) => Err(form.into_error()),
+        Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
     };
     match opened {
         Ok(opened) => Ok(visit.begin_session(&opened, app).await),
-        Err(error) => {
+        Err(failure) => {
             let typed = match sent.email.is_empty() {
                 true => CodeEntry::Typed { email: "" },
                 false => CodeEntry::Mailed(&sent.email),
             };
-            refused(&visit, error, OneTimeKind::SignIn, &sent, typed, app.as_ref())
+            refused(&visit, failure, OneTimeKind::SignIn, &sent, typed, app.as_ref())
         }
     }
 }

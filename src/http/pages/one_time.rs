@@ -3,7 +3,7 @@
 use axum::{http::StatusCode, response::Response};
 
 use super::{
-    form_refusal::FormRefusal,
+    form_refusal::{FormFailure, FormRefusal},
     return_target::AppTarget,
     text::{FieldFault, FormError, LinkTo, Message},
     view::{CodeEntry, OneTimeForm, OneTimeKind},
@@ -88,13 +88,13 @@ fn dead_link(visit: &Visit, kind: OneTimeKind) -> Response {
 /// The form once more with what is wrong, or the page about a dead link.
 pub(super) fn refused(
     visit: &Visit,
-    error: Error,
+    failure: FormFailure,
     kind: OneTimeKind,
     sent: &Sent,
     typed: CodeEntry<'_>,
     app: Option<&AppTarget>,
 ) -> Result<Response, Error> {
-    let refusal = FormRefusal::of(error, "password")?;
+    let refusal = failure.refusal()?;
     let entry = sent.entry(typed);
     let code_fault = refusal.fault("code");
     if matches!(entry, CodeEntry::Link { .. }) && code_fault == Some(FieldFault::WrongCode) {

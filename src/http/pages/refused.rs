@@ -24,7 +24,7 @@ pub(super) fn is_operator(caller: &Caller) -> bool {
     caller.user.roles.contains(OPERATOR)
 }
 
-pub(super) async fn show(
+pub(in crate::http) async fn show(
     visit: Visit,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Error> {

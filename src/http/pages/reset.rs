@@ -4,6 +4,7 @@ use axum::response::Response;
 use zeroize::Zeroizing;
 
 use super::{
+    form_refusal::FormFailure,
     one_time::{Sent, form_page, link_page, refused},
     view::{CodeEntry, OneTimeForm, OneTimeKind},
     visit::Visit,
@@ -15,14 +16,17 @@ use crate::{
     user::EmailKey,
 };
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
+pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
     if let Some(secret) = visit.parameter("code") {
         return Ok(link_page(&visit, &secret, OneTimeKind::Reset, None).await?);
     }
     Ok(form_page(&visit, OneTimeForm::default(), None, None))
 }
 
-pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result<Response, Error> {
+pub(in crate::http) async fn submit(
+    visit: Visit,
+    PageForm(mut form): PageForm,
+) -> Result<Response, Error> {
     let sent = Sent::of(&form);
     let rules = visit.doorward().settings().password_rules;
     let code = form.required("code", |sent| Ok(Zeroizing::new(sent.trim().to_owned())));
@@ -30,20 +34,20 @@ pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result
     let password = form.required("password", |sent| Password::parse(sent, rules));
     let done = match (code, email, password) {
         (Ok(code), Ok(email), Ok(password)) => {
-            let requester = visit.source.requester;
+            let requester = &visit.requester;
             let outcome = reset(visit.doorward(), code, email, password, requester).await;
-            outcome.map_err(Error::from)
+            outcome.map_err(FormFailure::from)
         }
-        _ => Err(form.into_error()),
+        _ => Err(FormFailure::faults_of(form)),
     };
     match done {
         Ok(_) => Ok(visit.redirect("/sign-in?done=reset")),
-        Err(error) => {
+        Err(failure) => {
             let typed = match sent.email.is_empty() {
                 true => CodeEntry::Operator,
                 false => CodeEntry::Mailed(&sent.email),
             };
-            refused(&visit, error, OneTimeKind::Reset, &sent, typed, None)
+            refused(&visit, failure, OneTimeKind::Reset, &sent, typed, None)
         }
     }
 }

@@ -3,6 +3,7 @@
 use axum::response::Response;
 
 use super::{
+    form_refusal::FormFailure,
     one_time::{Sent, link_page, refused},
     view::{CodeEntry, OneTimeKind},
     visit::Visit,
@@ -13,32 +14,35 @@ use crate::{
     http::{Error, form::PageForm},
 };
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
+pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
     match visit.parameter("code") {
         Some(secret) => Ok(link_page(&visit, &secret, OneTimeKind::Restore, None).await?),
         None => Ok(visit.redirect("/sign-in")),
     }
 }
 
-pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result<Response, Error> {
+pub(in crate::http) async fn submit(
+    visit: Visit,
+    PageForm(mut form): PageForm,
+) -> Result<Response, Error> {
     let sent = Sent::of(&form);
     let rules = visit.doorward().settings().password_rules;
     let secret = form.link_secret();
     let password = form.required("password", |sent| Password::parse(sent, rules));
     let restored = match (secret, password) {
         (Ok(secret), Ok(password)) => {
-            let requester = visit.source.requester;
+            let requester = &visit.requester;
             let restored = restore(visit.doorward(), secret, password, requester).await;
-            restored.map_err(Error::from)
+            restored.map_err(FormFailure::from)
         }
-        _ => Err(form.into_error()),
+        _ => Err(FormFailure::faults_of(form)),
     };
     match restored {
         Ok(_) => Ok(visit.redirect("/sign-in?done=restored")),
-        Err(error) => {
+        Err(failure) => {
             // The form has come from the page of a link.
             let typed = CodeEntry::Link { secret: &sent.code, address: &sent.link };
-            refused(&visit, error, OneTimeKind::Restore, &sent, typed, None)
+            refused(&visit, failure, OneTimeKind::Restore, &sent, typed, None)
         }
     }
 }

@@ -4,7 +4,10 @@ use axum::response::Response;
 
 use super::visit::Visit;
 use crate::{
-    Doorward, account::app_sign_in, http::Error, routes::APP_SIGN_IN, session::Session,
+    Doorward,
+    account::app_sign_in,
+    http::{Error, paths::APP_SIGN_IN},
+    session::Session,
     token::cookie::ReturnTarget,
 };
 

@@ -27,7 +27,7 @@ impl Visit {
     ) -> Response {
         // The new session exists, so a failure must not keep the browser from it.
         if let Some(old) = self.caller()
-            && let Err(error) = sessions::log_out(self.doorward(), old).await
+            && let Err(error) = sessions::log_out(self.doorward(), old, &self.requester).await
         {
             tracing::warn!(%error, session = %old.session.id, "cannot end the session that a browser had before");
         }

@@ -3,7 +3,7 @@
 use axum::response::Response;
 
 use super::{
-    form_refusal::FormRefusal,
+    form_refusal::{FormFailure, FormRefusal},
     return_target::AppTarget,
     session_cookie::persistence,
     text::Notice,
@@ -18,7 +18,7 @@ use crate::{
     user::EmailKey,
 };
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
+pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
     let app = visit.parameter("for").and_then(|sealed| AppTarget::open(visit.doorward(), sealed));
     // A signed-in person is asked to sign in only if they want to be somebody else.
     if let Some(caller) = visit.caller()
@@ -44,25 +44,27 @@ fn notice(visit: &Visit) -> Option<Notice> {
     }
 }
 
-pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result<Response, Error> {
+pub(in crate::http) async fn submit(
+    visit: Visit,
+    PageForm(mut form): PageForm,
+) -> Result<Response, Error> {
     let typed = Typed { email: form.typed("email"), stay: !form.typed("stay").is_empty() };
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let email = form.required("email", |typed| Ok(EmailKey::of(&typed)));
     let password = form.required("password", |typed| Ok(Password::unchecked(typed)));
     let opened = match (email, password) {
         (Ok(email), Ok(password)) => {
-            let (origin, requester) = (visit.source.origin.clone(), visit.source.requester);
             let persistence = persistence(typed.stay);
             let opened =
-                sign_in(visit.doorward(), &email, password, origin, requester, persistence).await;
-            opened.map_err(Error::from)
+                sign_in(visit.doorward(), &email, password, &visit.requester, persistence).await;
+            opened.map_err(FormFailure::from)
         }
-        _ => Err(form.into_error()),
+        _ => Err(FormFailure::faults_of(form)),
     };
     match opened {
         Ok(opened) => Ok(visit.begin_session(&opened, app).await),
-        Err(error) => {
-            let refusal = FormRefusal::of(error, "password")?;
+        Err(failure) => {
+            let refusal = failure.refusal()?;
             Ok(page(&visit, app.as_ref(), &typed, None, Some(&refusal)))
         }
     }

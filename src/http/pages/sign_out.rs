@@ -2,19 +2,19 @@
 
 use axum::{http::StatusCode, response::Response};
 
-use super::{view, visit::Visit};
+use super::{
+    view,
+    visit::{SignedInVisit, Visit},
+};
 use crate::{account::sessions, http::Error};
 
-pub(super) async fn show(visit: Visit) -> Response {
-    match visit.caller() {
-        Some(_) => visit.page(StatusCode::OK, view::SignOut.render(&visit.context())),
-        None => visit.redirect("/sign-in"),
-    }
+pub(in crate::http) async fn show(visit: SignedInVisit) -> Response {
+    visit.page(StatusCode::OK, view::SignOut.render(&visit.context()))
 }
 
-pub(super) async fn submit(visit: Visit) -> Result<Response, Error> {
+pub(in crate::http) async fn submit(visit: Visit) -> Result<Response, Error> {
     if let Some(caller) = visit.caller() {
-        sessions::log_out(visit.doorward(), caller).await?;
+        sessions::log_out(visit.doorward(), caller, &visit.requester).await?;
     }
     let mut response = visit.redirect("/sign-in?signed-out=1");
     visit.remove_cookie(&mut response);

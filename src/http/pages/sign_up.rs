@@ -5,7 +5,7 @@ use axum::{http::StatusCode, response::Response};
 use zeroize::Zeroizing;
 
 use super::{
-    form_refusal::FormRefusal,
+    form_refusal::{FormFailure, FormRefusal},
     return_target::AppTarget,
     session_cookie::persistence,
     text::{FieldFault, FormError, LinkTo, Message},
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Shows the form even to a signed-in person, who may want a second account.
-pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
+pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
     let app = visit.parameter("for").and_then(|sealed| AppTarget::open(visit.doorward(), sealed));
     let policy = &visit.doorward().settings().registration;
     if visit.parameter("done").as_deref() == Some("mailed") {
@@ -64,7 +64,10 @@ fn explanation(visit: &Visit, status: StatusCode, message: Message) -> Response 
     visit.message(status, message, LinkTo::SignIn, "/sign-in")
 }
 
-pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result<Response, Error> {
+pub(in crate::http) async fn submit(
+    visit: Visit,
+    PageForm(mut form): PageForm,
+) -> Result<Response, Error> {
     let typed = Typed {
         name: form.typed("name"),
         email: form.typed("email"),
@@ -89,18 +92,19 @@ pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result
     let registered = match (invitation, name, email, password) {
         (Ok(invitation), Ok(name), Ok(email), Ok((password, again))) => {
             let registration = Registration { name, email, password: Some(password), invitation };
-            sign_up(&visit, registration, again, &typed).await
+            let registered = sign_up(&visit, registration, again, &typed).await;
+            if typed.has_link && matches!(registered, Err(RegisterError::NotAllowed)) {
+                return Ok(explanation(&visit, StatusCode::GONE, Message::InvitationDead));
+            }
+            registered.map_err(FormFailure::from)
         }
-        _ => Err(form.into_error()),
+        _ => Err(FormFailure::faults_of(form)),
     };
     match registered {
         Ok(Registered::SignedIn(opened)) => Ok(visit.begin_session(&opened, app).await),
         Ok(Registered::Mailed) => Ok(visit.redirect("/sign-up?done=mailed")),
-        Err(Error::MayNotRegister) if typed.has_link => {
-            Ok(explanation(&visit, StatusCode::GONE, Message::InvitationDead))
-        }
-        Err(error) => {
-            let refusal = FormRefusal::of(error, "password")?;
+        Err(failure) => {
+            let refusal = failure.refusal()?;
             Ok(page(&visit, app.as_ref(), &typed, Some(&refusal)))
         }
     }
@@ -113,20 +117,19 @@ async fn sign_up(
     registration: Registration,
     again: Password,
     typed: &Typed,
-) -> Result<Registered, Error> {
+) -> Result<Registered, RegisterError> {
     let (doorward, email) = (visit.doorward(), registration.email.key());
-    let (origin, requester) = (&visit.source.origin, visit.source.requester);
+    let requester = &visit.requester;
     let persistence = persistence(typed.stay);
-    let registered = register(doorward, registration, origin.clone(), requester, persistence).await;
+    let registered = register(doorward, registration, requester, persistence).await;
     match registered {
         Err(error @ (RegisterError::EmailTaken | RegisterError::NotAllowed))
             if typed.has_link || matches!(error, RegisterError::EmailTaken) =>
         {
-            let origin = origin.clone();
-            let opened = sign_in(doorward, &email, again, origin, requester, persistence).await;
-            opened.map(|opened| Registered::SignedIn(Box::new(opened))).map_err(|_| error.into())
+            let opened = sign_in(doorward, &email, again, requester, persistence).await;
+            opened.map(|opened| Registered::SignedIn(Box::new(opened))).map_err(|_| error)
         }
-        registered => registered.map_err(Error::from),
+        registered => registered,
     }
 }
 

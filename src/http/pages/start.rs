@@ -14,7 +14,7 @@ use crate::http::{
 };
 
 /// Leads a browser to the account or to the sign-in page. There is nothing here for programs.
-pub(super) async fn start(
+pub(in crate::http) async fn start(
     State(pages): State<Arc<Pages>>,
     request: Request,
 ) -> Result<Response, Error> {
@@ -27,6 +27,6 @@ pub(super) async fn start(
     Ok(visit.redirect(if visit.caller().is_some() { "/account" } else { "/sign-in" }))
 }
 
-pub(super) async fn change_password(visit: Visit) -> Response {
+pub(in crate::http) async fn change_password(visit: Visit) -> Response {
     visit.redirect("/account#password")
 }

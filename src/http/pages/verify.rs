@@ -3,6 +3,7 @@
 use axum::response::Response;
 
 use super::{
+    form_refusal::FormFailure,
     one_time::{Sent, form_page, link_page, refused},
     view::{CodeEntry, OneTimeForm, OneTimeKind},
     visit::Visit,
@@ -15,7 +16,7 @@ use crate::{
     },
 };
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
+pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
     if let Some(secret) = visit.parameter("code") {
         return Ok(link_page(&visit, &secret, OneTimeKind::Verify, None).await?);
     }
@@ -25,21 +26,24 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
     Ok(form_page(&visit, page, None, None))
 }
 
-pub(super) async fn submit(visit: Visit, PageForm(mut form): PageForm) -> Result<Response, Error> {
+pub(in crate::http) async fn submit(
+    visit: Visit,
+    PageForm(mut form): PageForm,
+) -> Result<Response, Error> {
     let sent = Sent::of(&form);
     let verified = match form.presented() {
         Ok(presented) => {
-            let verified = verify(visit.doorward(), presented, visit.source.requester).await;
-            verified.map_err(Error::from)
+            let verified = verify(visit.doorward(), presented, &visit.requester).await;
+            verified.map_err(FormFailure::from)
         }
-        Err(FaultRecorded) => Err(form.into_error()),
+        Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
     };
     match (verified, visit.caller()) {
         (Ok(_), Some(_)) => Ok(visit.redirect("/account?done=verified")),
         (Ok(_), None) => Ok(visit.redirect("/sign-in?done=verified")),
-        (Err(error), _) => {
+        (Err(failure), _) => {
             let typed = CodeEntry::Typed { email: &sent.email };
-            refused(&visit, error, OneTimeKind::Verify, &sent, typed, None)
+            refused(&visit, failure, OneTimeKind::Verify, &sent, typed, None)
         }
     }
 }

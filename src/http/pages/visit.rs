@@ -1,11 +1,11 @@
 //! A request for a page: who sent it, in which language they read, and how they are answered.
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
 use axum::{
     extract::FromRequestParts,
     http::{HeaderValue, StatusCode, header, request::Parts},
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use form_urlencoded::parse;
 
@@ -25,17 +25,18 @@ use crate::{
             navigation::is_in_window,
             site::NeedsHttps,
         },
-        client_ip::{RequestOrigin, accept_language},
+        client_ip::{accept_language, requester},
     },
     language::Language,
+    network::Requester,
 };
 
 /// A request for a page of this site. One that another site has caused is refused before it is read.
-pub(super) struct Visit {
+pub(in crate::http) struct Visit {
     pub(super) pages: Arc<Pages>,
     pub(super) language: Language,
     pub(super) visitor: Visitor,
-    pub(super) source: RequestOrigin,
+    pub(super) requester: Requester,
     /// Whether the answer is for a window, as far as the browser tells.
     pub(super) is_in_window: bool,
     query: String,
@@ -75,11 +76,46 @@ impl FromRequestParts<Arc<Pages>> for Visit {
             is_in_window: is_in_window(headers),
             visitor,
             query: parts.uri.query().unwrap_or_default().to_owned(),
-            source: RequestOrigin::of(parts, pages.doorward()),
+            requester: requester(parts, pages.doorward()),
             pages,
         })
     }
 }
+
+/// A request for a page by a signed-in person. Anybody else is led to the sign-in page.
+pub(in crate::http) struct SignedInVisit {
+    visit: Visit,
+    pub(super) caller: Caller,
+}
+
+impl SignedInVisit {
+    /// `None` if the person is not signed in.
+    pub(super) fn of(visit: Visit) -> Option<Self> {
+        let caller = visit.caller()?.clone();
+        Some(Self { visit, caller })
+    }
+}
+
+impl Deref for SignedInVisit {
+    type Target = Visit;
+
+    fn deref(&self) -> &Visit {
+        &self.visit
+    }
+}
+
+impl FromRequestParts<Arc<Pages>> for SignedInVisit {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Response> {
+        let visit = Visit::from_request_parts(parts, pages).await;
+        let visit = visit.map_err(IntoResponse::into_response)?;
+        Self::of(visit).ok_or_else(|| pages.redirect_to_page(SIGN_IN))
+    }
+}
+
+/// Where a person goes who has to sign in.
+pub(super) const SIGN_IN: &str = "/sign-in";
 
 impl Visit {
     pub(super) fn doorward(&self) -> &Doorward {
@@ -90,7 +126,7 @@ impl Visit {
         self.pages.context(self.language)
     }
 
-    /// The signed-in person.
+    /// The person, if they are signed in.
     pub(super) fn caller(&self) -> Option<&Caller> {
         match &self.visitor {
             Visitor::SignedIn(caller) => Some(caller),

@@ -35,6 +35,7 @@ use self::{
     stream::{ConnectionStream, PacedStream, Transport},
 };
 use super::app::App;
+use crate::supervisor::supervise;
 
 /// The limits of a server and of each connection.
 #[derive(Clone, Copy, Debug)]
@@ -133,10 +134,13 @@ pub async fn serve(
     let connections = Connections::new(limits);
     let protocol = Arc::new(Protocol::new(tls));
     let app: Arc<dyn App> = Arc::new(app);
-    let accepting = sockets.iter().map(|socket| accept(socket, &connections, &app, &protocol));
+    let accepting = sockets
+        .iter()
+        .map(|socket| supervise("accept", || accept(socket, &connections, &app, &protocol)));
+    let enforcing = supervise("connection timeouts", || connections.enforce_timeouts());
     tokio::select! {
         _ = join_all(accepting) => {}
-        () = connections.enforce_timeouts() => {}
+        () = enforcing => {}
         () = shutdown => {}
     }
     // Lets the kernel refuse new clients at once, instead of queueing them.
@@ -318,6 +322,7 @@ mod tests {
     use tokio::{io::AsyncReadExt, sync::oneshot};
 
     use super::*;
+    use crate::supervisor::planted;
 
     const MALFORMED: &str = "GET / HTTP/9\r\n\r\n";
 
@@ -350,6 +355,16 @@ mod tests {
         drop(stop);
         server.await.unwrap();
         answers
+    }
+
+    #[tokio::test]
+    async fn a_panic_while_accepting_or_timing_does_not_end_the_server() {
+        for part in ["accept", "connection timeouts"] {
+            planted::panic_in(part);
+            let answers = exchange(&(get_request("/forbidden") + MALFORMED)).await;
+            assert!(answers.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{part} {answers}");
+            assert!(!planted::is_pending(), "{part}");
+        }
     }
 
     fn get_request(path: &str) -> String {

@@ -20,9 +20,9 @@ use super::{
     connections::{Connection, Phase},
     line_ends::{BareLineFeed, LineEnds},
 };
-use crate::http::{
-    error::plain_body,
-    request_id::{REQUEST_ID, RequestId},
+use crate::{
+    http::{answer::REQUEST_ID, error::plain_body},
+    request_id::RequestId,
 };
 
 /// The bytes of HTTP: on a TCP stream, or inside of TLS.

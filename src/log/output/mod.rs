@@ -35,7 +35,7 @@ pub fn start(filter: &LogFilter, format: LogFormat) -> std::io::Result<()> {
         let message = panic.payload_as_str().unwrap_or("no message");
         let place = panic.location().map(ToString::to_string);
         tracing::error!(message, place, "panic");
-        // A panic in this thread ends the process.
+        // A panic in this thread may end the process.
         if thread::current().name() == Some("main") {
             flush();
         }

@@ -56,7 +56,7 @@ pub enum ComposeError {
 /// See [`ComposeError`].
 pub fn compose(
     mail: &Mail,
-    one_times: &OneTimeMint,
+    one_time_secrets: &OneTimeMint,
     letterhead: &Letterhead<'_>,
 ) -> Result<Option<Composed>, ComposeError> {
     let texts = Texts::of(mail.language);
@@ -64,7 +64,7 @@ pub fn compose(
         return Ok(None);
     };
     let subject = letter.subject.clone();
-    let view = View::new(letter, action, texts, one_times, letterhead);
+    let view = View::new(letter, action, texts, one_time_secrets, letterhead);
     let text = Text { view: &view }.render().expect("a template writes into a string");
     let html = Html { view: &view }.render().expect("a template writes into a string");
     let (local, domain) = mail.recipient.as_str().rsplit_once('@').unwrap_or_default();
@@ -187,7 +187,7 @@ impl<'a> View<'a> {
         letter: Letter,
         action: Action,
         texts: &Texts,
-        one_times: &OneTimeMint,
+        one_time_secrets: &OneTimeMint,
         letterhead: &Letterhead<'a>,
     ) -> Self {
         // The operator decides how long an invitation is valid.
@@ -198,9 +198,9 @@ impl<'a> View<'a> {
         let has_code = !matches!(action, Action::Use(_, purpose) if !purpose.has_code());
         let (link, code) = match (action, letterhead.site) {
             (Action::Use(id, purpose), site) => {
-                let secret = one_times.secret(id, purpose);
+                let secret = one_time_secrets.secret(id, purpose);
                 let code = match has_code {
-                    true => Some(one_times.code(id, purpose).to_text()),
+                    true => Some(one_time_secrets.code(id, purpose).to_text()),
                     // Without pages there is no link, and an app takes the secret itself.
                     false => site.is_none().then(|| secret.as_str().to_owned()),
                 };

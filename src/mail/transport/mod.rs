@@ -21,10 +21,10 @@ pub type Progress = Box<dyn Fn(&str) + Send + Sync>;
 
 /// What takes mail.
 pub struct Transport {
-    target: Target,
+    receiver: Receiver,
 }
 
-enum Target {
+enum Receiver {
     Smtp(SmtpThread),
     Folder(Folder),
     Memory(MemoryMailbox),
@@ -36,22 +36,24 @@ impl Transport {
     /// # Errors
     /// If mail is not configured, or a file that the settings name cannot be used.
     pub fn new(settings: &MailSettings) -> Result<Self, TransportError> {
-        let target = match &settings.url {
-            Some(MailUrl::Smtp(server)) => Target::Smtp(SmtpThread::new(server.clone(), settings)?),
-            Some(MailUrl::Folder(path)) => Target::Folder(Folder::new(path.clone())),
-            Some(MailUrl::Memory(mailbox)) => Target::Memory(mailbox.clone()),
+        let receiver = match &settings.url {
+            Some(MailUrl::Smtp(server)) => {
+                Receiver::Smtp(SmtpThread::new(server.clone(), settings)?)
+            }
+            Some(MailUrl::Folder(path)) => Receiver::Folder(Folder::new(path.clone())),
+            Some(MailUrl::Memory(mailbox)) => Receiver::Memory(mailbox.clone()),
             None => return Err(TransportError::new("mail.url", "not set")),
         };
-        Ok(Self { target })
+        Ok(Self { receiver })
     }
 
     /// Reports each step.
     #[must_use]
     pub fn with_progress(mut self, progress: Progress) -> Self {
-        match &mut self.target {
-            Target::Smtp(smtp) => smtp.report_to(progress),
-            Target::Folder(folder) => folder.report_to(progress),
-            Target::Memory(_) => {}
+        match &mut self.receiver {
+            Receiver::Smtp(smtp) => smtp.report_to(progress),
+            Receiver::Folder(folder) => folder.report_to(progress),
+            Receiver::Memory(_) => {}
         }
         self
     }
@@ -67,10 +69,10 @@ impl Transport {
         created_at: Timestamp,
         mail: Composed,
     ) -> Result<(), SendError> {
-        match &mut self.target {
-            Target::Smtp(smtp) => smtp.send(mail).await,
-            Target::Folder(folder) => folder.send(id, created_at, &mail).await,
-            Target::Memory(mailbox) => {
+        match &mut self.receiver {
+            Receiver::Smtp(smtp) => smtp.send(mail).await,
+            Receiver::Folder(folder) => folder.send(id, created_at, &mail).await,
+            Receiver::Memory(mailbox) => {
                 mailbox.put(id, created_at, &mail);
                 Ok(())
             }
@@ -82,15 +84,15 @@ impl Transport {
     /// # Errors
     /// If the server takes no mail.
     pub async fn check(&self) -> Result<(), Failure> {
-        match &self.target {
-            Target::Smtp(smtp) => smtp.check().await,
-            Target::Folder(_) | Target::Memory(_) => Ok(()),
+        match &self.receiver {
+            Receiver::Smtp(smtp) => smtp.check().await,
+            Receiver::Folder(_) | Receiver::Memory(_) => Ok(()),
         }
     }
 
     /// Closes a connection that nobody has used for this long.
     pub async fn close_if_idle(&mut self, idle: Duration, now: Instant) {
-        if let Target::Smtp(smtp) = &mut self.target {
+        if let Receiver::Smtp(smtp) = &mut self.receiver {
             smtp.close_if_idle(idle, now).await;
         }
     }

@@ -11,13 +11,13 @@ use std::{
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use super::{
-    connection::Connection,
-    engine::Engine,
-    row::{column, ending_from_row},
-    statements as sql,
+use super::{connection::Connection, engine::PostgresEngine, statements as sql};
+use crate::{
+    clock::Timestamp,
+    session::TokenId,
+    store::{Error, ended_tokens::ENDED_TOKENS, row::Row},
+    user::UserId,
 };
-use crate::{store::Error, user::UserId};
 
 /// How often the database is polled.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -49,7 +49,7 @@ struct ChangeListener {
 }
 
 /// Polls for changes since this time until the engine is dropped.
-pub(super) async fn listen(engine: Weak<Engine>, since: SystemTime) {
+pub(super) async fn listen(engine: Weak<PostgresEngine>, since: SystemTime) {
     let mut listener = ChangeListener {
         connection: None,
         polled_at: since,
@@ -68,19 +68,24 @@ pub(super) async fn listen(engine: Weak<Engine>, since: SystemTime) {
 pub(super) async fn database_time(db: &Connection) -> Result<SystemTime, Error> {
     let rows = db.query(sql::TIME, &[]).await?;
     let row = rows.first().ok_or_else(|| Error::Failed("the time query returned no row".into()))?;
-    column(row, 0)
+    row.get(0)
+}
+
+/// Reads the columns of an ended token, which start at `first`.
+fn ending_from_row(row: &Row, first: usize) -> Result<(TokenId, Timestamp), Error> {
+    Ok((row.get(first)?, row.get(first + 1)?))
 }
 
 /// Adds all ended tokens to the log, which may then hold some of them twice.
-pub(super) async fn load_endings(engine: &Engine, db: &Connection) -> Result<(), Error> {
-    let rows = db.query(sql::ENDED_TOKENS, &[]).await?;
+pub(super) async fn load_endings(engine: &PostgresEngine, db: &Connection) -> Result<(), Error> {
+    let rows = db.query(ENDED_TOKENS, &[]).await?;
     let ended: Vec<_> = rows.iter().map(|row| ending_from_row(row, 0)).collect::<Result<_, _>>()?;
     engine.endings().add(ended);
     Ok(())
 }
 
 impl ChangeListener {
-    async fn poll_with_retry(&mut self, engine: &Arc<Engine>) {
+    async fn poll_with_retry(&mut self, engine: &Arc<PostgresEngine>) {
         let mut outcome = timeout(POLL_TIMEOUT, self.poll(engine)).await;
         // A broken connection does not mean that the database is unreachable.
         if matches!(outcome, Ok(Err(_))) && self.connection.take().is_some() {
@@ -99,7 +104,7 @@ impl ChangeListener {
         }
     }
 
-    async fn poll(&mut self, engine: &Arc<Engine>) -> Result<(), Error> {
+    async fn poll(&mut self, engine: &Arc<PostgresEngine>) -> Result<(), Error> {
         let db = match self.connection.take().filter(|db| engine.connector().is_usable(db)) {
             Some(db) => db,
             None => {
@@ -120,20 +125,20 @@ impl ChangeListener {
         // At least one row for each change, and one for each token that it ended.
         let mut ended = Vec::new();
         for row in &rows {
-            let id: Uuid = column(row, 0)?;
+            let id: Uuid = row.get(0)?;
             if *self.seen.entry(id).or_insert(now) != now {
                 continue;
             }
-            match column::<Option<Uuid>>(row, 1)? {
+            match row.get::<Option<UserId>>(1)? {
                 _ if is_own(&id) => {}
-                Some(user) => engine.changes().mark(UserId::from_uuid(user)),
+                Some(user) => engine.changes().mark(user),
                 // The keys have changed, or a restore has replaced everything.
                 None => {
                     engine.changes().mark_all();
                     engine.keys_changed().send_replace(());
                 }
             }
-            if column::<Option<Uuid>>(row, 2)?.is_some() {
+            if row.get::<Option<TokenId>>(2)?.is_some() {
                 ended.push(ending_from_row(row, 2)?);
             }
         }
@@ -155,7 +160,7 @@ impl ChangeListener {
 }
 
 /// Loads all ended tokens, and retries until it succeeds.
-async fn reload_endings(engine: Weak<Engine>) {
+async fn reload_endings(engine: Weak<PostgresEngine>) {
     while let Some(engine) = engine.upgrade() {
         let load = async {
             let db = engine.connector().connect().await?;

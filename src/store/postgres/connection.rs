@@ -15,14 +15,14 @@ use std::{
 use deadpool::managed::{Manager, Metrics, RecycleError, RecycleResult};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio_postgres::{
-    AsyncMessage, Client, Config, Error, Row, Statement,
+    AsyncMessage, Client, Config, Error, Statement,
     error::SqlState,
     types::{ToSql, Type},
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{tls, url::PostgresUrl, value::Value};
-use crate::store;
+use super::{conversion::row_from_driver, tls, url::PostgresUrl};
+use crate::store::{self, row::Row, value::Value};
 
 /// A connection to the server that accepts writes.
 pub(super) struct Connection {
@@ -37,7 +37,8 @@ pub(super) struct Connection {
 impl Connection {
     /// Runs an unnamed statement, which works behind every pooler, and returns its rows.
     pub(super) async fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Error> {
-        self.client.query_typed(sql, &typed(values)).await
+        let rows = self.client.query_typed(sql, &typed(values)).await?;
+        Ok(rows.iter().map(row_from_driver).collect())
     }
 
     /// Runs a named statement, which the server parses once per connection.
@@ -57,7 +58,8 @@ impl Connection {
             }
         };
         let values: Vec<_> = values.iter().map(Value::as_sql).collect();
-        self.client.query(&statement, &values).await
+        let rows = self.client.query(&statement, &values).await?;
+        Ok(rows.iter().map(row_from_driver).collect())
     }
 
     /// Runs an unnamed statement and returns the number of rows that it changed.

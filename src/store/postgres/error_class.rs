@@ -3,7 +3,7 @@
 use tokio_postgres::{Error as PgError, error::SqlState};
 
 use super::connection::describe;
-use crate::store::Error;
+use crate::store::{EMAIL_INDEX, Error};
 
 /// What an error means for the transaction and its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +19,6 @@ pub(super) enum ErrorClass {
     /// Anything else, such as a violation of another unique index: a bug.
     Other,
 }
-
-/// The unique index on the e-mail address.
-const EMAIL_INDEX: &str = "users_by_email_key";
 
 impl ErrorClass {
     /// Broken connections, transactions that the server ended, servers that stop or accept no writes, too many

@@ -3,21 +3,16 @@
 
 use std::time::Duration;
 
-use tokio_postgres::{Row, error::SqlState};
+use tokio_postgres::error::SqlState;
 
-use super::{connection::Connection, engine::jitter, row::column, statements};
-use crate::store::{Error, NewerSchema};
+use super::{connection::Connection, engine::jitter, statements};
+use crate::store::{Error, NewerSchema, row::Row};
 
 /// In order, never changed after a release. The table `schema_versions` has the numbers of the applied files.
-pub(super) const MIGRATIONS: &[&str] = &[
-    include_str!("../../../migrations/postgres/0001_schema.sql"),
-    include_str!("../../../migrations/postgres/0002_foreign_hashes.sql"),
-    include_str!("../../../migrations/postgres/0003_guesses.sql"),
-    include_str!("../../../migrations/postgres/0004_imported_hashes.sql"),
-    include_str!("../../../migrations/postgres/0005_mail_turns.sql"),
-];
+pub(in crate::store) const MIGRATIONS: &[&str] =
+    &[include_str!("../../../migrations/postgres/0001_schema.sql")];
 
-pub(super) const CREATE_VERSIONS_TABLE: &str =
+pub(in crate::store) const CREATE_VERSIONS_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS schema_versions (version BIGINT NOT NULL PRIMARY KEY)";
 
 pub(super) async fn apply(db: &Connection) -> Result<(), Error> {
@@ -45,7 +40,7 @@ pub(super) async fn apply(db: &Connection) -> Result<(), Error> {
 
 /// The number of applied files, from the rows of [`statements::SCHEMA_VERSION`].
 pub(super) fn applied(rows: &[Row]) -> Result<usize, Error> {
-    let found: Option<i64> = rows.first().map(|row| column(row, 0)).transpose()?.flatten();
+    let found: Option<i64> = rows.first().map(|row| row.get(0)).transpose()?.flatten();
     Ok(usize::try_from(found.unwrap_or(0)).unwrap_or(usize::MAX))
 }
 
@@ -78,6 +73,6 @@ fn is_conflict(code: &SqlState) -> bool {
 }
 
 /// The statements of a file. None of them contains a semicolon, nor does a comment.
-pub(super) fn statements_of(migration: &str) -> impl Iterator<Item = &str> {
+pub(in crate::store) fn statements_of(migration: &str) -> impl Iterator<Item = &str> {
     migration.split(';').map(str::trim).filter(|statement| !statement.is_empty())
 }

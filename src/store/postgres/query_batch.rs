@@ -4,53 +4,48 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{engine::Engine, row::column, statements::BATCH_IDS};
-use crate::store::Error;
+use super::engine::PostgresEngine;
+use crate::store::{
+    Error,
+    row::Row,
+    statements::{BATCH_IDS, Lookup},
+};
 
 /// While fewer queries run, the next one starts at once. Otherwise it starts when it is full or when one of them ends.
 const CONCURRENT_QUERIES: usize = 2;
 
-/// Looks up records by id, many in one query. The id is the first column.
-pub(super) struct QueryBatch<T> {
-    /// The statement for one id.
-    one: &'static str,
-    /// The statement for [`BATCH_IDS`] ids.
-    many: &'static str,
-    decode: fn(&Row) -> Result<T, Error>,
-    queue: Mutex<Queue<T>>,
+/// Looks up rows by id, many in one query.
+pub(super) struct QueryBatch {
+    statements: Lookup,
+    queue: Mutex<Queue>,
 }
 
-struct Queue<T> {
-    waiting: Vec<Lookup<T>>,
+struct Queue {
+    waiting: Vec<WaitingLookup>,
     running: usize,
 }
 
-struct Lookup<T> {
+struct WaitingLookup {
     id: Uuid,
-    reply: oneshot::Sender<Result<Option<T>, Error>>,
+    reply: oneshot::Sender<Result<Option<Row>, Error>>,
 }
 
-impl<T: Send + 'static> QueryBatch<T> {
-    pub(super) fn new(
-        one: &'static str,
-        many: &'static str,
-        decode: fn(&Row) -> Result<T, Error>,
-    ) -> Arc<Self> {
+impl QueryBatch {
+    pub(super) fn new(statements: Lookup) -> Arc<Self> {
         let queue = Mutex::new(Queue { waiting: Vec::new(), running: 0 });
-        Arc::new(Self { one, many, decode, queue })
+        Arc::new(Self { statements, queue })
     }
 
-    /// The record with this id. The query starts after this call, so the result is never older than the call.
+    /// The row with this id. The query starts after this call, so the result is never older than the call.
     pub(super) async fn look_up(
         self: &Arc<Self>,
-        engine: &Arc<Engine>,
+        engine: &Arc<PostgresEngine>,
         id: Uuid,
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<Option<Row>, Error> {
         let (reply, answer) = oneshot::channel();
-        if let Some(runner) = self.enqueue(Lookup { id, reply }) {
+        if let Some(runner) = self.enqueue(WaitingLookup { id, reply }) {
             // In a separate task, because other callers wait for its results too.
             tokio::spawn(runner.run(Arc::clone(engine)));
         }
@@ -61,7 +56,7 @@ impl<T: Send + 'static> QueryBatch<T> {
     }
 
     /// Returns a runner if one has to be started.
-    fn enqueue(self: &Arc<Self>, lookup: Lookup<T>) -> Option<BatchRunner<T>> {
+    fn enqueue(self: &Arc<Self>, lookup: WaitingLookup) -> Option<BatchRunner> {
         let mut queue = self.queue();
         queue.waiting.push(lookup);
         let needs_runner =
@@ -72,17 +67,17 @@ impl<T: Send + 'static> QueryBatch<T> {
         })
     }
 
-    async fn query(&self, engine: &Engine, lookups: Vec<Lookup<T>>) {
+    async fn query(&self, engine: &PostgresEngine, lookups: Vec<WaitingLookup>) {
         let rows = match lookups.as_slice() {
-            [lookup] => engine.read(self.one, [lookup.id.into()]).await,
+            [lookup] => engine.read(self.statements.one, [lookup.id.into()]).await,
             lookups => {
                 // The statement has a fixed number of parameters, so ids repeat.
                 let ids = lookups.iter().map(|lookup| lookup.id).cycle().take(BATCH_IDS);
-                engine.read(self.many, ids.map(Into::into).collect::<Vec<_>>()).await
+                engine.read(self.statements.many, ids.map(Into::into).collect::<Vec<_>>()).await
             }
         };
         let rows_by_id = rows.and_then(|rows| {
-            let with_id = |row| Ok((column::<Uuid>(&row, 0)?, row));
+            let with_id = |row: Row| Ok((row.get::<Uuid>(0)?, row));
             rows.into_iter().map(with_id).collect::<Result<Vec<_>, _>>()
         });
         if matches!(rows_by_id, Err(Error::Failed(_))) && lookups.len() > 1 {
@@ -92,11 +87,11 @@ impl<T: Send + 'static> QueryBatch<T> {
             }
             return;
         }
-        for Lookup { id, reply } in lookups {
+        for WaitingLookup { id, reply } in lookups {
             let answer = match &rows_by_id {
                 Ok(rows) => {
                     let row = rows.iter().find(|(row_id, _)| *row_id == id);
-                    row.map(|(_, row)| (self.decode)(row)).transpose()
+                    Ok(row.map(|(_, row)| row.clone()))
                 }
                 Err(error) => Err(copy_of(error)),
             };
@@ -105,19 +100,19 @@ impl<T: Send + 'static> QueryBatch<T> {
         }
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue<T>> {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Runs one query after the other while look-ups wait.
-struct BatchRunner<T: Send + 'static> {
-    batch: Arc<QueryBatch<T>>,
+struct BatchRunner {
+    batch: Arc<QueryBatch>,
     is_counted: bool,
 }
 
-impl<T: Send + 'static> BatchRunner<T> {
-    async fn run(mut self, engine: Arc<Engine>) {
+impl BatchRunner {
+    async fn run(mut self, engine: Arc<PostgresEngine>) {
         while let Some(lookups) = self.next() {
             self.batch.query(&engine, lookups).await;
         }
@@ -125,7 +120,7 @@ impl<T: Send + 'static> BatchRunner<T> {
 
     /// The look-ups of the next query. `None` ends the runner: no look-up waits, or another runner takes them when its
     /// query ends. The count is lowered under the same lock, so that no look-up waits without a runner.
-    fn next(&mut self) -> Option<Vec<Lookup<T>>> {
+    fn next(&mut self) -> Option<Vec<WaitingLookup>> {
         let mut queue = self.batch.queue();
         let count = queue.waiting.len().min(BATCH_IDS);
         if count == BATCH_IDS || count > 0 && queue.running <= CONCURRENT_QUERIES {
@@ -138,7 +133,7 @@ impl<T: Send + 'static> BatchRunner<T> {
 }
 
 /// Lowers the count even if the runner panics or is cancelled.
-impl<T: Send + 'static> Drop for BatchRunner<T> {
+impl Drop for BatchRunner {
     fn drop(&mut self) {
         if self.is_counted {
             self.batch.queue().running -= 1;

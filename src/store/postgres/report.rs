@@ -3,10 +3,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tokio_postgres::types::FromSqlOwned;
-
-use super::{PostgresStore, row::column, statements as sql};
-use crate::store::{DatabaseReport, Error};
+use super::{engine::PostgresEngine, statements as sql};
+use crate::store::{
+    DatabaseReport, Error,
+    row::{FromCell, Row},
+};
 
 const VERSION: &str = "SHOW server_version";
 const MAX_CONNECTIONS: &str = "SHOW max_connections";
@@ -15,13 +16,13 @@ const CONNECTIONS: &str =
 const SYNCHRONOUS: &str = "SHOW synchronous_standby_names";
 const STANDBYS: &str = "SELECT COUNT(*) FROM pg_stat_replication";
 
-pub(super) async fn report(store: &PostgresStore) -> Result<DatabaseReport, Error> {
+pub(super) async fn report(engine: &PostgresEngine) -> Result<DatabaseReport, Error> {
     // The one statement that every engine has tells whether the database answers.
-    let clock: Option<SystemTime> = value(store, sql::TIME).await?;
-    let version: Option<String> = value(store, VERSION).await.unwrap_or_default();
-    let max: Option<String> = value(store, MAX_CONNECTIONS).await.unwrap_or_default();
-    let connections: Option<i64> = value(store, CONNECTIONS).await.unwrap_or_default();
-    let standbys: Option<i64> = value(store, STANDBYS).await.unwrap_or_default();
+    let clock: Option<SystemTime> = value(engine, sql::TIME).await?;
+    let version: Option<String> = value(engine, VERSION).await.unwrap_or_default();
+    let max: Option<String> = value(engine, MAX_CONNECTIONS).await.unwrap_or_default();
+    let connections: Option<i64> = value(engine, CONNECTIONS).await.unwrap_or_default();
+    let standbys: Option<i64> = value(engine, STANDBYS).await.unwrap_or_default();
     let since_1970 = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok();
     Ok(DatabaseReport {
         version: format!("PostgreSQL {}", version.unwrap_or_default()).trim_end().to_owned(),
@@ -29,16 +30,16 @@ pub(super) async fn report(store: &PostgresStore) -> Result<DatabaseReport, Erro
         connections: connections.and_then(|count| u64::try_from(count).ok()),
         max_connections: max.and_then(|max| max.parse().ok()),
         standbys: standbys.and_then(|count| u64::try_from(count).ok()),
-        synchronous_standbys: value(store, SYNCHRONOUS).await.unwrap_or_default(),
+        synchronous_standbys: value(engine, SYNCHRONOUS).await.unwrap_or_default(),
         ..DatabaseReport::default()
     })
 }
 
 /// The one value that a statement returns.
-async fn value<T: FromSqlOwned>(
-    store: &PostgresStore,
+async fn value<T: for<'a> FromCell<'a>>(
+    engine: &PostgresEngine,
     statement: &'static str,
 ) -> Result<Option<T>, Error> {
-    let rows = store.engine.read(statement, []).await?;
-    rows.first().map(|row| column(row, 0)).transpose()
+    let rows = engine.read(statement, []).await?;
+    rows.first().map(|row: &Row| row.get(0)).transpose()
 }

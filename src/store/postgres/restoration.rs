@@ -10,20 +10,21 @@ use uuid::Uuid;
 
 use super::{
     PostgresUrl,
-    archive::{hash_insertions, insertions},
     connection::Connection,
-    engine::Engine,
+    engine::PostgresEngine,
     error_class::ErrorClass,
     migrations,
     signing_keys::{key_insertions, keys_from_rows},
     statements as sql,
-    value::Value,
 };
 use crate::{
     clock::Timestamp,
     store::{
         Error, PostgresOptions, RestoreError,
-        archive::{KeySnapshot, Page, Restoration},
+        archive::{KeySnapshot, Record, Restoration},
+        tables::{EMPTIED_TABLES, KEPT_TABLES, TABLES},
+        users::HAS_USERS,
+        value::Value,
     },
     token::KeyId,
 };
@@ -36,9 +37,16 @@ const LEFT_ACTIVITY: usize = 2;
 /// Keeps servers, other restores and everything else away until the end of the transaction. It waits for longer than
 /// autovacuum needs to give way, which is a second. Not among the portable statements: an engine without such a lock
 /// refuses it.
-const LOCK_CONTENTS: &str = "SET LOCAL lock_timeout = '3s'; \
-    LOCK TABLE users, sessions, changes, ended_tokens, signing_keys, unfinished_moves, used_codes, cookie_secrets, \
-    one_times, outbox, invitations, foreign_hashes, imported_hashes IN ACCESS EXCLUSIVE MODE";
+fn lock_contents() -> String {
+    let tables: Vec<_> = replaced_tables().chain(KEPT_TABLES).collect();
+    let tables = tables.join(", ");
+    format!("SET LOCAL lock_timeout = '3s'; LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE")
+}
+
+/// The tables whose contents are replaced.
+fn replaced_tables() -> impl Iterator<Item = &'static str> {
+    TABLES.iter().map(|table| table.name).chain(EMPTIED_TABLES)
+}
 
 /// Connects to the database and deletes its contents in a transaction. Refuses a database that a server uses, and one with
 /// users unless `replace` is true, before it migrates the schema.
@@ -47,7 +55,7 @@ pub(crate) async fn begin_restoration(
     options: PostgresOptions,
     replace: bool,
 ) -> Result<Box<dyn Restoration>, RestoreError> {
-    let engine = Engine::new(url, options).map_err(|error| Error::Failed(error.into()))?;
+    let engine = PostgresEngine::new(url, options).map_err(|error| Error::Failed(error.into()))?;
     let db = engine.connector().connect().await.map_err(Error::from)?;
     let last_used = ensure_unused(&db).await?;
     if !replace && has_users(&db).await? {
@@ -60,8 +68,8 @@ pub(crate) async fn begin_restoration(
     }
     let change_id = Uuid::new_v4();
     let replaced_keys = keys_from_rows(&db.query(sql::KEYS, &[]).await?);
-    for statement in sql::DELETE_CONTENTS {
-        db.execute(statement, &[]).await?;
+    for table in replaced_tables() {
+        db.execute(&format!("DELETE FROM {table}"), &[]).await?;
     }
     db.execute(sql::ADD_CHANGE, &[change_id.into(), None::<Uuid>.into()]).await?;
     // Keys that cannot be read are replaced like others.
@@ -95,11 +103,11 @@ async fn ensure_unused(db: &Connection) -> Result<Option<SystemTime>, RestoreErr
 /// When another connection of Doorward last began or ended a statement, if there is such a connection.
 async fn last_activity(db: &Connection) -> Result<Option<SystemTime>, tokio_postgres::Error> {
     let rows = db.query(sql::LAST_ACTIVITY, &[]).await?;
-    rows.first().map_or(Ok(None), |row| row.try_get(0))
+    Ok(rows.first().and_then(|row| row.get(0).ok().flatten()))
 }
 
 async fn has_users(db: &Connection) -> Result<bool, RestoreError> {
-    match db.query(sql::HAS_USERS, &[]).await {
+    match db.query(HAS_USERS, &[]).await {
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(false),
         rows => Ok(!rows?.is_empty()),
     }
@@ -108,7 +116,7 @@ async fn has_users(db: &Connection) -> Result<bool, RestoreError> {
 /// Begins the transaction. Returns false if the engine has no lock.
 async fn begin_with_lock(db: &Connection) -> Result<bool, RestoreError> {
     db.batch(sql::BEGIN).await?;
-    let Err(error) = db.batch(LOCK_CONTENTS).await else { return Ok(true) };
+    let Err(error) = db.batch(&lock_contents()).await else { return Ok(true) };
     match error.code() {
         Some(&SqlState::LOCK_NOT_AVAILABLE | &SqlState::T_R_DEADLOCK_DETECTED) => {
             Err(RestoreError::Locked)
@@ -133,7 +141,7 @@ impl From<tokio_postgres::Error> for RestoreError {
 }
 
 struct PostgresRestoration {
-    engine: Engine,
+    engine: PostgresEngine,
     db: Connection,
     change_id: Uuid,
     replaced_keys: Vec<KeyId>,
@@ -157,13 +165,8 @@ impl Restoration for PostgresRestoration {
         &self.replaced_keys
     }
 
-    async fn add(&mut self, page: Page) -> Result<(), Error> {
-        self.insert(insertions(&page)).await?;
-        // Users share schemes of hashes, so that the row may exist.
-        for (sql, values) in hash_insertions(&page) {
-            self.db.execute(sql, &values).await?;
-        }
-        Ok(())
+    async fn add(&mut self, records: &[Record]) -> Result<(), Error> {
+        self.insert(records.iter().map(Record::insertion).collect()).await
     }
 
     async fn add_keys(&mut self, keys: &KeySnapshot, signs_at: Timestamp) -> Result<(), Error> {

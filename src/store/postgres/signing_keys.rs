@@ -1,20 +1,19 @@
 //! The tables `signing_keys` and `cookie_secrets`, which all instances share.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use tokio_postgres::Row;
+use tokio::sync::{Mutex, watch};
 
-use super::{
-    PostgresStore, change_listener,
-    engine::{StatementBatch, Write, WriteScope},
-    row::{column, optional_timestamp},
-    statements as sql,
-    value::Value,
-};
+use super::{change_listener, engine::PostgresEngine, statements as sql};
 use crate::{
     clock::Timestamp,
-    store::Error,
+    store::{
+        Error,
+        row::Row,
+        value::Value,
+        write::{StatementBatch, Transaction, Write, WriteScope},
+    },
     token::{
         KeyId, SigningKey,
         cookie::CookieSecret,
@@ -25,8 +24,15 @@ use crate::{
 const SIGNING: &str = "signing";
 const NEXT: &str = "next";
 
+/// The signing keys in the database.
+pub(super) struct DatabaseKeys {
+    engine: Arc<PostgresEngine>,
+    /// Subscribed before the keys are first read, so that no change to them is missed.
+    changed: Mutex<watch::Receiver<()>>,
+}
+
 #[async_trait]
-impl KeyStore for PostgresStore {
+impl KeyStore for DatabaseKeys {
     async fn stored_keys(&self) -> Result<StoredKeys, KeyStoreError> {
         Ok(keys_from_rows(&self.engine.read(sql::KEYS, []).await?)?)
     }
@@ -115,8 +121,8 @@ impl KeyStore for PostgresStore {
     }
 
     async fn changed(&self) {
-        // The sender lives as long as the store.
-        let _ = self.keys_changed.lock().await.changed().await;
+        // The sender lives as long as the engine.
+        let _ = self.changed.lock().await.changed().await;
     }
 }
 
@@ -130,14 +136,13 @@ impl From<Error> for KeyStoreError {
 pub(super) fn keys_from_rows(rows: &[Row]) -> Result<StoredKeys, Error> {
     let mut keys = StoredKeys::default();
     for row in rows {
-        let (slot, kid): (String, String) = (column(row, 0)?, column(row, 1)?);
-        let pem: String = column(row, 2)?;
-        let until = optional_timestamp(row, 3)?;
-        let key = SigningKey::from_pem(&pem).map_err(|error| {
+        let (slot, kid): (&str, &str) = (row.get(0)?, row.get(1)?);
+        let until: Option<Timestamp> = row.get(3)?;
+        let key = SigningKey::from_pem(row.get(2)?).map_err(|error| {
             let cause = format!("the key {kid} in the table signing_keys: {error}");
             Error::Failed(cause.into())
         })?;
-        match (slot.as_str(), until) {
+        match (slot, until) {
             (SIGNING, _) => keys.signing = Some(key),
             (NEXT, at) => keys.next = Some((key, at)),
             (_, Some(until)) => keys.retired.push((key, until)),
@@ -149,7 +154,7 @@ pub(super) fn keys_from_rows(rows: &[Row]) -> Result<StoredKeys, Error> {
 
 /// Reads the rows of [`sql::COOKIE_SECRET`].
 pub(super) fn cookie_secret_from_rows(rows: &[Row]) -> Result<Option<CookieSecret>, Error> {
-    let stored = rows.first().map(|row| column::<&[u8]>(row, 0)).transpose()?;
+    let stored = rows.first().map(|row| row.get(0)).transpose()?;
     let damaged = || Error::Failed("the table cookie_secrets is damaged".into());
     let secret = stored.map(|bytes| CookieSecret::from_store(bytes).ok_or_else(damaged));
     secret.transpose()
@@ -185,7 +190,12 @@ fn retired_slot(id: &KeyId) -> String {
     format!("retired {id}")
 }
 
-impl PostgresStore {
+impl DatabaseKeys {
+    pub(super) fn new(engine: &Arc<PostgresEngine>) -> Self {
+        let changed = Mutex::new(engine.keys_changed().subscribe());
+        Self { engine: Arc::clone(engine), changed }
+    }
+
     async fn write_cookie_secret(
         &self,
         statement: &'static str,
@@ -193,7 +203,7 @@ impl PostgresStore {
     ) -> Result<(), KeyStoreError> {
         let secret = secret.as_bytes().to_vec();
         let write = move || Write::statement(statement, [secret.clone().into()], ());
-        Ok(self.engine.maintain(write).await?)
+        self.write(WriteScope::Uncached, write).await
     }
 
     async fn add_key(
@@ -215,6 +225,16 @@ impl PostgresStore {
         &self,
         prepare: impl Fn() -> Write<()> + Send + Sync + 'static,
     ) -> Result<(), KeyStoreError> {
-        Ok(self.engine.write(WriteScope::SigningKeys, move |_, _| prepare()).await?)
+        self.write(WriteScope::SigningKeys, prepare).await
+    }
+
+    async fn write(
+        &self,
+        scope: WriteScope,
+        prepare: impl Fn() -> Write<()> + Send + Sync + 'static,
+    ) -> Result<(), KeyStoreError> {
+        let transaction = Transaction::new(scope, false, move |_, _| prepare());
+        self.engine.write(transaction).await?;
+        Ok(())
     }
 }

@@ -13,6 +13,8 @@ use tokio_postgres::{
     config::{Host, SslMode, TargetSessionAttrs},
 };
 
+use crate::outbound::tls::Verification;
+
 /// The URL of a database, on one host or on several of which one accepts writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresUrl {
@@ -20,17 +22,6 @@ pub struct PostgresUrl {
     hosts: Vec<Config>,
     verification: Verification,
     root_certificates: Option<PathBuf>,
-}
-
-/// How the certificate of the server is verified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verification {
-    /// `disable`, `prefer`, `require`: not at all.
-    None,
-    /// `verify-ca`: its chain leads to a trusted issuer.
-    Issuer,
-    /// `verify-full`: it is also issued for this host.
-    IssuerAndHost,
 }
 
 impl PostgresUrl {

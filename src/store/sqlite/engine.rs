@@ -2,37 +2,48 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     thread,
-    time::Instant,
+    time::{Instant, SystemTime},
 };
 
+use async_trait::async_trait;
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
 use super::{
     connections::{Database, Place, READERS},
     error_class::{ErrorClass, panic_error},
     health::Health,
+    migrations, report,
     snapshot::SqliteSnapshot,
-    writer::{Changed, Work, Write, Writer},
+    statement,
+    writer::{WaitingWrite, Work, Writer},
 };
 use crate::{
     data_folder::Reserve,
-    store::{Changes, Endings, Error, NotReady, StoreCounts},
-    user::UserId,
+    store::{
+        Changes, DatabaseReport, Error, NotReady, StoreCounts,
+        engine::{DatabaseKind, Engine, SnapshotReader},
+        row::Row,
+        statements::Lookup,
+        value::Value,
+        write::{AnyResult, Transaction, Verdict, WriteScope},
+    },
+    token::endings::Endings,
 };
 
 /// The maximum number of waiting reads, and of waiting writes. A full queue refuses more.
 const QUEUE_CAPACITY: usize = 1024;
 
 /// The threads and connections of one database file.
-pub(super) struct Engine {
-    database: Arc<Database>,
-    writes: Sender<Write>,
+pub(in crate::store) struct SqliteEngine {
+    pub(super) database: Arc<Database>,
+    writes: Sender<WaitingWrite>,
     /// `None` for a database in memory, whose reads are queued as writes.
-    reads: Option<Sender<Read>>,
+    reads: Option<Sender<WaitingRead>>,
     changes: Arc<Changes>,
     endings: Arc<Endings>,
     health: Arc<Health>,
@@ -41,12 +52,12 @@ pub(super) struct Engine {
 }
 
 /// A read that waits for a thread.
-struct Read {
+struct WaitingRead {
     work: Work,
-    reply: oneshot::Sender<Result<(), Error>>,
+    reply: oneshot::Sender<Result<AnyResult, Error>>,
 }
 
-impl Engine {
+impl SqliteEngine {
     pub(super) fn start(place: Place, reserve: Option<Arc<Reserve>>) -> Result<Self, Error> {
         let database = Arc::new(Database::new(place));
         let opened = database.open_first(reserve.as_deref())?;
@@ -76,92 +87,118 @@ impl Engine {
         Ok(Self { database, writes, reads, changes, endings, health, counts, threads })
     }
 
-    pub(super) fn changes(&self) -> &Changes {
-        &self.changes
-    }
-
-    pub(super) fn endings(&self) -> &Arc<Endings> {
-        &self.endings
-    }
-
-    pub(super) fn counts(&self) -> &StoreCounts {
-        &self.counts
-    }
-
-    /// Whether writes succeed, as the writer thread last saw it.
-    pub(super) fn check(&self) -> Result<(), NotReady> {
-        self.health.check()
-    }
-
-    /// Begins to read the state at this moment, on a connection of its own.
-    pub(super) fn snapshot(&self) -> Result<SqliteSnapshot, Error> {
-        SqliteSnapshot::begin(&self.database)
-    }
-
     /// Runs `work` on a reading connection.
-    pub(super) fn read<T: Send + 'static>(
+    async fn run_read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> impl Future<Output = Result<T, Error>> + Send {
-        let (work, result) = keep_result(only_once(work));
-        result.after(self.count_read(work))
-    }
-
-    /// Runs `work` in a transaction and returns after the commit is on disk. The change to `user` or to their sessions is
-    /// counted, and the tokens that it ended are published, before this returns.
-    pub(super) fn write<T: Send + 'static>(
-        &self,
-        user: Option<UserId>,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> impl Future<Output = Result<T, Error>> + Send {
-        let (work, result) = keep_result(only_once(work));
-        result.after(self.count_write(user.into(), false, work))
-    }
-
-    /// As [`Self::write`], for a write that revokes access: on a full disk it runs once more and may use the reserve.
-    pub(super) fn write_revocation<T: Send + 'static>(
-        &self,
-        changed: impl Into<Changed>,
         work: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> impl Future<Output = Result<T, Error>> + Send {
-        let (work, result) = keep_result(move |db: &_| work(db).map(Some));
-        result.after(self.count_write(changed.into(), true, work))
-    }
-
-    async fn count_read(&self, work: Work) -> Result<(), Error> {
+    ) -> Result<T, Error> {
+        let work: Work = Box::new(move |db| Ok(Verdict::Commit(Box::new(work(db)?) as AnyResult)));
         let began = Instant::now();
         let outcome = match &self.reads {
-            Some(reads) => queue(reads, |reply| Read { work, reply }).await,
-            None => self.queue_write(Changed::Nobody, false, work).await,
+            Some(reads) => queue(reads, |reply| WaitingRead { work, reply }).await,
+            None => self.queue_write(WriteScope::Uncached, false, work).await,
         };
         self.counts.add_read(began, &outcome);
-        outcome
+        outcome.map(|result| *result.downcast().expect("`work` makes results of this type"))
     }
 
-    async fn count_write(
+    /// Runs `work` in a transaction.
+    #[cfg(test)]
+    pub(super) async fn run_write(
         &self,
-        changed: Changed,
-        may_use_reserve: bool,
-        work: Work,
+        work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
     ) -> Result<(), Error> {
-        let began = Instant::now();
-        let outcome = self.queue_write(changed, may_use_reserve, work).await;
-        self.counts.add_write(began, &outcome);
-        outcome
+        let work: Work = Box::new(move |db| {
+            work(db)?;
+            Ok(Verdict::Commit(Box::new(())))
+        });
+        self.queue_write(WriteScope::Uncached, false, work).await.map(drop)
     }
 
     async fn queue_write(
         &self,
-        changed: Changed,
+        scope: WriteScope,
         may_use_reserve: bool,
         work: Work,
-    ) -> Result<(), Error> {
-        queue(&self.writes, |reply| Write { work, changed, may_use_reserve, reply }).await
+    ) -> Result<AnyResult, Error> {
+        queue(&self.writes, |reply| WaitingWrite { work, scope, may_use_reserve, reply }).await
+    }
+}
+
+#[async_trait]
+impl Engine for SqliteEngine {
+    fn kind(&self) -> DatabaseKind {
+        DatabaseKind::Sqlite
+    }
+
+    async fn read(&self, sql: &'static str, values: Vec<Value>) -> Result<Vec<Row>, Error> {
+        self.run_read(move |db| statement::query(db, sql, &values)).await
+    }
+
+    /// No read has a limit.
+    async fn read_without_limit(
+        &self,
+        sql: &'static str,
+        values: Vec<Value>,
+    ) -> Result<Vec<Row>, Error> {
+        self.read(sql, values).await
+    }
+
+    async fn row_by_id(&self, lookup: Lookup, id: Uuid) -> Result<Option<Row>, Error> {
+        Ok(self.read(lookup.one, vec![id.into()]).await?.pop())
+    }
+
+    /// A write that revokes access runs once more on a full disk.
+    async fn write(&self, transaction: Transaction) -> Result<AnyResult, Error> {
+        let Transaction { scope, revokes_access, prepare } = transaction;
+        let work: Work = Box::new(move |db| statement::run(db, scope, &*prepare));
+        let began = Instant::now();
+        let outcome = self.queue_write(scope, revokes_access, work).await;
+        self.counts.add_write(began, &outcome);
+        outcome
+    }
+
+    async fn snapshot(&self) -> Result<Box<dyn SnapshotReader>, Error> {
+        Ok(Box::new(SqliteSnapshot::begin(&self.database)?))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "`CURRENT_TIMESTAMP` has the system's clock")]
+    async fn time(&self) -> Result<SystemTime, Error> {
+        Ok(SystemTime::now())
+    }
+
+    async fn delete_expired(&self, _limit: usize) -> Result<usize, Error> {
+        Ok(0)
+    }
+
+    fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    fn counts(&self) -> &StoreCounts {
+        &self.counts
+    }
+
+    fn endings(&self) -> &Arc<Endings> {
+        &self.endings
+    }
+
+    async fn has_known_schema(&self) -> Result<bool, Error> {
+        Ok(self.run_read(migrations::applied).await? <= migrations::MIGRATIONS.len())
+    }
+
+    /// As the writer thread last saw it.
+    async fn check_writes(&self) -> Result<(), NotReady> {
+        self.health.check()
+    }
+
+    async fn report(&self) -> Result<DatabaseReport, Error> {
+        self.run_read(report::report).await
     }
 }
 
 /// Runs all queued reads and writes, then closes the file.
-impl Drop for Engine {
+impl Drop for SqliteEngine {
     fn drop(&mut self) {
         (self.writes, self.reads) = (crossbeam_channel::bounded(0).0, None);
         for thread in self.threads.drain(..) {
@@ -176,8 +213,8 @@ fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> thread::JoinHand
 
 async fn queue<T>(
     waiting: &Sender<T>,
-    with_reply: impl FnOnce(oneshot::Sender<Result<(), Error>>) -> T,
-) -> Result<(), Error> {
+    with_reply: impl FnOnce(oneshot::Sender<Result<AnyResult, Error>>) -> T,
+) -> Result<AnyResult, Error> {
     let (reply, answer) = oneshot::channel();
     waiting.try_send(with_reply(reply)).map_err(|refused| match refused {
         TrySendError::Full(_) => Error::Unavailable("too many requests are waiting".into()),
@@ -190,8 +227,8 @@ fn stopped() -> Error {
     Error::Unavailable("shutting down".into())
 }
 
-fn run_reads(database: &Database, number: usize, waiting: &Receiver<Read>) {
-    for Read { work, reply } in waiting {
+fn run_reads(database: &Database, number: usize, waiting: &Receiver<WaitingRead>) {
+    for WaitingRead { work, reply } in waiting {
         if reply.is_closed() {
             continue;
         }
@@ -202,7 +239,8 @@ fn run_reads(database: &Database, number: usize, waiting: &Receiver<Read>) {
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| db.and_then(work)));
         let (outcome, closes) = match outcome {
-            Ok(Ok(())) => (Ok(()), false),
+            Ok(Ok(Verdict::Commit(result) | Verdict::RollBack(result))) => (Ok(result), false),
+            Ok(Ok(Verdict::Fail(error))) => (Err(error), false),
             Ok(Err(error)) => {
                 let closes = ErrorClass::of(&error).closes_connection();
                 (Err(error.into()), closes)
@@ -216,54 +254,23 @@ fn run_reads(database: &Database, number: usize, waiting: &Receiver<Read>) {
     }
 }
 
-/// Where [`Work`] leaves its result. The queues and threads do not depend on the type of the result, and are compiled once.
-struct Kept<T>(Arc<Mutex<Option<T>>>);
-
-fn keep_result<T: Send + 'static>(
-    mut work: impl FnMut(&Connection) -> rusqlite::Result<Option<T>> + Send + 'static,
-) -> (Work, Kept<T>) {
-    let kept = Arc::new(Mutex::new(None));
-    let result = Kept(Arc::clone(&kept));
-    let work = move |db: &Connection| {
-        let result = work(db)?;
-        *kept.lock().unwrap_or_else(PoisonError::into_inner) = result;
-        Ok(())
-    };
-    (Box::new(work), result)
-}
-
-fn only_once<T>(
-    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
-) -> impl FnMut(&Connection) -> rusqlite::Result<Option<T>> {
-    let mut work = Some(work);
-    move |db| work.take().map(|work| work(db)).transpose()
-}
-
-impl<T> Kept<T> {
-    async fn after(self, done: impl Future<Output = Result<(), Error>>) -> Result<T, Error> {
-        done.await?;
-        let result = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        result.ok_or_else(stopped)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{super::connections::MemoryDatabase, *};
 
-    fn engine() -> (tempfile::TempDir, Engine) {
+    fn engine() -> (tempfile::TempDir, SqliteEngine) {
         let folder = tempfile::tempdir().unwrap();
         let file = Place::File(folder.path().join("doorward.db"));
-        (folder, Engine::start(file, None).unwrap())
+        (folder, SqliteEngine::start(file, None).unwrap())
     }
 
-    fn engine_in_memory() -> Engine {
-        Engine::start(Place::Memory(MemoryDatabase::new().unwrap()), None).unwrap()
+    fn engine_in_memory() -> SqliteEngine {
+        SqliteEngine::start(Place::Memory(MemoryDatabase::new().unwrap()), None).unwrap()
     }
 
     /// Inserts a row into a table that only these tests use.
-    async fn note(engine: &Engine, text: &'static str) -> Result<(), Error> {
-        engine.write(None, move |db| insert(db, text)).await
+    async fn note(engine: &SqliteEngine, text: &'static str) -> Result<(), Error> {
+        engine.run_write(move |db| insert(db, text)).await
     }
 
     fn insert(db: &Connection, text: &str) -> rusqlite::Result<()> {
@@ -271,8 +278,8 @@ mod tests {
         db.execute("INSERT INTO notes VALUES (?1)", [text]).map(drop)
     }
 
-    async fn notes(engine: &Engine) -> Vec<String> {
-        let read = engine.read(|db| {
+    async fn notes(engine: &SqliteEngine) -> Vec<String> {
+        let read = engine.run_read(|db| {
             let mut statement = db.prepare("SELECT text FROM notes ORDER BY rowid")?;
             statement.query_map([], |row| row.get(0))?.collect()
         });
@@ -283,7 +290,7 @@ mod tests {
     async fn a_write_that_panics_is_rolled_back_and_the_others_commit() {
         let (_folder, engine) = engine();
         note(&engine, "before").await.unwrap();
-        let panicking = engine.write::<()>(None, |db| {
+        let panicking = engine.run_write(|db| {
             insert(db, "never")?;
             panic!("in the middle of a write");
         });
@@ -293,7 +300,7 @@ mod tests {
         assert!(one.is_ok() && other.is_ok(), "{one:?} {other:?}");
         note(&engine, "after").await.unwrap();
         assert_eq!(notes(&engine).await, ["before", "one", "other", "after"]);
-        assert_eq!(engine.check(), Ok(()));
+        assert_eq!(engine.check_writes().await, Ok(()));
     }
 
     #[tokio::test]
@@ -301,7 +308,7 @@ mod tests {
         let (_folder, engine) = engine();
         note(&engine, "kept").await.unwrap();
         for _ in 0..3 * READERS {
-            let outcome = engine.read::<()>(|_| panic!("in the middle of a read")).await;
+            let outcome = engine.run_read::<()>(|_| panic!("in the middle of a read")).await;
             assert!(matches!(outcome, Err(Error::Failed(_))), "{outcome:?}");
         }
         assert_eq!(notes(&engine).await, ["kept"]);
@@ -312,11 +319,11 @@ mod tests {
         let (engine, other) = (engine_in_memory(), engine_in_memory());
         note(&engine, "before").await.unwrap();
         note(&other, "elsewhere").await.unwrap();
-        let panicking = engine.write::<()>(None, |db| {
+        let panicking = engine.run_write(|db| {
             insert(db, "never")?;
             panic!("in the middle of a write");
         });
-        let reading = engine.read::<()>(|_| panic!("in the middle of a read"));
+        let reading = engine.run_read::<()>(|_| panic!("in the middle of a read"));
         let (one, panicked, read) = tokio::join!(note(&engine, "one"), panicking, reading);
         assert!(matches!(panicked, Err(Error::Failed(_))), "{panicked:?}");
         assert!(matches!(read, Err(Error::Failed(_))), "{read:?}");
@@ -324,7 +331,7 @@ mod tests {
         note(&engine, "after").await.unwrap();
         assert_eq!(notes(&engine).await, ["before", "one", "after"]);
         assert_eq!(notes(&other).await, ["elsewhere"]);
-        assert_eq!(engine.check(), Ok(()));
+        assert_eq!(engine.check_writes().await, Ok(()));
         drop(engine);
         assert_eq!(notes(&other).await, ["elsewhere"]);
     }
@@ -335,7 +342,7 @@ mod tests {
         let text = "x".repeat(100_000);
         for _ in 0..200 {
             let text = text.clone();
-            engine.write(None, move |db| insert(db, &text)).await.unwrap();
+            engine.run_write(move |db| insert(db, &text)).await.unwrap();
         }
         let wal = std::fs::metadata(folder.path().join("doorward.db-wal")).unwrap().len();
         let file = std::fs::metadata(folder.path().join("doorward.db")).unwrap().len();

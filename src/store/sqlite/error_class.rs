@@ -34,7 +34,7 @@ pub(super) enum ErrorClass {
     Other,
 }
 
-/// SQLite reports the columns of the violated index, here `users_by_email_key`, and not its name.
+/// SQLite reports the columns of the violated index, here [`EMAIL_INDEX`](crate::store::EMAIL_INDEX), and not its name.
 const EMAIL_TAKEN: &str = "UNIQUE constraint failed: users.email_key";
 
 impl ErrorClass {

@@ -5,13 +5,8 @@ use rusqlite::Connection;
 use crate::store::{self, NewerSchema};
 
 /// In order, never changed after a release. The number of applied files is the database's `user_version`.
-pub(super) const MIGRATIONS: &[&str] = &[
-    include_str!("../../../migrations/sqlite/0001_schema.sql"),
-    include_str!("../../../migrations/sqlite/0002_foreign_hashes.sql"),
-    include_str!("../../../migrations/sqlite/0003_guesses.sql"),
-    include_str!("../../../migrations/sqlite/0004_imported_hashes.sql"),
-    include_str!("../../../migrations/sqlite/0005_mail_turns.sql"),
-];
+pub(in crate::store) const MIGRATIONS: &[&str] =
+    &[include_str!("../../../migrations/sqlite/0001_schema.sql")];
 
 /// Why the schema could not be migrated.
 #[derive(Debug, thiserror::Error)]

@@ -6,13 +6,19 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use async_trait::async_trait;
 use rusqlite::Connection;
 
 use super::{
-    archive::Reads,
     connections::{Database, SnapshotConnection},
+    statement::query,
 };
-use crate::store::Error;
+use crate::store::{
+    Error,
+    engine::{KeySnapshot, SnapshotReader},
+    row::Row,
+    value::Value,
+};
 
 /// Pages in the write-ahead log at which a backup gives up: 256 MiB.
 const MAX_WAL_PAGES: usize = 64 << 10;
@@ -54,11 +60,8 @@ impl Drop for SqliteSnapshot {
     }
 }
 
-impl Reads for SqliteSnapshot {
-    async fn read<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, Error> {
+impl SqliteSnapshot {
+    fn run<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
         if self.database.wal_pages() >= MAX_WAL_PAGES {
             return Err(Error::Unavailable(
                 "the backup was given up because writes have filled 256 MiB of the write-ahead log: try again when \
@@ -74,6 +77,18 @@ impl Reads for SqliteSnapshot {
     }
 }
 
+#[async_trait]
+impl SnapshotReader for SqliteSnapshot {
+    async fn read(&self, sql: &'static str, values: Vec<Value>) -> Result<Vec<Row>, Error> {
+        self.run(|db| query(db, sql, &values))
+    }
+
+    /// They are files.
+    async fn keys(&self) -> Result<Option<KeySnapshot>, Error> {
+        Ok(None)
+    }
+}
+
 fn lock(database: &Database) -> MutexGuard<'_, Option<SnapshotConnection>> {
     database.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -83,25 +98,25 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::store::sqlite::{connections::Place, engine::Engine};
+    use crate::store::sqlite::{connections::Place, engine::SqliteEngine};
 
-    async fn insert(engine: &Engine, size: usize) {
+    async fn insert(engine: &SqliteEngine, size: usize) {
         let text = "x".repeat(size);
-        let write = engine.write(None, move |db| {
+        let write = engine.run_write(move |db| {
             db.execute_batch("CREATE TABLE IF NOT EXISTS notes (text TEXT)")?;
-            db.execute("INSERT INTO notes VALUES (?1)", [text]).map(drop)
+            db.execute("INSERT INTO notes VALUES (?1)", [&text]).map(drop)
         });
         write.await.unwrap();
     }
 
-    async fn count(snapshot: &SqliteSnapshot) -> Result<i64, Error> {
+    fn count(snapshot: &SqliteSnapshot) -> Result<i64, Error> {
         let count =
             |db: &Connection| db.query_row("SELECT count(*) FROM notes", [], |row| row.get(0));
-        snapshot.read(count).await
+        snapshot.run(count)
     }
 
-    fn engine(folder: &Path) -> Engine {
-        Engine::start(Place::File(folder.join("doorward.db")), None).unwrap()
+    fn engine(folder: &Path) -> SqliteEngine {
+        SqliteEngine::start(Place::File(folder.join("doorward.db")), None).unwrap()
     }
 
     #[tokio::test]
@@ -109,12 +124,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let engine = engine(folder.path());
         insert(&engine, 1).await;
-        let snapshot = engine.snapshot().unwrap();
+        let snapshot = SqliteSnapshot::begin(&engine.database).unwrap();
         insert(&engine, 1).await;
-        assert_eq!(count(&snapshot).await.unwrap(), 1);
-        assert!(matches!(engine.snapshot(), Err(Error::Unavailable(_))), "two at a time");
+        assert_eq!(count(&snapshot).unwrap(), 1);
+        assert!(
+            matches!(SqliteSnapshot::begin(&engine.database), Err(Error::Unavailable(_))),
+            "two at a time"
+        );
         drop(snapshot);
-        assert_eq!(count(&engine.snapshot().unwrap()).await.unwrap(), 2);
+        assert_eq!(count(&SqliteSnapshot::begin(&engine.database).unwrap()).unwrap(), 2);
     }
 
     #[tokio::test]
@@ -122,11 +140,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let engine = engine(folder.path());
         insert(&engine, 1).await;
-        let snapshot = engine.snapshot().unwrap();
+        let snapshot = SqliteSnapshot::begin(&engine.database).unwrap();
         for _ in 0..80 {
             insert(&engine, 1_000_000).await;
         }
-        assert_eq!(count(&snapshot).await.unwrap(), 1);
+        assert_eq!(count(&snapshot).unwrap(), 1);
         let log = folder.path().join("doorward.db-wal");
         assert!(std::fs::metadata(&log).unwrap().len() > 64 << 20, "the log was not held");
         drop(snapshot);
@@ -144,8 +162,8 @@ mod tests {
         let snapshot = SqliteSnapshot::begin(&database).unwrap();
         drop(database.reopen(Some(opened.db)).unwrap());
         let later = SqliteSnapshot::begin(&database).unwrap();
-        assert!(matches!(count(&snapshot).await, Err(Error::Unavailable(_))));
+        assert!(matches!(count(&snapshot), Err(Error::Unavailable(_))));
         drop(snapshot);
-        assert!(later.read(|_| Ok(())).await.is_ok(), "the later snapshot was ended");
+        assert!(later.run(|_| Ok(())).is_ok(), "the later snapshot was ended");
     }
 }

@@ -18,8 +18,11 @@ use super::{
 };
 use crate::{
     data_folder::Reserve,
-    store::{Changes, Endings, Error},
-    user::UserId,
+    store::{
+        Changes, Error,
+        write::{AnyResult, Verdict, WriteScope},
+    },
+    token::endings::Endings,
 };
 
 /// The maximum number of writes in one commit. They share one flush to disk.
@@ -32,56 +35,27 @@ const MAX_WAL_PAGES: usize = 16 << 10;
 /// The pause before a failed operation is retried in the background.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Statements, independent of the type of their result.
-pub(super) type Work = Box<dyn FnMut(&Connection) -> rusqlite::Result<()> + Send>;
+/// Statements, independent of the type of their result. The verdict decides about the savepoint in which they run.
+pub(super) type Work = Box<dyn Fn(&Connection) -> rusqlite::Result<Verdict<AnyResult>> + Send>;
+
+type Outcome = Result<AnyResult, Error>;
 
 /// A write that waits for its turn.
-pub(super) struct Write {
+pub(super) struct WaitingWrite {
     pub(super) work: Work,
-    /// Whose record or sessions it changes.
-    pub(super) changed: Changed,
+    pub(super) scope: WriteScope,
     /// Whether it revokes access: then it may use the reserve, and can run again.
     pub(super) may_use_reserve: bool,
-    pub(super) reply: oneshot::Sender<Result<(), Error>>,
+    pub(super) reply: oneshot::Sender<Outcome>,
 }
 
-/// Whose record or sessions a write changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Changed {
-    Nobody,
-    User(UserId),
-    Everybody,
-}
-
-impl From<Option<UserId>> for Changed {
-    fn from(user: Option<UserId>) -> Self {
-        user.map_or(Self::Nobody, Self::User)
-    }
-}
-
-impl From<UserId> for Changed {
-    fn from(user: UserId) -> Self {
-        Self::User(user)
-    }
-}
-
-impl Changed {
-    fn count_in(self, changes: &Changes) {
-        match self {
-            Self::Nobody => {}
-            Self::User(user) => changes.mark(user),
-            Self::Everybody => changes.mark_all(),
-        }
-    }
-}
-
-impl Write {
-    fn answer(self, outcome: Result<(), Error>) {
+impl WaitingWrite {
+    fn answer(self, outcome: Outcome) {
         let _ = self.reply.send(outcome);
     }
 }
 
-type Group = Vec<Write>;
+type Group = Vec<WaitingWrite>;
 
 /// The writer's connection.
 enum WriteConnection {
@@ -134,7 +108,7 @@ impl Writer {
 
     /// Writes until all senders are dropped. While there is a problem, checks once a second whether it is over, so that
     /// recovery does not depend on requests.
-    pub(super) fn run(&mut self, waiting: &Receiver<Write>) {
+    pub(super) fn run(&mut self, waiting: &Receiver<WaitingWrite>) {
         loop {
             let first = if self.health.is_good() {
                 waiting.recv().map_err(|_| RecvTimeoutError::Disconnected)
@@ -218,7 +192,7 @@ impl Writer {
         kept
     }
 
-    fn commit(&mut self, group: &mut Group) -> rusqlite::Result<Vec<Result<(), Error>>> {
+    fn commit(&mut self, group: &mut Group) -> rusqlite::Result<Vec<Outcome>> {
         let (outcomes, panicked) = commit(self.connection()?, group)?;
         if panicked {
             tracing::error!("a write panicked: it is rolled back, and the database is reopened");
@@ -228,24 +202,21 @@ impl Writer {
     }
 
     /// Commits revocations on a full disk. Returns `None` if the reserve is empty.
-    fn commit_from_reserve(
-        &mut self,
-        group: &mut Group,
-    ) -> Option<rusqlite::Result<Vec<Result<(), Error>>>> {
+    fn commit_from_reserve(&mut self, group: &mut Group) -> Option<rusqlite::Result<Vec<Outcome>>> {
         self.reserve.as_ref().filter(|reserve| reserve.spend())?;
         tracing::warn!("the disk is full: using the space of the reserve file to end sessions");
         Some(self.commit(group))
     }
 
-    fn acknowledge(&mut self, group: Group, outcomes: Vec<Result<(), Error>>) {
+    fn acknowledge(&mut self, group: Group, outcomes: Vec<Outcome>) {
         self.note_success();
-        if group.iter().any(|write| write.changed != Changed::Nobody)
+        if group.iter().any(|write| write.scope.may_end_sessions())
             && let Err(error) = self.publish_endings()
         {
             tracing::error!(%error, "cannot read the ended tokens: retrying with the next write");
         }
         for (write, outcome) in group.into_iter().zip(outcomes) {
-            write.changed.count_in(&self.changes);
+            write.scope.count_in(&self.changes);
             write.answer(outcome);
         }
     }
@@ -284,7 +255,7 @@ impl Writer {
         let (class, cause) = (ErrorClass::of(error), describe(error));
         for write in group {
             // A commit that could not be flushed may still become durable.
-            write.changed.count_in(&self.changes);
+            write.scope.count_in(&self.changes);
             write.answer(Err(class.to_error(cause.clone())));
         }
     }
@@ -398,10 +369,7 @@ impl Writer {
 
 /// Runs each write in a savepoint and commits them together. An error fails all of them. Also returns whether one of
 /// them panicked.
-fn commit(
-    db: &mut Connection,
-    group: &mut Group,
-) -> rusqlite::Result<(Vec<Result<(), Error>>, bool)> {
+fn commit(db: &mut Connection, group: &mut Group) -> rusqlite::Result<(Vec<Outcome>, bool)> {
     let mut transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut outcomes = Vec::with_capacity(group.len());
     let mut panicked = false;
@@ -409,16 +377,19 @@ fn commit(
         let savepoint = transaction.savepoint()?;
         // Dropping the savepoint rolls the write back.
         let outcome = match catch_unwind(AssertUnwindSafe(|| (write.work)(&savepoint))) {
-            Ok(outcome) => outcome.and_then(|()| savepoint.commit()),
+            Ok(Ok(Verdict::Commit(result))) => savepoint.commit().map(|()| Ok(result)),
+            Ok(Ok(Verdict::RollBack(result))) => Ok(Ok(result)),
+            Ok(Ok(Verdict::Fail(error))) => Ok(Err(error)),
+            Ok(Err(error)) => Err(error),
             Err(_) => {
                 panicked = true;
-                outcomes.push(Err(panic_error()));
-                continue;
+                Ok(Err(panic_error()))
             }
         };
         match outcome {
+            Ok(outcome) => outcomes.push(outcome),
             Err(error) if ErrorClass::of(&error).fails_transaction() => return Err(error),
-            outcome => outcomes.push(outcome.map_err(Error::from)),
+            Err(error) => outcomes.push(Err(error.into())),
         }
     }
     transaction.commit()?;

@@ -199,14 +199,15 @@ impl CookieMint {
     pub fn seal_code(&self, code: &SignInCode, origin: &str) -> String {
         let SignInCode { id, user_id, session_id, expires_at, attempt, url } = code;
         let payload = [
-            &id.as_bytes()[..],
-            user_id.as_bytes(),
-            session_id.as_bytes(),
+            &id.uuid().as_bytes()[..],
+            user_id.uuid().as_bytes(),
+            session_id.uuid().as_bytes(),
             &expires_at.millis().to_be_bytes(),
             &attempt.0,
             url.as_bytes(),
-        ];
-        self.sealers.load().code.seal(&payload.concat(), origin)
+        ]
+        .concat();
+        self.sealers.load().code.seal(&payload, origin)
     }
 
     /// The sign-in code; `None` if it is not ours or belongs to another origin.
@@ -230,8 +231,8 @@ impl CookieMint {
 
 fn names(session: &Session) -> [u8; 32] {
     let mut bytes = [0; 32];
-    bytes[..16].copy_from_slice(session.user_id.as_bytes());
-    bytes[16..].copy_from_slice(session.id.as_bytes());
+    bytes[..16].copy_from_slice(session.user_id.uuid().as_bytes());
+    bytes[16..].copy_from_slice(session.id.uuid().as_bytes());
     bytes
 }
 
@@ -248,13 +249,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::session::Origin;
+    use crate::network::ClientInfo;
 
     const APP: &str = "https://app.example.com";
     const OTHER: &str = "https://other.example.com";
 
     fn session() -> Session {
-        let (origin, now) = (Origin::new([127, 0, 0, 1].into(), ""), Timestamp::from_seconds(0));
+        let (origin, now) =
+            (ClientInfo::new([127, 0, 0, 1].into(), ""), Timestamp::from_seconds(0));
         Session::new(UserId::random(), origin, now, Duration::from_secs(60))
     }
 

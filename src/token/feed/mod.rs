@@ -154,7 +154,7 @@ impl Feed {
     pub async fn page_since(
         &self,
         cursor: Option<&str>,
-        requester: Requester,
+        requester: &Requester,
     ) -> Result<Bytes, FeedError> {
         let cursor: Option<Cursor> = cursor.and_then(|text| text.parse().ok());
         match cursor {
@@ -200,7 +200,7 @@ impl Feed {
         &self,
         cursor: Cursor,
         max_wait: Duration,
-        requester: Requester,
+        requester: &Requester,
     ) {
         let Some(_permit) = self.waiting.acquire(requester) else { return };
         let is_own = cursor.process == self.process;

@@ -29,8 +29,8 @@ impl Permits {
     }
 
     /// A permit, unless a limit is reached.
-    pub(super) fn acquire(self: &Arc<Self>, requester: Requester) -> Option<Permit> {
-        let network = requester.network.supernet(Self::SUBSCRIBER_PREFIX);
+    pub(super) fn acquire(self: &Arc<Self>, requester: &Requester) -> Option<Permit> {
+        let network = requester.network().supernet(Self::SUBSCRIBER_PREFIX);
         let mut held = self.held();
         let own = held.by_network.get(&network).copied().unwrap_or(0);
         let max = requester.limited_network().map_or(usize::MAX, |_| self.max_per_network);
@@ -74,33 +74,30 @@ impl Drop for Permit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::Language;
+    use crate::network::ClientInfo;
 
     fn requester(address: &str) -> Requester {
-        let network = Network::at(address.parse().unwrap());
-        Requester {
-            network,
-            exempt_from_network_limits: network.is_loopback(),
-            language: Language::English,
-        }
+        let requester = Requester::new(ClientInfo::new(address.parse().unwrap(), ""));
+        let exempt_from_network_limits = requester.network().is_loopback();
+        Requester { exempt_from_network_limits, ..requester }
     }
 
     #[test]
     fn permits_are_limited_per_network_and_in_total() {
         let permits = Permits::new(4, 2);
         let one =
-            [permits.acquire(requester("192.0.2.1")), permits.acquire(requester("192.0.2.1"))];
+            [permits.acquire(&requester("192.0.2.1")), permits.acquire(&requester("192.0.2.1"))];
         assert!(one.iter().all(Option::is_some));
-        assert!(permits.acquire(requester("192.0.2.1")).is_none());
+        assert!(permits.acquire(&requester("192.0.2.1")).is_none());
         let other = [
-            permits.acquire(requester("2001:db8::1")),
-            permits.acquire(requester("2001:db8:0:1::1")),
+            permits.acquire(&requester("2001:db8::1")),
+            permits.acquire(&requester("2001:db8:0:1::1")),
         ];
         assert!(other.iter().all(Option::is_some));
-        assert!(permits.acquire(requester("2001:db8::2")).is_none(), "the same subscriber");
-        assert!(permits.acquire(requester("192.0.2.9")).is_none(), "the total is reached");
+        assert!(permits.acquire(&requester("2001:db8::2")).is_none(), "the same subscriber");
+        assert!(permits.acquire(&requester("192.0.2.9")).is_none(), "the total is reached");
         drop(one);
-        assert!(permits.acquire(requester("192.0.2.1")).is_some());
+        assert!(permits.acquire(&requester("192.0.2.1")).is_some());
         drop(other);
         assert_eq!((permits.count(), permits.held().by_network.len()), (0, 0));
     }
@@ -108,7 +105,7 @@ mod tests {
     #[test]
     fn local_development_is_limited_only_in_total() {
         let permits = Permits::new(3, 1);
-        let held: Vec<_> = (0..4).map(|_| permits.acquire(requester("127.0.0.1"))).collect();
+        let held: Vec<_> = (0..4).map(|_| permits.acquire(&requester("127.0.0.1"))).collect();
         assert_eq!(held.iter().flatten().count(), 3);
     }
 }

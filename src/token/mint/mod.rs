@@ -71,6 +71,12 @@ struct WireClaims {
     iat: i64,
     exp: i64,
     jti: String,
+    /// For other verifiers. Doorward reads it from the session.
+    #[serde(skip_deserializing)]
+    auth_time: i64,
+    /// As `auth_time`.
+    #[serde(skip_deserializing)]
+    amr: Vec<&'static str>,
 }
 
 /// A page of the revocation feed.
@@ -103,7 +109,7 @@ impl TokenMint {
     const CLOCK_SKEW_SECONDS: i64 = 60;
     /// How long a verifier may rely on a page of the feed.
     const FEED_PAGE_SECONDS: i64 = 60;
-    /// Tokens have about 550 characters. Longer input is refused without parsing it.
+    /// Tokens have about 600 characters. Longer input is refused without parsing it.
     const MAX_CHARACTERS: usize = 4096;
 
     /// A mint with these keys.
@@ -180,6 +186,8 @@ impl TokenMint {
             iat: now.seconds(),
             exp: session.expires_at.min(now + self.terms.lifetime).seconds(),
             jti: session.token_id.to_string(),
+            auth_time: session.authenticated_at.seconds(),
+            amr: session.methods.names(),
         };
         Token(self.keys.load().signing.sign(&claims))
     }

@@ -46,8 +46,8 @@ fn mint() -> TokenMint {
 }
 
 fn session() -> Session {
-    let origin = crate::session::Origin::new([127, 0, 0, 1].into(), "");
-    Session::new(UserId::random(), origin, NOW, 30 * DAY)
+    let client = crate::network::ClientInfo::new([127, 0, 0, 1].into(), "");
+    Session::new(UserId::random(), client, NOW, 30 * DAY)
 }
 
 /// A token with these claims, signed with the key of the mint.

@@ -1,32 +1,37 @@
 //! The page of one's own account and its forms.
 
+use std::time::Duration;
+
 use axum::http::header;
+use doorward::internals::http::routes::{MayCall, Method, routes};
 use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, assert_goes_to, assert_shows, server};
 use crate::support::TestServer;
 
-const FORMS: [&str; 7] = [
-    "/account/name",
-    "/account/email",
-    "/account/password",
-    "/account/sessions/end",
-    "/account/sign-out-everywhere",
-    "/account/delete",
-    "/sign-out",
-];
-
 #[tokio::test]
-async fn without_a_session_every_form_leads_to_sign_in() {
+async fn without_a_session_every_page_of_the_account_leads_elsewhere() {
     let server = server().await;
-    let mut browser = Browser::new(&server);
-    for path in FORMS {
-        let answer = browser.post(path, &[("name", "Eve"), ("password", "x")]).await;
-        let location = answer.header(header::LOCATION).unwrap();
-        assert!(location.starts_with("/sign-in"), "{path}: {location}");
+    let (mut anonymous, mut refused) = (Browser::new(&server), 0);
+    for route in routes().iter().filter(|route| route.is_page()) {
+        let destination = match route.may_call {
+            MayCall::Anyone => continue,
+            MayCall::SignedIn => "/sign-in",
+            MayCall::Inviter => "/account",
+            MayCall::Client => panic!("a page for a program"),
+        };
+        let answer = match route.method {
+            Method::Get => anonymous.get(route.path).await,
+            _ => anonymous.post(route.path, &[("name", "Eve"), ("password", "x")]).await,
+        };
+        assert_goes_to(&answer, destination);
+        refused += 1;
     }
-    assert_goes_to(&browser.get("/account").await, "/sign-in");
-    assert_goes_to(&browser.get("/account/export").await, "/sign-in");
+    assert!(refused >= 12, "{refused}");
+    for path in ["/sign-out", "/account/sign-out-everywhere"] {
+        let location = anonymous.post(path, &[]).await.header(header::LOCATION).unwrap().to_owned();
+        assert!(location.starts_with("/sign-in?signed-out="), "{path}: {location}");
+    }
 }
 
 #[tokio::test]
@@ -137,14 +142,24 @@ async fn the_export_is_that_of_the_api_as_a_file() {
 }
 
 #[tokio::test]
-async fn a_person_without_a_password_needs_none_to_leave() {
-    let server = TestServer::open_with(|s| s.with_public_url(super::PUBLIC)).await;
-    let member = server.register_with(json!({"name": "Nora", "email": "nora@example.com"})).await;
-    let session = server.doorward.caller(&member.token).await.unwrap().session;
-    let cookie = server.doorward.cookies().session_cookie(&session);
-    let mut browser = Browser::new(&server);
-    browser.cookies.insert(super::COOKIE.into(), cookie);
+async fn a_person_without_a_password_leaves_soon_after_a_sign_in() {
+    let server = TestServer::open_with(|s| s.with("public_url", super::PUBLIC)).await;
+    let sign_up = async |email: &str| {
+        let member = server.register_with(json!({"name": "Nora", "email": email})).await;
+        let session = server.doorward.caller(&member.token).await.unwrap().session;
+        let cookie = server.doorward.cookies().session_cookie(&session);
+        let mut browser = Browser::new(&server);
+        browser.cookies.insert(super::COOKIE.into(), cookie);
+        browser
+    };
+    let mut browser = sign_up("nora@example.com").await;
     assert_shows(&browser.get("/account").await, 200, &["Your account has no password."]);
+    server.let_pass(Duration::from_secs(11 * 60));
+    let answer = browser.post("/account/delete", &[]).await;
+    let shown = ["Your last sign-in is too long ago", r#"href="/sign-in?other""#];
+    assert_shows(&answer, 401, &shown);
+
+    let mut browser = sign_up("nora@example.org").await;
     let answer = browser.post("/account/delete", &[]).await;
     assert_goes_to(&answer, "/account?done=deleted");
     assert_eq!(answer.set_cookies().len(), 1);

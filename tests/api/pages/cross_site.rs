@@ -4,7 +4,7 @@ use axum::{
     body::Body,
     http::{Request, header},
 };
-use doorward::internals::routes::{Method, ROUTES, Target};
+use doorward::internals::http::routes::{Method, routes};
 
 use super::{Browser, HOST, PASSWORD, PUBLIC, assert_shows, encoded, server};
 use crate::support::TestServer;
@@ -32,10 +32,9 @@ const ORIGINS: [Option<&str>; 9] = [
 
 /// The paths of all forms.
 fn forms() -> Vec<&'static str> {
-    let is_form = |target| matches!(target, Target::Page(_) | Target::ServerPage(_));
-    let forms: Vec<_> = ROUTES
+    let forms: Vec<_> = routes()
         .iter()
-        .filter(|route| is_form(route.target) && route.method == Method::Post)
+        .filter(|route| route.is_page() && route.method == Method::Post)
         .map(|route| route.path)
         .collect();
     assert!(forms.len() >= 10);

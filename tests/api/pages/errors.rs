@@ -4,7 +4,7 @@ use axum::{
     body::Body,
     http::{Request, header},
 };
-use doorward::internals::routes::{ROUTES, Target};
+use doorward::internals::http::routes::routes;
 
 use super::{Browser, HOST, PUBLIC, assert_goes_to, assert_shows, server};
 use crate::support::{NOT_FOUND, TestServer};
@@ -120,11 +120,11 @@ async fn head_is_get_without_the_body() {
 #[tokio::test]
 async fn without_pages_nothing_of_them_exists() {
     let server =
-        TestServer::open_with(|settings| settings.with_public_url(PUBLIC).with("pages", "off"))
+        TestServer::open_with(|settings| settings.with("public_url", PUBLIC).with("pages", "off"))
             .await;
     let mut browser = Browser::new(&server);
-    for route in ROUTES {
-        if let Target::Page(_) | Target::ServerPage(_) = route.target {
+    for route in routes() {
+        if route.is_page() {
             let path = route.path.replace("{decision}", "x");
             assert_eq!(browser.get(&path).await.status_and_body(), (404, NOT_FOUND), "{path}");
             let answer = browser.post(&path, &[("email", "x")]).await;

@@ -9,7 +9,7 @@ const ADA: &str = "ada@example.com";
 
 async fn server(registration: &'static str) -> TestServer {
     TestServer::open_with(|settings| {
-        settings.with_public_url(PUBLIC).with("registration", registration)
+        settings.with("public_url", PUBLIC).with("registration", registration)
     })
     .await
 }
@@ -96,7 +96,7 @@ async fn whoever_is_invited_creates_an_account_with_the_code() {
 /// A service whose users may invite, and a browser of one with a verified address.
 async fn inviting(change: fn(Settings) -> Settings) -> TestServer {
     let server = TestServer::open_with(|settings| {
-        change(settings.with_public_url(PUBLIC)).with("invitations.allow", "user.name == 'Ada'")
+        change(settings.with("public_url", PUBLIC)).with("invitations.allow", "user.name == 'Ada'")
     })
     .await;
     Browser::of(&server, "Ada", ADA).await;
@@ -167,7 +167,7 @@ async fn a_person_who_may_not_invite_sees_no_invitations() {
 #[tokio::test]
 async fn a_silent_sign_up_says_the_same_to_everybody() {
     let server = TestServer::open_with(|settings| {
-        with_mail(settings).with_public_url(PUBLIC).with("registration_conflict", "silent")
+        with_mail(settings).with("public_url", PUBLIC).with("registration_conflict", "silent")
     })
     .await;
     let mut browser = Browser::new(&server);

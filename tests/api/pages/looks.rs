@@ -115,12 +115,12 @@ async fn the_operator_chooses_name_logo_colour_and_links() {
     std::fs::write(&logo, "<svg xmlns='http://www.w3.org/2000/svg'/>").unwrap();
     let change = |settings: Settings| {
         settings
-            .with_public_url("https://example.com/auth")
-            .with_branding_name("Käse & Co.")
-            .with_branding_logo(&logo)
-            .with_branding_accent("#ffd400")
-            .with_branding_terms("https://example.com/terms?a=1&b=2")
-            .with_branding_privacy("https://example.com/privacy")
+            .with("public_url", "https://example.com/auth")
+            .with("branding.name", "Käse & Co.")
+            .with("branding.logo", logo.display())
+            .with("branding.accent", "#ffd400")
+            .with("branding.terms", "https://example.com/terms?a=1&b=2")
+            .with("branding.privacy", "https://example.com/privacy")
     };
     let server = TestServer::open_with(change).await;
     let mut browser = Browser { host: "example.com", ..Browser::new(&server) };
@@ -144,9 +144,9 @@ async fn a_logo_that_cannot_be_shown_stops_the_start() {
     let logo = folder.path().join("logo.gif");
     std::fs::write(&logo, "GIF89a").unwrap();
     let settings = Settings::new()
-        .with_sqlite_file(folder.path().join("doorward.db"))
-        .with_public_url(PUBLIC)
-        .with_branding_logo(&logo);
+        .with("database_url", format!("sqlite://{}/doorward.db", folder.path().display()))
+        .with("public_url", PUBLIC)
+        .with("branding.logo", logo.display());
     let Err(error) = doorward::Doorward::open(settings).await else { panic!("it opened") };
     let expected = format!("branding.logo: {}: is not a PNG, SVG or WebP image", logo.display());
     assert_eq!(error.to_string(), expected);

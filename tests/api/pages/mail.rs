@@ -19,7 +19,7 @@ const NEW_PASSWORD: &str = "battery staple";
 /// A service that mails links and codes, also to sign in. Nothing takes them out of the outbox, because no upkeep runs.
 async fn server() -> TestServer {
     TestServer::open_with(|settings| {
-        with_mail(settings).with_public_url(PUBLIC).with("sign_in.mail_code", "true")
+        with_mail(settings).with("public_url", PUBLIC).with("sign_in.mail_code", "true")
     })
     .await
 }
@@ -33,7 +33,7 @@ struct Mailed {
 
 async fn mailed(server: &TestServer, to: &str, purpose: Purpose) -> Mailed {
     let id = one_time(server, to, purpose).await;
-    let mint = server.doorward.one_times();
+    let mint = server.doorward.one_time_secrets();
     let secret = mint.secret(id, purpose);
     let link = link(PUBLIC, purpose, &secret);
     Mailed {

@@ -30,12 +30,12 @@ const PASSWORD: &str = "correct horse";
 
 /// A service with pages on HTTPS.
 async fn server() -> TestServer {
-    TestServer::open_with(|settings| settings.with_public_url(PUBLIC)).await
+    TestServer::open_with(|settings| settings.with("public_url", PUBLIC)).await
 }
 
 /// A service on HTTPS with guards.
 async fn server_with(guards: &str) -> TestServer {
-    TestServer::open_with(|settings| settings.with_public_url(PUBLIC).with_toml(guards)).await
+    TestServer::open_with(|settings| settings.with("public_url", PUBLIC).with_toml(guards)).await
 }
 
 /// The cookies that a browser keeps for one host.

@@ -81,8 +81,9 @@ async fn missing_fields_are_named_and_cost_no_attempt() {
 async fn a_throttled_person_is_told_when_to_come_back() {
     let change = |settings: Settings| {
         settings
-            .with_public_url(PUBLIC)
-            .with_account_failures_per_network(3, Duration::from_secs(10 * 60))
+            .with("public_url", PUBLIC)
+            .with("throttle.account_failures_per_network", 3)
+            .with("throttle.network_recovery", "10m")
     };
     let server = TestServer::open_with(change).await;
     server.register("Ada", "ada@example.com").await;
@@ -122,8 +123,7 @@ async fn staying_signed_in_outlives_the_browser_and_idle_times() {
 #[tokio::test]
 async fn the_idle_timeout_is_a_setting() {
     let change = |settings: Settings| {
-        let idle = Duration::from_secs(30 * 60);
-        settings.with_public_url(PUBLIC).with_session_idle_timeout(idle)
+        settings.with("public_url", PUBLIC).with("session.idle_timeout", "30m")
     };
     let server = TestServer::open_with(change).await;
     let mut browser = Browser::of(&server, "Ada", "ada@example.com").await;

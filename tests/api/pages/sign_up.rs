@@ -53,8 +53,9 @@ async fn all_faults_are_shown_at_once_and_only_the_password_is_forgotten() {
 
 #[tokio::test]
 async fn common_passwords_and_own_names_are_refused_at_the_field() {
-    let change =
-        |settings: Settings| settings.with_public_url(PUBLIC).with_common_passwords_refused(true);
+    let change = |settings: Settings| {
+        settings.with("public_url", PUBLIC).with("password.refuse_common", true)
+    };
     let server = TestServer::open_with(change).await;
     let mut browser = Browser::new(&server);
     for (password, fault) in [
@@ -84,9 +85,10 @@ async fn staying_signed_in_is_possible_from_the_start() {
 
 #[tokio::test]
 async fn a_network_with_too_many_sign_ups_is_told_when_to_come_back() {
-    let server =
-        TestServer::open_with(|settings| settings.with_public_url(PUBLIC).with_network_sign_ups(5))
-            .await;
+    let server = TestServer::open_with(|settings| {
+        settings.with("public_url", PUBLIC).with("throttle.network_sign_ups", 5)
+    })
+    .await;
     let mut browser = Browser::new(&server);
     let mut send = async |number: usize| {
         let email = format!("ada{number}@example.com");

@@ -1,6 +1,6 @@
 //! Random operations on every store: all give the same answers.
 
-mod mailing;
+mod effects;
 
 use std::{fmt::Debug, iter, time::Duration};
 
@@ -11,16 +11,14 @@ use doorward::internals::{
         reset_code::{ResetCode, ResetDigest},
     },
     mail::Mail,
-    session::{Origin, Session, TokenId},
-    store::{
-        Error, PasswordCondition, PostgresOptions, PostgresStore, PostgresUrl, ReusedToken,
-        SqliteStore, Store, UserStore, archive::Archive,
-    },
+    network::ClientInfo,
+    session::{Session, TokenId},
+    store::{Effects, Error, PasswordCondition, ReusedToken, Store},
     token::one_time::{OneTime, SecretDigest},
     user::{Email, EmailKey, Invitation, Name, Role, User, UserId},
 };
 
-use crate::{postgres, stopwatch::Stopwatch};
+use crate::{open_postgres, postgres, rows, stopwatch::Stopwatch};
 
 /// Names and addresses that databases may treat differently: case, accents, combining marks, other scripts, quotes,
 /// SQL syntax, different collation.
@@ -81,13 +79,13 @@ struct World {
     users: Vec<User>,
     sessions: Vec<Session>,
     codes: Vec<ResetDigest>,
-    one_times: Vec<OneTime>,
+    one_time_secrets: Vec<OneTime>,
     mails: Vec<Mail>,
     invitations: Vec<(Invitation, SecretDigest)>,
 }
 
 struct Model<'a> {
-    stores: &'a [&'a dyn StoreWithArchive],
+    stores: &'a [&'a Store],
     chance: Chance,
     world: World,
     now: Timestamp,
@@ -95,10 +93,6 @@ struct Model<'a> {
     steps: Vec<&'static str>,
     stopwatch: Stopwatch,
 }
-
-/// A store and everything in it.
-trait StoreWithArchive: Store + Archive {}
-impl<T: Store + Archive> StoreWithArchive for T {}
 
 fn outcome<T: Debug>(result: Result<T, Error>) -> String {
     match result {
@@ -171,7 +165,7 @@ impl Model<'_> {
         } else {
             [192, 0, 2, 1].into()
         };
-        let origin = Origin::new(address, &self.chance.text());
+        let origin = ClientInfo::new(address, &self.chance.text());
         let lifetime = Duration::from_millis(self.chance.number(60_000) as u64 + 1);
         Session::new(user.id, origin, self.now, lifetime)
     }
@@ -201,7 +195,7 @@ impl Model<'_> {
         let (user, session, code) = (self.user(), self.session(), self.code());
         let (role, hash) = (Role::parse(self.chance.one_of(ROLES)).unwrap(), self.hash());
         let key = EmailKey::of(self.chance.one_of(EMAILS));
-        let mailing = self.mailing();
+        let effects = self.effects();
         let kinds: &[&'static str] = &[
             "add",
             "add",
@@ -228,14 +222,14 @@ impl Model<'_> {
             "delete expired",
             "delete endings",
             "read",
-            "mailing",
-            "mailing",
-            "mailing",
-            "mailing",
-            "mailing",
-            "mailing",
-            "mailing",
-            "mailing",
+            "effects",
+            "effects",
+            "effects",
+            "effects",
+            "effects",
+            "effects",
+            "effects",
+            "effects",
         ];
         let kind = self.chance.one_of(kinds);
         self.steps.push(kind);
@@ -244,27 +238,31 @@ impl Model<'_> {
                 let user = self.new_user();
                 let session = self.chance.sometimes().then(|| self.session_of(&user));
                 let invitation = self.chance.sometimes().then(|| self.invitation_for(&user).id);
-                same!(self, store => store.add_user(&user, session.as_ref(), invitation, &mailing));
+                same!(self, store => store.add_user(&user, session.as_ref(), invitation, &effects));
                 self.world.users.push(user);
                 self.world.sessions.extend(session);
             }
             "change" => {
                 let name = self.chance.sometimes().then(|| self.new_user().name);
                 let email = self.chance.sometimes().then(|| self.new_user().email);
-                same!(self, store => store.change_user(user.id, name.as_ref(), email.as_ref(), now));
+                same!(self, store => store.change_user(user.id, name.as_ref(), email.as_ref(), now, &Effects::NONE));
             }
             "verify" => {
                 let email = Email::parse(self.chance.one_of(EMAILS).into()).unwrap();
                 let email = if self.chance.sometimes() { email } else { user.email };
                 let verified = !self.chance.sometimes();
-                same!(self, store => store.set_email_verified(user.id, &email, verified, now));
+                same!(self, store => store.set_email_verified(user.id, &email, verified, now, &Effects::NONE));
             }
             "replace hash" => {
                 let old = self.hash();
                 same!(self, store => store.replace_password_hash(user.id, &old, &hash));
             }
-            "grant" => drop(same!(self, store => store.grant_role(user.id, &role, now))),
-            "revoke" => drop(same!(self, store => store.revoke_role(user.id, &role, now))),
+            "grant" => {
+                drop(same!(self, store => store.grant_role(user.id, &role, now, &Effects::NONE)))
+            }
+            "revoke" => {
+                drop(same!(self, store => store.revoke_role(user.id, &role, now, &Effects::NONE)))
+            }
             "set password" => {
                 let keep = self.chance.sometimes().then_some(session.id);
                 let old = match self.chance.number(3) {
@@ -272,20 +270,22 @@ impl Model<'_> {
                     1 => PasswordCondition::ResetCode(code),
                     _ => PasswordCondition::Unconditional,
                 };
-                same!(self, store => store.set_password(user.id, old.clone(), &hash, keep, now, &mailing));
+                same!(self, store => store.set_password(user.id, old.clone(), &hash, keep, now, &effects));
             }
             "code" => {
                 let end = now + Duration::from_millis(self.chance.number(20_000) as u64);
-                same!(self, store => store.add_reset_code(user.id, &code, end));
+                same!(self, store => store.add_reset_code(user.id, &code, end, &Effects::NONE));
             }
-            "disable" => drop(same!(self, store => store.disable_user(user.id, now))),
-            "enable" => drop(same!(self, store => store.enable_user(user.id))),
+            "disable" => {
+                drop(same!(self, store => store.disable_user(user.id, now, &Effects::NONE)))
+            }
+            "enable" => drop(same!(self, store => store.enable_user(user.id, &Effects::NONE))),
             "delete" if self.chance.sometimes() => {
-                same!(self, store => store.delete_user(user.id, now));
+                same!(self, store => store.delete_user(user.id, now, &Effects::NONE));
             }
             "log in" => {
                 let session = self.session_of(&user);
-                same!(self, store => store.add_session(&user, &session, &mailing));
+                same!(self, store => store.add_session(&user, &session, &effects));
                 self.world.sessions.push(session);
             }
             "renew" => {
@@ -301,10 +301,12 @@ impl Model<'_> {
                 let Session { id: session_id, user_id, token_id, .. } = session;
                 let reused = ReusedToken { user_id, session_id, token_id };
                 let replaced_by = now - Duration::from_millis(self.chance.number(20_000) as u64);
-                same!(self, store => store.end_reused_session(&reused, replaced_by, now, &mailing));
+                same!(self, store => store.end_reused_session(&reused, replaced_by, now, &effects));
             }
-            "end" => drop(same!(self, store => store.end_session(user.id, session.id, now))),
-            "end all" => drop(same!(self, store => store.end_sessions(user.id, now, &mailing))),
+            "end" => drop(
+                same!(self, store => store.end_session(user.id, session.id, now, &Effects::NONE)),
+            ),
+            "end all" => drop(same!(self, store => store.end_sessions(user.id, now, &effects))),
             "set last seen" => {
                 drop(same!(self, store => store.set_last_seen(&[(session.id, now)])))
             }
@@ -313,7 +315,7 @@ impl Model<'_> {
                 let before = Timestamp::from_millis(now.millis() - 30_000);
                 same!(self, store => store.delete_endings(before, 100));
             }
-            "mailing" => self.mailing_step(&user, &mailing).await,
+            "effects" => self.effects_step(&user, &effects).await,
             _ => {
                 same!(self, store => store.user_by_id(user.id));
                 same!(self, store => store.user_by_email(&key));
@@ -328,23 +330,12 @@ impl Model<'_> {
 
     /// Compares every row of the stores.
     async fn compare(&self) {
-        same!(self, store => store.user_records(None, 1000));
-        same!(self, store => hashes(*store));
-        same!(self, store => store.session_records(None, 1000));
-        same!(self, store => store.ending_records(None, 1000));
-        same!(self, store => store.size());
-        self.compare_mailings().await;
+        same!(self, store => rows(store));
+        same!(self, store => store.mail_queue(None, 1000));
     }
 }
 
-/// The password hashes, which `User` does not print.
-async fn hashes(store: &dyn StoreWithArchive) -> Result<Vec<Option<String>>, Error> {
-    let records = store.user_records(None, 1000).await?;
-    let hash = |user: User| user.password_hash().map(|hash| hash.as_phc().to_owned());
-    Ok(records.into_iter().map(|record| hash(record.user)).collect())
-}
-
-async fn run(stores: &[&dyn StoreWithArchive], seed: u64, steps: usize) {
+async fn run(stores: &[&Store], seed: u64, steps: usize) {
     let now = Timestamp::from_millis(1_800_000_000_123 + seed as i64);
     let chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let server = postgres::SERVER.get().and_then(Option::as_ref).map(|server| server.child.id());
@@ -357,7 +348,7 @@ async fn run(stores: &[&dyn StoreWithArchive], seed: u64, steps: usize) {
     }
     model.compare().await;
     for user in model.world.users.clone() {
-        same!(model, store => store.delete_user(user.id, model.now));
+        same!(model, store => store.delete_user(user.id, model.now, &Effects::NONE));
     }
     for mail in model.world.mails.clone() {
         same!(model, store => store.delete_mail(mail.id));
@@ -376,10 +367,9 @@ fn sequences() -> u64 {
 #[tokio::test]
 async fn both_stores_give_the_same_answers() {
     let Some(url) = postgres::fresh_database() else { return };
-    let url = PostgresUrl::parse(&url).unwrap();
-    let postgres = PostgresStore::open(&url, PostgresOptions::default()).await.unwrap();
+    let postgres = open_postgres(&url).await;
     let folder = tempfile::tempdir().unwrap();
-    let sqlite = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
+    let sqlite = Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap();
     for seed in 1..=sequences() {
         run(&[&sqlite, &postgres], seed, 60).await;
     }
@@ -388,12 +378,11 @@ async fn both_stores_give_the_same_answers() {
 #[tokio::test]
 async fn an_address_with_a_null_character_is_never_found() {
     let folder = tempfile::tempdir().unwrap();
-    let sqlite = SqliteStore::open(&folder.path().join("doorward.db"), None).unwrap();
+    let sqlite = Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap();
     let key = EmailKey::of("a\0@example.com");
     assert_eq!(sqlite.user_by_email(&key).await.unwrap(), None);
     let Some(url) = postgres::fresh_database() else { return };
-    let url = PostgresUrl::parse(&url).unwrap();
-    let postgres = PostgresStore::open(&url, PostgresOptions::default()).await.unwrap();
+    let postgres = open_postgres(&url).await;
     assert_eq!(postgres.user_by_email(&key).await.unwrap(), None);
     assert_eq!(postgres.user_by_id(UserId::random()).await.unwrap(), None);
 }

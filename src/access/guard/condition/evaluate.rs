@@ -15,6 +15,7 @@ use cel::{
 use super::{
     LANGUAGE,
     facts::Variables,
+    limits::{MAX_ELEMENTS, too_many_elements},
     prepare::{Kind, Loop, Part, Prepared},
 };
 
@@ -113,16 +114,21 @@ impl Scope<'_> {
         let range =
             Value::resolve_val(&a_loop.range, &context).map_err(|error| self.explain(error))?;
         let within = |element| Scope::Within { outer: self, variable: &a_loop.variable, element };
-        if a_loop.kind == Kind::Bind {
-            return within(range.as_ref()).copy(&a_loop.body).map(CowVal::Owned);
-        }
         let mut elements = match range.as_iterable() {
             Some(elements) => elements.iter(),
             None => return Err(wrong_type(range.as_ref(), "iterable")),
         };
         let mut taken: Vec<Box<dyn Val + 'b>> = Vec::new();
         let (mut found, mut pending) = (0, None);
+        let mut count = 0;
         while let Some(element) = elements.next() {
+            count += 1;
+            if count > MAX_ELEMENTS {
+                return Err(ExecutionError::function_error(
+                    a_loop.kind.name(),
+                    too_many_elements(),
+                ));
+            }
             let scope = within(element);
             match a_loop.kind {
                 // As with `||` and `&&`, an element that decides the result overrides one that fails.
@@ -139,7 +145,7 @@ impl Scope<'_> {
                         taken.push(copy(element)?);
                     }
                 }
-                Kind::Map | Kind::Bind => {
+                Kind::Map => {
                     let is_taken = match &a_loop.condition {
                         Some(condition) => scope.decide(condition)?,
                         None => true,
@@ -157,7 +163,7 @@ impl Scope<'_> {
             Kind::Exists => CowVal::owned(CelBool::from(false)),
             Kind::All => CowVal::owned(CelBool::from(true)),
             Kind::ExistsOne => CowVal::owned(CelBool::from(found == 1)),
-            Kind::Filter | Kind::Map | Kind::Bind => CowVal::owned(CelList::from(taken)),
+            Kind::Filter | Kind::Map => CowVal::owned(CelList::from(taken)),
         })
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     evaluate::Evaluation,
-    prepare::{Kind, Loop, Part, Prepared},
+    prepare::{Loop, Part, Prepared},
 };
 
 /// The parts of a condition with their values.
@@ -187,14 +187,7 @@ impl Writer<'_> {
     }
 
     fn write_loop(&self, a_loop: &Loop) -> String {
-        let name = match a_loop.kind {
-            Kind::All => "all",
-            Kind::Exists => "exists",
-            Kind::ExistsOne => "exists_one",
-            Kind::Filter => "filter",
-            Kind::Map => "map",
-            Kind::Bind => return format!("{}.sortBy(…)", self.nested(&a_loop.range)),
-        };
+        let name = a_loop.kind.name();
         format!("{}.{name}({}, …)", self.nested(&a_loop.range), a_loop.variable)
     }
 }

@@ -9,7 +9,6 @@ use cel::common::{
 use chrono::DateTime;
 use percent_encoding::percent_decode_str;
 
-use super::size::Size;
 use crate::{
     clock::Timestamp,
     session::Session,
@@ -46,40 +45,13 @@ const REQUEST_FIELDS: [&str; 6] = ["method", "host", "path", "scheme", "address"
 
 /// A user with more roles has no `roles` field.
 pub const MAX_ROLES: usize = 64;
-const MAX_ROLE_BYTES: usize = 64;
 /// A request whose path is longer or has more segments has no `path` field.
-pub(super) const MAX_PATH_BYTES: usize = 1024;
-pub(super) const MAX_SEGMENTS: usize = 32;
+const MAX_PATH_BYTES: usize = 1024;
+const MAX_SEGMENTS: usize = 32;
 /// The maximum length of a DNS name.
 const MAX_HOST_BYTES: usize = 255;
 /// For a method or a scheme.
 const MAX_WORD_BYTES: usize = 32;
-/// A full IPv6 address with an embedded IPv4 address.
-const MAX_ADDRESS_BYTES: usize = 45;
-
-/// The largest size of a field, or of the whole variable without one.
-pub(super) fn size_of(variable: &str, field: Option<&str>) -> Size {
-    let text = Size::text;
-    let size = |field: &str| match (variable, field) {
-        ("user", "id") => text(36),
-        ("user", "name") => text(Name::MAX_BYTES),
-        ("user", "email" | "domain") => text(Email::MAX_BYTES),
-        ("user", "roles") => Size::list(MAX_ROLES as u64, text(MAX_ROLE_BYTES)),
-        (REQUEST, "path") => text(MAX_PATH_BYTES).with_slashes(MAX_SEGMENTS),
-        (REQUEST, "host") => text(MAX_HOST_BYTES),
-        (REQUEST, "method" | "scheme") => text(MAX_WORD_BYTES),
-        (_, "address") => text(MAX_ADDRESS_BYTES),
-        _ => Size::default(),
-    };
-    match field {
-        Some(field) => size(field),
-        None => {
-            let fields = CALLER.iter().find(|(known, _)| *known == variable);
-            let fields = fields.map_or(&[][..], |(_, fields)| fields);
-            Size::variable(fields.iter().map(|field| size(field)))
-        }
-    }
-}
 
 /// The facts about a caller. They are built once and reused until the user or the session changes.
 pub struct CallerFacts {
@@ -289,7 +261,7 @@ fn domain_of(email: &Email) -> String {
 fn session_fields(session: &Session) -> Vec<Field> {
     vec![
         ("createdAt", timestamp(session.created_at)),
-        ("address", owned_text(&session.origin.address.to_string())),
+        ("address", owned_text(&session.client.address.to_string())),
     ]
 }
 

@@ -1,16 +1,14 @@
 //! Conditions in CEL: checked when they are parsed, evaluated per caller, explained on request. Only this module uses CEL.
 
 mod check;
-pub mod cost;
 mod evaluate;
 mod explain;
 mod facts;
 mod ip_network;
+mod limits;
 mod pattern;
 mod prepare;
-mod price;
 pub(crate) mod sample;
-mod size;
 mod subject;
 mod unverified_email;
 
@@ -31,6 +29,7 @@ use self::{
     evaluate::Evaluation,
     facts::Variables,
     ip_network::{IpNetwork, in_network},
+    limits::MAX_BYTES,
     pattern::{Pattern, matches},
     prepare::Prepared,
 };
@@ -47,7 +46,6 @@ pub struct Condition {
     /// The fields of `request` that it reads. Only these are determined.
     request_fields: Vec<&'static str>,
     trusts_unverified_email: bool,
-    cost: u64,
 }
 
 /// What is wrong with a condition, and where.
@@ -69,8 +67,6 @@ pub enum Unsatisfied {
 }
 
 impl Condition {
-    const MAX_BYTES: usize = 8 << 10;
-
     /// Parses and checks a condition about the caller of a guarded request.
     ///
     /// # Errors
@@ -84,15 +80,17 @@ impl Condition {
     /// # Errors
     /// For the first error in it.
     pub fn parse_about(subject: Subject, text: &str) -> Result<Self, ConditionError> {
-        if text.len() > Self::MAX_BYTES {
-            let message = format!("longer than {} bytes", Self::MAX_BYTES);
+        if text.len() > MAX_BYTES {
+            let message = format!(
+                "longer than {MAX_BYTES} bytes: write less, or give users a role that says the same"
+            );
             return Err(ConditionError { at: 0, message });
         }
         let program = compile(text)?;
-        let Checked { prepared, request_fields, cost } = check::check(subject, &program, text)?;
+        let Checked { prepared, request_fields } = check::check(subject, &program, text)?;
         let trusts_unverified_email =
             unverified_email::trusts_unverified_email(program.expression());
-        Ok(Self { text: text.to_owned(), prepared, request_fields, cost, trusts_unverified_email })
+        Ok(Self { text: text.to_owned(), prepared, request_fields, trusts_unverified_email })
     }
 
     /// The text of the condition.
@@ -113,11 +111,6 @@ impl Condition {
     /// The fields of the request that it reads. The others need not be determined.
     pub fn request_fields(&self) -> &[&'static str] {
         &self.request_fields
-    }
-
-    /// The most instructions that an evaluation takes: at most [`cost::MAX_COST`].
-    pub fn cost(&self) -> u64 {
-        self.cost
     }
 
     /// Evaluates the condition.
@@ -150,13 +143,12 @@ impl Condition {
     }
 }
 
-/// CEL with the string and list extensions, `lower()`, `matches()` with a compiled pattern, and `inNetwork()` with a parsed
+/// CEL with the string extension, `lower()`, `matches()` with a compiled pattern, and `inNetwork()` with a parsed
 /// network.
 static LANGUAGE: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut language = Env::stdlib();
     let extended = language
         .add_extension(extensions::strings)
-        .and_then(|()| language.add_extension(extensions::lists))
         .and_then(|()| cel::add_member_overload!(language, fn lower: (CelString) -> CelString))
         .and_then(|()| {
             cel::add_member_overload!(language, fn matches: (CelString, Pattern) -> Result<CelBool>)
@@ -173,19 +165,23 @@ fn lower(this: &CelString<'_>) -> CelString<'static> {
     this.inner().to_lowercase().into()
 }
 
-/// Parses on a thread with a large stack: the parser accepts 96 levels, too many for the stack of a request thread.
 fn compile(text: &str) -> Result<Program, ConditionError> {
+    parse_on_thread(|| LANGUAGE.compile(text))?.map_err(|errors| syntax_error(text, &errors))
+}
+
+/// Parses on a thread with a large stack: the parser accepts 96 levels, too many for the stack of a request thread.
+fn parse_on_thread<T: Send>(parse: impl FnOnce() -> T + Send) -> Result<T, ConditionError> {
     const STACK_BYTES: usize = 16 << 20;
     thread::scope(|scope| {
         let parser = thread::Builder::new().stack_size(STACK_BYTES);
-        let parsing = parser.spawn_scoped(scope, || LANGUAGE.compile(text));
         // A reload must not end a server that has run out of threads or memory.
-        let parsing = parsing.map_err(|error| ConditionError {
+        let parsing = parser.spawn_scoped(scope, parse).map_err(|error| ConditionError {
             at: 0,
             message: format!("cannot be parsed: no thread can be started: {error}"),
         })?;
-        let parsed = parsing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        parsed.map_err(|errors| syntax_error(text, &errors))
+        // Nor must a mistake in the parser.
+        let panicked = |_| ConditionError { at: 0, message: "cannot be parsed".into() };
+        parsing.join().map_err(panicked)
     })
 }
 
@@ -210,6 +206,13 @@ mod tests {
     fn holds(text: &str) -> Result<(), Unsatisfied> {
         let condition = Condition::parse(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
         condition.holds(&sample::caller_facts(), &sample::request())
+    }
+
+    #[test]
+    fn a_panic_of_the_parser_is_an_error_of_the_condition() {
+        let outcome: Result<(), _> = parse_on_thread(|| panic!("planted"));
+        let error = outcome.unwrap_err();
+        assert_eq!((error.at, error.message.as_str()), (0, "cannot be parsed"));
     }
 
     fn error(text: &str) -> (usize, String) {

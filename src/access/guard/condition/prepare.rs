@@ -46,8 +46,19 @@ pub(super) enum Kind {
     ExistsOne,
     Filter,
     Map,
-    /// Binds a list to a name: a part of the expansion of `sortBy`.
-    Bind,
+}
+
+impl Kind {
+    /// The name of the macro.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Exists => "exists",
+            Self::ExistsOne => "exists_one",
+            Self::Filter => "filter",
+            Self::Map => "map",
+        }
+    }
 }
 
 /// Why an expression cannot be prepared, and where.
@@ -229,18 +240,8 @@ fn prepare_loop<'e>(
     comprehension: &'e ComprehensionExpr,
     parts: &mut Vec<Part>,
 ) -> Result<Loop, PrepareError<'e>> {
-    let ComprehensionExpr { accu_init, loop_step, result, iter_range, iter_var, accu_var, .. } =
-        comprehension;
+    let ComprehensionExpr { accu_init, loop_step, iter_range, iter_var, .. } = comprehension;
     let (kind, condition, body) = match (&accu_init.expr, &loop_step.expr) {
-        (_, Expr::Ident(bound)) if bound == accu_var => {
-            return Ok(Loop {
-                kind: Kind::Bind,
-                range: prepare(accu_init, parts)?,
-                variable: accu_var.clone(),
-                condition: None,
-                body: prepare(result, parts)?,
-            });
-        }
         (Expr::Literal(LiteralValue::Boolean(starts)), Expr::Call(step)) => {
             let kind = if *starts.inner() { Kind::All } else { Kind::Exists };
             (kind, None, step.args.get(1))

@@ -5,7 +5,8 @@ use std::{net::IpAddr, time::Duration};
 use super::{CallerFacts, RequestFacts};
 use crate::{
     clock::Timestamp,
-    session::{Origin, Session},
+    network::ClientInfo,
+    session::Session,
     user::{Email, Name, Role, User},
 };
 
@@ -26,7 +27,7 @@ pub(crate) fn user() -> User {
 }
 
 pub(crate) fn session(user: &User, address: IpAddr) -> Session {
-    Session::new(user.id, Origin::new(address, ""), NOW + A_DAY, A_DAY)
+    Session::new(user.id, ClientInfo::new(address, ""), NOW + A_DAY, A_DAY)
 }
 
 pub(crate) fn caller_facts() -> CallerFacts {

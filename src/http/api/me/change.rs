@@ -2,21 +2,25 @@
 
 use axum::{extract::State, http::StatusCode};
 
-use super::Me;
+use super::SignedInMe;
 use crate::{
     Doorward,
     access::policy::SignedIn,
-    account::change,
-    http::{Error, answer::NoStore, client_ip::RequestOrigin, form::Form, only::Only},
+    account::{
+        change::{self, Change},
+        proof::Proof,
+    },
+    http::{Error, answer::NoStore, form::Form, only::Only},
+    network::Requester,
     user::{Email, Name},
 };
 
 pub(crate) async fn change(
     State(doorward): State<Doorward>,
     caller: Only<SignedIn>,
-    RequestOrigin { requester, .. }: RequestOrigin,
+    requester: Requester,
     mut form: Form,
-) -> Result<NoStore<Me>, Error> {
+) -> Result<NoStore<SignedInMe>, Error> {
     let name = form.optional("name", Name::parse);
     let email = form.optional("email", Email::parse);
     let password = match email {
@@ -28,7 +32,8 @@ pub(crate) async fn change(
     else {
         return Err(form.into_error());
     };
-    let changed = change::change(&doorward, &caller.user, name, email, password, requester).await?;
-    let me = Me::from(&changed.user).with_pending(changed.pending_email);
+    let (new, proof) = (Change { name, email }, Proof::of(&caller, password));
+    let changed = change::change(&doorward, &caller.user, new, proof, &requester).await?;
+    let me = SignedInMe::new(&changed.user, changed.pending_email, &caller.session);
     Ok(NoStore(StatusCode::OK, me))
 }

@@ -5,20 +5,21 @@ use axum::extract::State;
 use crate::{
     Doorward,
     access::policy::SignedIn,
-    account::leave::leave,
-    http::{Error, answer::NoContent, client_ip::RequestOrigin, form::Form, only::Only},
+    account::{leave::leave, proof::Proof},
+    http::{Error, answer::NoContent, form::Form, only::Only},
+    network::Requester,
 };
 
 pub(crate) async fn delete(
     State(doorward): State<Doorward>,
     caller: Only<SignedIn>,
-    RequestOrigin { requester, .. }: RequestOrigin,
+    requester: Requester,
     mut form: Form,
 ) -> Result<NoContent, Error> {
     let password = form.current_password("password", &caller.user);
     let (Ok(password), Ok(())) = (password, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    leave(&doorward, &caller.user, password, requester).await?;
+    leave(&doorward, &caller.user, Proof::of(&caller, password), &requester).await?;
     Ok(NoContent)
 }

@@ -19,6 +19,7 @@ use crate::{
     access::policy::SignedIn,
     account::change::pending_email,
     http::{Error, answer::NoStore, only::Only},
+    session::Session,
     user::{Email, User},
 };
 
@@ -59,11 +60,31 @@ impl Me {
     }
 }
 
+/// A user's own record, and how they have signed in.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SignedInMe {
+    #[serde(flatten)]
+    me: Me,
+    authenticated_at: String,
+    methods: Vec<&'static str>,
+}
+
+impl SignedInMe {
+    fn new(user: &User, pending_email: Option<Email>, session: &Session) -> Self {
+        Self {
+            me: Me::from(user).with_pending(pending_email),
+            authenticated_at: session.authenticated_at.to_string(),
+            methods: session.methods.names(),
+        }
+    }
+}
+
 /// `GET /api/me`
 pub(crate) async fn show(
     State(doorward): State<Doorward>,
     caller: Only<SignedIn>,
-) -> Result<NoStore<Me>, Error> {
+) -> Result<NoStore<SignedInMe>, Error> {
     let pending = pending_email(&doorward, &caller.user).await?;
-    Ok(NoStore(StatusCode::OK, Me::from(&*caller.user).with_pending(pending)))
+    Ok(NoStore(StatusCode::OK, SignedInMe::new(&caller.user, pending, &caller.session)))
 }

@@ -5,14 +5,15 @@ use axum::extract::State;
 use crate::{
     Doorward,
     access::policy::SignedIn,
-    account::password,
-    http::{Error, answer::NoContent, client_ip::RequestOrigin, form::Form, only::Only},
+    account::{password, proof::Proof},
+    http::{Error, answer::NoContent, form::Form, only::Only},
+    network::Requester,
 };
 
 pub(crate) async fn change(
     State(doorward): State<Doorward>,
     caller: Only<SignedIn>,
-    RequestOrigin { requester, .. }: RequestOrigin,
+    requester: Requester,
     mut form: Form,
 ) -> Result<NoContent, Error> {
     let current = form.current_password("current", &caller.user);
@@ -20,6 +21,6 @@ pub(crate) async fn change(
     let (Ok(current), Ok(new), Ok(())) = (current, new, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    password::change(&doorward, &caller, current, new, requester).await?;
+    password::change(&doorward, &caller, Proof::of(&caller, current), new, &requester).await?;
     Ok(NoContent)
 }

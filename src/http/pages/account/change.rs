@@ -3,13 +3,14 @@
 use axum::response::Response;
 
 use super::{
-    super::{form_refusal::FormRefusal, view::FailedForm, visit::Visit},
+    super::{form_refusal::FormFailure, view::FailedForm, visit::SignedInVisit},
     Outcome, page,
 };
 use crate::{
     account::{
-        change::{Changed, change},
+        change::{Change, Changed, change},
         password,
+        proof::Proof,
     },
     http::{
         Error,
@@ -18,94 +19,90 @@ use crate::{
     user::{Email, Name},
 };
 
-pub(in super::super) async fn change_name(
-    visit: Visit,
+pub(in crate::http) async fn change_name(
+    visit: SignedInVisit,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
-    let Some(caller) = visit.caller() else {
-        return Ok(visit.redirect("/sign-in"));
-    };
     let typed = form.typed("name");
     let changed = match form.required("name", Name::parse) {
         Ok(name) => {
-            let (name, requester) = (Some(name), visit.source.requester);
-            let changed = change(visit.doorward(), &caller.user, name, None, None, requester).await;
-            changed.map_err(Error::from)
+            let (new, proof) =
+                (Change { name: Some(name), email: None }, Proof::of(&visit.caller, None));
+            let changed =
+                change(visit.doorward(), &visit.caller.user, new, proof, &visit.requester).await;
+            changed.map_err(FormFailure::from)
         }
-        Err(FaultRecorded) => Err(form.into_error()),
+        Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
     };
     match changed {
         Ok(_) => Ok(visit.redirect("/account?done=name")),
-        Err(error) => {
-            let refusal = FormRefusal::of(error, "password")?;
+        Err(failure) => {
+            let refusal = failure.refusal()?;
             let failed = FailedForm::Name { typed: &typed, fault: refusal.fault("name") };
-            page(&visit, caller, Outcome::Refused(&refusal, failed)).await
+            page(&visit, Outcome::Refused(&refusal, failed)).await
         }
     }
 }
 
-pub(in super::super) async fn change_email(
-    visit: Visit,
+pub(in crate::http) async fn change_email(
+    visit: SignedInVisit,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
-    let Some(caller) = visit.caller() else {
-        return Ok(visit.redirect("/sign-in"));
-    };
     let typed = form.typed("email");
     let email = form.required("email", Email::parse);
-    let password = form.current_password("password", &caller.user);
+    let password = form.current_password("password", &visit.caller.user);
     let changed = match (email, password) {
         (Ok(email), Ok(password)) => {
-            let (email, requester) = (Some(email), visit.source.requester);
+            let new = Change { name: None, email: Some(email) };
+            let proof = Proof::of(&visit.caller, password);
             let changed =
-                change(visit.doorward(), &caller.user, None, email, password, requester).await;
-            changed.map_err(Error::from)
+                change(visit.doorward(), &visit.caller.user, new, proof, &visit.requester).await;
+            changed.map_err(FormFailure::from)
         }
-        _ => Err(form.into_error()),
+        _ => Err(FormFailure::faults_of(form)),
     };
     match changed {
         Ok(Changed { pending_email: Some(_), .. }) => {
             Ok(visit.redirect("/account?done=email-sent"))
         }
         Ok(_) => Ok(visit.redirect("/account?done=email")),
-        Err(error) => {
-            let refusal = FormRefusal::of(error, "password")?;
+        Err(failure) => {
+            let refusal = failure.refusal()?;
             let failed = FailedForm::Email {
                 typed: &typed,
                 fault: refusal.fault("email"),
-                password: refusal.fault("password"),
+                password: refusal.password_fault("password"),
             };
-            page(&visit, caller, Outcome::Refused(&refusal, failed)).await
+            page(&visit, Outcome::Refused(&refusal, failed)).await
         }
     }
 }
 
-pub(in super::super) async fn change_password(
-    visit: Visit,
+pub(in crate::http) async fn change_password(
+    visit: SignedInVisit,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
-    let Some(caller) = visit.caller() else {
-        return Ok(visit.redirect("/sign-in"));
-    };
-    let current = form.current_password("current", &caller.user);
-    let new = form.required("new", |sent| password::parse(visit.doorward(), &caller.user, sent));
+    let current = form.current_password("current", &visit.caller.user);
+    let new =
+        form.required("new", |sent| password::parse(visit.doorward(), &visit.caller.user, sent));
     let changed = match (current, new) {
         (Ok(current), Ok(new)) => {
-            let requester = visit.source.requester;
-            let changed = password::change(visit.doorward(), caller, current, new, requester).await;
-            changed.map_err(Error::from)
+            let (proof, requester) = (Proof::of(&visit.caller, current), &visit.requester);
+            let changed =
+                password::change(visit.doorward(), &visit.caller, proof, new, requester).await;
+            changed.map_err(FormFailure::from)
         }
-        _ => Err(form.into_error()),
+        _ => Err(FormFailure::faults_of(form)),
     };
     match changed {
         Ok(()) => Ok(visit.redirect("/account?done=password")),
-        Err(error) => {
-            let refusal = FormRefusal::of(error, "current")?;
+        Err(failure) => {
+            let refusal = failure.refusal()?;
             let failed = FailedForm::Password {
-                current: refusal.fault("current"),
+                current: refusal.password_fault("current"),
                 new: refusal.fault("new"),
             };
-            page(&visit, caller, Outcome::Refused(&refusal, failed)).await
+            page(&visit, Outcome::Refused(&refusal, failed)).await
         }
     }
 }

@@ -1,16 +1,22 @@
 //! `/account/invitations`: a person invites others, and sees and revokes the invitations that were not used yet. Only for those
 //! who may invite.
 
-use axum::response::Response;
+use std::sync::Arc;
+
+use axum::{
+    extract::FromRequestParts,
+    http::request::Parts,
+    response::{IntoResponse, Response},
+};
 
 use super::super::{
-    form_refusal::FormRefusal,
+    answer::Pages,
+    form_refusal::{FormFailure, FormRefusal},
     text::Notice,
     view::{InvitationRow, Invitations, Ticket},
-    visit::Visit,
+    visit::{SignedInVisit, Visit},
 };
 use crate::{
-    access::caller::Caller,
     account::invite::{by_user, may_invite, of_user, revoke_own},
     http::{
         Error,
@@ -22,37 +28,46 @@ use crate::{
 /// The most invitations on the page, which has to stay small.
 const MAX_ROWS: usize = 20;
 
-/// The signed-in person, if they may invite.
-fn inviter(visit: &Visit) -> Option<&Caller> {
-    visit.caller().filter(|caller| may_invite(visit.doorward(), &caller.user))
+/// A request for a page by a signed-in person who may invite others. Anybody else is led to the account.
+pub(in crate::http) struct InviterVisit(SignedInVisit);
+
+impl FromRequestParts<Arc<Pages>> for InviterVisit {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Response> {
+        let visit = Visit::from_request_parts(parts, pages).await;
+        let visit = SignedInVisit::of(visit.map_err(IntoResponse::into_response)?);
+        visit
+            .filter(|visit| may_invite(visit.doorward(), &visit.caller.user))
+            .map(Self)
+            .ok_or_else(|| pages.redirect_to_page("/account"))
+    }
 }
 
-pub(in super::super) async fn show_invitations(visit: Visit) -> Result<Response, Error> {
-    let Some(caller) = inviter(&visit) else {
-        return Ok(visit.redirect("/account"));
-    };
+pub(in crate::http) async fn show_invitations(
+    InviterVisit(visit): InviterVisit,
+) -> Result<Response, Error> {
     let notice = match visit.parameter("done").as_deref() {
         Some("invited") => Some(Notice::Invited),
         Some("revoked") => Some(Notice::InvitationRevoked),
         _ => None,
     };
-    page(&visit, caller, Invitations { notice, ..Invitations::default() }, None).await
+    page(&visit, Invitations { notice, ..Invitations::default() }, None).await
 }
 
-pub(in super::super) async fn invite(
-    visit: Visit,
+pub(in crate::http) async fn invite(
+    InviterVisit(visit): InviterVisit,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
-    let Some(caller) = inviter(&visit) else {
-        return Ok(visit.redirect("/account"));
-    };
     let typed = form.typed("email");
     let invited = match form.required("email", Email::parse) {
         Ok(email) => {
-            let requester = visit.source.requester;
-            by_user(visit.doorward(), &caller.user, email, requester).await.map_err(Error::from)
+            let requester = &visit.requester;
+            by_user(visit.doorward(), &visit.caller.user, email, requester)
+                .await
+                .map_err(FormFailure::from)
         }
-        Err(FaultRecorded) => Err(form.into_error()),
+        Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
     };
     match invited {
         Ok(invited) => match &invited.ticket {
@@ -65,43 +80,39 @@ pub(in super::super) async fn invite(
                     link: link.as_ref().map(|link| link.as_str()),
                     code: &code,
                 });
-                page(&visit, caller, Invitations { ticket, ..Invitations::default() }, None).await
+                page(&visit, Invitations { ticket, ..Invitations::default() }, None).await
             }
         },
-        Err(error) => {
-            let refusal = FormRefusal::of(error, "password")?;
+        Err(failure) => {
+            let refusal = failure.refusal()?;
             let view = Invitations {
                 email: &typed,
                 error: refusal.error,
                 email_fault: refusal.fault("email"),
                 ..Invitations::default()
             };
-            page(&visit, caller, view, Some(&refusal)).await
+            page(&visit, view, Some(&refusal)).await
         }
     }
 }
 
-pub(in super::super) async fn revoke_invitation(
-    visit: Visit,
+pub(in crate::http) async fn revoke_invitation(
+    visit: SignedInVisit,
     PageForm(form): PageForm,
 ) -> Result<Response, Error> {
-    let Some(caller) = visit.caller() else {
-        return Ok(visit.redirect("/sign-in"));
-    };
     if let Ok(id) = form.typed("id").parse() {
         // An invitation that is gone already, as after a double click, is what the person wants.
-        revoke_own(visit.doorward(), caller.user.id, id).await?;
+        revoke_own(visit.doorward(), visit.caller.user.id, id, &visit.requester).await?;
     }
     Ok(visit.redirect("/account/invitations?done=revoked"))
 }
 
 async fn page(
-    visit: &Visit,
-    caller: &Caller,
+    visit: &SignedInVisit,
     view: Invitations<'_>,
     refusal: Option<&FormRefusal>,
 ) -> Result<Response, Error> {
-    let invitations = of_user(visit.doorward(), caller.user.id).await?;
+    let invitations = of_user(visit.doorward(), visit.caller.user.id).await?;
     let page = Invitations {
         rows: invitations
             .iter()

@@ -3,31 +3,34 @@
 use axum::response::Response;
 
 use super::{
-    super::{form_refusal::FormRefusal, view::FailedForm, visit::Visit},
+    super::{form_refusal::FormFailure, view::FailedForm, visit::SignedInVisit},
     DELETED, Outcome, page,
 };
 use crate::{
-    account::leave::leave,
+    account::{leave::leave, proof::Proof},
     http::{
         Error,
         form::{FaultRecorded, PageForm},
     },
 };
 
-pub(in super::super) async fn delete(
-    visit: Visit,
+pub(in crate::http) async fn delete(
+    visit: SignedInVisit,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
-    let Some(caller) = visit.caller() else {
-        return Ok(visit.redirect("/sign-in"));
-    };
-    let deleted = match form.current_password("password", &caller.user) {
+    let deleted = match form.current_password("password", &visit.caller.user) {
         Ok(password) => {
-            let requester = visit.source.requester;
-            let deleted = leave(visit.doorward(), &caller.user, password, requester).await;
-            deleted.map_err(Error::from)
+            let requester = &visit.requester;
+            let deleted = leave(
+                visit.doorward(),
+                &visit.caller.user,
+                Proof::of(&visit.caller, password),
+                requester,
+            )
+            .await;
+            deleted.map_err(FormFailure::from)
         }
-        Err(FaultRecorded) => Err(form.into_error()),
+        Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
     };
     match deleted {
         Ok(()) => {
@@ -35,10 +38,10 @@ pub(in super::super) async fn delete(
             visit.remove_cookie(&mut response);
             Ok(response)
         }
-        Err(error) => {
-            let refusal = FormRefusal::of(error, "password")?;
-            let failed = FailedForm::Delete { password: refusal.fault("password") };
-            page(&visit, caller, Outcome::Refused(&refusal, failed)).await
+        Err(failure) => {
+            let refusal = failure.refusal()?;
+            let failed = FailedForm::Delete { password: refusal.password_fault("password") };
+            page(&visit, Outcome::Refused(&refusal, failed)).await
         }
     }
 }

@@ -7,13 +7,15 @@ mod leave;
 mod sessions;
 mod verify;
 
+use std::sync::Arc;
+
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 
 use self::apps::apps;
-pub(super) use self::{
+pub(in crate::http) use self::{
     change::{change_email, change_name, change_password},
     invitations::{invite, revoke_invitation, show_invitations},
     leave::delete,
@@ -24,23 +26,22 @@ use super::{
     form_refusal::FormRefusal,
     text::{LinkTo, Message, Notice},
     view::{self, FailedForm, SessionRow},
-    visit::Visit,
+    visit::{SIGN_IN, SignedInVisit, Visit},
 };
 use crate::{
-    access::caller::Caller,
     account,
     http::{Error, answer::NoStore, api::me},
     user::Email,
 };
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
-    let done = visit.parameter("done");
-    let Some(caller) = visit.caller() else {
-        if done.as_deref() == Some(DELETED) {
-            let message = Message::AccountDeleted;
-            return Ok(visit.message(StatusCode::OK, message, LinkTo::Start, "/"));
-        }
-        return Ok(visit.redirect("/sign-in"));
+pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
+    let (done, pages) = (visit.parameter("done"), Arc::clone(&visit.pages));
+    if visit.caller().is_none() && done.as_deref() == Some(DELETED) {
+        let message = Message::AccountDeleted;
+        return Ok(visit.message(StatusCode::OK, message, LinkTo::Start, "/"));
+    }
+    let Some(visit) = SignedInVisit::of(visit) else {
+        return Ok(pages.redirect_to_page(SIGN_IN));
     };
     let notice = match done.as_deref() {
         Some("name") => Some(Notice::NameChanged),
@@ -52,7 +53,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Error> {
         Some("verified") => Some(Notice::EmailVerified),
         _ => None,
     };
-    page(&visit, caller, Outcome::Done(notice)).await
+    page(&visit, Outcome::Done(notice)).await
 }
 
 /// What an account that was just deleted leaves behind in the URL.
@@ -64,8 +65,9 @@ enum Outcome<'a> {
     Refused(&'a FormRefusal, FailedForm<'a>),
 }
 
-async fn page(visit: &Visit, caller: &Caller, outcome: Outcome<'_>) -> Result<Response, Error> {
-    let (doorward, user) = (visit.doorward(), &caller.user);
+async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, Error> {
+    let (doorward, caller) = (visit.doorward(), &visit.caller);
+    let user = &caller.user;
     let mut sessions = account::sessions::list(doorward, user.id).await?;
     sessions.sort_by_key(|session| {
         (session.id != caller.session.id, std::cmp::Reverse(session.last_seen_at.millis()))
@@ -93,14 +95,14 @@ async fn page(visit: &Visit, caller: &Caller, outcome: Outcome<'_>) -> Result<Re
             .take(MAX_SESSIONS)
             .map(|session| SessionRow {
                 id: session.id.to_string(),
-                user_agent: &session.origin.user_agent,
-                address: session.origin.address.to_string(),
+                user_agent: &session.client.user_agent,
+                address: session.client.address.to_string(),
                 last_seen: session.last_seen_at,
                 is_current: session.id == caller.session.id,
             })
             .collect(),
         more_sessions: sessions.len().saturating_sub(MAX_SESSIONS),
-        apps: apps(&guards, caller, visit.source.origin.address, doorward.now()),
+        apps: apps(&guards, caller, visit.requester.client.address, doorward.now()),
         may_invite: account::invite::may_invite(doorward, user),
     };
     Ok(visit.form(page.render(&visit.context()), refusal, None))
@@ -110,11 +112,8 @@ async fn page(visit: &Visit, caller: &Caller, outcome: Outcome<'_>) -> Result<Re
 const MAX_SESSIONS: usize = 6;
 
 /// `GET /account/export`: what `GET /api/me/export` answers, as a file.
-pub(super) async fn export(visit: Visit) -> Result<Response, Error> {
-    let Some(caller) = visit.caller() else {
-        return Ok(visit.redirect("/sign-in"));
-    };
-    let exported = me::exported(visit.doorward(), caller).await?;
+pub(in crate::http) async fn export(visit: SignedInVisit) -> Result<Response, Error> {
+    let exported = me::exported(visit.doorward(), &visit.caller).await?;
     let mut response = NoStore(StatusCode::OK, exported).into_response();
     let disposition = HeaderValue::from_static("attachment; filename=\"account.json\"");
     response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);

@@ -3,20 +3,17 @@
 use axum::response::Response;
 
 use super::{
-    super::{form_refusal::FormRefusal, view::FailedForm, visit::Visit},
+    super::{form_refusal::FormFailure, view::FailedForm, visit::SignedInVisit},
     Outcome, page,
 };
 use crate::{account::verify::send, http::Error};
 
-pub(in super::super) async fn send_verification(visit: Visit) -> Result<Response, Error> {
-    let Some(caller) = visit.caller() else {
-        return Ok(visit.redirect("/sign-in"));
-    };
-    match send(visit.doorward(), &caller.user, visit.source.requester).await {
+pub(in crate::http) async fn send_verification(visit: SignedInVisit) -> Result<Response, Error> {
+    match send(visit.doorward(), &visit.caller.user, &visit.requester).await {
         Ok(()) => Ok(visit.redirect("/account?done=verify-sent")),
         Err(error) => {
-            let refusal = FormRefusal::of(error.into(), "password")?;
-            page(&visit, caller, Outcome::Refused(&refusal, FailedForm::Verification)).await
+            let refusal = FormFailure::from(error).refusal()?;
+            page(&visit, Outcome::Refused(&refusal, FailedForm::Verification)).await
         }
     }
 }

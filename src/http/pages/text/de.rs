@@ -282,6 +282,10 @@ pub(super) static TEXTS: Texts = Texts {
             heading: "Zu viele Versuche",
             explanation: try_again_in(Span::to_wait(wait)),
         },
+        Message::SignInAgain => MessageText::new(
+            "Melden Sie sich noch einmal an",
+            "Ihre letzte Anmeldung liegt für diese Änderung zu lange zurück. Melden Sie sich noch einmal an und wiederholen Sie sie dann innerhalb von 10 Minuten.",
+        ),
         Message::Internal => MessageText::new(
             "Etwas ist schiefgegangen",
             "Das ist unser Fehler. Versuchen Sie es noch einmal. Hilft das nicht, sagen Sie den Betreibern dieses Dienstes Bescheid.",

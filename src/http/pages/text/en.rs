@@ -270,6 +270,10 @@ pub(super) static TEXTS: Texts = Texts {
             heading: "Too many attempts",
             explanation: try_again_in(Span::to_wait(wait)),
         },
+        Message::SignInAgain => MessageText::new(
+            "Sign in again",
+            "Your last sign-in is too long ago for this change. Sign in again, and then repeat it within 10 minutes.",
+        ),
         Message::Internal => MessageText::new(
             "Something went wrong",
             "This is our fault. Try again. If that does not help, tell the people who run this service.",

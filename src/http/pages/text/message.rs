@@ -7,6 +7,8 @@ use std::time::Duration;
 pub enum Message {
     /// The request is malformed (400).
     BadRequest,
+    /// The action needs a sign-in that is not long ago (401).
+    SignInAgain,
     /// A form was sent from another site (403).
     CrossSite,
     /// The app's host has no try cookie: the browser keeps none (403).

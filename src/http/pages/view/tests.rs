@@ -110,7 +110,7 @@ fn invitations() -> Vec<(&'static str, Invitations<'static>)> {
 /// A secret of a mailed link.
 const SECRET: &str = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE";
 
-fn one_times() -> Vec<(&'static str, OneTimeForm<'static>)> {
+fn one_time_secrets() -> Vec<(&'static str, OneTimeForm<'static>)> {
     use OneTimeKind::{Reset, Restore, SignIn, Verify};
     let wrong = FieldFault::WrongCode;
     let form =
@@ -437,8 +437,9 @@ fn refusals() -> Vec<(&'static str, Refused<'static>)> {
 
 type Link = Option<(LinkTo<'static>, &'static str)>;
 
-const MESSAGES: [(&str, Message, Link); 25] = [
+const MESSAGES: [(&str, Message, Link); 26] = [
     ("message-bad-request", Message::BadRequest, None),
+    ("message-sign-in-again", Message::SignInAgain, Some((LinkTo::SignIn, "/sign-in?other"))),
     ("message-cross-site", Message::CrossSite, Some((LinkTo::TryAgain, "/sign-in"))),
     (
         "message-no-cookie",
@@ -484,7 +485,7 @@ const MESSAGES: [(&str, Message, Link); 25] = [
 /// Every page and state in a language.
 fn gallery(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
     let mut all = vec![("sign-out", SignOut.render(page))];
-    all.extend(one_times().into_iter().map(|(state, view)| (state, view.render(page))));
+    all.extend(one_time_secrets().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(invitations().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(mail_requests().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(sign_ins().into_iter().map(|(state, view)| (state, view.render(page))));

@@ -3,6 +3,7 @@
 use std::{
     fmt, fs, io,
     os::unix::fs::MetadataExt,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     thread,
@@ -24,7 +25,10 @@ use rustls::{
 use x509_cert::{Certificate, der::Decode};
 use zeroize::Zeroizing;
 
-use crate::clock::{Clock, Timestamp};
+use crate::{
+    clock::{Clock, Timestamp},
+    supervisor,
+};
 
 /// How often the files are read. Their content is compared, because a swapped symbolic link, a file that is replaced and one
 /// that is overwritten then look the same.
@@ -134,8 +138,17 @@ pub(super) fn watch(certificates: Arc<Certificates>) {
     let watch = move || {
         loop {
             thread::sleep(CHECK_INTERVAL);
-            certificates.reload();
-            certificates.warn_of_expiry();
+            let checked = catch_unwind(AssertUnwindSafe(|| {
+                certificates.reload();
+                certificates.warn_of_expiry();
+            }));
+            if let Err(panic) = checked {
+                let cause = supervisor::message(&*panic);
+                tracing::error!(
+                    cause,
+                    "checking the certificate has panicked; it is checked again"
+                );
+            }
         }
     };
     let started = thread::Builder::new().name("certificate".into()).spawn(watch);

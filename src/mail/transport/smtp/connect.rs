@@ -15,34 +15,39 @@ use lettre::transport::smtp::{
     extension::{Extension, ServerInfo},
     response::Response,
 };
-use rustls::{
-    ClientConfig, RootCertStore,
-    crypto::aws_lc_rs,
-    pki_types::{CertificateDer, ServerName, pem::PemObject},
-};
+use rustls::{ClientConfig, RootCertStore};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
-    net::{TcpStream, lookup_host},
+    net::TcpStream,
     time::timeout,
 };
-use tokio_rustls::{TlsConnector, client::TlsStream};
+use tokio_rustls::client::TlsStream;
 use zeroize::Zeroizing;
 
 use super::{
     Failure, Redaction, Session, Smtp, Step, TransportError,
     stream::{MAX_REPLY_BYTES, SmtpStream, too_long},
 };
-use crate::mail::Encryption;
+use crate::{
+    mail::{Encryption, SmtpServer},
+    outbound::{self, ConnectError, tls},
+};
 
-/// The certificates that servers are checked with. Those of the system are read at the first connection.
-pub(super) struct Certificates {
-    own: Vec<CertificateDer<'static>>,
+/// The issuers whose certificates are accepted. Those of the system are read at the first connection.
+pub(super) struct Issuers {
+    own: RootCertStore,
     config: OnceLock<Arc<ClientConfig>>,
 }
 
-impl Certificates {
+impl Issuers {
+    /// Those in this file, besides those of the system.
     pub(super) fn new(file: Option<&Path>) -> Result<Self, TransportError> {
-        let own = file.map(read_certificates).transpose()?.unwrap_or_default();
+        let own = match file {
+            Some(file) => {
+                tls::issuers_in(file).map_err(|cause| TransportError::new("mail.ca_file", cause))?
+            }
+            None => RootCertStore::empty(),
+        };
         Ok(Self { own, config: OnceLock::new() })
     }
 
@@ -50,37 +55,14 @@ impl Certificates {
         if let Some(config) = self.config.get() {
             return Ok(Arc::clone(config));
         }
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        roots.add_parsable_certificates(self.own.iter().cloned());
-        if roots.is_empty() {
+        let mut issuers = tls::system_issuers();
+        issuers.extend(self.own.roots.iter().cloned());
+        if issuers.is_empty() {
             return Err("the system has no certificates: install them, or set mail.ca_file".into());
         }
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let config = tls::verified(issuers).map_err(|error| error.to_string())?;
         Ok(Arc::clone(self.config.get_or_init(|| Arc::new(config))))
     }
-}
-
-fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TransportError> {
-    let refuse = |cause: &dyn std::fmt::Display| {
-        TransportError::new("mail.ca_file", format!("{}: {cause}", file.display()))
-    };
-    let text = fs::read(file).map_err(|error| refuse(&error))?;
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let certificates = certificates.map_err(|error| refuse(&error))?;
-    if certificates.is_empty() {
-        return Err(refuse(&"contains no certificate (PEM)"));
-    }
-    let mut roots = RootCertStore::empty();
-    for certificate in &certificates {
-        roots.add(certificate.clone()).map_err(|error| refuse(&error))?;
-    }
-    Ok(certificates)
 }
 
 impl Smtp {
@@ -120,53 +102,30 @@ impl Smtp {
     }
 
     async fn connect_tcp(&self) -> Result<(TcpStream, SocketAddr), Failure> {
-        let limit = self.timeouts.connect;
-        let seconds = limit.as_secs();
-        let host = &self.server.host;
-        let found = timeout(limit, lookup_host((host.as_str(), self.server.port))).await;
-        let addresses: Vec<_> = match found {
-            Ok(Ok(addresses)) => addresses.collect(),
-            Ok(Err(error)) => {
-                return Err(Failure::new(Step::Resolve, format!("{host} has no address: {error}")));
-            }
-            Err(_) => {
-                let text = format!("no address of {host} within {seconds} s");
-                return Err(Failure::new(Step::Resolve, text));
-            }
-        };
-        let mut failure = Failure::new(Step::Resolve, format!("{host} has no address"));
-        for address in addresses {
-            let text = match timeout(limit, TcpStream::connect(address)).await {
-                Ok(Ok(stream)) => {
-                    // Commands are short and wait for replies.
-                    let _ = stream.set_nodelay(true);
-                    self.report(&format!("connected to {address}"));
-                    return Ok((stream, address));
-                }
-                Ok(Err(error)) => format!("{address}: {error}"),
-                Err(_) => format!("{address}: no answer within {seconds} s"),
+        let SmtpServer { host, port, .. } = &self.server;
+        let connected = outbound::connect(host, *port, self.timeouts.connect).await;
+        let (stream, address) = connected.map_err(|error| {
+            let step = match error {
+                ConnectError::Resolve(_) => Step::Resolve,
+                ConnectError::Connect { .. } => Step::Connect,
             };
-            failure = Failure::new(Step::Connect, text);
-        }
-        Err(failure)
+            Failure::new(step, error.to_string())
+        })?;
+        // Commands are short and wait for replies.
+        let _ = stream.set_nodelay(true);
+        self.report(&format!("connected to {address}"));
+        Ok((stream, address))
     }
 
     async fn handshake(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, Failure> {
         let refuse = |text: String| Failure::new(Step::Tls, text);
-        let config = self.certificates.config().map_err(refuse)?;
-        let name = ServerName::try_from(self.server.host.clone());
-        let name = name.map_err(|error| refuse(error.to_string()))?;
-        let limit = self.timeouts.connect;
-        match timeout(limit, TlsConnector::from(config).connect(name, stream)).await {
-            Ok(Ok(stream)) => {
-                let version = stream.get_ref().1.protocol_version();
-                let version = version.and_then(|version| version.as_str()).unwrap_or("TLS");
-                self.report(&format!("encrypted with {}", version.replace('_', ".")));
-                Ok(stream)
-            }
-            Ok(Err(error)) => Err(refuse(error.to_string())),
-            Err(_) => Err(refuse(format!("no answer within {} s", limit.as_secs()))),
-        }
+        let config = self.issuers.config().map_err(refuse)?;
+        let stream = tls::handshake(config, &self.server.host, stream, self.timeouts.connect).await;
+        let stream = stream.map_err(|error| refuse(error.to_string()))?;
+        let version = stream.get_ref().1.protocol_version();
+        let version = version.and_then(|version| version.as_str()).unwrap_or("TLS");
+        self.report(&format!("encrypted with {}", version.replace('_', ".")));
+        Ok(stream)
     }
 
     /// Asks the server for TLS. Returns its greeting as well.

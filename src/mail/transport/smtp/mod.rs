@@ -27,7 +27,7 @@ use lettre::{
 };
 
 pub(super) use self::thread::SmtpThread;
-use self::{connect::Certificates, redaction::Redaction};
+use self::{connect::Issuers, redaction::Redaction};
 use super::{Failure, Progress, SendError, Step, TransportError};
 use crate::mail::{Composed, MailSettings, SmtpServer};
 
@@ -63,7 +63,7 @@ pub(super) struct Smtp {
     /// The name that this client has in EHLO.
     hello: ClientId,
     user: Option<(String, PathBuf)>,
-    certificates: Certificates,
+    issuers: Issuers,
     timeouts: Timeouts,
     /// An open connection, and when it was used last.
     session: Option<(Session, Instant)>,
@@ -85,7 +85,7 @@ impl Smtp {
             server,
             hello: ClientId::Domain(hello),
             user: settings.user.clone().zip(settings.password_file.clone()),
-            certificates: Certificates::new(settings.ca_file.as_deref())?,
+            issuers: Issuers::new(settings.ca_file.as_deref())?,
             timeouts: TIMEOUTS,
             session: None,
             progress: None,

@@ -276,7 +276,7 @@ fn a_file_of_certificates_is_read_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.pem");
     let read = || {
-        let error = Certificates::new(Some(&file)).err().unwrap().to_string();
+        let error = Issuers::new(Some(&file)).err().unwrap().to_string();
         error.replace(&folder.path().display().to_string(), "")
     };
     assert_eq!(read(), "mail.ca_file: /ca.pem: No such file or directory (os error 2)");

@@ -8,11 +8,8 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use super::{Engine, jitter, write::WriteScope};
-use crate::store::{
-    Error,
-    postgres::{row::column, statements as sql},
-};
+use super::{PostgresEngine, jitter};
+use crate::store::{Error, postgres::statements as sql, write::WriteScope};
 
 /// The outcome of a commit.
 pub(super) enum CommitOutcome {
@@ -30,7 +27,7 @@ impl CommitChecks {
     }
 }
 
-impl Engine {
+impl PostgresEngine {
     /// Whether a change of all rows was committed. If it was not, it cannot be committed later.
     ///
     /// # Errors
@@ -39,7 +36,7 @@ impl Engine {
         &self,
         change_id: Uuid,
     ) -> Result<bool, Error> {
-        match self.commit_outcome(change_id, WriteScope::SigningKeys).await {
+        match self.commit_outcome(change_id, WriteScope::Everybody).await {
             CommitOutcome::Committed => Ok(true),
             CommitOutcome::NotCommitted => Ok(false),
             CommitOutcome::Unknown => {
@@ -79,14 +76,24 @@ impl Engine {
     ) -> Result<CommitOutcome, Error> {
         let db = self.connector().connect().await?;
         db.clear_warnings();
-        let values = [change_id.into(), scope.user_id().into()];
+        let values = [change_id.into(), user_in(scope).into()];
         let rows = db.query(sql::CHECK_COMMIT, &values).await?;
         if db.was_warned() {
             return Err(Error::Unavailable("not replicated to a standby".into()));
         }
         let row =
             rows.first().ok_or_else(|| Error::Failed("the commit check returned no row".into()))?;
-        let is_void: bool = column(row, 0)?;
+        let is_void: bool = row.get(0)?;
         Ok(if is_void { CommitOutcome::NotCommitted } else { CommitOutcome::Committed })
+    }
+}
+
+/// The user of a change, as stored in the table `changes`.
+pub(super) fn user_in(scope: WriteScope) -> Option<Uuid> {
+    match scope {
+        WriteScope::NewUser(id) | WriteScope::User(id) | WriteScope::OneTime(id, _) => {
+            Some(id.uuid())
+        }
+        WriteScope::Everybody | WriteScope::SigningKeys | WriteScope::Uncached => None,
     }
 }

@@ -4,7 +4,6 @@ mod availability;
 mod lost_commits;
 mod readers;
 mod transactions;
-mod write;
 
 use std::{
     collections::HashSet,
@@ -17,13 +16,16 @@ use std::{
 
 use deadpool::{Runtime, managed::Pool};
 use tokio::sync::watch;
-use tokio_postgres::Row;
 use uuid::Uuid;
 
-pub(super) use self::write::{RowCount, StatementBatch, Verdict, Write, WriteScope};
 use self::{availability::Availability, lost_commits::CommitChecks, readers::Readers};
-use super::{connection::Connector, url::PostgresUrl, value::Value};
-use crate::store::{Changes, Endings, Error, PostgresOptions, StoreCounts};
+use super::{connection::Connector, url::PostgresUrl};
+use crate::{
+    store::{
+        Changes, Error, PostgresOptions, StoreCounts, row::Row, value::Value, write::WriteScope,
+    },
+    token::endings::Endings,
+};
 
 /// How long a caller waits for a read or a write.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,7 +33,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ATTEMPTS: usize = 10;
 
 /// The connections to one database, and what is known of its state.
-pub(super) struct Engine {
+pub(super) struct PostgresEngine {
     pool: Pool<Connector>,
     readers: Readers,
     availability: Availability,
@@ -44,7 +46,7 @@ pub(super) struct Engine {
     keys_changed: watch::Sender<()>,
 }
 
-impl Engine {
+impl PostgresEngine {
     pub(super) fn new(url: &PostgresUrl, options: PostgresOptions) -> io::Result<Self> {
         let connector = Connector::new(url, options.password_file)?;
         let pool = Pool::builder(connector)
@@ -105,9 +107,13 @@ impl Engine {
     }
 
     /// Runs a query without a time limit, on a separate connection.
-    pub(super) async fn read_without_limit(&self, sql: &'static str) -> Result<Vec<Row>, Error> {
+    pub(super) async fn read_without_limit(
+        &self,
+        sql: &'static str,
+        values: &[Value],
+    ) -> Result<Vec<Row>, Error> {
         let db = self.connector().connect().await?;
-        Ok(db.query(sql, &[]).await?)
+        Ok(db.query(sql, values).await?)
     }
 
     /// Runs the work until it times out or the database becomes unreachable.
@@ -139,10 +145,9 @@ impl Engine {
 
     /// Counts a change, so that this instance does not use outdated cache entries.
     fn mark(&self, scope: WriteScope) {
-        match scope {
-            WriteScope::NewUser(_) | WriteScope::Maintenance => {}
-            WriteScope::User(id) | WriteScope::OneTime(id, _) => self.changes.mark(id),
-            WriteScope::SigningKeys => self.keys_changed.send_replace(()),
+        scope.count_in(&self.changes);
+        if matches!(scope, WriteScope::SigningKeys | WriteScope::Everybody) {
+            self.keys_changed.send_replace(());
         }
     }
 

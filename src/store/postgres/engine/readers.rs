@@ -6,7 +6,6 @@ use std::{
 };
 
 use tokio::time::{sleep, timeout};
-use tokio_postgres::Row;
 
 use super::{MAX_ATTEMPTS, jitter};
 use crate::store::{
@@ -15,8 +14,9 @@ use crate::store::{
         connection::{Connector, describe},
         error_class::ErrorClass,
         shared_connection::SharedConnection,
-        value::Value,
     },
+    row::Row,
+    value::Value,
 };
 
 /// The connections that reads share.

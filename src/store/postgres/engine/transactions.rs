@@ -16,19 +16,18 @@ use tokio_postgres::Error as PgError;
 use uuid::Uuid;
 
 use super::{
-    CALL_TIMEOUT, Engine, MAX_ATTEMPTS, jitter,
-    lost_commits::CommitOutcome,
-    write::{AnyResult, RowCounts, Verdict, Write, WriteScope},
+    CALL_TIMEOUT, MAX_ATTEMPTS, PostgresEngine, jitter,
+    lost_commits::{CommitOutcome, user_in},
 };
 use crate::store::{
     Error,
-    archive::UserRecord,
     postgres::{
         connection::{Connection, Connector, describe},
         error_class::ErrorClass,
-        row::user_record_from_row,
         statements as sql,
     },
+    user_record::user_record_from_row,
+    write::{AnyResult, Prepare, RowCounts, Transaction, Verdict, Write, WriteScope},
 };
 
 /// How one attempt at a write ended.
@@ -41,31 +40,54 @@ enum Attempt {
     Failed(Error),
 }
 
-/// Makes the statements of an attempt.
-type Prepare = dyn Fn(Uuid, Option<&UserRecord>) -> Write<AnyResult> + Send + Sync;
-
-impl Engine {
-    /// Runs a write on rows that no other instance caches.
-    pub(in crate::store::postgres) async fn maintain<T: Send + 'static>(
+impl PostgresEngine {
+    /// Runs a write in one transaction and returns after its commit is durable.
+    pub(in crate::store::postgres) async fn write(
         self: &Arc<Self>,
-        prepare: impl Fn() -> Write<T> + Send + Sync + 'static,
-    ) -> Result<T, Error> {
-        self.write(WriteScope::Maintenance, move |_, _| prepare()).await
+        transaction: Transaction,
+    ) -> Result<AnyResult, Error> {
+        let began = Instant::now();
+        // The reserve of a full disk is the server's concern.
+        let Transaction { scope, revokes_access: _, prepare } = transaction;
+        let outcome = match scope {
+            WriteScope::Everybody => self.write_everybody(&*prepare).await,
+            scope => self.write_in_task(scope, prepare).await,
+        };
+        self.counts.add_write(began.into_std(), &outcome);
+        outcome
     }
 
-    /// Runs a write in one transaction and returns after its commit is durable. `prepare` gets the id of the change and,
-    /// in [`WriteScope::User`] and [`WriteScope::OneTime`], the locked row of the user. It may be called more than once.
-    pub(in crate::store::postgres) async fn write<T: Send + 'static>(
-        self: &Arc<Self>,
-        scope: WriteScope,
-        prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
-    ) -> Result<T, Error> {
-        let began = Instant::now();
-        let prepare =
-            Box::new(move |id, record: Option<&UserRecord>| prepare(id, record).untyped());
-        let outcome = self.write_in_task(scope, prepare).await;
-        self.counts.add_write(began.into_std(), &outcome);
-        outcome.map(|result| *result.downcast().expect("`prepare` makes results of this type"))
+    /// Changes all users, on a connection of its own, because it takes longer than a write may if there are many users.
+    async fn write_everybody(&self, prepare: &Prepare) -> Result<AnyResult, Error> {
+        for _ in 0..MAX_ATTEMPTS {
+            let change_id = Uuid::new_v4();
+            let db = self.connector().connect().await?;
+            let statements = run_statements(&db, change_id, WriteScope::Everybody, prepare).await;
+            let Uncommitted { result, .. } = match statements {
+                Ok(uncommitted) => uncommitted,
+                Err(StatementError::Store(error)) => return Err(error),
+                Err(StatementError::Database(error)) => match ErrorClass::of(&error) {
+                    ErrorClass::Conflict => continue,
+                    _ => return Err(error.into()),
+                },
+            };
+            db.clear_warnings();
+            let is_lost = match db.batch(sql::COMMIT).await {
+                Ok(()) => db.was_warned(),
+                Err(error) => match ErrorClass::of(&error) {
+                    ErrorClass::Connection => true,
+                    ErrorClass::Conflict => continue,
+                    _ => return Err(error.into()),
+                },
+            };
+            if is_lost && !self.has_committed(change_id).await? {
+                return Err(Error::Unavailable("the commit failed: nothing was changed".into()));
+            }
+            self.mark(WriteScope::Everybody);
+            return Ok(result);
+        }
+        let cause = "other transactions keep changing the same rows: try again";
+        Err(Error::Unavailable(cause.into()))
     }
 
     async fn write_in_task(
@@ -108,8 +130,8 @@ impl Engine {
                 }
                 Attempt::Failed(error) => return Err(error),
                 Attempt::Retry(cause) => cause,
-                // Maintenance has no row in `changes` to check, and can run twice.
-                Attempt::CommitLost(_) if scope == WriteScope::Maintenance => COMMIT_FAILED.into(),
+                // This has no row in `changes` to check, and can run twice.
+                Attempt::CommitLost(_) if scope == WriteScope::Uncached => COMMIT_FAILED.into(),
                 Attempt::CommitLost(result) => match self.commit_outcome(change_id, scope).await {
                     CommitOutcome::Committed => return Ok(result),
                     CommitOutcome::NotCommitted => COMMIT_FAILED.into(),
@@ -226,18 +248,20 @@ async fn run_statements(
 ) -> Result<Uncommitted, StatementError> {
     let begin = db.batch(sql::BEGIN);
     let insert_change = async {
-        if scope == WriteScope::Maintenance {
+        if scope == WriteScope::Uncached {
             return Ok(0);
         }
-        db.execute(sql::ADD_CHANGE, &[change_id.into(), scope.user_id().into()]).await
+        db.execute(sql::ADD_CHANGE, &[change_id.into(), user_in(scope).into()]).await
     };
     let lock = async {
         match scope {
             WriteScope::User(id) | WriteScope::OneTime(id, _) => {
                 db.query(sql::LOCK_USER, &[id.into()]).await
             }
+            // Whoever signs in locks the user first. So their session is ended below, or begins after the commit.
+            WriteScope::Everybody => db.query(sql::LOCK_USERS, &[]).await,
             WriteScope::SigningKeys => db.query(sql::LOCK_KEYS, &[]).await,
-            WriteScope::NewUser(_) | WriteScope::Maintenance => Ok(Vec::new()),
+            WriteScope::NewUser(_) | WriteScope::Uncached => Ok(Vec::new()),
         }
     };
     // A statement of its own after the lock, so that it sees what the last holder of the lock has committed.
@@ -255,10 +279,13 @@ async fn run_statements(
         WriteScope::User(_) | WriteScope::OneTime(..) => {
             locked.first().map(user_record_from_row).transpose()
         }
-        _ => Ok(None),
+        WriteScope::NewUser(_)
+        | WriteScope::Everybody
+        | WriteScope::SigningKeys
+        | WriteScope::Uncached => Ok(None),
     };
     let user = user.map_err(StatementError::Store)?;
-    let Write { statements, verdict } = prepare(change_id, user.as_ref());
+    let Write { statements, verdict, .. } = prepare(change_id, user.as_ref());
     let counts = join_all(statements.iter().map(|(sql, values)| db.execute(sql, values))).await;
     let counts = RowCounts::new(counts.into_iter().collect::<Result<_, _>>()?);
     match verdict(&counts) {

@@ -1,43 +1,39 @@
 //! The command that sends the example of an operation.
 
-use super::{json::Json, schema::Resolver};
+use serde_json::Value;
+
+use super::{items, members, schema::Resolver, security_scheme, text};
 
 /// A command for a shell in which `TOKEN` is a token and `CLIENT` the name and secret of a client, as `name:secret`.
 pub(super) fn curl(
     resolver: Resolver<'_>,
     path: &str,
     method: &str,
-    parameters: &[&Json],
-    operation: &Json,
+    parameters: &[&Value],
+    operation: &Value,
 ) -> String {
-    let mut url = resolver
-        .document
-        .at("servers")
-        .items()
-        .first()
-        .map_or("", |s| s.at("url").text())
-        .to_owned();
+    let server = items(&resolver.document["servers"]).first();
+    let mut url = server.map_or("", |server| text(&server["url"])).to_owned();
     url.push_str(path);
-    for parameter in parameters.iter().filter(|parameter| parameter.at("in").text() == "path") {
-        let place = format!("{{{}}}", parameter.at("name").text());
-        url = url.replace(&place, parameter.at("example").text());
+    for parameter in parameters.iter().filter(|parameter| parameter["in"] == "path") {
+        let place = format!("{{{}}}", text(&parameter["name"]));
+        url = url.replace(&place, text(&parameter["example"]));
     }
-    let body = operation.at("requestBody").at("content").members().first();
+    let body = members(&operation["requestBody"]["content"]).next();
     let mut words = vec!["curl".to_owned()];
     // curl sends GET, and POST with a body, by itself.
     if !matches!((method, body), ("get", None) | ("post", Some(_))) {
         words.push(format!("-X {}", method.to_uppercase()));
     }
     words.push(quoted(&url));
-    let security = operation.at("security").items().first().and_then(|way| way.members().first());
-    words.extend(security.map(|(scheme, _)| match scheme.as_str() {
+    words.extend(security_scheme(operation).map(|scheme| match scheme {
         "basic" => "-u \"$CLIENT\"".to_owned(),
         _ => "-H \"Authorization: Bearer $TOKEN\"".to_owned(),
     }));
     match body {
         Some((kind, media)) if kind == "application/json" => {
             words.push("-H 'Content-Type: application/json'".to_owned());
-            words.push(format!("-d {}", quoted(&media.at("example").compact())));
+            words.push(format!("-d {}", quoted(&media["example"].to_string())));
         }
         Some(_) => words.push("-d \"token=$TOKEN\"".to_owned()),
         None => {}

@@ -1,14 +1,13 @@
 //! The documentation of the API as a page: what the OpenAPI document says, in the order of the document.
 
 mod curl;
-mod json;
 mod schema;
 
 use askama::Template;
+use serde_json::{Map, Value};
 
 use self::{
     curl::curl,
-    json::Json,
     schema::{Field, Resolver},
 };
 use super::{super::text::Texts, PageContext, html};
@@ -40,11 +39,11 @@ struct Operation {
     parameters: Vec<Field>,
     /// The media type of the body and its members.
     body: Option<(String, Vec<Field>)>,
-    answers: Vec<Answer>,
+    answers: Vec<DocumentedResponse>,
     curl: String,
 }
 
-struct Answer {
+struct DocumentedResponse {
     status: String,
     description: Words,
     /// The headers that not every answer has.
@@ -74,16 +73,16 @@ struct Html<'a> {
 impl Docs {
     /// Reads an OpenAPI document. What it does not contain is left out.
     pub fn read(document: &str) -> Self {
-        let document: Json = serde_json::from_str(document).unwrap_or_default();
+        let document: Value = serde_json::from_str(document).unwrap_or_default();
         let resolver = Resolver { document: &document };
-        let introduction = document.at("info").at("description").text().split("\n\n");
-        let groups = document.at("tags").items().iter().map(|tag| Group {
-            name: tag.at("name").text().to_owned(),
-            description: Words::of(tag.at("description").text()),
-            operations: operations(resolver, tag.at("name").text()),
+        let introduction = text(&document["info"]["description"]).split("\n\n");
+        let groups = items(&document["tags"]).iter().map(|tag| Group {
+            name: text(&tag["name"]).to_owned(),
+            description: Words::of(text(&tag["description"])),
+            operations: operations(resolver, text(&tag["name"])),
         });
         Self {
-            version: document.at("info").at("version").text().to_owned(),
+            version: text(&document["info"]["version"]).to_owned(),
             introduction: introduction.map(Words::of).collect(),
             groups: groups.collect(),
         }
@@ -97,12 +96,12 @@ impl Docs {
 
 fn operations(resolver: Resolver<'_>, tag: &str) -> Vec<Operation> {
     let mut found = Vec::new();
-    for (path, item) in resolver.document.at("paths").members() {
+    for (path, item) in members(&resolver.document["paths"]) {
         // Only a path that accepts every method accepts this one, and all methods have the same answers.
-        let is_any = !item.at("trace").is_null();
-        for (method, operation) in item.members() {
+        let is_any = !item["trace"].is_null();
+        for (method, operation) in members(item) {
             let is_shown = !is_any || method == "get";
-            if is_shown && operation.at("tags").items().iter().any(|own| own.text() == tag) {
+            if is_shown && items(&operation["tags"]).iter().any(|own| own == tag) {
                 let mut operation = read(resolver, path, method, item, operation);
                 if is_any {
                     operation.method = "any".to_owned();
@@ -118,50 +117,67 @@ fn read(
     resolver: Resolver<'_>,
     path: &str,
     method: &str,
-    item: &Json,
-    operation: &Json,
+    item: &Value,
+    operation: &Value,
 ) -> Operation {
-    let security = operation.at("security").items().first().and_then(|way| way.members().first());
-    let parameters = [item, operation].map(|owner| owner.at("parameters").items()).concat();
+    let parameters = [item, operation].map(|owner| items(&owner["parameters"])).concat();
     let parameters: Vec<_> =
         parameters.iter().map(|parameter| resolver.resolved(parameter)).collect();
-    let media = operation.at("requestBody").at("content").members().first();
+    let media = members(&operation["requestBody"]["content"]).next();
     Operation {
-        id: operation.at("operationId").text().to_owned(),
+        id: text(&operation["operationId"]).to_owned(),
         method: method.to_uppercase(),
         path: path.to_owned(),
-        summary: Words::of(operation.at("summary").text()),
-        description: Words::of(operation.at("description").text()),
-        credentials: security.map(|(scheme, _)| match scheme.as_str() {
+        summary: Words::of(text(&operation["summary"])),
+        description: Words::of(text(&operation["description"])),
+        credentials: security_scheme(operation).map(|scheme| match scheme {
             "basic" => "name and secret of a client (HTTP Basic)",
             _ => "bearer token",
         }),
         parameters: parameters.iter().map(|parameter| resolver.parameter(parameter)).collect(),
-        body: media.map(|(kind, media)| (kind.clone(), resolver.members_of(media.at("schema")))),
+        body: media.map(|(kind, media)| (kind.clone(), resolver.members_of(&media["schema"]))),
         answers: answers(resolver, operation),
         curl: curl(resolver, path, method, &parameters, operation),
     }
 }
 
-fn answers(resolver: Resolver<'_>, operation: &Json) -> Vec<Answer> {
+fn answers(resolver: Resolver<'_>, operation: &Value) -> Vec<DocumentedResponse> {
     /// Every answer has these.
     const USUAL: [&str; 3] = ["X-Request-Id", "X-Content-Type-Options", "Cache-Control"];
-    let responses = operation.at("responses").members().iter();
-    responses
+    members(&operation["responses"])
         .map(|(status, response)| {
             let response = resolver.resolved(response);
-            let headers = response.at("headers").members().iter().map(|(name, _)| name.clone());
-            let media = response.at("content").members().first().map(|(_, media)| media);
-            let example = media.map(|media| media.at("example")).filter(|e| !e.is_null());
-            Answer {
+            let headers = members(&response["headers"]).map(|(name, _)| name.clone());
+            let media = members(&response["content"]).next();
+            let example = media.map(|(_, media)| &media["example"]).filter(|e| !e.is_null());
+            DocumentedResponse {
                 status: status.clone(),
-                description: Words::of(response.at("description").text()),
+                description: Words::of(text(&response["description"])),
                 headers: headers.filter(|name| !USUAL.contains(&name.as_str())).collect(),
                 // Errors have a message, which their description repeats.
-                example: example.filter(|_| status.starts_with('2')).map(Json::pretty),
+                example: example.filter(|_| status.starts_with('2')).map(|e| format!("{e:#}")),
             }
         })
         .collect()
+}
+
+/// How a client identifies itself, by the name in the document.
+fn security_scheme(operation: &Value) -> Option<&str> {
+    let (scheme, _) = members(items(&operation["security"]).first()?).next()?;
+    Some(scheme)
+}
+
+/// The members of an object, in the order of the document.
+fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flat_map(Map::iter)
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -174,6 +190,12 @@ mod tests {
         let expected = [(true, "a"), (false, " and "), (true, "b")];
         assert!(words.0.iter().map(|(code, text)| (*code, text.as_str())).eq(expected));
         assert!(Words::of("").0.is_empty());
+    }
+
+    #[test]
+    fn examples_keep_the_order_of_the_document() {
+        let text = r#"{"b":[1,-2,true,null,"x"],"a":{"z":0.5,"y":{}}}"#;
+        assert_eq!(serde_json::from_str::<Value>(text).unwrap().to_string(), text);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Schemas and parameters of the OpenAPI document in words.
 
-use super::{Words, json::Json};
+use serde_json::Value;
+
+use super::{Words, items, members, text};
 
 /// A parameter, or a member of a body.
 pub(super) struct Field {
@@ -14,42 +16,37 @@ pub(super) struct Field {
 /// Follows references within the document.
 #[derive(Clone, Copy)]
 pub(super) struct Resolver<'a> {
-    pub(super) document: &'a Json,
+    pub(super) document: &'a Value,
 }
 
 impl<'a> Resolver<'a> {
     /// What a reference refers to, or the value itself.
-    pub(super) fn resolved(self, value: &'a Json) -> &'a Json {
-        match value.at("$ref").text().strip_prefix("#/") {
-            Some(pointer) => pointer.split('/').fold(self.document, |value, key| value.at(key)),
+    pub(super) fn resolved(self, value: &'a Value) -> &'a Value {
+        match text(&value["$ref"]).strip_prefix("#/") {
+            Some(pointer) => pointer.split('/').fold(self.document, |value, key| &value[key]),
             None => value,
         }
     }
 
-    pub(super) fn parameter(self, parameter: &'a Json) -> Field {
-        let kind = self.kind(parameter.at("schema"));
+    pub(super) fn parameter(self, parameter: &'a Value) -> Field {
+        let kind = self.kind(&parameter["schema"]);
         Field {
-            name: parameter.at("name").text().to_owned(),
-            kind: format!("in the {}, {kind}", parameter.at("in").text()),
-            is_required: *parameter.at("required") == Json::Bool(true),
-            description: Words::of(parameter.at("description").text()),
+            name: text(&parameter["name"]).to_owned(),
+            kind: format!("in the {}, {kind}", text(&parameter["in"])),
+            is_required: parameter["required"] == true,
+            description: Words::of(text(&parameter["description"])),
         }
     }
 
     /// The members of an object.
-    pub(super) fn members_of(self, schema: &'a Json) -> Vec<Field> {
+    pub(super) fn members_of(self, schema: &'a Value) -> Vec<Field> {
         let schema = self.resolved(schema);
-        let is_required =
-            |name: &str| schema.at("required").items().iter().any(|own| own.text() == name);
-        let members = schema.at("properties").members().iter();
-        members
+        let is_required = |name: &str| items(&schema["required"]).iter().any(|own| own == name);
+        members(&schema["properties"])
             .map(|(name, member)| {
-                let own = member.at("description").text();
-                let description = if own.is_empty() {
-                    self.resolved(member).at("description").text()
-                } else {
-                    own
-                };
+                let own = text(&member["description"]);
+                let description =
+                    if own.is_empty() { text(&self.resolved(member)["description"]) } else { own };
                 Field {
                     name: name.clone(),
                     kind: self.kind(member),
@@ -61,14 +58,14 @@ impl<'a> Resolver<'a> {
     }
 
     /// The type of a value and its limits.
-    fn kind(self, schema: &'a Json) -> String {
+    fn kind(self, schema: &'a Value) -> String {
         let schema = self.resolved(schema);
-        let kind = match schema.at("format").text() {
+        let kind = match text(&schema["format"]) {
             "uuid" => "UUID",
             "date-time" => "time",
-            _ => schema.at("type").text(),
+            _ => text(&schema["type"]),
         };
-        let (min, max) = (schema.at("minLength").number(), schema.at("maxLength").number());
+        let (min, max) = (schema["minLength"].as_u64(), schema["maxLength"].as_u64());
         match (min, max) {
             (Some(min), Some(max)) => format!("{kind}, {min} to {max} characters"),
             (Some(min), None) => format!("{kind}, at least {min} characters"),

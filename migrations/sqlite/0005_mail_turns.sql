@@ -1,4 +1,0 @@
--- The order in which mail is sent: the earliest `turn_at` first. Null while a mail waits until `due_at` to be tried again.
-ALTER TABLE outbox ADD COLUMN turn_at INTEGER;
-DROP INDEX outbox_by_due_time;
-CREATE INDEX outbox_by_turn ON outbox (given_up_at, turn_at, due_at, id);

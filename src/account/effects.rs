@@ -1,0 +1,212 @@
+//! The mail that an operation queues: which one-time secret is in it, how long it lives, and who is told of what.
+
+use std::time::Duration;
+
+use crate::{
+    Doorward,
+    language::Language,
+    mail::{EndedBy, Mail, MailId, Message},
+    network::{Network, Requester},
+    session::{Session, device::Device},
+    store,
+    store::Effects,
+    throttle::{MailPurpose, Throttled},
+    token::one_time::{OneTime, OneTimeId, Purpose},
+    user::{Email, PasswordVersion, User, UserId},
+};
+
+/// How long a mail is tried.
+const MAIL_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A mail to a user with a one-time secret, which is bound to their address and password as they are now.
+pub(super) fn with_secret(
+    doorward: &Doorward,
+    user: &User,
+    purpose: Purpose,
+    recipient: &Email,
+    language: Language,
+) -> Effects {
+    let one_time = one_time(doorward, user.id, &user.email, user.password_version, purpose);
+    let one_time = OneTime { email: recipient.clone(), ..one_time };
+    let message = secret_message(purpose, one_time.id);
+    let mail = mail(doorward, Some(user.id), recipient, language, message);
+    let expires_at = mail.expires_at.min(one_time.expires_at);
+    Effects { mails: vec![Mail { expires_at, ..mail }], secrets: vec![one_time], ..Effects::NONE }
+}
+
+/// The same work as [`with_secret`] for an address without a user, or for a user who gets another message. Nobody can use
+/// the one-time secret, because its user does not exist.
+pub(super) fn without_secret(
+    doorward: &Doorward,
+    user: Option<UserId>,
+    purpose: Purpose,
+    recipient: &Email,
+    language: Language,
+    message: Message,
+) -> Effects {
+    let version = PasswordVersion::default();
+    let one_time = one_time(doorward, UserId::random(), recipient, version, purpose);
+    let mail = mail(doorward, user, recipient, language, message);
+    Effects { mails: vec![mail], secrets: vec![one_time], ..Effects::NONE }
+}
+
+fn one_time(
+    doorward: &Doorward,
+    user_id: UserId,
+    user_email: &Email,
+    password_version: PasswordVersion,
+    purpose: Purpose,
+) -> OneTime {
+    let id = OneTimeId::random();
+    OneTime {
+        id,
+        purpose,
+        user_id,
+        email: user_email.clone(),
+        user_email: user_email.clone(),
+        password_version,
+        digest: doorward.one_time_secrets().secret(id, purpose).digest(),
+        expires_at: doorward.now() + purpose.lifetime(),
+        guesses: 0,
+    }
+}
+
+/// A secret that nobody can use, because its user does not exist. Codes that are typed for an address without a secret are counted
+/// for it, so that each is a write.
+pub(super) fn decoy(doorward: &Doorward, purpose: Purpose, email: &Email) -> OneTime {
+    const LIFETIME: Duration = Duration::from_secs(15 * 60);
+    let version = PasswordVersion::default();
+    let one_time = one_time(doorward, UserId::random(), email, version, purpose);
+    OneTime { expires_at: doorward.now() + LIFETIME, guesses: 1, ..one_time }
+}
+
+/// The message that carries a secret.
+fn secret_message(purpose: Purpose, one_time: OneTimeId) -> Message {
+    match purpose {
+        Purpose::VerifyEmail => Message::VerifyEmail { one_time },
+        Purpose::ChangeEmail => Message::ChangeEmail { one_time },
+        Purpose::RestoreEmail => Message::EmailChanged { one_time },
+        Purpose::ResetPassword => Message::ResetPassword { one_time },
+        Purpose::SignIn => Message::SignIn { one_time },
+        Purpose::Invitation => Message::Invitation { one_time, invited_by: None },
+    }
+}
+
+/// A mail that is queued now.
+pub(super) fn mail(
+    doorward: &Doorward,
+    user_id: Option<UserId>,
+    recipient: &Email,
+    language: Language,
+    message: Message,
+) -> Mail {
+    let created_at = doorward.now();
+    Mail {
+        id: MailId::random(),
+        user_id,
+        recipient: recipient.clone(),
+        language,
+        message,
+        created_at,
+        expires_at: created_at + MAIL_LIFETIME,
+    }
+}
+
+/// The first mail to a new user, unless their address is verified or gets too much mail.
+pub(super) fn verify_email(doorward: &Doorward, user: &User, language: Language) -> Effects {
+    let is_sent = doorward.sends_mail()
+        && !user.email_verified
+        && may_mail(doorward, &user.email, MailPurpose::SignUp);
+    if !is_sent {
+        return Effects::NONE;
+    }
+    with_secret(doorward, user, Purpose::VerifyEmail, &user.email, language)
+}
+
+/// Tells a user that their password has changed.
+pub(super) fn password_changed(doorward: &Doorward, user: &User, language: Language) -> Effects {
+    let message = Message::PasswordChanged { at: doorward.now().millis() };
+    notice(doorward, doorward.settings().notices.password_changed, user, language, message)
+}
+
+/// Tells the old address of a user that they have another one. A verified address gets a way back: the owner of one that is not
+/// verified may be a stranger.
+pub(super) fn email_changed(doorward: &Doorward, user: &User, language: Language) -> Effects {
+    if !doorward.sends_mail() || !doorward.settings().notices.email_changed || !user.email_verified
+    {
+        return Effects::NONE;
+    }
+    with_secret(doorward, user, Purpose::RestoreEmail, &user.email, language)
+}
+
+/// Tells a user that their sessions have ended.
+pub(super) fn sessions_ended(doorward: &Doorward, user: &User, by: EndedBy) -> Effects {
+    let message = Message::SessionsEnded { by, at: doorward.now().millis() };
+    let language = doorward.settings().mail.language;
+    notice(doorward, doorward.settings().notices.sessions_ended, user, language, message)
+}
+
+/// Tells a user of a sign-in from a network or a device that they have not used. The first sign-in is not told of.
+pub(super) async fn new_sign_in(
+    doorward: &Doorward,
+    user: &User,
+    session: &Session,
+    language: Language,
+) -> Result<Effects, store::Error> {
+    if !doorward.sends_mail() || !doorward.settings().notices.new_sign_in {
+        return Ok(Effects::NONE);
+    }
+    let (address, user_agent) = (session.client.address, &session.client.user_agent);
+    let network = Network::at(address);
+    let known = doorward.store().known_networks(&user.email.key()).await?;
+    let is_new_network =
+        !network.is_loopback() && known.iter().next().is_some() && !known.contains(network);
+    let sessions = doorward.store().sessions_by_user(user.id, doorward.now()).await?;
+    let devices = || sessions.iter().map(|other| Device::of(&other.client.user_agent));
+    let is_new_device =
+        !sessions.is_empty() && !devices().any(|device| device == Device::of(user_agent));
+    if !is_new_network && !is_new_device {
+        return Ok(Effects::NONE);
+    }
+    let (user_agent, at) = (user_agent.clone(), session.created_at.millis());
+    let message = Message::NewSignIn { user_agent, address, at };
+    Ok(notice(doorward, true, user, language, message))
+}
+
+/// A notice, if it is wanted. An address that is not verified may be a stranger's, so it gets only a few.
+fn notice(
+    doorward: &Doorward,
+    is_wanted: bool,
+    user: &User,
+    language: Language,
+    message: Message,
+) -> Effects {
+    let is_sent = doorward.sends_mail()
+        && is_wanted
+        && (user.email_verified || may_mail(doorward, &user.email, MailPurpose::SignUp));
+    if !is_sent {
+        return Effects::NONE;
+    }
+    let mail = mail(doorward, Some(user.id), &user.email, language, message);
+    Effects { mails: vec![mail], ..Effects::NONE }
+}
+
+/// Whether an address may get one more mail for this purpose.
+pub(super) fn may_mail(doorward: &Doorward, email: &Email, purpose: MailPurpose) -> bool {
+    doorward.throttle().charge_mail(&email.key(), purpose, doorward.instant()).is_ok()
+}
+
+/// Charges a mail that a user asks for to their network and to the address, or to none of both. Returns how many mails the
+/// network has asked for lately.
+pub(super) fn charge_mail(
+    doorward: &Doorward,
+    email: &Email,
+    purpose: MailPurpose,
+    requester: &Requester,
+) -> Result<u32, Throttled> {
+    let (throttle, now) = (doorward.throttle(), doorward.instant());
+    let earlier = throttle.charge_mail_request(requester, now)?;
+    let charged = throttle.charge_mail(&email.key(), purpose, now);
+    charged.inspect_err(|_| throttle.refund_mail_request(requester))?;
+    Ok(earlier)
+}

@@ -1,0 +1,169 @@
+//! The kinds of events, each with what is known about it.
+
+use super::LoginRefusal;
+use crate::{
+    session::{Methods, SessionId},
+    token::one_time::Purpose,
+    user::{EmailKey, InvitationId, Role},
+};
+
+/// What happened. Who did it, and to whom, stands in the event.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EventKind {
+    /// A person has registered.
+    Registered {
+        /// The session that they are signed in with; `None` if they have to verify their address first.
+        session: Option<SessionId>,
+    },
+    /// Nobody was registered.
+    RegistrationRefused(RegistrationRefusal),
+    /// The operator has added a user.
+    UserAdded,
+    /// The operator has imported users.
+    UsersImported {
+        /// How many were added.
+        count: usize,
+    },
+    /// The operator has removed imported password hashes.
+    ImportedHashesDropped {
+        /// How many.
+        count: usize,
+    },
+    /// The name or the address of a user has changed.
+    UserChanged {
+        /// Whether the name has.
+        name: bool,
+        /// Whether the address has.
+        email: bool,
+    },
+    /// A user cannot sign in any more, and their sessions have ended.
+    UserDisabled,
+    /// A disabled user can sign in again.
+    UserEnabled,
+    /// A user and everything stored about them is gone.
+    UserDeleted,
+    /// The same, because the owner of the address has taken it back from somebody who had not verified it.
+    UnverifiedUserDeleted,
+    /// A user has got a role.
+    RoleGranted(Role),
+    /// A user has lost a role.
+    RoleRevoked(Role),
+
+    /// A mail was asked for that verifies the address.
+    VerificationRequested,
+    /// A mail was asked for that changes the address.
+    EmailChangeRequested,
+    /// A mailed link or code has verified an address.
+    EmailVerified {
+        /// What the link or code was for.
+        purpose: Purpose,
+    },
+    /// The operator has marked an address.
+    EmailVerificationSet {
+        /// As verified, or as not verified.
+        verified: bool,
+    },
+    /// A change of the address was taken back. A new password was set and all sessions have ended.
+    EmailRestored,
+    /// Somebody asked for a mail to an address.
+    MailRequested {
+        /// What its link or code is for.
+        purpose: Purpose,
+    },
+    /// Somebody asked for a mail to an address that has got too much.
+    MailWithheld,
+
+    /// A user has a new password.
+    PasswordChanged,
+    /// A user has a new password, which they have set with a link or code.
+    PasswordReset,
+    /// A link or code to set a password with was wrong.
+    ResetFailed,
+    /// The operator has made a code to set a password with.
+    ResetCodeCreated,
+    /// The secret in a link was wrong, has expired or was used.
+    UnknownSecret,
+
+    /// A person has signed in.
+    SignedIn {
+        /// The session that has begun.
+        session: SessionId,
+        /// How they have shown who they are.
+        methods: Methods,
+    },
+    /// A login failed.
+    SignInFailed {
+        /// Why.
+        reason: LoginRefusal,
+        /// The address that was typed.
+        email: EmailKey,
+    },
+    /// A browser has carried its session to an app.
+    SignedInToApp {
+        /// The session.
+        session: SessionId,
+    },
+    /// A person has signed out.
+    SignedOut {
+        /// The session that has ended.
+        session: SessionId,
+    },
+    /// A person has ended one of their sessions.
+    SessionEnded {
+        /// The session.
+        session: SessionId,
+    },
+    /// An OAuth client has revoked the token of a session.
+    SessionEndedByClient {
+        /// The session.
+        session: SessionId,
+        /// The name of the client.
+        client: String,
+    },
+    /// All sessions of a user have ended.
+    SessionsEnded {
+        /// How many there were.
+        count: usize,
+    },
+    /// A replaced token was used again, so its session has ended.
+    TokenReused {
+        /// The session.
+        session: SessionId,
+    },
+    /// Failed logins on an account do not count any more.
+    AccountUnlocked,
+
+    /// Somebody was invited.
+    Invited {
+        /// The invitation.
+        invitation: InvitationId,
+    },
+    /// An invitation is void.
+    InvitationRevoked {
+        /// The invitation.
+        invitation: InvitationId,
+    },
+
+    /// All keys, secrets, sessions, links and codes were replaced or revoked.
+    EverythingRevoked {
+        /// How many sessions have ended.
+        sessions: usize,
+        /// How many passwords were removed.
+        passwords: usize,
+    },
+}
+
+/// Why somebody was not registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegistrationRefusal {
+    /// An invitation is needed.
+    NotInvited,
+    /// Registration is closed.
+    Closed,
+    /// The condition is not true.
+    Condition,
+    /// The invitation is wrong, has expired or was used.
+    WrongInvitation,
+    /// A user has the address.
+    AddressTaken,
+}

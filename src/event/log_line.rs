@@ -1,0 +1,138 @@
+//! The log line of each event.
+
+use tracing::{field::display, info, warn};
+
+use super::{Actor, Event, EventKind, RegistrationRefusal};
+use crate::{
+    log::FloodLine,
+    network::Network,
+    session::{Method, Methods},
+};
+
+/// Writes the line of an event. Lines that anybody can cause are limited: above the limit they are only counted.
+pub(super) fn write(event: &Event) {
+    // The id of the request is in the span that the line is written in.
+    let Event { at: _, actor, subject, kind, client, request_id: _ } = event;
+    let user = subject.map(display);
+    let network = client.as_ref().map(|client| display(Network::at(client.address)));
+    let is_by_operator = *actor == Actor::Operator;
+    match kind {
+        EventKind::Registered { session: Some(session) } => info!(user, %session, "registered"),
+        EventKind::Registered { session: None } => info!(user, "registered, to be verified"),
+        EventKind::RegistrationRefused(reason) => {
+            if let Some(reason) = policy_reason(*reason)
+                && FloodLine::RegistrationRefused.is_written("")
+            {
+                info!(network, reason, "registration refused");
+            }
+        }
+        EventKind::UserAdded => info!(user, "added by the operator"),
+        EventKind::UsersImported { count } => {
+            info!(users = count, "users imported by the operator")
+        }
+        EventKind::ImportedHashesDropped { count } => {
+            info!(hashes = count, "imported password hashes dropped by the operator");
+        }
+        EventKind::UserChanged { name, email } => info!(user, name, email, "user changed"),
+        EventKind::UserDisabled => info!(user, "disabled by the operator"),
+        EventKind::UserEnabled => info!(user, "enabled by the operator"),
+        EventKind::UserDeleted if is_by_operator => info!(user, "deleted by the operator"),
+        EventKind::UserDeleted => info!(user, "deleted by the user"),
+        EventKind::UnverifiedUserDeleted => {
+            warn!(user, "unverified user deleted: the owner of the address takes it back");
+        }
+        EventKind::RoleGranted(role) => {
+            info!(user, role = role.as_str(), granted = true, "role set by the operator");
+        }
+        EventKind::RoleRevoked(role) => {
+            info!(user, role = role.as_str(), granted = false, "role set by the operator");
+        }
+
+        EventKind::VerificationRequested => info!(user, "verification mail requested"),
+        EventKind::EmailChangeRequested => info!(user, "change of the e-mail address requested"),
+        EventKind::EmailVerified { purpose } => {
+            info!(user, purpose = purpose.as_str(), "e-mail address verified");
+        }
+        EventKind::EmailVerificationSet { verified } => {
+            info!(user, verified, "e-mail address verification set by the operator");
+        }
+        EventKind::EmailRestored => {
+            info!(user, "e-mail address restored, password set and all sessions ended");
+        }
+        EventKind::MailRequested { purpose } => {
+            if FloodLine::MailRequested.is_written(purpose.as_str()) {
+                info!(network, purpose = purpose.as_str(), "mail requested");
+            }
+        }
+        EventKind::MailWithheld => {
+            if FloodLine::MailRequested.is_written("the address has got too much") {
+                info!(network, "no mail: the address has got too much");
+            }
+        }
+
+        EventKind::PasswordChanged if is_by_operator => info!(user, "password set by the operator"),
+        EventKind::PasswordChanged => info!(user, "password changed"),
+        EventKind::PasswordReset => info!(user, "password reset"),
+        EventKind::ResetFailed => {
+            if FloodLine::FailedReset.is_written("") {
+                info!(network, "failed reset");
+            }
+        }
+        EventKind::ResetCodeCreated => info!(user, "reset code created by the operator"),
+        EventKind::UnknownSecret => info!(network, "unknown one-time secret"),
+
+        EventKind::SignedIn { session, methods } => {
+            info!(user, %session, "{}", signed_in(methods));
+        }
+        EventKind::SignInFailed { reason, email: _ } => {
+            if FloodLine::FailedLogin.is_written(reason.text()) {
+                info!(network, %reason, user, "failed login");
+            }
+        }
+        EventKind::SignedInToApp { session } => info!(user, %session, "signed in to an app"),
+        EventKind::SignedOut { session } => info!(user, %session, "logged out"),
+        EventKind::SessionEnded { session } => info!(user, %session, "session ended by its user"),
+        EventKind::SessionEndedByClient { session, client } => {
+            info!(user, %session, client, "session ended by a client");
+        }
+        EventKind::SessionsEnded { count } if is_by_operator => {
+            info!(user, ended = count, "sessions ended by the operator");
+        }
+        EventKind::SessionsEnded { count } => info!(user, ended = count, "logged out everywhere"),
+        EventKind::TokenReused { session } => warn!(
+            user, %session,
+            "refresh token reuse: a replaced token was used again, so the session has been ended"
+        ),
+        EventKind::AccountUnlocked => info!(user, "unlocked by the operator"),
+
+        EventKind::Invited { invitation } if is_by_operator => {
+            info!(%invitation, "invited by the operator");
+        }
+        EventKind::Invited { invitation } => info!(%invitation, user, "invited by a user"),
+        EventKind::InvitationRevoked { invitation } if is_by_operator => {
+            info!(%invitation, "invitation revoked by the operator");
+        }
+        EventKind::InvitationRevoked { invitation } => {
+            info!(%invitation, user, "invitation revoked by its user");
+        }
+
+        EventKind::EverythingRevoked { sessions, passwords } => warn!(
+            sessions,
+            passwords, "all keys and secrets replaced, and all sessions ended, by the operator"
+        ),
+    }
+}
+
+/// Why the policy refuses somebody. The other refusals have no line: the answer tells them, or a failed login has one.
+fn policy_reason(refusal: RegistrationRefusal) -> Option<&'static str> {
+    match refusal {
+        RegistrationRefusal::NotInvited => Some("not invited"),
+        RegistrationRefusal::Closed => Some("closed"),
+        RegistrationRefusal::Condition => Some("condition"),
+        RegistrationRefusal::WrongInvitation | RegistrationRefusal::AddressTaken => None,
+    }
+}
+
+fn signed_in(methods: &Methods) -> &'static str {
+    if methods.contains(Method::MailedCode) { "logged in with a mailed code" } else { "logged in" }
+}

@@ -1,0 +1,44 @@
+//! The one place that every event goes to after it has happened.
+
+use super::{Event, EventCounts, EventKind, FailedLogins, log_line};
+use crate::network::Network;
+
+/// What is known of the events of this process.
+#[derive(Default)]
+pub struct Events {
+    counts: EventCounts,
+    failed_logins: FailedLogins,
+    #[cfg(test)]
+    published: std::sync::Mutex<Vec<Event>>,
+}
+
+impl Events {
+    /// Logs and counts an event that has happened. The event of a change is published after its commit.
+    pub fn publish(&self, event: &Event) {
+        log_line::write(event);
+        self.counts.add(event);
+        if let Event { at, subject, client: Some(client), kind, .. } = event
+            && let EventKind::SignInFailed { reason, email } = kind
+        {
+            self.failed_logins.record(*reason, *subject, email, Network::at(client.address), *at);
+        }
+        #[cfg(test)]
+        self.published.lock().expect("no test panics while it holds the lock").push(event.clone());
+    }
+
+    /// How many events there were.
+    pub fn counts(&self) -> &EventCounts {
+        &self.counts
+    }
+
+    /// The latest failed logins.
+    pub fn failed_logins(&self) -> &FailedLogins {
+        &self.failed_logins
+    }
+
+    /// Removes and returns what was published.
+    #[cfg(test)]
+    pub(crate) fn take_published(&self) -> Vec<Event> {
+        std::mem::take(&mut *self.published.lock().expect("no test panics while it holds the lock"))
+    }
+}

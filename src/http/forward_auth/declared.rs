@@ -1,0 +1,124 @@
+//! The guards that operators declare: a condition decides about the request of a program with a token. The request of a
+//! browser goes on to `app_answer`.
+
+use std::sync::Arc;
+
+use axum::{body::Bytes, http::header, response::Response};
+
+use super::{
+    GuardRoutes, admission::admission, app_request::AppRequest,
+    forwarded_request::ForwardedRequest, full_answer::asks_for_full_answer, identity::Identity,
+};
+use crate::{
+    Doorward,
+    access::{
+        caller::{AuthError, Caller, Unauthenticated},
+        guard::{Decision, Guard, Mode, ProxyStyle},
+        refusals::{Refused, RefusedBy},
+    },
+    http::{
+        error::{Challenge, Error},
+        only::identify,
+    },
+    log::FloodLine,
+};
+
+impl GuardRoutes {
+    pub(super) async fn declared(
+        &self,
+        guard: &Arc<Guard>,
+        request: ForwardedRequest<'_>,
+        decision: &mut Decision,
+    ) -> Result<Response, Error> {
+        let (doorward, headers) = (&self.doorward, &request.parts.headers);
+        let trusted = &doorward.settings().trusted_proxies;
+        if guard.preflight && request.is_preflight(guard.proxy, trusted, doorward.now()) {
+            return Ok(declared_admission(doorward, guard, None));
+        }
+        if !guard.origins.is_empty()
+            && let Some(request) = AppRequest::new(guard, request, trusted)
+        {
+            // Boxed, because the future of every guarded request would otherwise reserve space for it.
+            return Box::pin(self.answer_browser(guard, request, decision)).await;
+        }
+        let (challenge, refused, caller) = match identify(doorward, headers).await {
+            Ok(caller) => match refusal(doorward, guard, &caller, &request) {
+                None => return Ok(declared_admission(doorward, guard, Some(&caller))),
+                Some(refused) => {
+                    *decision = Decision::Refused;
+                    (Challenge::InsufficientScope, refused, Some(caller))
+                }
+            },
+            Err(AuthError::Unauthenticated(mut reason)) => {
+                let has_authorization = headers.contains_key(header::AUTHORIZATION);
+                *decision = Decision::Unauthenticated;
+                if !guard.origins.is_empty() && !has_authorization {
+                    reason = Unauthenticated::OtherOrigin;
+                    // nginx turns any other status than 401 and 403 into 500, and asks again for the answer.
+                    let is_read = guard.proxy != Some(ProxyStyle::Nginx)
+                        || asks_for_full_answer(&request.parts.uri);
+                    if is_read
+                        && guard
+                            .proxy
+                            .is_some_and(|style| request.has_malformed_host(style, trusted))
+                    {
+                        return Err(Error::Malformed);
+                    }
+                }
+                let by = RefusedBy::Guard(Arc::clone(guard));
+                (reason.into(), Refused::unauthenticated(by, reason, doorward.now()), None)
+            }
+            Err(AuthError::Store(error)) => return Err(error.into()),
+        };
+        match guard.mode {
+            Mode::Enforce => {
+                Err(Error::Unauthorized(challenge, Some(doorward.record_refusal(refused))))
+            }
+            Mode::Report => {
+                *decision = Decision::ReportOnly;
+                Ok(report(doorward, guard, refused, caller.as_ref()))
+            }
+        }
+    }
+}
+
+/// The refusal of a caller whom the guard does not admit. `doorward why` determines the reason from it.
+pub(super) fn refusal(
+    doorward: &Doorward,
+    guard: &Arc<Guard>,
+    caller: &Caller,
+    request: &ForwardedRequest<'_>,
+) -> Option<Refused> {
+    if guard.is_known_to_admit(&caller.memo) {
+        return None;
+    }
+    let (trusted, now) = (&doorward.settings().trusted_proxies, doorward.now());
+    let facts = request.facts(guard.proxy, trusted, guard.condition.request_fields(), now);
+    guard.decide(&caller.user, &caller.session, &caller.memo, &facts).err()?;
+    Some(Refused::by_condition(guard, caller, &facts))
+}
+
+/// The admission by a guard that only reports whom it would have refused. Anybody can cause the log line.
+pub(super) fn report(
+    doorward: &Doorward,
+    guard: &Guard,
+    refused: Refused,
+    caller: Option<&Caller>,
+) -> Response {
+    let id = doorward.record_refusal(refused);
+    if FloodLine::WouldBeRefused.is_written("") {
+        tracing::info!(guard = guard.name, decision = %id, "would have been refused");
+    }
+    declared_admission(doorward, guard, caller)
+}
+
+/// The answer of a declared guard that admits a caller, or a request without one.
+pub(super) fn declared_admission(
+    doorward: &Doorward,
+    guard: &Guard,
+    caller: Option<&Caller>,
+) -> Response {
+    const BODY: &[u8] = br#""You may pass.""#;
+    let identity = Identity { caller, grant: guard.grant };
+    admission(doorward, &guard.name, Bytes::from_static(BODY), identity)
+}

@@ -1,0 +1,221 @@
+//! The table of routes: one line for each, with its method, its path, who may call it and its handler.
+
+use std::sync::Arc;
+
+use axum::handler::Handler;
+
+use self::{MayCall::*, Method::*};
+pub use super::handler::Method;
+use super::{
+    api::{
+        health, invitations, login, logout, look_up, mail_code, me, openapi, refresh, register,
+        reset, sessions, verify,
+    },
+    app::ResponseFuture,
+    forward_auth::GuardKind,
+    handler::AnyHandler,
+    oauth::{introspect, revocations, revoke, well_known},
+    pages::{self, Pages},
+    paths::{
+        AUTHENTICATED_GUARD, DECLARED_GUARD, DESIGNATED_GUARD, INTROSPECT, KEY_SET, METADATA,
+        REVOCATIONS, REVOKE,
+    },
+};
+use crate::Doorward;
+
+/// Every route of the service.
+pub fn routes() -> Vec<Route> {
+    vec![
+        api(Post, "/api/user", Anyone, register::register),
+        api(Get, "/api/user/{id}", Anyone, look_up::look_up),
+        api(Post, "/api/auth/login", Anyone, login::login),
+        api(Post, "/api/auth/logout", SignedIn, logout::logout),
+        api(Post, "/api/auth/logout-everywhere", SignedIn, logout::logout_everywhere),
+        api(Post, "/api/auth/refresh", SignedIn, refresh::refresh),
+        api(Post, "/api/auth/forgot", Anyone, reset::forgot),
+        api(Post, "/api/auth/reset", Anyone, reset::reset),
+        api(Post, "/api/auth/verify", Anyone, verify::verify),
+        api(Post, "/api/auth/restore-email", Anyone, verify::restore),
+        api(Post, "/api/auth/code", Anyone, mail_code::send),
+        api(Post, "/api/auth/code/login", Anyone, mail_code::login),
+        guard(AUTHENTICATED_GUARD, GuardKind::Authenticated),
+        guard(DESIGNATED_GUARD, GuardKind::Designated),
+        guard(DECLARED_GUARD, GuardKind::Declared),
+        api(Get, "/api/sessions", SignedIn, sessions::list),
+        api(Delete, "/api/sessions/{id}", SignedIn, sessions::end),
+        api(Post, "/api/invitations", Inviter, invitations::invite),
+        api(Get, "/api/invitations", SignedIn, invitations::list),
+        api(Delete, "/api/invitations/{id}", SignedIn, invitations::revoke),
+        api(Get, "/api/me", SignedIn, me::show),
+        api(Patch, "/api/me", SignedIn, me::change),
+        api(Delete, "/api/me", SignedIn, me::delete),
+        api(Post, "/api/me/password", SignedIn, me::change_password),
+        api(Post, "/api/me/verify", SignedIn, verify::send),
+        api(Get, "/api/me/export", SignedIn, me::export),
+        api(Post, INTROSPECT, Client, introspect::introspect),
+        api(Post, REVOKE, Client, revoke::revoke),
+        api(Get, KEY_SET, Anyone, well_known::keys),
+        api(Get, "/.well-known/openid-configuration", Anyone, well_known::metadata),
+        api(Get, METADATA, Anyone, well_known::metadata),
+        api(Get, REVOCATIONS, Anyone, revocations::revocations).polled(),
+        api(Get, "/openapi.json", Anyone, openapi::show()).polled().only_in_server(),
+        api(Get, "/livez", Anyone, health::live).polled().only_in_server(),
+        api(Get, "/readyz", Anyone, health::ready).polled().only_in_server(),
+        // Programs get the same answer to every method here as on any path that does not exist.
+        page(Any, "/", Anyone, pages::start::start).only_in_server(),
+        page(Get, "/docs", Anyone, pages::docs::show).only_in_server(),
+        page(Get, "/sign-in", Anyone, pages::sign_in::show),
+        page(Post, "/sign-in", Anyone, pages::sign_in::submit),
+        page(Get, "/sign-up", Anyone, pages::sign_up::show),
+        page(Post, "/sign-up", Anyone, pages::sign_up::submit),
+        page(Get, "/sign-out", SignedIn, pages::sign_out::show),
+        page(Post, "/sign-out", Anyone, pages::sign_out::submit),
+        page(Get, "/reset", Anyone, pages::reset::show),
+        page(Post, "/reset", Anyone, pages::reset::submit),
+        page(Get, "/forgot", Anyone, pages::forgot::show),
+        page(Post, "/forgot", Anyone, pages::forgot::submit),
+        page(Get, "/verify", Anyone, pages::verify::show),
+        page(Post, "/verify", Anyone, pages::verify::submit),
+        page(Get, "/restore-email", Anyone, pages::restore_email::show),
+        page(Post, "/restore-email", Anyone, pages::restore_email::submit),
+        page(Get, "/sign-in/code", Anyone, pages::mail_code::show),
+        page(Post, "/sign-in/code", Anyone, pages::mail_code::submit),
+        page(Get, "/sign-in/code/use", Anyone, pages::mail_code::show_use),
+        page(Post, "/sign-in/code/use", Anyone, pages::mail_code::submit_use),
+        page(Get, "/account", SignedIn, pages::account::show),
+        page(Post, "/account/name", SignedIn, pages::account::change_name),
+        page(Post, "/account/email", SignedIn, pages::account::change_email),
+        page(Post, "/account/password", SignedIn, pages::account::change_password),
+        page(Post, "/account/verify", SignedIn, pages::account::send_verification),
+        page(Post, "/account/sessions/end", SignedIn, pages::account::end_session),
+        page(Post, "/account/sign-out-everywhere", Anyone, pages::account::sign_out_everywhere),
+        page(Get, "/account/invitations", Inviter, pages::account::show_invitations),
+        page(Post, "/account/invitations", Inviter, pages::account::invite),
+        page(Post, "/account/invitations/revoke", SignedIn, pages::account::revoke_invitation),
+        page(Post, "/account/delete", SignedIn, pages::account::delete),
+        page(Get, "/account/export", SignedIn, pages::account::export),
+        page(Get, "/refused/{decision}", Anyone, pages::refused::show),
+        page(Get, "/.well-known/change-password", Anyone, pages::start::change_password),
+    ]
+}
+
+/// One operation of the service.
+pub struct Route {
+    /// The method.
+    pub method: Method,
+    /// The path, with parameters in braces.
+    pub path: &'static str,
+    /// Who may call it. The handler enforces it by the type of an argument.
+    #[cfg_attr(
+        not(feature = "internals"),
+        expect(dead_code, reason = "tests call every route and compare the answer with it")
+    )]
+    pub may_call: MayCall,
+    /// Whether clients poll it, so that success is logged at debug level.
+    pub is_polled: bool,
+    /// Whether an app that embeds the service has its own.
+    pub is_only_in_server: bool,
+    pub(super) handler: RouteHandler,
+}
+
+/// Who may call a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MayCall {
+    /// Everybody.
+    Anyone,
+    /// A user: with a token in the API, with a session cookie on a page.
+    SignedIn,
+    /// A user who may invite others.
+    Inviter,
+    /// An OAuth client, with its name and secret.
+    Client,
+}
+
+/// What handles a route.
+pub(super) enum RouteHandler {
+    /// An endpoint for programs.
+    Api(AnyHandler<Doorward>),
+    /// A page for people with a browser.
+    Page(AnyHandler<Arc<Pages>>),
+    /// A guard, which handles every path below its own, too. It answers everybody: the answer is its decision.
+    Guard(GuardKind),
+}
+
+impl Route {
+    fn new(method: Method, path: &'static str, may_call: MayCall, handler: RouteHandler) -> Self {
+        Self { method, path, may_call, is_polled: false, is_only_in_server: false, handler }
+    }
+
+    fn polled(self) -> Self {
+        Self { is_polled: true, ..self }
+    }
+
+    fn only_in_server(self) -> Self {
+        Self { is_only_in_server: true, ..self }
+    }
+
+    /// Whether this is a page for people.
+    #[cfg(feature = "internals")]
+    pub fn is_page(&self) -> bool {
+        matches!(self.handler, RouteHandler::Page(_))
+    }
+
+    /// Whether this is a guard.
+    #[cfg(feature = "internals")]
+    pub fn is_guard(&self) -> bool {
+        matches!(self.handler, RouteHandler::Guard(_))
+    }
+}
+
+fn api<T>(
+    method: Method,
+    path: &'static str,
+    may_call: MayCall,
+    handler: impl Handler<T, Doorward, Future = ResponseFuture>,
+) -> Route {
+    Route::new(method, path, may_call, RouteHandler::Api(AnyHandler::new(handler)))
+}
+
+fn page<T>(
+    method: Method,
+    path: &'static str,
+    may_call: MayCall,
+    handler: impl Handler<T, Arc<Pages>, Future = ResponseFuture>,
+) -> Route {
+    Route::new(method, path, may_call, RouteHandler::Page(AnyHandler::new(handler)))
+}
+
+fn guard(path: &'static str, kind: GuardKind) -> Route {
+    Route::new(Any, path, Anyone, RouteHandler::Guard(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{access::guard::RESERVED_NAMES, http::paths::GUARD_PREFIX};
+
+    #[test]
+    fn every_route_below_the_prefix_of_guards_reserves_its_name() {
+        let below = routes().into_iter().filter_map(|route| route.path.strip_prefix(GUARD_PREFIX));
+        let names = below.filter_map(|rest| rest.split('/').next());
+        let names: BTreeSet<_> = names.filter(|name| !name.starts_with('{')).collect();
+        assert_eq!(names, BTreeSet::from(RESERVED_NAMES));
+    }
+
+    #[cfg(feature = "cli")]
+    #[test]
+    fn only_routes_of_the_development_server_have_its_prefix() {
+        let prefix = crate::http::dev::PREFIX.trim_end_matches('/');
+        assert!(!routes().iter().any(|route| route.path.starts_with(prefix)));
+    }
+
+    #[test]
+    fn no_two_routes_have_the_same_method_and_path() {
+        let routes = routes();
+        let distinct: BTreeSet<_> =
+            routes.iter().map(|route| (route.method.as_str(), route.path)).collect();
+        assert_eq!(distinct.len(), routes.len());
+    }
+}

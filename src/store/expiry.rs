@@ -1,0 +1,40 @@
+//! Deleting what has expired.
+
+use super::{
+    Error, Store,
+    credentials::{DELETE_EXPIRED_RESET_CODES, DELETE_EXPIRED_USED_CODES},
+    invitations::DELETE_EXPIRED_INVITATIONS,
+    one_time_secrets::DELETE_EXPIRED_ONE_TIME_SECRETS,
+    outbox::{DELETE_GIVEN_UP_MAIL, KEEP_GIVEN_UP},
+    sessions::DELETE_EXPIRED_SESSIONS,
+    value::sql_limit,
+    write::StatementBatch,
+};
+use crate::clock::Timestamp;
+
+/// The statements that delete what has expired at $1, at most $2 rows each.
+const DELETIONS: [&str; 5] = [
+    DELETE_EXPIRED_SESSIONS,
+    DELETE_EXPIRED_RESET_CODES,
+    DELETE_EXPIRED_USED_CODES,
+    DELETE_EXPIRED_ONE_TIME_SECRETS,
+    DELETE_EXPIRED_INVITATIONS,
+];
+
+impl Store {
+    /// Deletes up to `limit` expired rows of each kind: sessions, reset codes, one-time secrets, invitations, mail that was given
+    /// up long ago and the store's internal records. Returns the largest of these counts.
+    pub async fn delete_expired(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
+        let deleted = self.write_uncached(move || {
+            let mut batch = StatementBatch::default();
+            let mut counts =
+                DELETIONS.map(|sql| batch.add(sql, [now.into(), sql_limit(limit)])).to_vec();
+            let given_up = [(now - KEEP_GIVEN_UP).into(), sql_limit(limit)];
+            counts.push(batch.add(DELETE_GIVEN_UP_MAIL, given_up));
+            batch.counting(move |rows| {
+                counts.into_iter().map(|count| rows.of(count)).max().unwrap_or(0)
+            })
+        });
+        Ok(deleted.await?.max(self.engine.delete_expired(limit).await?))
+    }
+}

@@ -1,0 +1,289 @@
+//! The tables of both databases. Backups, moves to another database and their checksums are made from these descriptions. A table
+//! that is not moved says why.
+
+use uuid::Uuid;
+
+use super::{
+    Error, engine::DatabaseKind, invitations::invitation_from_row,
+    one_time_secrets::one_time_from_row, outbox::mail_from_row, row::Row,
+    sessions::session_from_row, user_record::user_from_row, value::Value,
+};
+
+/// A table whose rows are in backups and are moved to another database.
+pub struct Table {
+    /// Its name in the databases and in backups.
+    pub name: &'static str,
+    /// The column that orders the rows and identifies one of them: an id or a text.
+    pub(super) key: &'static str,
+    /// All columns, those that are not moved as well.
+    pub columns: &'static [Column],
+    /// Reads the moved columns of a row as the service does, and fails if it cannot. No such row is backed up or restored.
+    pub(super) check: fn(&Row) -> Result<(), Error>,
+}
+
+/// A column of a table.
+pub struct Column {
+    /// Its name in the databases and in backups.
+    pub name: &'static str,
+    /// Its type.
+    pub kind: Kind,
+    /// Whether it may be null.
+    pub is_nullable: bool,
+    pub(super) source: Source,
+}
+
+/// The type of a column. Times are numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A UUID.
+    Id,
+    /// A text.
+    Text,
+    /// A whole number.
+    Number,
+    /// Yes or no.
+    Flag,
+    /// Bytes.
+    Bytes,
+}
+
+/// Where the value of a new row comes from.
+pub(super) enum Source {
+    /// From the old row.
+    Moved,
+    /// From the address in this column, in the form that is compared.
+    KeyOf(&'static str),
+    /// It is the same in every row.
+    Fixed(fn() -> Value),
+    /// From the database. Only SQLite has the column.
+    Database,
+}
+
+const fn column(name: &'static str, kind: Kind) -> Column {
+    Column { name, kind, is_nullable: false, source: Source::Moved }
+}
+
+const fn id(name: &'static str) -> Column {
+    column(name, Kind::Id)
+}
+
+const fn text(name: &'static str) -> Column {
+    column(name, Kind::Text)
+}
+
+const fn number(name: &'static str) -> Column {
+    column(name, Kind::Number)
+}
+
+const fn flag(name: &'static str) -> Column {
+    column(name, Kind::Flag)
+}
+
+const fn bytes(name: &'static str) -> Column {
+    column(name, Kind::Bytes)
+}
+
+impl Column {
+    /// Whether the table has it in this kind of database.
+    pub fn is_in(&self, database: DatabaseKind) -> bool {
+        !(matches!(self.source, Source::Database) && database == DatabaseKind::Postgres)
+    }
+
+    /// The value of a row that has this column at this index.
+    pub(super) fn value_in(&self, row: &Row, index: usize) -> Result<Value, Error> {
+        Ok(match self.kind {
+            Kind::Id => row.get::<Option<Uuid>>(index)?.into(),
+            Kind::Text => row.get::<Option<String>>(index)?.into(),
+            Kind::Number => row.get::<Option<i64>>(index)?.into(),
+            Kind::Flag => row.get::<bool>(index)?.into(),
+            Kind::Bytes => row.get::<Option<Vec<u8>>>(index)?.into(),
+        })
+    }
+
+    const fn nullable(self) -> Self {
+        Self { is_nullable: true, ..self }
+    }
+
+    const fn from(self, source: Source) -> Self {
+        Self { source, ..self }
+    }
+}
+
+/// Users.
+pub static USERS: Table = Table {
+    name: "users",
+    key: "id",
+    columns: &[
+        id("id"),
+        text("name"),
+        text("email"),
+        flag("email_verified"),
+        text("password_hash").nullable(),
+        number("password_version"),
+        text("roles"),
+        flag("disabled"),
+        number("created_at"),
+        number("updated_at"),
+        number("last_login_at").nullable(),
+        bytes("reset_digest").nullable(),
+        number("reset_expires_at").nullable(),
+        text("known_networks"),
+        text("email_key").from(Source::KeyOf("email")),
+    ],
+    check: |row| user_from_row(row, 0).map(drop),
+};
+
+/// Sessions, including expired ones.
+pub static SESSIONS: Table = Table {
+    name: "sessions",
+    key: "id",
+    columns: &[
+        id("id"),
+        id("user_id"),
+        id("token_id"),
+        number("created_at"),
+        number("last_seen_at"),
+        number("expires_at"),
+        number("idle_ms"),
+        number("authenticated_at"),
+        text("methods"),
+        text("address"),
+        text("user_agent"),
+    ],
+    check: |row| session_from_row(row).map(drop),
+};
+
+/// Tokens that ended before they expired.
+static ENDED_TOKENS: Table = Table {
+    name: "ended_tokens",
+    key: "token_id",
+    columns: &[
+        id("token_id"),
+        number("ended_at"),
+        // No change of the new database has ended the token.
+        id("change_id").from(Source::Fixed(|| Uuid::nil().into())),
+        number("number").from(Source::Database),
+    ],
+    check: |_| Ok(()),
+};
+
+/// One-time secrets in mails.
+pub static ONE_TIME_SECRETS: Table = Table {
+    name: "one_time_secrets",
+    key: "id",
+    columns: &[
+        id("id"),
+        text("purpose"),
+        id("user_id"),
+        text("email"),
+        text("user_email"),
+        number("password_version"),
+        bytes("digest"),
+        number("expires_at"),
+        number("guesses"),
+        text("email_key").from(Source::KeyOf("email")),
+    ],
+    check: |row| one_time_from_row(row).map(drop),
+};
+
+/// Mail that waits to be sent or was given up.
+static OUTBOX: Table = Table {
+    name: "outbox",
+    key: "id",
+    columns: &[
+        id("id"),
+        id("user_id").nullable(),
+        text("recipient"),
+        text("language"),
+        text("message"),
+        number("created_at"),
+        number("expires_at"),
+        number("due_at"),
+        number("attempts"),
+        text("failure").nullable(),
+        number("given_up_at").nullable(),
+        // A claim ends with the process that has made it, and mail gets a turn when it is due.
+        number("claimed_until").from(Source::Fixed(|| 0.into())),
+        number("turn_at").nullable().from(Source::Fixed(|| None::<i64>.into())),
+    ],
+    check: |row| mail_from_row(row).map(drop),
+};
+
+/// Invitations.
+pub static INVITATIONS: Table = Table {
+    name: "invitations",
+    key: "id",
+    columns: &[
+        id("id"),
+        text("email"),
+        text("roles"),
+        id("invited_by").nullable(),
+        flag("is_mailed"),
+        number("created_at"),
+        number("expires_at"),
+        bytes("digest"),
+        number("guesses"),
+        text("email_key").from(Source::KeyOf("email")),
+    ],
+    check: |row| invitation_from_row(row).map(drop),
+};
+
+/// Users whose password hash was imported.
+static IMPORTED_HASHES: Table = Table {
+    name: "imported_hashes",
+    key: "user_id",
+    columns: &[id("user_id"), text("prefix"), number("imported_at")],
+    check: |_| Ok(()),
+};
+
+/// The schemes and costs of imported password hashes.
+static FOREIGN_HASHES: Table =
+    Table { name: "foreign_hashes", key: "prefix", columns: &[text("prefix")], check: |_| Ok(()) };
+
+/// All of them, in the order of a backup.
+pub(super) static TABLES: [&Table; 8] = [
+    &USERS,
+    &SESSIONS,
+    &ENDED_TOKENS,
+    &ONE_TIME_SECRETS,
+    &OUTBOX,
+    &INVITATIONS,
+    &IMPORTED_HASHES,
+    &FOREIGN_HASHES,
+];
+
+/// The tables that are not moved, and that a restore empties.
+pub(super) const EMPTIED_TABLES: [&str; 4] = [
+    // The keys of an installation are moved apart from its rows, because SQLite has them in files.
+    "signing_keys",
+    "cookie_secrets",
+    // Codes that were used within the last minute.
+    "used_codes",
+    "unfinished_moves",
+];
+
+/// The tables that are not moved, and that a restore leaves as they are.
+pub(super) const KEPT_TABLES: [&str; 3] = [
+    // Other instances learn from it that everything has changed.
+    "changes",
+    // Failed logins, and the key of their hashes. They expire within hours, and an attack may be under way.
+    "login_failures",
+    "account_secrets",
+];
+
+impl Table {
+    /// All tables, in the order of a backup.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        TABLES.into_iter()
+    }
+
+    /// The names of the tables that are not moved.
+    pub fn not_moved() -> impl Iterator<Item = &'static str> {
+        EMPTIED_TABLES.into_iter().chain(KEPT_TABLES)
+    }
+
+    /// The columns that are moved, in the order of a record's values.
+    pub fn moved_columns(&self) -> impl Iterator<Item = &'static Column> + use<> {
+        self.columns.iter().filter(|column| matches!(column.source, Source::Moved))
+    }
+}

@@ -1,0 +1,233 @@
+//! What a write consists of: its scope, its statements, and a result computed from the rows that they changed. It is decided in
+//! Rust, so it is the same for both databases.
+
+use std::any::Any;
+
+use uuid::Uuid;
+
+use super::{Changes, Error, user_record::UserRecord, value::Value};
+use crate::{event::Event, token::one_time::OneTimeId, user::UserId};
+
+/// What a write changes. This determines which rows it locks first, whose cached records are outdated, and which instances
+/// must read the change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WriteScope {
+    /// A user who is being added.
+    NewUser(UserId),
+    /// A user, whose row is locked first.
+    User(UserId),
+    /// A user and one of their one-time secrets, whose rows are locked first. If either is gone, `prepare` gets no user.
+    OneTime(UserId, OneTimeId),
+    /// All users, whose rows are locked first. It may take longer than other writes.
+    Everybody,
+    /// The signing keys, whose rows are locked first.
+    SigningKeys,
+    /// Rows that nobody caches.
+    Uncached,
+}
+
+impl WriteScope {
+    /// The user whose record `prepare` gets.
+    pub(super) fn locked_user(self) -> Option<UserId> {
+        match self {
+            Self::User(id) | Self::OneTime(id, _) => Some(id),
+            Self::NewUser(_) | Self::Everybody | Self::SigningKeys | Self::Uncached => None,
+        }
+    }
+
+    /// Whether sessions may end with it.
+    pub(super) fn may_end_sessions(self) -> bool {
+        match self {
+            Self::User(_) | Self::OneTime(..) | Self::Everybody => true,
+            Self::NewUser(_) | Self::SigningKeys | Self::Uncached => false,
+        }
+    }
+
+    /// Counts the change, so that nobody uses outdated cache entries.
+    pub(super) fn count_in(self, changes: &Changes) {
+        match self {
+            Self::User(id) | Self::OneTime(id, _) => changes.mark(id),
+            Self::Everybody => changes.mark_all(),
+            Self::NewUser(_) | Self::SigningKeys | Self::Uncached => {}
+        }
+    }
+}
+
+/// A write as an engine runs it.
+pub(super) struct Transaction {
+    pub(super) scope: WriteScope,
+    /// Whether it revokes access. Then it may use the space that is reserved for a full disk.
+    pub(super) revokes_access: bool,
+    pub(super) prepare: Box<Prepare>,
+}
+
+impl Transaction {
+    pub(super) fn new<T: Send + 'static>(
+        scope: WriteScope,
+        revokes_access: bool,
+        prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
+    ) -> Self {
+        let prepare =
+            Box::new(move |id, record: Option<&UserRecord>| prepare(id, record).untyped());
+        Self { scope, revokes_access, prepare }
+    }
+}
+
+/// Makes the statements of a write. It gets the id of the change and the record of the user in the scope, and may be called more
+/// than once.
+pub(super) type Prepare = dyn Fn(Uuid, Option<&UserRecord>) -> Write<AnyResult> + Send + Sync;
+
+/// Statements of one transaction. PostgreSQL gets them in one round trip.
+#[derive(Default)]
+pub(super) struct StatementBatch {
+    statements: Vec<(&'static str, Vec<Value>)>,
+    aftermath: Aftermath,
+}
+
+/// What follows the commit of a write.
+#[derive(Default)]
+pub(super) struct Aftermath {
+    pub(super) events: Vec<Event>,
+    /// Whether mail waits to be sent.
+    pub(super) has_mail: bool,
+}
+
+/// The number of rows that one statement of a batch changes. [`RowCounts::of`] reads it after the batch has run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowCount(usize);
+
+/// The row counts of a batch that has run.
+pub(super) struct RowCounts(Vec<u64>);
+
+impl RowCounts {
+    pub(super) fn new(counts: Vec<u64>) -> Self {
+        Self(counts)
+    }
+
+    /// The number of rows that this statement changed.
+    pub(super) fn of(&self, statement: RowCount) -> usize {
+        usize::try_from(self.0[statement.0]).unwrap_or(usize::MAX)
+    }
+}
+
+impl StatementBatch {
+    /// Adds a statement.
+    pub(super) fn add(&mut self, sql: &'static str, values: impl Into<Vec<Value>>) -> RowCount {
+        self.statements.push((sql, values.into()));
+        RowCount(self.statements.len() - 1)
+    }
+
+    /// Publishes events and sends mail after the commit.
+    pub(super) fn follow_up(&mut self, events: &[Event], has_mail: bool) {
+        self.aftermath.events.extend_from_slice(events);
+        self.aftermath.has_mail |= has_mail;
+    }
+
+    /// Adds a statement whose row count does not matter.
+    pub(super) fn with(mut self, sql: &'static str, values: impl Into<Vec<Value>>) -> Self {
+        self.add(sql, values);
+        self
+    }
+
+    /// A write with a result that is known in advance.
+    pub(super) fn returning<T: Send + 'static>(self, result: T) -> Write<T> {
+        self.counting(|_| result)
+    }
+
+    /// A write whose result depends on row counts.
+    pub(super) fn counting<T>(
+        self,
+        result: impl FnOnce(&RowCounts) -> T + Send + 'static,
+    ) -> Write<T> {
+        self.deciding(|counts| Verdict::Commit(result(counts)))
+    }
+
+    /// A write that is committed or rolled back depending on row counts.
+    pub(super) fn deciding<T>(
+        self,
+        verdict: impl FnOnce(&RowCounts) -> Verdict<T> + Send + 'static,
+    ) -> Write<T> {
+        let Self { statements, aftermath } = self;
+        Write { statements, verdict: Box::new(verdict), aftermath }
+    }
+}
+
+/// What happens to a transaction whose statements have run.
+pub(super) enum Verdict<T> {
+    Commit(T),
+    /// Nothing is written.
+    RollBack(T),
+    /// Nothing is written, and the write fails.
+    Fail(Error),
+}
+
+/// The statements of a write and how its result is computed.
+pub(super) struct Write<T> {
+    pub(super) statements: Vec<(&'static str, Vec<Value>)>,
+    pub(super) verdict: Decide<T>,
+    aftermath: Aftermath,
+}
+
+/// The result of a write, and what follows it if it was committed.
+pub(super) struct Done<T> {
+    pub(super) result: T,
+    pub(super) aftermath: Aftermath,
+}
+
+type Decide<T> = Box<dyn FnOnce(&RowCounts) -> Verdict<T> + Send>;
+
+impl<T: 'static> Done<T> {
+    /// What an engine returns for a write with a result of this type.
+    pub(super) fn of(result: AnyResult) -> Self {
+        *result.downcast().expect("the write has a result of this type")
+    }
+}
+
+/// A [`Done`] write with a result of any type.
+pub(super) type AnyResult = Box<dyn Any + Send>;
+
+impl<T: Send + 'static> Write<T> {
+    /// Changes nothing: the transaction is rolled back.
+    pub(super) fn nothing(result: T) -> Self {
+        StatementBatch::default().deciding(|_| Verdict::RollBack(result))
+    }
+
+    /// One statement, with a result that is known in advance.
+    pub(super) fn statement(sql: &'static str, values: impl Into<Vec<Value>>, result: T) -> Self {
+        StatementBatch::default().with(sql, values).returning(result)
+    }
+
+    /// The same write without its type, so that the code that runs writes is compiled once and not for each of them.
+    pub(super) fn untyped(self) -> Write<AnyResult> {
+        let Self { statements, verdict, aftermath } = self;
+        let verdict = Box::new(|counts: &RowCounts| match verdict(counts) {
+            Verdict::Commit(result) => {
+                Verdict::Commit(Box::new(Done { result, aftermath }) as AnyResult)
+            }
+            Verdict::RollBack(result) => {
+                let aftermath = Aftermath::default();
+                Verdict::RollBack(Box::new(Done { result, aftermath }) as AnyResult)
+            }
+            Verdict::Fail(error) => Verdict::Fail(error),
+        });
+        Write { statements, verdict, aftermath: Aftermath::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_count_belongs_to_its_statement_in_a_batch_of_any_size() {
+        let mut batch = StatementBatch::default().with("first", []);
+        let second = batch.add("second", []);
+        let third = batch.add("third", []);
+        let Write { statements, verdict, .. } =
+            batch.with("fourth", []).counting(move |rows| (rows.of(third), rows.of(second)));
+        let names: Vec<_> = statements.iter().map(|(sql, _)| *sql).collect();
+        assert_eq!(names, ["first", "second", "third", "fourth"]);
+        let verdict = verdict(&RowCounts::new(vec![1, 20, 300, 4000]));
+        assert!(matches!(verdict, Verdict::Commit((300, 20))));
+    }
+}

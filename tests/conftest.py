@@ -1,0 +1,35 @@
+"""What all suites share: tests that only `script/test --all` runs, and a printed seed."""
+
+import random
+
+import pytest
+
+pytest.register_assert_rewrite("harness.databases")
+
+from harness import seed  # noqa: E402
+
+
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="also run the tests that are marked `long`")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes long, or shows again what another test shows; needs --all")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--all"):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def pytest_report_header():
+    return seed.line()
+
+
+@pytest.fixture(autouse=True)
+def seeded(request):
+    """The same chance for a test, whichever tests ran before it."""
+    random.seed(f"{seed.SEED} {request.node.nodeid}")

@@ -1,0 +1,12 @@
+"""What all suites and the lab start programs with. `postgres`, `service` and what they use need Linux and Python only;
+`certificates` and `mail_server` need packages of the suites."""
+
+import os
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HOST = "127.0.0.1"
+# The binary under test.
+BINARY = (REPOSITORY / os.environ.get("DOORWARD_BIN", "target/release/doorward")).resolve()
+# The longest wait for anything that happens. The machine may be busy with other work.
+PATIENCE_SECONDS = 60
