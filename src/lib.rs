@@ -141,13 +141,13 @@ pub use self::{
     },
     clock::Timestamp,
     config::{Settings, SettingsError},
-    credential::{password::Busy, reset_code::ResetCode},
+    credential::password::Busy,
     doorward::{Doorward, OpenError},
     http::only::{FromState, Only},
     network::ClientInfo,
     session::{Method, Methods, Session, SessionId, TokenId},
     store::Error as StoreError,
-    token::Token,
+    token::{Token, one_time::OneTimeSecret},
     user::{Email, Invitation, InvitationId, Name, Role, Roles, User, UserId},
 };
 

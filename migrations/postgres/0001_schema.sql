@@ -16,12 +16,8 @@ CREATE TABLE IF NOT EXISTS users (
     created_at       BIGINT           NOT NULL,
     updated_at       BIGINT           NOT NULL,
     last_login_at    BIGINT,
-    reset_digest     BYTEA,
-    reset_expires_at BIGINT,
     known_networks   TEXT             NOT NULL DEFAULT ''
 );
-
-CREATE INDEX IF NOT EXISTS users_by_reset_digest ON users (reset_digest);
 
 -- A session also ends `idle_ms` after its last use, unless that is 0. `methods` are the ways in which the user has proved who
 -- they are, at `authenticated_at`, separated by spaces.
@@ -93,7 +89,7 @@ CREATE TABLE IF NOT EXISTS cookie_secrets (
     secret BYTEA  NOT NULL
 );
 
--- One-time secrets in mails. `email` is the address that the secret was sent to. The secret is void when the user has
+-- One-time secrets in mails and from the operator. `email` is the address that the secret was sent to. The secret is void when the user has
 -- another address than `user_email` or another `password_version`. Only its digest is stored. `guesses` is how many codes were
 -- typed for it.
 CREATE TABLE IF NOT EXISTS one_time_secrets (

@@ -15,14 +15,10 @@ CREATE TABLE users (
     created_at       INTEGER NOT NULL,
     updated_at       INTEGER NOT NULL,
     last_login_at    INTEGER,
-    reset_digest     BLOB,
-    reset_expires_at INTEGER,
     known_networks   TEXT    NOT NULL DEFAULT ''
 ) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX users_by_email_key ON users (email_key);
-
-CREATE INDEX users_by_reset_digest ON users (reset_digest);
 
 -- A session also ends `idle_ms` after its last use, unless that is 0. `methods` are the ways in which the user has proved who
 -- they are, at `authenticated_at`, separated by spaces.
@@ -62,7 +58,7 @@ CREATE TABLE used_codes (
 
 CREATE INDEX used_codes_by_expiry ON used_codes (expires_at);
 
--- One-time secrets in mails. `email` is the address that the secret was sent to. The secret is void when the user has
+-- One-time secrets in mails and from the operator. `email` is the address that the secret was sent to. The secret is void when the user has
 -- another address than `user_email` or another `password_version`. Only its digest is stored. `guesses` is how many codes were
 -- typed for it.
 CREATE TABLE one_time_secrets (

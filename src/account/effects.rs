@@ -26,12 +26,13 @@ pub(super) fn with_secret(
     recipient: &Email,
     language: Language,
 ) -> Effects {
-    let one_time = one_time(doorward, user.id, &user.email, user.password_version, purpose);
-    let one_time = OneTime { email: recipient.clone(), ..one_time };
-    let message = secret_message(purpose, one_time.id);
-    let mail = mail(doorward, Some(user.id), recipient, language, message);
-    let expires_at = mail.expires_at.min(one_time.expires_at);
-    Effects { mails: vec![Mail { expires_at, ..mail }], secrets: vec![one_time], ..Effects::NONE }
+    let one_time = OneTime { email: recipient.clone(), ..one_time_of(doorward, user, purpose) };
+    let mails = secret_message(purpose, one_time.id).map(|message| {
+        let mail = mail(doorward, Some(user.id), recipient, language, message);
+        let expires_at = mail.expires_at.min(one_time.expires_at);
+        Mail { expires_at, ..mail }
+    });
+    Effects { mails: mails.into_iter().collect(), secrets: vec![one_time], ..Effects::NONE }
 }
 
 /// The same work as [`with_secret`] for an address without a user, or for a user who gets another message. Nobody can use
@@ -48,6 +49,11 @@ pub(super) fn without_secret(
     let one_time = one_time(doorward, UserId::random(), recipient, version, purpose);
     let mail = mail(doorward, user, recipient, language, message);
     Effects { mails: vec![mail], secrets: vec![one_time], ..Effects::NONE }
+}
+
+/// A one-time secret, which is bound to the user's address and password as they are now.
+pub(super) fn one_time_of(doorward: &Doorward, user: &User, purpose: Purpose) -> OneTime {
+    one_time(doorward, user.id, &user.email, user.password_version, purpose)
 }
 
 fn one_time(
@@ -80,16 +86,17 @@ pub(super) fn decoy(doorward: &Doorward, purpose: Purpose, email: &Email) -> One
     OneTime { expires_at: doorward.now() + LIFETIME, guesses: 1, ..one_time }
 }
 
-/// The message that carries a secret.
-fn secret_message(purpose: Purpose, one_time: OneTimeId) -> Message {
-    match purpose {
+/// The message that carries a secret. The operator gives theirs to the person.
+fn secret_message(purpose: Purpose, one_time: OneTimeId) -> Option<Message> {
+    Some(match purpose {
         Purpose::VerifyEmail => Message::VerifyEmail { one_time },
         Purpose::ChangeEmail => Message::ChangeEmail { one_time },
         Purpose::RestoreEmail => Message::EmailChanged { one_time },
         Purpose::ResetPassword => Message::ResetPassword { one_time },
+        Purpose::OperatorReset => return None,
         Purpose::SignIn => Message::SignIn { one_time },
         Purpose::Invitation => Message::Invitation { one_time, invited_by: None },
-    }
+    })
 }
 
 /// A mail that is queued now.

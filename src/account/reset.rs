@@ -5,22 +5,18 @@ use zeroize::Zeroizing;
 
 use super::{
     Failure, InvalidInput, UserError,
-    effects::password_changed,
+    effects::{one_time_of, password_changed},
     has_failure,
     one_time::{self, Found},
     require_found,
 };
 use crate::{
     Doorward,
-    credential::{
-        password::Password,
-        reset_code::{ResetCode, ResetDigest},
-    },
+    credential::password::Password,
     event::EventKind,
     network::Requester,
-    store::{OneTimeEffect, PasswordCondition},
-    throttle::LoginAttempt,
-    token::one_time::{OneTime, Presented, Purpose},
+    store::{Effects, OneTimeEffect},
+    token::one_time::{OneTimeSecret, Presented, Purpose},
     user::{EmailKey, User, UserId},
 };
 
@@ -38,14 +34,6 @@ pub(crate) enum ResetError {
 
 has_failure!(ResetError);
 
-/// What a person proves their right to a new password with.
-enum Proof {
-    /// A reset code of the operator.
-    ResetCode(ResetDigest),
-    /// A mailed link or code.
-    OneTime(Box<OneTime>),
-}
-
 /// Sets the password of the user of a reset code or of a mailed link or code, and ends all their sessions. A mailed code needs
 /// the address that it was sent to.
 pub(crate) async fn reset(
@@ -55,60 +43,37 @@ pub(crate) async fn reset(
     password: Password,
     requester: &Requester,
 ) -> Result<User, ResetError> {
-    let (proof, user, guess) = match find(doorward, code, email, requester).await? {
-        Some(found) => found,
-        None => {
-            let event = doorward.event_by_unknown(None, requester, EventKind::ResetFailed);
-            doorward.events().publish(&event);
-            return Err(ResetError::WrongCode);
-        }
+    let purposes = [Purpose::ResetPassword, Purpose::OperatorReset];
+    let presented = Presented::parse(&code, email);
+    let found = one_time::find(doorward, &purposes, &presented, requester).await?;
+    let Some(Found { one_time, user, guess }) = found else {
+        let event = doorward.event_by_unknown(None, requester, EventKind::ResetFailed);
+        doorward.events().publish(&event);
+        return Err(ResetError::WrongCode);
     };
     let rules = doorward.settings().password_rules;
     let password = password.reject_identity(user.name.as_str(), user.email.as_str(), rules);
     let password = password.map_err(InvalidInput::new("password")).map_err(ResetError::Invalid)?;
     let hash = doorward.hasher().hash(password, requester.network()).await?;
+    let is_mailed = one_time.purpose == Purpose::ResetPassword;
     // Whoever has a mailed link owns the address, so the notice has no budget.
-    let is_owner = user.email_verified || matches!(proof, Proof::OneTime(_));
-    let told = User { email_verified: is_owner, ..user.clone() };
+    let told = User { email_verified: user.email_verified || is_mailed, ..user.clone() };
     let event = doorward.event_by_unknown(user.id, requester, EventKind::PasswordReset);
     let effects = password_changed(doorward, &told, requester.language).with(event);
-    let (store, now) = (doorward.store(), doorward.now());
-    let is_set = match proof {
-        Proof::ResetCode(code) => {
-            let condition = PasswordCondition::ResetCode(code);
-            store.set_password(user.id, condition, &hash, None, now, &effects).await?
-        }
-        Proof::OneTime(one_time) => {
-            let effect = OneTimeEffect::ResetPassword(hash);
-            let used = store.use_one_time(&one_time, effect, &effects, now).await?;
-            used.inspect(|user| doorward.throttle().clear_mails(&user.email.key())).is_some()
-        }
+    let effect = match is_mailed {
+        true => OneTimeEffect::ResetPassword(hash),
+        false => OneTimeEffect::OperatorReset(hash),
     };
-    if !is_set {
+    let used = doorward.store().use_one_time(&one_time, effect, &effects, doorward.now()).await?;
+    if used.is_none() {
         return Err(ResetError::WrongCode);
+    }
+    if is_mailed {
+        doorward.throttle().clear_mails(&user.email.key());
     }
     one_time::refund(guess);
     doorward.throttle().clear_account(&user.email.key(), doorward.instant());
     Ok(user)
-}
-
-/// The proof that was presented, its user, and what a typed code is charged to.
-async fn find<'a>(
-    doorward: &'a Doorward,
-    code: Zeroizing<String>,
-    email: Option<EmailKey>,
-    requester: &Requester,
-) -> Result<Option<(Proof, User, Option<LoginAttempt<'a>>)>, Failure> {
-    let reset_code = ResetCode::unchecked(code.to_string()).digest();
-    let presented = Presented::parse(&code, email);
-    let purposes = [Purpose::ResetPassword];
-    if let Some(Found { one_time, user, guess }) =
-        one_time::find(doorward, &purposes, &presented, requester).await?
-    {
-        return Ok(Some((Proof::OneTime(Box::new(one_time)), user, guess)));
-    }
-    let user = doorward.store().user_by_reset_code(&reset_code, doorward.now()).await?;
-    Ok(user.map(|user| (Proof::ResetCode(reset_code), user, None)))
 }
 
 impl Doorward {
@@ -117,10 +82,13 @@ impl Doorward {
     ///
     /// # Errors
     /// If there is no such user.
-    pub async fn create_reset_code(&self, user: UserId) -> Result<ResetCode, UserError> {
-        let (code, expires_at) = (ResetCode::random(), self.now() + ResetCode::LIFETIME);
-        let effects = self.event_by_operator(user, EventKind::ResetCodeCreated).into();
-        let added = self.store().add_reset_code(user, &code.digest(), expires_at, &effects).await?;
+    pub async fn create_reset_code(&self, user: UserId) -> Result<OneTimeSecret, UserError> {
+        let found = self.store().user_by_id(user).await?.ok_or(UserError::NoSuchUser)?;
+        let one_time = one_time_of(self, &found, Purpose::OperatorReset);
+        let code = self.one_time_secrets().secret(one_time.id, one_time.purpose);
+        let event = self.event_by_operator(user, EventKind::ResetCodeCreated);
+        let effects = Effects { secrets: vec![one_time], ..event.into() };
+        let added = self.store().replace_one_time(user, Purpose::OperatorReset, &effects).await?;
         require_found(added)?;
         Ok(code)
     }

@@ -22,8 +22,7 @@ const LINES: [&str; 8] = [
         r#"{"users":{"id":"0190a0a0-0000-4000-8000-00000000000a","name":"Ada \"Countess\" Lovelace🌹","#,
         r#""email":"Ada@example.com","email_verified":true,"password_hash":"$2b$10$…","password_version":3,"#,
         r#""roles":"admin staff","disabled":true,"created_at":1800000000123,"updated_at":1800000000124,"#,
-        r#""last_login_at":1800000000125,"reset_digest":"CQkJCQ==","reset_expires_at":1800000000126,"#,
-        r#""known_networks":"192.0.2.7=1800000000123"}}"#
+        r#""last_login_at":1800000000125,"known_networks":"192.0.2.7=1800000000123"}}"#
     ),
     concat!(
         r#"{"sessions":{"id":"0190a0a0-0000-4000-8000-00000000000b","user_id":"0190a0a0-0000-4000-8000-00000000000a","#,

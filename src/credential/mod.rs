@@ -2,4 +2,3 @@
 
 pub mod oauth_client;
 pub mod password;
-pub mod reset_code;

@@ -25,8 +25,6 @@ statements! {
         remove_passwords!(" AND replace(' ' || roles || ' ', $2, '') <> ' ' || roles || ' '");
     DELETE_IMPORTED_HASHES_WITHOUT_PASSWORD =
         "DELETE FROM imported_hashes WHERE user_id IN (SELECT id FROM users WHERE password_hash IS NULL)";
-    DELETE_ALL_RESET_CODES =
-        "UPDATE users SET reset_digest = NULL, reset_expires_at = NULL WHERE reset_digest IS NOT NULL";
     END_ALL_TOKENS =
         "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $1, $2 FROM sessions \
          WHERE TRUE ON CONFLICT (token_id) DO NOTHING";
@@ -66,7 +64,7 @@ pub struct Revoked {
 const MAIL_WITH_SECRET: &str = "%\"one_time\":%";
 
 impl Store {
-    /// Ends all sessions, deletes all one-time secrets, the mail that contains them, reset codes and invitations, and removes
+    /// Ends all sessions, deletes all one-time secrets, the mail that contains them and invitations, and removes
     /// passwords: all or nothing. Other instances also read their keys again.
     pub async fn revoke_everything(
         &self,
@@ -85,7 +83,6 @@ impl Store {
                 NewPasswords::None => None,
             };
             batch.add(DELETE_IMPORTED_HASHES_WITHOUT_PASSWORD, []);
-            let reset_codes = batch.add(DELETE_ALL_RESET_CODES, []);
             batch.add(END_ALL_TOKENS, [change_id.into(), now.into()]);
             let sessions = batch.add(DELETE_ALL_SESSIONS, []);
             let one_time_secrets = batch.add(DELETE_ALL_ONE_TIME_SECRETS, []);
@@ -93,7 +90,7 @@ impl Store {
             let invitations = batch.add(DELETE_ALL_INVITATIONS, []);
             batch.counting(move |rows| Revoked {
                 sessions: rows.of(sessions),
-                one_time_secrets: rows.of(reset_codes) + rows.of(one_time_secrets),
+                one_time_secrets: rows.of(one_time_secrets),
                 mails: rows.of(mails),
                 invitations: rows.of(invitations),
                 passwords: passwords.map_or(0, |passwords| rows.of(passwords)),

@@ -22,7 +22,7 @@ use crate::{
     credential::password::PasswordHash,
     session::Session,
     token::one_time::{OneTime, OneTimeId, Purpose, SecretDigest},
-    user::{Email, EmailKey, PasswordVersion, User},
+    user::{Email, EmailKey, PasswordVersion, User, UserId},
 };
 
 statements! {
@@ -58,7 +58,7 @@ statements! {
 /// The number of codes sent to one address that can be typed: the latest ones.
 pub const MAX_CODES: usize = 3;
 
-/// What a one-time secret does. Each also verifies the address that it was sent to.
+/// What a one-time secret does. Each that was mailed also verifies the address that it was sent to.
 #[derive(Clone, Debug)]
 pub enum OneTimeEffect {
     /// Verifies the address.
@@ -66,12 +66,14 @@ pub enum OneTimeEffect {
     /// Makes the address that it was sent to the user's address. Deletes the user's other changes of the address.
     ChangeEmail,
     /// Makes the address that it was sent to the user's address again, sets a new password, ends all sessions, and deletes the
-    /// user's reset code and other one-time secrets. Those that take back an earlier change stay: the later change, and so
+    /// user's other one-time secrets. Those that take back an earlier change stay: the later change, and so
     /// this secret, may be an intruder's.
     RestoreEmail(PasswordHash),
-    /// Sets a new password, ends all sessions, and deletes the user's reset code and what takes back a change of the address from
-    /// another address: somebody else may have moved an account of theirs to this one.
+    /// Sets a new password, ends all sessions, and deletes what takes back a change of the address from another address: somebody
+    /// else may have moved an account of theirs to this one.
     ResetPassword(PasswordHash),
+    /// Sets a new password and ends all sessions.
+    OperatorReset(PasswordHash),
     /// Adds a session as [`Store::add_session`] does. If the address was not verified, ends all other sessions and deletes the
     /// user's other one-time secrets: somebody else may have registered it and asked for another address.
     SignIn(Box<Session>),
@@ -85,13 +87,14 @@ impl OneTimeEffect {
             Self::ChangeEmail => Purpose::ChangeEmail,
             Self::RestoreEmail(_) => Purpose::RestoreEmail,
             Self::ResetPassword(_) => Purpose::ResetPassword,
+            Self::OperatorReset(_) => Purpose::OperatorReset,
             Self::SignIn(_) => Purpose::SignIn,
         }
     }
 
     fn revokes_access(&self) -> bool {
         match self {
-            Self::RestoreEmail(_) | Self::ResetPassword(_) => true,
+            Self::RestoreEmail(_) | Self::ResetPassword(_) | Self::OperatorReset(_) => true,
             Self::VerifyEmail | Self::ChangeEmail | Self::SignIn(_) => false,
         }
     }
@@ -197,6 +200,24 @@ impl Store {
         }
     }
 
+    /// Deletes the user's secrets of this purpose, in whose place the effects add another. Returns false if there is no such user.
+    pub async fn replace_one_time(
+        &self,
+        user: UserId,
+        purpose: Purpose,
+        effects: &Effects,
+    ) -> Result<bool, Error> {
+        let effects = effects.clone();
+        self.write_user(user, false, move |_, _| {
+            let values = [user.into(), purpose.as_str().into()];
+            let mut batch =
+                StatementBatch::default().with(DELETE_ONE_TIME_SECRETS_OF_PURPOSE, values);
+            add_effects(&mut batch, &effects);
+            Some(batch.returning(true))
+        })
+        .await
+    }
+
     /// Deletes a one-time secret. Returns false if it is gone.
     pub async fn delete_one_time(&self, id: OneTimeId) -> Result<bool, Error> {
         self.write_uncached(move || {
@@ -246,6 +267,7 @@ impl UserAfter {
                 batch.add(DELETE_ONE_TIME_SECRETS_TO_OTHERS, values);
                 self.reset_password(batch, password);
             }
+            OneTimeEffect::OperatorReset(password) => self.reset_password(batch, password),
             OneTimeEffect::SignIn(session) => {
                 if !self.user.email_verified {
                     end_sessions(batch, id, None, self.change_id, self.now);
@@ -278,7 +300,7 @@ impl UserAfter {
         (self.user.email_verified, self.user.updated_at) = (true, self.now);
     }
 
-    /// Sets a new password, deletes the reset code and ends all sessions.
+    /// Sets a new password and ends all sessions.
     fn reset_password(&mut self, batch: &mut StatementBatch, password: &PasswordHash) {
         let id = self.user.id;
         batch.add(SET_PASSWORD, [id.into(), password.as_phc().into(), self.now.into()]);

@@ -125,8 +125,6 @@ pub static USERS: Table = Table {
         number("created_at"),
         number("updated_at"),
         number("last_login_at").nullable(),
-        bytes("reset_digest").nullable(),
-        number("reset_expires_at").nullable(),
         text("known_networks"),
         text("email_key").from(Source::KeyOf("email")),
     ],

@@ -3,7 +3,7 @@
 use super::{Error, columns::USER_COLUMN_COUNT, row::Row, statements::statements, value::Value};
 use crate::{
     clock::Timestamp,
-    credential::{password::PasswordHash, reset_code::ResetDigest},
+    credential::password::PasswordHash,
     throttle::KnownNetworks,
     user::{Email, Name, PasswordVersion, Roles, User},
 };
@@ -13,20 +13,18 @@ use crate::{
 pub struct UserRecord {
     /// The user.
     pub user: User,
-    /// Their reset code, and when it expires.
-    pub reset_code: Option<(ResetDigest, Timestamp)>,
     /// The networks from which they have signed in.
     pub known_networks: KnownNetworks,
     /// When their password hash was imported, if it was and has not been replaced by one of ours.
     pub hash_imported_at: Option<Timestamp>,
 }
 
-/// The columns of a user record: the user, their reset code and their known networks.
+/// The columns of a user record: the user, their known networks and when their hash was imported.
 macro_rules! user_record_columns {
     () => {
         concat!(
             $crate::store::columns::user_columns!("u."),
-            ", u.reset_digest, u.reset_expires_at, u.known_networks, \
+            ", u.known_networks, \
              (SELECT i.imported_at FROM imported_hashes i WHERE i.user_id = u.id)"
         )
     };
@@ -104,12 +102,9 @@ pub(super) fn user_values(user: &User) -> Vec<Value> {
 
 /// Reads the columns of a user record.
 pub(super) fn user_record_from_row(row: &Row) -> Result<UserRecord, Error> {
-    let digest: Option<Vec<u8>> = row.get(USER_COLUMN_COUNT)?;
-    let expires_at: Option<Timestamp> = row.get(USER_COLUMN_COUNT + 1)?;
     Ok(UserRecord {
         user: user_from_row(row, 0)?,
-        reset_code: digest.map(ResetDigest::from_store).zip(expires_at),
-        known_networks: KnownNetworks::from_store(row.get(USER_COLUMN_COUNT + 2)?),
-        hash_imported_at: row.get(USER_COLUMN_COUNT + 3)?,
+        known_networks: KnownNetworks::from_store(row.get(USER_COLUMN_COUNT)?),
+        hash_imported_at: row.get(USER_COLUMN_COUNT + 1)?,
     })
 }

@@ -1,5 +1,6 @@
-//! One-time secrets, which a person receives by mail and proves with them that the address is theirs. A link contains the
-//! secret; a code to type stands beside it. Both are derived from an id, so that a mail in the outbox contains neither.
+//! One-time secrets. A person receives one by mail and proves with it that the address is theirs: a link contains the secret, and
+//! a code to type stands beside it. Both are derived from an id, so that a mail in the outbox contains neither. The operator gives
+//! people one to reset a password with.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -48,6 +49,8 @@ pub enum Purpose {
     RestoreEmail,
     /// Sets a new password.
     ResetPassword,
+    /// Sets a new password, and comes from the operator: it says nothing about the address.
+    OperatorReset,
     /// Signs in.
     SignIn,
     /// Registers with an invitation.
@@ -55,11 +58,12 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::VerifyEmail,
         Self::ChangeEmail,
         Self::RestoreEmail,
         Self::ResetPassword,
+        Self::OperatorReset,
         Self::SignIn,
         Self::Invitation,
     ];
@@ -71,6 +75,7 @@ impl Purpose {
             Self::ChangeEmail => "change_email",
             Self::RestoreEmail => "restore_email",
             Self::ResetPassword => "reset_password",
+            Self::OperatorReset => "operator_reset",
             Self::SignIn => "sign_in",
             Self::Invitation => "invitation",
         }
@@ -78,20 +83,21 @@ impl Purpose {
 
     /// How long a secret can be used. The operator may choose another time for an invitation.
     pub const fn lifetime(self) -> Duration {
-        const HOUR: Duration = Duration::from_secs(60 * 60);
+        const MINUTE: Duration = Duration::from_secs(60);
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
         match self {
             Self::VerifyEmail | Self::ChangeEmail => DAY.saturating_mul(3),
             Self::RestoreEmail | Self::Invitation => DAY.saturating_mul(7),
-            Self::ResetPassword => HOUR,
-            Self::SignIn => Duration::from_secs(15 * 60),
+            Self::ResetPassword => MINUTE.saturating_mul(60),
+            Self::OperatorReset => MINUTE.saturating_mul(30),
+            Self::SignIn => MINUTE.saturating_mul(15),
         }
     }
 
-    /// Whether a code can be typed in place of the link. Taking back a change of the address needs the link: it gives the account
-    /// to its holder, and the address may have been given up years ago.
+    /// Whether a code of eight digits can be typed in place of the secret. Taking back a change of the address needs the link: it
+    /// gives the account to its holder, and the address may have been given up years ago. The operator gives the secret itself.
     pub const fn has_code(self) -> bool {
-        !matches!(self, Self::RestoreEmail)
+        !matches!(self, Self::RestoreEmail | Self::OperatorReset)
     }
 
     pub(crate) fn from_store(stored: &str) -> Option<Self> {
@@ -108,7 +114,7 @@ pub struct OneTime {
     pub purpose: Purpose,
     /// The user who may use it.
     pub user_id: UserId,
-    /// The address that it was sent to.
+    /// The address that it was sent to. It is the user's for one from the operator.
     pub email: Email,
     /// The user's address when it was made. It is void when the user has another one.
     pub user_email: Email,
@@ -152,17 +158,19 @@ impl OneTimeMint {
         self.key.store(Arc::new(derive(secret)));
     }
 
-    /// The secret in the link: 256 bits.
+    /// The secret in the link: 256 bits. One from the operator has 128, in hexadecimal digits, because people may have to type it.
     pub fn secret(&self, id: OneTimeId, purpose: Purpose) -> OneTimeSecret {
         let tag = self.tag(b"secret", id, purpose);
-        OneTimeSecret(Zeroizing::new(BASE64_URL_SAFE_NO_PAD.encode(tag)))
+        OneTimeSecret(Zeroizing::new(match purpose {
+            Purpose::OperatorReset => format!("{:032x}", first_bits(&tag)),
+            _ => BASE64_URL_SAFE_NO_PAD.encode(tag),
+        }))
     }
 
     /// The code to type.
     pub fn code(&self, id: OneTimeId, purpose: Purpose) -> OneTimeCode {
         let tag = self.tag(b"code", id, purpose);
-        let (start, _) = tag.as_ref().split_first_chunk().expect("the tag has 32 bytes");
-        let number = u128::from_be_bytes(*start) % 10_u128.pow(OneTimeCode::DIGITS);
+        let number = first_bits(&tag) % 10_u128.pow(OneTimeCode::DIGITS);
         OneTimeCode(Zeroizing::new(format!("{number:08}")))
     }
 
@@ -172,13 +180,18 @@ impl OneTimeMint {
     }
 }
 
+fn first_bits(tag: &hmac::Tag) -> u128 {
+    let (start, _) = tag.as_ref().split_first_chunk().expect("the tag has 32 bytes");
+    u128::from_be_bytes(*start)
+}
+
 fn derive(secret: &CookieSecret) -> hmac::Key {
     let master = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     let key = hmac::sign(&master, b"doorward 1 one-time secret");
     hmac::Key::new(hmac::HMAC_SHA256, key.as_ref())
 }
 
-/// The secret in a link. Its holder can do what it is for.
+/// The secret in a link or from the operator. Its holder can do what it is for.
 pub struct OneTimeSecret(Zeroizing<String>);
 
 impl OneTimeSecret {
@@ -291,6 +304,7 @@ mod tests {
         let (id, purpose) = (OneTimeId::random(), Purpose::SignIn);
         let secret = mint.secret(id, purpose);
         assert_eq!(secret.as_str().len(), 43);
+        assert_eq!(mint.secret(id, Purpose::OperatorReset).as_str().len(), 32);
         assert_eq!(secret.as_str(), mint.secret(id, purpose).as_str());
         assert!(mint.code(id, purpose).matches(&mint.code(id, purpose)));
         for different in [

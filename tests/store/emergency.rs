@@ -1,7 +1,6 @@
 //! Revoking everything, on every store: what is void afterwards, and what stays.
 
 use doorward::internals::{
-    credential::reset_code::ResetCode,
     mail::{EndedBy, Message},
     store::{Effects, NewPasswords, Revoked, Store},
     token::one_time::Purpose,
@@ -24,6 +23,7 @@ async fn everything_is_revoked(store: &Store) {
     store.grant_role(ada.id, &role("admin"), NOW, &Effects::NONE).await.unwrap();
     store.grant_role(bob.id, &role("administrator"), NOW, &Effects::NONE).await.unwrap();
     let link = one_time(&ada, Purpose::ResetPassword);
+    let code = one_time(&bob, Purpose::OperatorReset);
     // Somebody has chosen the name of their program to look like a mail with a secret.
     let user_agent = r#"{"one_time":"x"}"#.to_owned();
     let notice = Message::NewSignIn { user_agent, address: [192, 0, 2, 7].into(), at: 0 };
@@ -32,15 +32,8 @@ async fn everything_is_revoked(store: &Store) {
         mail(Some(ada.id), notice),
         mail(None, Message::SessionsEnded { by: EndedBy::Operator, at: 0 }),
     ];
-    let effects = Effects { mails, secrets: vec![link.clone()], ..Effects::NONE };
+    let effects = Effects { mails, secrets: vec![link.clone(), code.clone()], ..Effects::NONE };
     store.queue_mail(&effects).await.unwrap();
-    let code = ResetCode::random();
-    assert!(
-        store
-            .add_reset_code(bob.id, &code.digest(), link.expires_at, &Effects::NONE)
-            .await
-            .unwrap()
-    );
     let stamps = [&ada, &bob].map(|user| store.changes().stamp(user.id));
 
     let admins = NewPasswords::WithRole(role("admin"));
@@ -53,9 +46,10 @@ async fn everything_is_revoked(store: &Store) {
         assert!(store.session_with_user(session.id).await.unwrap().is_none());
     }
     wait_until_listed(store, &sessions).await;
-    let found = store.one_time_by_digest(link.purpose, &link.digest).await.unwrap();
-    assert!(found.is_none());
-    assert!(store.user_by_reset_code(&code.digest(), NOW).await.unwrap().is_none());
+    for secret in [&link, &code] {
+        let found = store.one_time_by_digest(secret.purpose, &secret.digest).await.unwrap();
+        assert!(found.is_none());
+    }
     assert_eq!(store.mail_queue(None, 10).await.unwrap().len(), 2, "the notices stay");
     let now = async |id| store.user_by_id(id).await.unwrap().unwrap();
     let (ada_now, bob_now) = (now(ada.id).await, now(bob.id).await);

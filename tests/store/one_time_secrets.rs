@@ -4,7 +4,7 @@ use std::{slice, sync::Arc, time::Duration};
 
 use doorward::internals::{
     clock::Timestamp,
-    credential::{password::PasswordHash, reset_code::ResetCode},
+    credential::password::PasswordHash,
     mail::Message,
     session::Session,
     store::{Effects, Error, MAX_CODES, MAX_SESSIONS, OneTimeEffect, PasswordCondition, Store},
@@ -47,12 +47,13 @@ fn hash(text: &str) -> PasswordHash {
 }
 
 /// Every effect, with a session of this user.
-fn one_time_effects(user: &User) -> [OneTimeEffect; 5] {
+fn one_time_effects(user: &User) -> [OneTimeEffect; 6] {
     [
         OneTimeEffect::VerifyEmail,
         OneTimeEffect::ChangeEmail,
         OneTimeEffect::RestoreEmail(hash("restored")),
         OneTimeEffect::ResetPassword(hash("reset")),
+        OneTimeEffect::OperatorReset(hash("reset by the operator")),
         OneTimeEffect::SignIn(Box::new(session(user, 60))),
     ]
 }
@@ -91,6 +92,7 @@ async fn run_all(store: &Store) {
     change_email(store).await;
     restore_email(store).await;
     reset_password(store).await;
+    reset_password_by_operator(store).await;
     sign_in(store).await;
     refuse_secrets_that_are_not_valid(store).await;
 }
@@ -268,13 +270,8 @@ async fn restore_email(store: &Store) {
     let intruder = stored(store, ada.id).await;
     let of_intruder = session(&intruder, 60);
     assert!(store.add_session(&intruder, &of_intruder, &Effects::NONE).await.unwrap());
-    let code = ResetCode::random().digest();
-    assert!(
-        store
-            .add_reset_code(ada.id, &code, NOW + ResetCode::LIFETIME, &Effects::NONE)
-            .await
-            .unwrap()
-    );
+    let code = one_time(&intruder, Purpose::OperatorReset);
+    add(store, &code).await;
     let other = one_time(&moved, Purpose::RestoreEmail);
     add(store, &other).await;
 
@@ -287,7 +284,7 @@ async fn restore_email(store: &Store) {
     assert_eq!(stored(store, ada.id).await, restored);
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
     wait_until_listed(store, [&of_intruder]).await;
-    assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);
+    assert!(!exists(store, &code).await);
     assert!(!exists(store, &other).await && exists(store, &effects.secrets[0]).await);
 
     // The way back of a later change does not end that of an earlier one.
@@ -321,17 +318,11 @@ async fn reset_password(store: &Store) {
     let ada = add_user(store, "reset-ada").await;
     let open = session(&ada, 60);
     assert!(store.add_session(&ada, &open, &Effects::NONE).await.unwrap());
-    let code = ResetCode::random().digest();
-    assert!(
-        store
-            .add_reset_code(ada.id, &code, NOW + ResetCode::LIFETIME, &Effects::NONE)
-            .await
-            .unwrap()
-    );
     let (secret, other) = (one_time(&ada, Purpose::ResetPassword), one_time(&ada, Purpose::SignIn));
+    let code = one_time(&ada, Purpose::OperatorReset);
     let way_back = one_time(&ada, Purpose::RestoreEmail);
     let of_another = one_time_to(&ada, &email("another@example.com"), Purpose::RestoreEmail);
-    for secret in [&secret, &other, &way_back, &of_another] {
+    for secret in [&secret, &other, &code, &way_back, &of_another] {
         add(store, secret).await;
     }
     let effect = OneTimeEffect::ResetPassword(hash("reset"));
@@ -342,15 +333,49 @@ async fn reset_password(store: &Store) {
     assert_eq!(stored(store, ada.id).await, reset);
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
     wait_until_listed(store, [&open]).await;
-    assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);
     // A way back stays only if it was sent to the same address.
     assert!(exists(store, &way_back).await && !exists(store, &of_another).await);
-    // The other secret stays and is void.
-    assert!(exists(store, &other).await);
-    let effect = OneTimeEffect::SignIn(Box::new(session(&ada, 60)));
-    let used = store.use_one_time(&other, effect, &Effects::NONE, LATER).await;
-    assert_eq!(used.unwrap(), None);
+    // The other secrets stay and are void.
+    let sign_in = OneTimeEffect::SignIn(Box::new(session(&ada, 60)));
+    for (secret, effect) in
+        [(&other, sign_in), (&code, OneTimeEffect::OperatorReset(hash("by the operator")))]
+    {
+        assert!(exists(store, secret).await);
+        let used = store.use_one_time(secret, effect, &Effects::NONE, LATER).await;
+        assert_eq!(used.unwrap(), None);
+    }
+    assert_eq!(stored(store, ada.id).await, reset);
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
+}
+
+/// A code of the operator verifies no address, and another one replaces it.
+async fn reset_password_by_operator(store: &Store) {
+    let ada = add_user(store, "operator-ada").await;
+    let open = session(&ada, 60);
+    assert!(store.add_session(&ada, &open, &Effects::NONE).await.unwrap());
+    let [replaced, code] = [(); 2].map(|()| one_time(&ada, Purpose::OperatorReset));
+    let mailed = one_time(&ada, Purpose::ResetPassword);
+    add(store, &mailed).await;
+    let replace = async |id, one_time: &OneTime| {
+        let effects = Effects { secrets: vec![one_time.clone()], ..Effects::NONE };
+        store.replace_one_time(id, Purpose::OperatorReset, &effects).await.unwrap()
+    };
+    assert!(replace(ada.id, &replaced).await && replace(ada.id, &code).await);
+    assert!(!exists(store, &replaced).await);
+    assert!(exists(store, &code).await && exists(store, &mailed).await);
+    let nobody = user("Nobody", "no-reset@example.com");
+    let unused = one_time(&nobody, Purpose::OperatorReset);
+    assert!(!replace(nobody.id, &unused).await);
+
+    let effect = OneTimeEffect::OperatorReset(hash("by the operator"));
+    let reset = store.use_one_time(&code, effect, &Effects::NONE, LATER).await;
+    let reset = reset.unwrap().unwrap();
+    assert_eq!((reset.password_hash(), reset.updated_at), (Some(&hash("by the operator")), LATER));
+    assert!(!reset.email_verified && reset.password_version() != ada.password_version());
+    assert_eq!(stored(store, ada.id).await, reset);
+    assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
+    wait_until_listed(store, [&open]).await;
+    assert!(!exists(store, &code).await);
 }
 
 async fn sign_in(store: &Store) {

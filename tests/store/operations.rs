@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use doorward::internals::{
     clock::Timestamp,
-    credential::{password::PasswordHash, reset_code::ResetCode},
+    credential::password::PasswordHash,
     session::{Session, SessionId, TokenId},
     store::{Effects, Error, MAX_SESSIONS, PasswordCondition, ReusedToken, Store},
     token::cookie::CodeId,
@@ -361,12 +361,8 @@ async fn set_passwords(store: &Store, ada: &User) {
     for session in [&kept, &other] {
         assert!(store.add_session(ada, session, &Effects::NONE).await.unwrap());
     }
-    let code = ResetCode::random().digest();
-    let end = later + ResetCode::LIFETIME;
-    assert!(store.add_reset_code(ada.id, &code, end, &Effects::NONE).await.unwrap());
-    assert!(!store.add_reset_code(UserId::random(), &code, end, &Effects::NONE).await.unwrap());
 
-    // A new password ends the other sessions and voids the code.
+    // A new password ends the other sessions.
     let set = async |old, new: &str| {
         store
             .set_password(ada.id, old, &hash(new), Some(kept.id), later, &Effects::NONE)
@@ -380,31 +376,13 @@ async fn set_passwords(store: &Store, ada: &User) {
     assert_eq!((changed.password_hash(), changed.updated_at), (Some(&hash("newer")), later));
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), std::slice::from_ref(&kept));
     wait_until_listed(store, [&other]).await;
-    assert_eq!(store.user_by_reset_code(&code, later).await.unwrap(), None);
 
     // The previous password neither changes it nor signs in.
     assert!(!set(PasswordCondition::Unchanged(ada.password_version()), "stolen").await);
     assert_eq!(store.user_by_id(ada.id).await.unwrap().unwrap(), changed);
     assert!(!store.add_session(ada, &session(ada, 60), &Effects::NONE).await.unwrap());
 
-    // A code is valid once, until it expires or another replaces it.
-    let [replaced, code] = [ResetCode::random().digest(), ResetCode::random().digest()];
-    for code in [&replaced, &code] {
-        assert!(store.add_reset_code(ada.id, code, end, &Effects::NONE).await.unwrap());
-    }
-    assert_eq!(store.user_by_reset_code(&replaced, later).await.unwrap(), None);
-    assert_eq!(store.user_by_reset_code(&code, later).await.unwrap().unwrap().id, ada.id);
-    assert_eq!(store.user_by_reset_code(&code, end).await.unwrap(), None);
-    let reset = async |now| {
-        let old = PasswordCondition::ResetCode(code.clone());
-        store.set_password(ada.id, old, &hash("reset"), None, now, &Effects::NONE).await.unwrap()
-    };
-    assert!(!reset(end).await);
-    assert!(reset(later).await);
-    assert!(!reset(later).await);
-    assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
-
-    // The operator needs neither password nor code.
+    // The operator needs no password.
     let overrule = async |id| {
         let old = PasswordCondition::Unconditional;
         store.set_password(id, old, &hash("overruled"), None, later, &Effects::NONE).await.unwrap()
@@ -416,25 +394,14 @@ async fn set_passwords(store: &Store, ada: &User) {
 async fn disable_and_enable(store: &Store, ada: &User) {
     let disabled = session(ada, 60);
     assert!(store.add_session(ada, &disabled, &Effects::NONE).await.unwrap());
-    let code = ResetCode::random().digest();
-    assert!(
-        store
-            .add_reset_code(ada.id, &code, NOW + ResetCode::LIFETIME, &Effects::NONE)
-            .await
-            .unwrap()
-    );
     let before = store.changes().stamp(ada.id);
     assert!(store.disable_user(ada.id, NOW, &Effects::NONE).await.unwrap());
     wait_until_listed(store, [&disabled]).await;
     assert!(!store.changes().is_current(before));
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
     assert!(!store.add_session(ada, &session(ada, 60), &Effects::NONE).await.unwrap());
-    assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);
     assert!(store.enable_user(ada.id, &Effects::NONE).await.unwrap());
     assert!(store.add_session(ada, &session(ada, 60), &Effects::NONE).await.unwrap());
-    assert!(store.user_by_reset_code(&code, NOW).await.unwrap().is_some());
-    store.delete_expired(NOW + ResetCode::LIFETIME, 10).await.unwrap();
-    assert_eq!(store.user_by_reset_code(&code, NOW).await.unwrap(), None);
     assert!(!store.disable_user(UserId::random(), NOW, &Effects::NONE).await.unwrap());
     assert!(!store.enable_user(UserId::random(), &Effects::NONE).await.unwrap());
 }

@@ -104,7 +104,7 @@ pub fn link(site: &str, purpose: Purpose, secret: &OneTimeSecret) -> String {
     let path = match purpose {
         Purpose::VerifyEmail | Purpose::ChangeEmail => "/verify?code=",
         Purpose::RestoreEmail => "/restore-email?code=",
-        Purpose::ResetPassword => "/reset?code=",
+        Purpose::ResetPassword | Purpose::OperatorReset => "/reset?code=",
         Purpose::SignIn => "/sign-in/code/use?code=",
         Purpose::Invitation => "/sign-up?invitation=",
     };

@@ -17,6 +17,7 @@ const PURPOSES: &[Purpose] = &[
     Purpose::ChangeEmail,
     Purpose::RestoreEmail,
     Purpose::ResetPassword,
+    Purpose::OperatorReset,
     Purpose::SignIn,
 ];
 const LEASE: Duration = Duration::from_secs(10);
@@ -123,6 +124,7 @@ impl Model<'_> {
             Purpose::ChangeEmail => OneTimeEffect::ChangeEmail,
             Purpose::RestoreEmail => OneTimeEffect::RestoreEmail(self.hash()),
             Purpose::ResetPassword => OneTimeEffect::ResetPassword(self.hash()),
+            Purpose::OperatorReset => OneTimeEffect::OperatorReset(self.hash()),
             Purpose::SignIn => {
                 let mut session = self.session_of(user);
                 session.user_id = one_time.user_id;
@@ -138,9 +140,9 @@ impl Model<'_> {
         let (one_time, mail) = (self.one_time(user), self.mail());
         let later = now + Duration::from_millis(self.chance.number(20_000) as u64);
         let kinds: &[&'static str] = &[
-            "use", "use", "use", "use", "delete", "queue", "queue", "claim", "claim", "release",
-            "fail", "give up", "retry", "send", "invite", "invite", "uninvite", "guess", "guess",
-            "read",
+            "use", "use", "use", "use", "replace", "delete", "queue", "queue", "claim", "claim",
+            "release", "fail", "give up", "retry", "send", "invite", "invite", "uninvite", "guess",
+            "guess", "read",
         ];
         let kind = self.chance.one_of(kinds);
         self.steps.push(kind);
@@ -148,6 +150,10 @@ impl Model<'_> {
             "use" => {
                 let effect = self.effect(&one_time, user);
                 same!(self, store => store.use_one_time(&one_time, effect.clone(), effects, now));
+            }
+            "replace" => {
+                let purpose = one_time.purpose;
+                same!(self, store => store.replace_one_time(user.id, purpose, effects));
             }
             "delete" => drop(same!(self, store => store.delete_one_time(one_time.id))),
             "queue" => drop(same!(self, store => store.queue_mail(effects))),

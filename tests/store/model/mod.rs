@@ -6,10 +6,7 @@ use std::{fmt::Debug, iter, time::Duration};
 
 use doorward::internals::{
     clock::Timestamp,
-    credential::{
-        password::PasswordHash,
-        reset_code::{ResetCode, ResetDigest},
-    },
+    credential::password::PasswordHash,
     mail::Mail,
     network::ClientInfo,
     session::{Session, TokenId},
@@ -78,7 +75,6 @@ impl Chance {
 struct World {
     users: Vec<User>,
     sessions: Vec<Session>,
-    codes: Vec<ResetDigest>,
     one_time_secrets: Vec<OneTime>,
     mails: Vec<Mail>,
     invitations: Vec<(Invitation, SecretDigest)>,
@@ -179,20 +175,10 @@ impl Model<'_> {
         self.chance.one_of(sessions)
     }
 
-    fn code(&mut self) -> ResetDigest {
-        if self.world.codes.is_empty() || self.chance.sometimes() {
-            let code = ResetCode::random().digest();
-            self.world.codes.push(code.clone());
-            return code;
-        }
-        let codes = &self.world.codes;
-        self.chance.one_of(codes)
-    }
-
     async fn step(&mut self) {
         self.now = self.now + Duration::from_millis(self.chance.number(5_000) as u64);
         let now = self.now;
-        let (user, session, code) = (self.user(), self.session(), self.code());
+        let (user, session) = (self.user(), self.session());
         let (role, hash) = (Role::parse(self.chance.one_of(ROLES)).unwrap(), self.hash());
         let key = EmailKey::of(self.chance.one_of(EMAILS));
         let effects = self.effects();
@@ -206,7 +192,6 @@ impl Model<'_> {
             "grant",
             "revoke",
             "set password",
-            "code",
             "disable",
             "enable",
             "delete",
@@ -265,16 +250,11 @@ impl Model<'_> {
             }
             "set password" => {
                 let keep = self.chance.sometimes().then_some(session.id);
-                let old = match self.chance.number(3) {
+                let old = match self.chance.number(2) {
                     0 => PasswordCondition::Unchanged(user.password_version()),
-                    1 => PasswordCondition::ResetCode(code),
                     _ => PasswordCondition::Unconditional,
                 };
                 same!(self, store => store.set_password(user.id, old.clone(), &hash, keep, now, &effects));
-            }
-            "code" => {
-                let end = now + Duration::from_millis(self.chance.number(20_000) as u64);
-                same!(self, store => store.add_reset_code(user.id, &code, end, &Effects::NONE));
             }
             "disable" => {
                 drop(same!(self, store => store.disable_user(user.id, now, &Effects::NONE)))
@@ -319,7 +299,6 @@ impl Model<'_> {
             _ => {
                 same!(self, store => store.user_by_id(user.id));
                 same!(self, store => store.user_by_email(&key));
-                same!(self, store => store.user_by_reset_code(&code, now));
                 same!(self, store => store.users(Some(&key), 3));
                 same!(self, store => store.has_users());
                 same!(self, store => store.session_with_user(session.id));
