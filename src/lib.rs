@@ -109,6 +109,9 @@ mod event;
 mod fault;
 mod http;
 mod id;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
 mod language;
 mod log;
 mod mail;
@@ -128,8 +131,6 @@ mod user;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub use self::cli::main;
-#[doc(hidden)]
-pub use self::doorward::MissingKey;
 pub use self::{
     access::{
         caller::{AuthError, Caller, Unauthenticated},
@@ -150,63 +151,3 @@ pub use self::{
     token::{Token, one_time::OneTimeSecret},
     user::{Email, Invitation, InvitationId, Name, Role, Roles, User, UserId},
 };
-
-/// The rooms of the crate, for Doorward's own tests and benchmarks. Nothing in here is stable.
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod internals {
-    pub mod access {
-        pub use crate::access::*;
-    }
-    pub mod backup {
-        pub use crate::backup::*;
-    }
-    pub mod clock {
-        pub use crate::clock::*;
-    }
-    pub mod config {
-        pub use crate::config::*;
-    }
-    pub mod control {
-        pub use crate::control::*;
-    }
-    pub mod credential {
-        pub use crate::credential::*;
-    }
-    pub mod data_folder {
-        pub use crate::data_folder::*;
-    }
-    pub mod http {
-        pub use crate::http::*;
-    }
-    pub mod id {
-        pub use crate::id::*;
-    }
-    pub mod language {
-        pub use crate::language::*;
-    }
-    pub mod log {
-        pub use crate::log::*;
-    }
-    pub mod mail {
-        pub use crate::mail::*;
-    }
-    pub mod network {
-        pub use crate::network::*;
-    }
-    pub mod session {
-        pub use crate::session::*;
-    }
-    pub mod store {
-        pub use crate::store::*;
-    }
-    pub mod throttle {
-        pub use crate::throttle::*;
-    }
-    pub mod token {
-        pub use crate::token::*;
-    }
-    pub mod user {
-        pub use crate::user::*;
-    }
-}

@@ -14,6 +14,7 @@ use axum::{
 use doorward::{
     Authenticated, Caller, Designated, Doorward, FromState, Only, Policy, Settings, User,
     internals::{
+        Internals,
         clock::Timestamp,
         control::{self, Command, Reply},
         store::Effects,

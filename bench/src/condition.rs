@@ -5,6 +5,7 @@ use axum::body::to_bytes;
 use doorward::{
     Caller, Doorward,
     internals::{
+        Internals,
         access::guard::{Declaration, Guard, MAX_ROLES, RequestFacts},
         http::{App, Service},
         store::Effects,

@@ -13,8 +13,9 @@ use axum::{
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use doorward::{
-    Caller, Doorward, MissingKey, Settings,
+    Caller, Doorward, Settings,
     internals::{
+        Internals,
         access::guard::CallerFacts,
         clock::{Clock, Timestamp},
         credential::password::Cost,
@@ -94,7 +95,7 @@ impl Instance {
                 "[guards.app]\nallow = 'true'\nproxy = 'caddy'\norigins = ['{APP}']\n\
                  [guards.reading]\nallow = '{ADMITS}'\n[guards.writing]\nallow = '{REFUSES}'"
             ));
-        let opening = Doorward::open_with(settings, MissingKey::Refuse, Clock::new(|| NOW));
+        let opening = Doorward::open_with_clock(settings, Clock::new(|| NOW));
         let doorward = runtime.block_on(opening)?;
         let app = http::service(doorward.clone());
         let registered = runtime.block_on(app.answer(register(REGISTRATION.into())?, PEER));

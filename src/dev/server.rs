@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use super::{clock::SettableClock, users::SeedUser};
 use crate::{
-    Doorward, MissingKey, OpenError,
+    Doorward, OpenError,
     account::{
         OpenedSession,
         session_start::{Evidence, complete_sign_in},
@@ -18,6 +18,7 @@ use crate::{
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, Settings},
     credential::password::Busy,
+    doorward::MissingKey,
     mail::{MailUrl, MemoryMailbox, SentMail},
     network::{ClientInfo, Network, Requester},
     session::{Persistence, TokenId},

@@ -17,12 +17,9 @@ use std::{
 use arc_swap::{ArcSwap, Guard as Borrowed};
 
 use self::outbox::MailDelivery;
-pub use self::{
-    counts::Counts,
-    open::{MissingKey, OpenError},
-};
+pub use self::{counts::Counts, open::OpenError};
 pub(crate) use self::{
-    open::{OpenedDatabase, open_database},
+    open::{MissingKey, OpenedDatabase, open_database},
     request_counts::Answered,
 };
 use crate::{
@@ -130,20 +127,17 @@ impl Doorward {
     }
 
     /// Signature checks and look-ups made so far to identify callers.
-    #[doc(hidden)]
-    pub fn work_done(&self) -> WorkDone {
+    pub(crate) fn work_done(&self) -> WorkDone {
         self.inner.callers.work_done()
     }
 
     /// The declared guards in force.
-    #[doc(hidden)]
-    pub fn guards(&self) -> Borrowed<Arc<GuardSet>> {
+    pub(crate) fn guards(&self) -> Borrowed<Arc<GuardSet>> {
         self.inner.guards.load()
     }
 
     /// Replaces all declared guards at once.
-    #[doc(hidden)]
-    pub fn replace_guards(&self, guards: Arc<GuardSet>) {
+    pub(crate) fn replace_guards(&self, guards: Arc<GuardSet>) {
         self.counts().put_in_force(&guards);
         self.inner.guards.store(guards);
     }
@@ -154,8 +148,7 @@ impl Doorward {
     }
 
     /// The refusal with this id, if it is among the latest.
-    #[doc(hidden)]
-    pub fn refusal(&self, id: &str) -> Option<Refusal> {
+    pub(crate) fn refusal(&self, id: &str) -> Option<Refusal> {
         self.inner.refusals.by_id(id)
     }
 
@@ -175,8 +168,7 @@ impl Doorward {
     }
 
     /// The database.
-    #[doc(hidden)]
-    pub fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Store {
         &self.inner.store
     }
 
@@ -203,20 +195,17 @@ impl Doorward {
     }
 
     /// The keys that tokens are signed with.
-    #[doc(hidden)]
-    pub fn keys(&self) -> &SigningKeys {
+    pub(crate) fn keys(&self) -> &SigningKeys {
         &self.inner.keys
     }
 
     /// The feed of revoked tokens, for verifiers elsewhere.
-    #[doc(hidden)]
-    pub fn feed(&self) -> &Feed {
+    pub(crate) fn feed(&self) -> &Feed {
         &self.inner.feed
     }
 
     /// The data folder that this process has locked: the one of the embedded database, or `data_folder`.
-    #[doc(hidden)]
-    pub fn folder(&self) -> Option<&DataFolder> {
+    pub(crate) fn folder(&self) -> Option<&DataFolder> {
         self.inner.folder.as_deref()
     }
 
@@ -229,8 +218,7 @@ impl Doorward {
     }
 
     /// What makes and reads cookies, return targets and sign-in codes.
-    #[doc(hidden)]
-    pub fn cookies(&self) -> &CookieMint {
+    pub(crate) fn cookies(&self) -> &CookieMint {
         &self.inner.cookies
     }
 
@@ -246,8 +234,7 @@ impl Doorward {
     }
 
     /// What derives one-time secrets.
-    #[doc(hidden)]
-    pub fn one_time_secrets(&self) -> &OneTimeMint {
+    pub(crate) fn one_time_secrets(&self) -> &OneTimeMint {
         &self.inner.one_time_secrets
     }
 

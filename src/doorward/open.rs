@@ -61,7 +61,7 @@ pub enum OpenError {
 
 /// What to do on opening when the signing key is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MissingKey {
+pub(crate) enum MissingKey {
     /// Refuse to open if there are users, who may hold tokens signed with the missing key.
     #[default]
     Refuse,
@@ -104,8 +104,7 @@ impl Doorward {
     ///
     /// # Errors
     /// As [`Self::open`].
-    #[doc(hidden)]
-    pub async fn open_with(
+    pub(crate) async fn open_with(
         settings: Settings,
         missing_key: MissingKey,
         clock: Clock,

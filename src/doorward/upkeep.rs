@@ -127,8 +127,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If the key store cannot be written.
-    #[doc(hidden)]
-    pub async fn tend_keys(&self) -> Result<(), signing_keys::Error> {
+    pub(crate) async fn tend_keys(&self) -> Result<(), signing_keys::Error> {
         self.keys().apply_due_changes(self.now()).await
     }
 
@@ -148,8 +147,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If the database cannot be written.
-    #[doc(hidden)]
-    pub async fn clean_up(&self) -> Result<(), store::Error> {
+    pub(crate) async fn clean_up(&self) -> Result<(), store::Error> {
         const BATCH: usize = 1000;
         /// A verifier's clock may be this far behind.
         const CLOCK_SKEW: Duration = Duration::from_secs(5 * 60);

@@ -38,8 +38,12 @@ pub struct Session {
 
 impl Session {
     /// A session that starts now.
-    #[doc(hidden)]
-    pub fn new(user_id: UserId, client: ClientInfo, now: Timestamp, lifetime: Duration) -> Self {
+    pub(crate) fn new(
+        user_id: UserId,
+        client: ClientInfo,
+        now: Timestamp,
+        lifetime: Duration,
+    ) -> Self {
         Self {
             id: SessionId::random(),
             user_id,

@@ -3,10 +3,12 @@
 
 use uuid::Uuid;
 
+#[cfg(feature = "internals")]
+use super::engine::DatabaseKind;
 use super::{
-    Error, engine::DatabaseKind, invitations::invitation_from_row,
-    one_time_secrets::one_time_from_row, outbox::mail_from_row, row::Row,
-    sessions::session_from_row, user_record::user_from_row, value::Value,
+    Error, invitations::invitation_from_row, one_time_secrets::one_time_from_row,
+    outbox::mail_from_row, row::Row, sessions::session_from_row, user_record::user_from_row,
+    value::Value,
 };
 
 /// A table whose rows are in backups and are moved to another database.
@@ -85,6 +87,7 @@ const fn bytes(name: &'static str) -> Column {
 
 impl Column {
     /// Whether the table has it in this kind of database.
+    #[cfg(feature = "internals")]
     pub fn is_in(&self, database: DatabaseKind) -> bool {
         !(matches!(self.source, Source::Database) && database == DatabaseKind::Postgres)
     }
@@ -276,6 +279,7 @@ impl Table {
     }
 
     /// The names of the tables that are not moved.
+    #[cfg(feature = "internals")]
     pub fn not_moved() -> impl Iterator<Item = &'static str> {
         EMPTIED_TABLES.into_iter().chain(KEPT_TABLES)
     }

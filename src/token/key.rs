@@ -39,11 +39,6 @@ impl Algorithm {
     /// All algorithms.
     pub const ALL: [Self; 3] = [Self::Es256, Self::EdDsa, Self::Rs256];
 
-    /// The algorithm with this name.
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
-    }
-
     /// The registered name.
     pub const fn name(self) -> &'static str {
         match self {

@@ -48,8 +48,7 @@ pub struct User {
 
 impl User {
     /// A user who registers now.
-    #[doc(hidden)]
-    pub fn new(
+    pub(crate) fn new(
         name: Name,
         email: Email,
         password_hash: Option<PasswordHash>,
@@ -78,7 +77,6 @@ impl User {
 
 /// Accessors for Doorward's tests and benchmarks.
 #[cfg(feature = "internals")]
-#[doc(hidden)]
 impl User {
     pub fn password_hash(&self) -> Option<&PasswordHash> {
         self.password_hash.as_ref()

@@ -5,7 +5,10 @@ use axum::{
     extract::ConnectInfo,
     http::{Method, Request, StatusCode, header},
 };
-use doorward::{Settings, internals::store::Effects};
+use doorward::{
+    Settings,
+    internals::{Internals, store::Effects},
+};
 
 use crate::support::{Answer, NOW, TestServer, UNAUTHORIZED};
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode, header};
-use doorward::internals::store::Effects;
+use doorward::internals::{Internals, store::Effects};
 use serde_json::json;
 
 use crate::support::{Member, NOW, TestServer, UNAUTHORIZED};

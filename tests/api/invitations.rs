@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use doorward::{
     NewInvitation, Settings, UserId,
     internals::{
+        Internals,
         control::{Command, InvitationInfo, Invite, Reply, TicketInfo, UserRef},
         mail::Message,
         token::one_time::{OneTimeId, Purpose},

@@ -5,6 +5,7 @@ use std::time::Duration;
 use doorward::{
     Settings,
     internals::{
+        Internals,
         control::{Command, KeyInfo, Reply},
         token::{Algorithm, SigningKey, signing_keys::KeyStatus},
     },

@@ -1,5 +1,5 @@
 use axum::http::{HeaderMap, StatusCode};
-use doorward::internals::credential::password::Cost;
+use doorward::internals::{Internals, credential::password::Cost};
 use serde_json::json;
 
 use crate::support::{Answer, NOT_FOUND, TestServer, malformed};

@@ -9,6 +9,7 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use doorward::internals::{
+    Internals,
     control::{Command, UserRef},
     mail::Message,
     token::one_time::Purpose,

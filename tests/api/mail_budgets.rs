@@ -10,6 +10,7 @@ use axum::{
 use doorward::{
     Settings,
     internals::{
+        Internals,
         control::{Command, UserRef},
         mail::Message,
         token::one_time::Purpose,

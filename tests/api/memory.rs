@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use doorward::internals::store::Effects;
+use doorward::internals::{Internals, store::Effects};
 use serde_json::json;
 
 use crate::support::{NOW, REFUSED, TestServer};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use doorward::internals::{
+    Internals,
     mail::Message,
     store::QueuedMail,
     token::one_time::{OneTimeId, Purpose},

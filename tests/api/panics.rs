@@ -9,8 +9,9 @@ use std::{
 };
 
 use doorward::{
-    Doorward, MissingKey, NewUser, Settings,
+    Doorward, NewUser, Settings,
     internals::{
+        Internals,
         clock::{Clock, Timestamp},
         control::{self, Command, Reply},
         credential::password::Cost,
@@ -32,7 +33,7 @@ async fn a_panic_in_upkeep_or_in_a_command_stays_there() {
         assert!(!planted.swap(false, Ordering::Relaxed), "planted in the clock");
         NOW
     });
-    let doorward = Doorward::open_with(settings.clone(), MissingKey::Refuse, clock).await.unwrap();
+    let doorward = Doorward::open_with_clock(settings.clone(), clock).await.unwrap();
     let commands = tokio::spawn(doorward.serve_commands_with(Arc::new(|| panic!("planted"))));
     let upkeep = tokio::spawn({
         let doorward = doorward.clone();

@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use doorward::internals::{
+    Internals,
     control::{Command, RecentRefusals, RefusedAction, Reply, UserRef},
     store::Effects,
 };

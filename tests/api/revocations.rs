@@ -11,6 +11,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use doorward::{
     Settings,
     internals::{
+        Internals,
         control::{Command, Reply},
         network::{ClientInfo, Requester},
     },

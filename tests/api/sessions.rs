@@ -9,6 +9,7 @@ use std::{
 
 use axum::http::{Method, StatusCode, header};
 use doorward::internals::{
+    Internals,
     control::{Command, Reply, Secret, UserRef},
     store::MAX_SESSIONS,
 };

@@ -16,8 +16,9 @@ use axum::{
     response::Response,
 };
 use doorward::{
-    Doorward, MissingKey, Settings,
+    Doorward, Settings,
     internals::{
+        Internals,
         clock::{Clock, Timestamp},
         control::{Command, Reply, execute},
         credential::password::Cost,
@@ -107,7 +108,7 @@ impl TestServer {
         let seconds = Arc::new(AtomicI64::new(NOW.seconds()));
         let shared = Arc::clone(&seconds);
         let clock = Clock::new(move || Timestamp::from_seconds(shared.load(Ordering::Relaxed)));
-        let doorward = Doorward::open_with(settings, MissingKey::Refuse, clock).await.unwrap();
+        let doorward = Doorward::open_with_clock(settings, clock).await.unwrap();
         Self { app: http::service(doorward.clone()), doorward, seconds, folder }
     }
 

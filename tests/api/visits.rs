@@ -8,6 +8,7 @@ use axum::{
     http::{Request, header},
 };
 use doorward::internals::{
+    Internals,
     store::Effects,
     token::cookie::{AttemptDigest, CodeId, ReturnTarget, SignInCode},
 };

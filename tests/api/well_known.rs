@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use doorward::internals::control::Command;
+use doorward::internals::{Internals, control::Command};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, TestServer};

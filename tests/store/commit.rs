@@ -12,10 +12,12 @@ use axum::{body::to_bytes, http::Request};
 use doorward::{
     Doorward,
     internals::{
+        Internals,
         access::caller::AuthError,
         clock::Timestamp,
         config::{DatabaseUrl, Settings},
         network::{ClientInfo, Requester},
+        new_session, new_user,
         session::Session,
         store::{Connectivity, Effects, Error, PostgresOptions, PostgresUrl, Store},
         user::{Email, Name, Role, User},
@@ -129,11 +131,11 @@ async fn open(url: &str) -> Store {
 
 fn user(number: usize) -> User {
     let email = Email::parse(format!("user{number}@example.com")).unwrap();
-    User::new(Name::parse("Ada".into()).unwrap(), email, None, NOW)
+    new_user(Name::parse("Ada".into()).unwrap(), email, None, NOW)
 }
 
 fn session(user: &User) -> Session {
-    Session::new(user.id, ClientInfo::new([127, 0, 0, 1].into(), ""), NOW, Duration::from_secs(60))
+    new_session(user.id, ClientInfo::new([127, 0, 0, 1].into(), ""), NOW, Duration::from_secs(60))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use doorward::internals::{
     clock::Timestamp,
     credential::password::PasswordHash,
+    new_user,
     store::{Effects, ImportedHash, NewPasswords, PasswordCondition, Store},
     user::User,
 };
@@ -138,5 +139,5 @@ async fn imported(store: &Store) -> Vec<ImportedHash> {
 fn hashed(email: &str, hash: &str) -> User {
     let template = user("Imported", email);
     let hash = PasswordHash::from_store(hash.into());
-    User::new(template.name, template.email, Some(hash), template.created_at)
+    new_user(template.name, template.email, Some(hash), template.created_at)
 }

@@ -28,6 +28,7 @@ use doorward::internals::{
     language::Language,
     mail::{Mail, MailId, Message},
     network::ClientInfo,
+    new_session, new_user,
     session::Session,
     store::{Error, PostgresOptions, PostgresUrl, Store, archive::KeySnapshot},
     token::key_store::StoredKeys,
@@ -39,12 +40,12 @@ const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_123);
 fn user(name: &str, email: &str) -> User {
     let hash = PasswordHash::from_store(format!("hash of {name}"));
     let (name, email) = (Name::parse(name.into()).unwrap(), Email::parse(email.into()).unwrap());
-    User::new(name, email, Some(hash), NOW)
+    new_user(name, email, Some(hash), NOW)
 }
 
 fn session(user: &User, lifetime: u64) -> Session {
     let origin = ClientInfo::new([192, 0, 2, 7].into(), "curl/8 \u{7f}(λ)");
-    Session::new(user.id, origin, NOW, Duration::from_secs(lifetime))
+    new_session(user.id, origin, NOW, Duration::from_secs(lifetime))
 }
 
 fn mail(user_id: Option<UserId>, message: Message) -> Mail {

@@ -10,13 +10,13 @@ use doorward::{
         data_folder::DataFolder,
         mail::Message,
         network::ClientInfo,
-        session::Session,
+        new_session, new_user,
         store::{
             Effects, PostgresOptions, PostgresUrl, Store,
             archive::{Installation, SESSIONS, USERS},
         },
         token::{Algorithm, SigningKey, key_store::cookie_secret, one_time::Purpose},
-        user::{Email, Name, User},
+        user::{Email, Name},
     },
 };
 
@@ -35,9 +35,9 @@ fn place(folder: &Path) -> (Installation, Arc<Store>) {
 async fn add_users(store: &Store, count: usize) {
     for number in 0..count {
         let email = Email::parse(format!("user{number}@example.com")).unwrap();
-        let user = User::new(Name::parse("Ada".into()).unwrap(), email, None, NOW);
+        let user = new_user(Name::parse("Ada".into()).unwrap(), email, None, NOW);
         let origin = ClientInfo::new([127, 0, 0, 1].into(), "");
-        let session = Session::new(user.id, origin, NOW, Duration::from_secs(60));
+        let session = new_session(user.id, origin, NOW, Duration::from_secs(60));
         let effects = Effects {
             mails: vec![mail(Some(user.id), Message::HasPassword)],
             secrets: vec![one_time(&user, Purpose::VerifyEmail)],

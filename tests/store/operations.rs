@@ -5,6 +5,7 @@ use std::{collections::HashSet, time::Duration};
 use doorward::internals::{
     clock::Timestamp,
     credential::password::PasswordHash,
+    new_user,
     session::{Session, SessionId, TokenId},
     store::{Effects, Error, MAX_SESSIONS, PasswordCondition, ReusedToken, Store},
     token::cookie::CodeId,
@@ -46,7 +47,7 @@ pub async fn run_all(store: &Store) {
 
     // Users are listed by address, page by page.
     let bob = user("Bob", "bob@example.com");
-    let bob = User::new(bob.name, bob.email, None, NOW);
+    let bob = new_user(bob.name, bob.email, None, NOW);
     store.add_user(&bob, Some(&session(&bob, 60)), None, &Effects::NONE).await.unwrap();
     assert_eq!(store.users(None, 10).await.unwrap(), [ada.clone(), bob.clone()]);
     assert_eq!(store.users(None, 1).await.unwrap(), std::slice::from_ref(&ada));

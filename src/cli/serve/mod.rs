@@ -19,10 +19,11 @@ use tokio::{
 
 use self::notify::Notifier;
 use crate::{
-    Doorward, MissingKey, Settings,
+    Doorward, Settings,
     clock::Clock,
     config::{DatabaseUrl, ServiceManager, Sources, absolute},
     control::{self, ReadSettings},
+    doorward::MissingKey,
     http::{
         self,
         server::{self, Limits, Listeners, Tls},

@@ -13,11 +13,12 @@ use Turn::{AfterMail, CloseAfterMail, Reply};
 
 use super::*;
 use crate::{
-    MissingKey, Settings,
+    Settings,
     clock::Clock,
     config::DatabaseUrl,
     credential::password::Cost,
     delivery::{AFTER_LOSS, BATCH, LEASE, minutes},
+    doorward::MissingKey,
     language::Language,
     mail::{
         MailId, Message,

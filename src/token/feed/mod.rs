@@ -177,16 +177,19 @@ impl Feed {
     }
 
     /// How many requests wait for a change.
+    #[cfg(feature = "internals")]
     pub fn waiting(&self) -> usize {
         self.waiting.count()
     }
 
     /// How many pages have not been written to their connections.
+    #[cfg(feature = "internals")]
     pub fn unsent(&self) -> usize {
         self.unsent.count()
     }
 
     /// How many pages have been signed so far.
+    #[cfg(feature = "internals")]
     pub fn signatures(&self) -> u64 {
         self.signatures.load(Ordering::Relaxed)
     }

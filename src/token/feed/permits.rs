@@ -43,6 +43,7 @@ impl Permits {
     }
 
     /// How many permits are held.
+    #[cfg(feature = "internals")]
     pub(super) fn count(&self) -> usize {
         self.held().total
     }

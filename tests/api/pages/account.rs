@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use axum::http::header;
-use doorward::internals::http::routes::{MayCall, Method, routes};
+use doorward::internals::{
+    Internals,
+    http::routes::{MayCall, Method, routes},
+};
 use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, assert_goes_to, assert_shows, server};

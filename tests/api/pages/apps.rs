@@ -7,6 +7,7 @@ use axum::{
     http::{Request, header},
 };
 use doorward::internals::{
+    Internals,
     control::{Command, UserRef},
     token::cookie::{AttemptDigest, ReturnTarget},
 };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::header;
-use doorward::internals::{mail::link, token::one_time::Purpose};
+use doorward::internals::{Internals, mail::link, token::one_time::Purpose};
 
 use super::{
     Browser, PASSWORD, PUBLIC, assert_goes_to, assert_shows, server as server_without_mail,

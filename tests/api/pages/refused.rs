@@ -4,7 +4,10 @@ use axum::{
     body::Body,
     http::{Request, header},
 };
-use doorward::internals::control::{Command, UserRef};
+use doorward::internals::{
+    Internals,
+    control::{Command, UserRef},
+};
 
 use super::{Browser, assert_shows, server_with};
 use crate::support::{Answer, TestServer};

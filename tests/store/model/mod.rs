@@ -9,6 +9,7 @@ use doorward::internals::{
     credential::password::PasswordHash,
     mail::Mail,
     network::ClientInfo,
+    new_session, new_user,
     session::{Session, TokenId},
     store::{Effects, Error, PasswordCondition, ReusedToken, Store},
     token::one_time::{OneTime, SecretDigest},
@@ -148,7 +149,7 @@ impl Model<'_> {
         let name = Name::parse(self.chance.one_of(NAMES).into()).unwrap();
         let email = Email::parse(self.chance.one_of(EMAILS).into()).unwrap();
         let hash = self.chance.sometimes().then(|| self.hash());
-        User::new(name, email, hash, self.now)
+        new_user(name, email, hash, self.now)
     }
 
     fn hash(&mut self) -> PasswordHash {
@@ -163,7 +164,7 @@ impl Model<'_> {
         };
         let origin = ClientInfo::new(address, &self.chance.text());
         let lifetime = Duration::from_millis(self.chance.number(60_000) as u64 + 1);
-        Session::new(user.id, origin, self.now, lifetime)
+        new_session(user.id, origin, self.now, lifetime)
     }
 
     fn session(&mut self) -> Session {
