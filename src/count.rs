@@ -12,10 +12,6 @@ use std::{
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    pub(crate) const fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
     /// Counts one event.
     pub fn add_one(&self) {
         self.add(1);

@@ -1,16 +1,18 @@
-//! What guards and routes have done since the start, for metrics.
+//! What guards, routes and connections have done since the start, for metrics.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Doorward, request_counts::RequestCounts};
+use super::{Doorward, connection_counts::ConnectionCounts, request_counts::RequestCounts};
 use crate::access::guard::{Decisions, GuardSet};
 
-/// The decisions of guards, and the answers of other routes.
+/// The decisions of guards, the answers of other routes, and the connections.
 #[derive(Default)]
 pub struct Counts {
+    /// Shared with the server.
+    pub connections: Arc<ConnectionCounts>,
     /// The answers of routes that are not guards.
     pub requests: RequestCounts,
     /// The decisions of the guard for every signed-in user.
@@ -43,7 +45,7 @@ impl Counts {
 }
 
 impl Doorward {
-    /// What guards and routes have done since the start.
+    /// What guards, routes and connections have done since the start.
     pub(crate) fn counts(&self) -> &Counts {
         &self.inner.counts
     }

@@ -1,6 +1,7 @@
 //! The handle of one service: its state, and access to it for the other modules.
 
 mod checks;
+mod connection_counts;
 mod counts;
 mod foreign_hashes;
 mod open;
@@ -17,11 +18,12 @@ use std::{
 use arc_swap::{ArcSwap, Guard as Borrowed};
 
 use self::outbox::MailDelivery;
-pub use self::{counts::Counts, open::OpenError};
 pub(crate) use self::{
+    connection_counts::ConnectionCounts,
     open::{MissingKey, OpenedDatabase, open_database},
     request_counts::Answered,
 };
+pub use self::{counts::Counts, open::OpenError};
 use crate::{
     access::{
         caller::{AuthError, Caller, Callers, WorkDone},

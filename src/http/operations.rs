@@ -16,7 +16,7 @@ use super::{
     answer::{CROSS_ORIGIN_RESOURCE_POLICY, NO_STORE, SAME_ORIGIN},
     api::health,
     error::Error,
-    server::{self, Limits, Tls},
+    server::{Limits, Tls},
 };
 use crate::{
     Doorward,
@@ -26,7 +26,7 @@ use crate::{
 
 /// The limits of the second listener. Few programs ask it, and they ask in turn.
 pub fn operations_limits() -> Limits {
-    Limits { connections: 64, counts: None, ..Limits::default() }
+    Limits { connections: 64, ..Limits::default() }
 }
 
 /// The routes of the second listener, for a service with this certificate. If only this machine can connect
@@ -82,7 +82,6 @@ async fn show_metrics(
     let snapshot = Snapshot::take(&doorward, &last_sizes).await;
     let text = metrics::render(format, move |metrics| {
         metrics::write(&doorward, &snapshot, metrics)?;
-        server::write_metrics(metrics)?;
         tls.iter().try_for_each(|tls| tls.write_metrics(metrics))
     });
     let text = text.map_err(|error| Error::Internal(error.to_string()))?;

@@ -39,7 +39,7 @@ impl Snapshot {
     }
 }
 
-/// Writes all metrics of the service, without those of connections.
+/// Writes all metrics of the service, without those of TLS.
 pub(crate) fn write(
     doorward: &Doorward,
     snapshot: &Snapshot,
@@ -64,7 +64,8 @@ pub(crate) fn write(
         "When the service was opened, in seconds since 1970",
         doorward.opened_at().millis() as f64 / 1000.0,
     )?;
-    Process::read().write(metrics)
+    Process::read().write(metrics)?;
+    write_connections(doorward, metrics)
 }
 
 fn write_build(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result {
@@ -277,5 +278,25 @@ fn write_backup(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Resul
         "doorward_backup_last_success_timestamp_seconds",
         "When the last good backup was made, in seconds since 1970",
         at.millis() as f64 / 1000.0,
+    )
+}
+
+fn write_connections(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result {
+    let connections = &doorward.counts().connections;
+    metrics.gauge("doorward_connections", "Open connections", connections.open.value())?;
+    metrics.gauge(
+        "doorward_connections_limit",
+        "How many connections may be open",
+        connections.limit(),
+    )?;
+    metrics.counter(
+        "doorward_connections_accepted",
+        "Connections that were accepted",
+        connections.accepted.value(),
+    )?;
+    metrics.counter(
+        "doorward_connections_evicted",
+        "Connections that were closed early because the limit was reached",
+        connections.evicted.value(),
     )
 }

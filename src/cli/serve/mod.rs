@@ -124,7 +124,7 @@ impl Serve {
             }
         };
         let tls_of_metrics = tls.clone();
-        let listeners = Listeners::new(listeners, tls);
+        let listeners = Listeners::public(&doorward, listeners, tls);
         let serving = server::serve(listeners, http::service(doorward.clone()), limits, stop);
         let operations = async {
             if !metrics.is_empty() {

@@ -12,6 +12,7 @@ use std::{
 use tokio::{sync::Notify, time::Instant};
 
 use super::Limits;
+use crate::doorward::ConnectionCounts;
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,7 @@ const TICK_MILLIS: i64 = 500;
 /// All connections of a server.
 pub(super) struct Connections {
     limits: Limits,
+    counts: Arc<ConnectionCounts>,
     started: Instant,
     clock: Arc<TickClock>,
     open: Mutex<HashMap<u64, Arc<Connection>>>,
@@ -47,12 +49,11 @@ impl Connections {
     /// How often timeouts are checked, and so their precision.
     const TICK: Duration = Duration::from_millis(TICK_MILLIS as u64);
 
-    pub(super) fn new(limits: Limits) -> Arc<Self> {
-        if let Some(counts) = limits.counts {
-            counts.set_limit(limits.connections);
-        }
+    pub(super) fn new(limits: Limits, counts: Arc<ConnectionCounts>) -> Arc<Self> {
+        counts.set_limit(limits.connections);
         Arc::new(Self {
             limits,
+            counts,
             started: Instant::now(),
             clock: Arc::new(TickClock::new(limits.write)),
             open: Mutex::default(),
@@ -73,10 +74,8 @@ impl Connections {
         let connection = Arc::new(Connection::new(Arc::clone(&self.clock)));
         let id = self.last_id.fetch_add(1, Ordering::Relaxed);
         self.open().insert(id, Arc::clone(&connection));
-        if let Some(counts) = self.limits.counts {
-            counts.accepted.add_one();
-            counts.open.add_one();
-        }
+        self.counts.accepted.add_one();
+        self.counts.open.add_one();
         Slot { id, connection, connections: Arc::clone(self) }
     }
 
@@ -99,9 +98,7 @@ impl Connections {
             connection.close.notify_one();
         }
         self.evicted.fetch_add(at_once, Ordering::Relaxed);
-        if let Some(counts) = self.limits.counts {
-            counts.evicted.add(at_once as u64);
-        }
+        self.counts.evicted.add(at_once as u64);
     }
 
     /// Closes connections that have timed out, for as long as it is polled.
@@ -194,9 +191,7 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let mut open = self.connections.open();
         open.remove(&self.id);
-        if let Some(counts) = self.connections.limits.counts {
-            counts.open.subtract_one();
-        }
+        self.connections.counts.open.subtract_one();
         if self.connection.is_evicted() {
             self.connections.evicted.fetch_sub(1, Ordering::Relaxed);
         }
@@ -373,7 +368,7 @@ mod tests {
     }
 
     fn connections(max: usize) -> Arc<Connections> {
-        Connections::new(Limits { connections: max, ..Limits::default() })
+        Connections::new(Limits { connections: max, ..Limits::default() }, Arc::default())
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,7 +2,6 @@
 
 mod body;
 mod connections;
-mod counts;
 mod line_ends;
 mod stream;
 mod tls;
@@ -26,16 +25,14 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-pub(crate) use self::counts::write_metrics;
 pub use self::tls::Tls;
 use self::{
     body::{AnswerBody, RequestBody},
     connections::{Connection, Connections, Phase, Slot},
-    counts::{CONNECTIONS, ConnectionCounts},
     stream::{ConnectionStream, PacedStream, Transport},
 };
 use super::app::App;
-use crate::supervisor::supervise;
+use crate::{Doorward, doorward::ConnectionCounts, supervisor::supervise};
 
 /// The limits of a server and of each connection.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +48,6 @@ pub struct Limits {
     pub write: Duration,
     /// Time for running requests to finish when the server stops.
     pub drain: Duration,
-    /// Where connections are counted, if they are.
-    pub counts: Option<&'static ConnectionCounts>,
 }
 
 impl Default for Limits {
@@ -63,7 +58,6 @@ impl Default for Limits {
             idle: Duration::from_secs(75),
             write: Duration::from_secs(10),
             drain: Duration::from_secs(10),
-            counts: Some(&CONNECTIONS),
         }
     }
 }
@@ -84,23 +78,25 @@ const LAST_HEAD_CHECK: Duration = Duration::from_millis(20);
 /// Time to tell a client with TLS that the connection ends.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Where connections come from, and with what they are encrypted.
+/// Where connections come from, with what they are encrypted, and where they are counted.
 pub struct Listeners {
     sockets: Vec<TcpListener>,
     tls: Option<Tls>,
+    counts: Arc<ConnectionCounts>,
 }
 
 impl Listeners {
-    /// Sockets for plain HTTP, or with TLS for HTTPS.
-    pub fn new(sockets: Vec<TcpListener>, tls: Option<Tls>) -> Self {
-        Self { sockets, tls }
+    /// The public sockets of a service, for plain HTTP, or with TLS for HTTPS. The metrics of the service show their
+    /// connections.
+    pub fn public(doorward: &Doorward, sockets: Vec<TcpListener>, tls: Option<Tls>) -> Self {
+        Self { sockets, tls, counts: Arc::clone(&doorward.counts().connections) }
     }
 }
 
-/// Plain HTTP.
+/// Plain HTTP. No metrics show the connections.
 impl From<Vec<TcpListener>> for Listeners {
     fn from(sockets: Vec<TcpListener>) -> Self {
-        Self::new(sockets, None)
+        Self { sockets, tls: None, counts: Arc::default() }
     }
 }
 
@@ -130,8 +126,8 @@ pub async fn serve(
     limits: Limits,
     shutdown: impl Future<Output = ()>,
 ) {
-    let Listeners { sockets, tls } = listeners.into();
-    let connections = Connections::new(limits);
+    let Listeners { sockets, tls, counts } = listeners.into();
+    let connections = Connections::new(limits, counts);
     let protocol = Arc::new(Protocol::new(tls));
     let app: Arc<dyn App> = Arc::new(app);
     let accepting = sockets

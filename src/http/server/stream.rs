@@ -354,7 +354,7 @@ mod tests {
         answers: usize,
         bytes_per_second: usize,
     ) -> Option<u64> {
-        let connections = Connections::new(Limits::default());
+        let connections = Connections::new(Limits::default(), Arc::default());
         let slot = connections.take_slot();
         let (ours, mut theirs) = tokio::io::duplex(256);
         let mut stream = PacedStream::new(ours, slot.connection());
