@@ -77,7 +77,6 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The clock of the system.
     pub fn system() -> Self {
         Self::new(system_now)
     }
@@ -93,7 +92,6 @@ impl Clock {
         Self { instant: Arc::new(instant), ..self }
     }
 
-    /// The current time.
     pub fn now(&self) -> Timestamp {
         (self.now)()
     }

@@ -12,12 +12,10 @@ use std::{
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Counts one event.
     pub fn add_one(&self) {
         self.add(1);
     }
 
-    /// Counts several events.
     pub fn add(&self, count: u64) {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
@@ -27,7 +25,6 @@ impl Counter {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The number of events.
     pub fn value(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -36,7 +33,6 @@ impl Counter {
 /// A reason, an outcome or a kind. Its values are the values of a label, so they are few and known when the program is
 /// compiled: nothing that a client sends becomes a label.
 pub trait Label: Copy + 'static {
-    /// All values.
     const ALL: &'static [Self];
 
     /// The value in a metric.
@@ -82,12 +78,10 @@ impl<L: Label, const N: usize> Default for Counters<L, N> {
 }
 
 impl<L: Label, const N: usize> Counters<L, N> {
-    /// Counts one event.
     pub fn add_one(&self, label: L) {
         self.counts[label.index()].add_one();
     }
 
-    /// The number of events with this label.
     pub fn value(&self, label: L) -> u64 {
         self.counts[label.index()].value()
     }
@@ -110,7 +104,6 @@ impl Histogram {
     pub const BOUNDS: [f64; 14] =
         [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
 
-    /// Adds a time.
     pub fn add(&self, time: Duration) {
         let seconds = time.as_secs_f64();
         let bucket = Self::BOUNDS.iter().take_while(|bound| seconds > **bound).count();

@@ -20,36 +20,26 @@ pub enum FaultKind {
     TooShort(usize),
     /// It has more characters than this maximum.
     TooLong(usize),
-    /// It is not an e-mail address.
     InvalidEmail,
-    /// It is not a name.
     InvalidName,
-    /// The password is a common one.
     CommonPassword,
     /// The password is the user's own name or e-mail address.
     OwnNameOrEmail,
-    /// The e-mail address belongs to another user.
     EmailTaken,
     /// It is not JSON of the expected shape. Forms of pages have no such fault.
     Malformed,
 }
 
 impl Fault {
-    /// The field is missing.
     pub const REQUIRED: Self = Self::fixed(FaultKind::Required, "Required");
-    /// It is not an e-mail address.
     pub const INVALID_EMAIL: Self = Self::fixed(FaultKind::InvalidEmail, "Invalid email");
-    /// It is not a name.
     pub const INVALID_NAME: Self = Self::fixed(FaultKind::InvalidName, "Invalid name");
-    /// The password is a common one.
     pub const COMMON_PASSWORD: Self =
         Self::fixed(FaultKind::CommonPassword, "Too common: choose another password");
     /// The password is the user's own name or e-mail address.
     pub const OWN_NAME_OR_EMAIL: Self =
         Self::fixed(FaultKind::OwnNameOrEmail, "Must not be your name or e-mail address");
-    /// The e-mail address belongs to another user.
     pub const EMAIL_TAKEN: Self = Self::fixed(FaultKind::EmailTaken, "Already registered");
-    /// The body is not JSON.
     pub const INVALID_JSON: Self = Self::fixed(FaultKind::Malformed, "Invalid JSON");
     /// The body has more fields than any request needs.
     pub const TOO_MANY_FIELDS: Self =
@@ -59,13 +49,11 @@ impl Fault {
         Self { kind, message: Cow::Borrowed(message) }
     }
 
-    /// Fewer characters than the minimum.
     pub fn too_short(minimum: usize) -> Self {
         let message = format!("String must contain at least {minimum} character(s)");
         Self { kind: FaultKind::TooShort(minimum), message: message.into() }
     }
 
-    /// More characters than the maximum.
     pub fn too_long(maximum: usize) -> Self {
         let message = format!("String must contain at most {maximum} character(s)");
         Self { kind: FaultKind::TooLong(maximum), message: message.into() }
@@ -88,12 +76,10 @@ impl Fault {
         Self { kind: FaultKind::Malformed, message: message.into() }
     }
 
-    /// What is wrong.
     pub fn kind(&self) -> FaultKind {
         self.kind
     }
 
-    /// The message.
     pub fn message(&self) -> &str {
         &self.message
     }

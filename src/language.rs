@@ -6,7 +6,6 @@ pub enum Language {
     /// English, also for everybody whose languages are not here.
     #[default]
     English,
-    /// German.
     German,
 }
 

@@ -28,7 +28,6 @@ impl fmt::Display for DecisionId {
 /// A refusal and its reason, as `doorward why` reports it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The id.
     pub id: String,
     /// The time, in milliseconds since 1970.
     pub time: i64,

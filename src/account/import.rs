@@ -25,11 +25,9 @@ pub(crate) struct UserToImport {
 pub(crate) enum Imported {
     /// The user was added, or would be.
     Added,
-    /// The user exists.
     Exists,
     /// A user with this id exists and has other values in these fields.
     Differs(Vec<&'static str>),
-    /// Another user has the address.
     EmailTaken,
 }
 

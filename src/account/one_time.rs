@@ -27,7 +27,6 @@ pub(crate) enum OneTimeError {
     /// The link or code is wrong, expired or used. The error does not say which.
     #[error("the link or code is wrong, has expired or was used")]
     WrongCode,
-    /// Another user has the address.
     #[error("the e-mail address is taken")]
     EmailTaken,
     #[error(transparent)]

@@ -14,7 +14,6 @@ pub(crate) const RECENT: Duration = Duration::from_secs(10 * 60);
 
 /// What a user proves with that it is they who ask.
 pub(crate) enum Proof {
-    /// The password.
     Password(Password),
     /// A sign-in at this time. It counts for a user without a password.
     SignIn(Timestamp),

@@ -8,7 +8,6 @@ use crate::{data_folder, store, token::key_store::KeyStoreError};
 /// Why a backup could not be written, read or restored. The message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file is something else.
     #[error("not a backup of doorward")]
     NotABackup,
     /// The file is encrypted by age.
@@ -24,7 +23,6 @@ pub enum Error {
     NewerFormat {
         /// The version that has written it.
         version: String,
-        /// Its format.
         format: u32,
     },
     /// A later version has migrated the database that it was made of.
@@ -53,19 +51,14 @@ pub enum Error {
     Damaged {
         /// The number of the line, from 1.
         line: u64,
-        /// What is wrong.
         cause: String,
     },
-    /// The file cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The database failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The key store failed.
     #[error(transparent)]
     Keys(#[from] KeyStoreError),
-    /// The data folder failed.
     #[error(transparent)]
     Folder(#[from] data_folder::Error),
 }

@@ -24,9 +24,7 @@ pub struct Description {
     pub version: String,
     /// The database that it was made of: `sqlite` or `postgres`.
     pub database: String,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// The number of records of each table.
     pub counts: RecordCounts,
     /// The SHA-256 of all lines but the last, in hexadecimal digits.
     pub sha256: String,

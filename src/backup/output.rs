@@ -13,9 +13,7 @@ use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
 /// Where a backup is written to.
 pub enum Output {
-    /// A file.
     File(UnfinishedFile),
-    /// Standard output.
     Stdout(io::Stdout),
 }
 

@@ -25,7 +25,6 @@ use crate::{
 /// The progress of a move.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// The current step.
     pub step: &'static str,
     /// The number of rows of this step.
     pub total: u64,
@@ -36,7 +35,6 @@ pub struct Progress {
 /// The contents of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inventory {
-    /// The number of rows of each table.
     pub counts: RecordCounts,
     /// SHA-256 of every row and key.
     pub checksum: String,
@@ -48,10 +46,8 @@ pub enum Error {
     /// The new database is in use.
     #[error("the new database already has users: choose an empty one; nothing was changed")]
     NotEmpty,
-    /// A database failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// A key store failed.
     #[error(transparent)]
     Keys(#[from] KeyStoreError),
     /// There is nothing to move.
@@ -62,12 +58,7 @@ pub enum Error {
         "the two databases differ ({old} in the old one, {new} in the new one): stop every server that uses either \
          of them and run this again; the old one was not changed"
     )]
-    Differs {
-        /// The contents of the old one.
-        old: Inventory,
-        /// The contents of the new one.
-        new: Inventory,
-    },
+    Differs { old: Inventory, new: Inventory },
 }
 
 impl fmt::Display for Inventory {

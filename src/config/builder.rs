@@ -66,12 +66,10 @@ impl Settings {
         &self.designated_segment
     }
 
-    /// The declared guards.
     pub fn guards(&self) -> std::sync::Arc<crate::access::guard::GuardSet> {
         std::sync::Arc::clone(&self.guards)
     }
 
-    /// The database.
     pub fn database(&self) -> &super::DatabaseUrl {
         &self.database
     }

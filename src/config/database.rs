@@ -145,7 +145,6 @@ impl fmt::Display for InaccessibleDatabase {
 
 impl std::error::Error for InaccessibleDatabase {}
 
-/// The absolute path.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

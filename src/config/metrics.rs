@@ -14,7 +14,6 @@ pub(crate) enum MetricsListen {
     /// At [`Self::DEFAULT`], if its port is free.
     #[default]
     Auto,
-    /// Nowhere.
     Off,
     /// At this address, or the service does not start.
     At(SocketAddr),

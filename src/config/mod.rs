@@ -98,17 +98,13 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Where the service listens.
     pub(crate) listen: SocketAddr,
-    /// Where metrics are served.
     pub(crate) metrics_listen: MetricsListen,
     /// The URL at which others reach it; that of [`Self::listen`] unless set.
     pub(crate) public_url: Option<PublicUrl>,
     /// The certificate and key with which it speaks HTTPS.
     pub(crate) tls: TlsFiles,
-    /// Where users and sessions are kept.
     pub(crate) database: DatabaseUrl,
-    /// How PostgreSQL is used.
     pub(crate) postgres: PostgresOptions,
     /// The folder of the control socket if the database is PostgreSQL.
     pub(crate) data_folder: Option<PathBuf>,
@@ -124,9 +120,7 @@ pub struct Settings {
     pub(crate) designated_name: String,
     /// The last path segment of the designated route.
     pub(crate) designated_segment: String,
-    /// The rules for new passwords.
     pub(crate) password_rules: PasswordRules,
-    /// What a password hash costs.
     pub(crate) password_cost: Cost,
     /// How many passwords are hashed at the same time.
     pub(crate) password_threads: NonZeroUsize,
@@ -142,17 +136,13 @@ pub struct Settings {
     pub(crate) trusted_proxies: Vec<IpNet>,
     /// Sets of identity headers that an admission has besides `X-Auth-…`.
     pub(crate) identity_headers: Vec<IdentityHeaders>,
-    /// The declared guards.
     pub(crate) guards: Arc<GuardSet>,
     /// Whether people can sign in on pages.
     pub(crate) pages: bool,
-    /// Whose pages they are.
     pub(crate) branding: BrandingSettings,
-    /// Who may register.
     pub(crate) registration: RegistrationPolicy,
     /// What somebody is told who registers with a taken address.
     pub(crate) registration_conflict: RegistrationConflict,
-    /// Which users may invite others.
     pub(crate) invitations: InvitationPolicy,
     /// Where mail is handed over, and whom it is from.
     pub(crate) mail: MailSettings,
@@ -160,9 +150,7 @@ pub struct Settings {
     pub(crate) notices: Notices,
     /// Whether users without a password sign in with a mailed code.
     pub(crate) mail_code_sign_in: bool,
-    /// What is logged.
     pub(crate) log: LogFilter,
-    /// How it is logged.
     pub(crate) log_format: LogFormat,
     /// The first invalid value that a method received.
     pub(crate) refused: Option<SettingsError>,

@@ -68,7 +68,6 @@ impl PublicUrl {
         valid.then(|| Self(text.trim_end_matches('/').to_owned()))
     }
 
-    /// Whether it is HTTPS.
     pub(crate) fn is_https(&self) -> bool {
         self.0.starts_with("https://")
     }

@@ -30,7 +30,6 @@ pub struct Sources {
     pub flags: Vec<(&'static Key, String)>,
     /// The file that the command line names.
     pub file: Option<PathBuf>,
-    /// The environment.
     pub environment: Vec<(OsString, OsString)>,
 }
 
@@ -50,14 +49,11 @@ pub enum Origin {
     Default,
     /// A line of the settings file.
     File {
-        /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
     },
-    /// A variable of the environment.
     Variable(String),
-    /// A flag of the command line.
     Flag(String),
 }
 

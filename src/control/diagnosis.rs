@@ -8,7 +8,6 @@ use crate::{Doorward, config::keys, store::DatabaseReport};
 /// What the process that executes commands knows about itself: the running server or, if none runs, the command.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Diagnosis {
-    /// The version of Doorward.
     pub version: String,
     /// The address that the server listens on.
     pub listening: Option<String>,

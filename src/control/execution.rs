@@ -32,7 +32,6 @@ use crate::{
 /// How the settings are read again for `doorward reload`.
 pub type ReadSettings = dyn Fn() -> Result<Settings, config::SettingsError> + Send + Sync;
 
-/// Executes a command.
 pub async fn execute(doorward: &Doorward, read: &ReadSettings, command: &Command) -> Reply {
     match try_execute(doorward, read, command).await {
         Ok(reply) => reply,

@@ -15,23 +15,17 @@ use crate::{
 /// A user of another system, with valid values.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct UserRecord {
-    /// The id.
     pub id: String,
-    /// The name.
     pub name: String,
-    /// The e-mail address.
     pub email: String,
     /// Whether the address is verified.
     pub verified: bool,
-    /// The roles.
     pub roles: Vec<String>,
-    /// Whether the user is disabled.
     pub disabled: bool,
     /// When the user registered, in milliseconds since 1970; now, if it is not known.
     pub created_at: Option<i64>,
     /// When the record last changed; as above.
     pub updated_at: Option<i64>,
-    /// When the user last logged in.
     pub last_login_at: Option<i64>,
     /// The password hash in the form in which it is stored.
     pub hash: Option<Secret>,
@@ -43,11 +37,9 @@ pub struct UserRecord {
 pub enum ImportOutcome {
     /// The user was added, or would be.
     Added,
-    /// The user exists.
     Exists,
     /// The user exists and has other values in these fields.
     Differs(Vec<String>),
-    /// Another user has the address.
     EmailTaken,
 }
 
@@ -56,7 +48,6 @@ pub enum ImportOutcome {
 pub struct ImportedHashInfo {
     /// The id of the user.
     pub user: String,
-    /// The address of the user.
     pub email: String,
     /// The scheme and cost: the text of the hash up to its salt. That of Firebase contains the signer key.
     pub prefix: Secret,
@@ -69,7 +60,6 @@ pub struct ImportedHashInfo {
 #[error("a user has an invalid {0}: do the command and the server have the same version?")]
 pub(super) struct Invalid(&'static str);
 
-/// The id of a user.
 pub(super) fn to_user_id(text: &str) -> Result<UserId, Invalid> {
     text.parse().map_err(|_| Invalid("id"))
 }
@@ -99,7 +89,6 @@ impl From<Imported> for ImportOutcome {
     }
 }
 
-/// The user of a record.
 pub(super) fn to_user(doorward: &Doorward, record: &UserRecord) -> Result<UserToImport, Invalid> {
     let own_cost = doorward.settings().password_cost;
     let options = HashOptions { own_cost, scrypt: None };

@@ -15,7 +15,6 @@ use crate::{
 /// Invites the holder of an address.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Invite {
-    /// The e-mail address.
     pub email: String,
     /// The roles that the new user gets.
     pub roles: Vec<String>,
@@ -29,19 +28,14 @@ pub struct Invite {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvitationInfo {
-    /// The id.
     pub id: String,
-    /// The e-mail address.
     pub email: String,
     /// The roles that the new user gets.
     pub roles: Vec<String>,
     /// The id of the user who has made it; none if it was the operator.
     pub invited_by: Option<String>,
-    /// Whether it is mailed.
     pub mailed: bool,
-    /// When it was made.
     pub created_at: String,
-    /// When it expires.
     pub expires_at: String,
 }
 

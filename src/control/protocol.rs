@@ -38,16 +38,12 @@ pub enum Command {
     },
     /// Shows one user with their sessions.
     ShowUser(UserRef),
-    /// Adds a user.
     AddUser {
-        /// The name.
         name: String,
-        /// The e-mail address.
         email: String,
         /// None for a user who cannot log in before a password is set.
         password: Option<Secret>,
     },
-    /// Removes a user.
     DeleteUser(UserRef),
     /// Ends all sessions of a user.
     EndSessions(UserRef),
@@ -57,17 +53,13 @@ pub enum Command {
     CreateResetCode(UserRef),
     /// Ends the sessions of a user and refuses their logins.
     DisableUser(UserRef),
-    /// Lets a disabled user log in again.
     EnableUser(UserRef),
     /// Forgets the failed logins on the account of a user.
     UnlockUser(UserRef),
     /// Marks the e-mail address of a user as verified or not.
     SetEmailVerified(UserRef, bool),
-    /// Grants a role to a user.
     GrantRole(UserRef, String),
-    /// Revokes a role of a user.
     RevokeRole(UserRef, String),
-    /// Invites the holder of an address.
     Invite(Invite),
     /// Lists invitations in the order of their addresses.
     ListInvitations {
@@ -80,20 +72,15 @@ pub enum Command {
     RevokeInvitation(String),
     /// Reads the guards from the settings file again.
     ReloadGuards,
-    /// Lists the guards in force.
     ListGuards,
     /// Shows how a guard decides about a user.
     CheckGuard {
-        /// The name of the guard.
         guard: String,
-        /// The user.
         user: UserRef,
-        /// The request.
         request: SampleRequest,
     },
     /// Shows what a guard lacks to sign people in with a browser.
     CheckBrowsers {
-        /// The name of the guard.
         guard: String,
     },
     /// Shows the refusal with this id and its reason.
@@ -126,7 +113,6 @@ pub enum Command {
     ShowProbe(String),
     /// Adds users of another system.
     ImportUsers {
-        /// The users.
         users: Vec<UserRecord>,
         /// Only finds out what would come of them.
         only_check: bool,
@@ -150,7 +136,6 @@ pub struct UserRef(pub String);
 pub struct SampleRequest {
     /// The method; `GET` by default.
     pub method: Option<String>,
-    /// The host.
     pub host: Option<String>,
     /// The path; `/` by default.
     pub path: Option<String>,
@@ -164,23 +149,19 @@ pub struct SampleRequest {
 pub enum Reply {
     /// A page of users.
     Users {
-        /// The users.
         users: Vec<UserInfo>,
         /// The address after which the next page starts, if there may be one.
         next: Option<String>,
     },
-    /// One user.
     User(UserInfo),
     /// A new invitation, and what its holder registers with unless it is mailed.
     Invited(InvitationInfo, Option<TicketInfo>),
     /// A page of invitations.
     Invitations {
-        /// The invitations.
         invitations: Vec<InvitationInfo>,
         /// The address after which the next page starts, if there may be one.
         next: Option<String>,
     },
-    /// There is no such invitation.
     NoSuchInvitation,
     /// The number of sessions that were ended.
     SessionsEnded(usize),
@@ -188,62 +169,48 @@ pub enum Reply {
     ResetCode(Secret),
     /// The command was executed.
     Done,
-    /// There was nothing to change.
     Unchanged,
-    /// The guards in force.
     Guards(Vec<GuardInfo>),
     /// The decision of a guard and its reason.
     Decision {
-        /// Whether the guard admits the user.
         admitted: bool,
-        /// The condition of the guard.
         condition: String,
-        /// A warning about the guard.
         warning: Option<String>,
         /// The value of each part of the condition.
         explanation: Explanation,
     },
     /// What a guard lacks to sign people in with a browser.
     Browsers(BrowserCheck),
-    /// A refusal and its reason.
     Refusal(Box<Refusal>),
     /// Failed logins and refusals of a user.
     Refusals(RecentRefusals),
     /// The keys after the command.
     Keys(Vec<KeyInfo>),
-    /// What was replaced and revoked.
     Emergency(EmergencyReport),
     /// A page of mail that waits or was given up.
     Mails {
-        /// The mails.
         mails: Vec<MailInfo>,
         /// The id after which the next page starts, if there may be one.
         next: Option<String>,
     },
     /// The number of mails that are due now.
     MailsRetried(usize),
-    /// What the server knows about itself.
     Diagnosis(Box<Diagnosis>),
     /// How an announced request arrived, if it did.
     Probe(Option<Arrival>),
-    /// What came of each imported user.
     Imported(Vec<ImportOutcome>),
     /// A page of imported password hashes.
     ImportedHashes {
-        /// The hashes.
         hashes: Vec<ImportedHashInfo>,
         /// The id after which the next page starts, if there may be one.
         next: Option<String>,
     },
     /// The number of imported password hashes that were deleted.
     HashesDropped(usize),
-    /// There is no such key.
     NoSuchKey,
-    /// There is no such guard.
     NoSuchGuard,
     /// There is no such refusal in memory.
     NoSuchRefusal,
-    /// There is no such user.
     NoSuchUser,
     /// The command failed, with the reason.
     Failed(String),
@@ -253,25 +220,16 @@ pub enum Reply {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserInfo {
-    /// The id.
     pub id: String,
-    /// The name.
     pub name: String,
-    /// The e-mail address.
     pub email: String,
-    /// Whether the address is verified.
     pub email_verified: bool,
-    /// The roles.
     pub roles: Vec<String>,
-    /// Whether the user has a password.
     pub has_password: bool,
-    /// Whether the user is disabled.
     pub disabled: bool,
     /// When the user registered.
     pub created_at: String,
-    /// When the record last changed.
     pub updated_at: String,
-    /// When the user last logged in.
     pub last_login_at: Option<String>,
     /// The user's sessions, where the command asks for them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -300,13 +258,11 @@ impl From<User> for UserInfo {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
-    /// The id.
     pub id: String,
     /// When the user signed in.
     pub created_at: String,
     /// When the session was last used, to within some minutes.
     pub last_seen_at: String,
-    /// When it expires.
     pub expires_at: String,
     /// The address from which the user signed in.
     pub address: String,
@@ -331,9 +287,7 @@ impl From<Session> for SessionInfo {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GuardInfo {
-    /// The name.
     pub name: String,
-    /// The version.
     pub version: String,
     /// The condition.
     pub allow: String,
@@ -341,7 +295,6 @@ pub struct GuardInfo {
     pub only_reports: bool,
     /// The origins of its app, where people sign in with a browser.
     pub origins: Vec<String>,
-    /// A warning about it.
     pub warning: Option<String>,
 }
 
@@ -374,9 +327,7 @@ pub struct BrowserCheck {
 pub struct KeyInfo {
     /// The id in the header of tokens.
     pub kid: String,
-    /// The signature algorithm.
     pub algorithm: String,
-    /// What the key is used for.
     pub stage: KeyStatus,
     /// When that ends.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -399,15 +350,12 @@ pub struct EmergencyReport {
     pub keys_revoked: Vec<String>,
     /// The signing keys that stay, because they are in the operator's own file.
     pub keys_in_file: Vec<String>,
-    /// Sessions that were ended.
     pub sessions_ended: usize,
     /// Links and codes in mails, and reset codes, that are void.
     pub codes_revoked: usize,
     /// Mails with such a link or code that waited and were deleted.
     pub mails_deleted: usize,
-    /// Invitations that are void.
     pub invitations_revoked: usize,
-    /// Passwords that were removed.
     pub passwords_removed: usize,
 }
 
@@ -417,23 +365,16 @@ pub struct EmergencyReport {
 pub struct MailInfo {
     /// The id, which is part of its `Message-ID`.
     pub id: String,
-    /// Where it is sent to.
     pub address: String,
-    /// What it says.
     pub message: String,
-    /// The user whom it concerns.
     pub user: Option<String>,
-    /// When it was queued.
     pub created_at: String,
-    /// How long ago that was.
     pub age_seconds: u64,
     /// When it is given up.
     pub expires_at: String,
-    /// How often it was tried.
     pub attempts: u32,
     /// When it is tried next, unless it was given up.
     pub next_attempt_at: Option<String>,
-    /// When it was given up.
     pub given_up_at: Option<String>,
     /// Why the last attempt failed.
     pub failure: Option<String>,
@@ -444,7 +385,6 @@ pub struct MailInfo {
 pub struct RecentRefusals {
     /// The id of the user; none if no user has the address.
     pub user: Option<String>,
-    /// Whether the user is disabled.
     pub disabled: bool,
     /// How many failed logins count against the account.
     pub throttle: ThrottleState,
@@ -466,7 +406,6 @@ pub struct ThrottleState {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkBudgetState {
-    /// The network.
     pub network: String,
     /// Whether the user has signed in from it, which gives it a budget of its own.
     pub is_known: bool,
@@ -492,7 +431,6 @@ pub struct BudgetState {
 pub struct RecentRefusal {
     /// The time, in milliseconds since 1970.
     pub time: i64,
-    /// What was refused.
     pub action: RefusedAction,
 }
 
@@ -501,15 +439,9 @@ pub struct RecentRefusal {
 #[serde(rename_all = "snake_case")]
 pub enum RefusedAction {
     /// Log in, or confirm an action with their password.
-    Login {
-        /// Why it failed.
-        reason: String,
-        /// The network of the client.
-        network: String,
-    },
+    Login { reason: String, network: String },
     /// Pass a guard.
     Guard {
-        /// The guard.
         guard: String,
         /// The id that `doorward why` explains.
         decision: String,

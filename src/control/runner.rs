@@ -26,12 +26,7 @@ pub enum Error {
     #[error(
         "{}: {error}: run this command as the user that the server runs as", config::absolute(.path).display()
     )]
-    NotAllowed {
-        /// The file or folder.
-        path: PathBuf,
-        /// The error of the system.
-        error: io::Error,
-    },
+    NotAllowed { path: PathBuf, error: io::Error },
     /// The command is for a running server, and none runs.
     #[error("no server is running on this database: a server reads its guards when it starts")]
     NotRunning,
@@ -54,7 +49,6 @@ pub enum Error {
     Unreachable {
         /// Its data folder.
         folder: PathBuf,
-        /// The error of the system.
         error: io::Error,
     },
 }
@@ -65,10 +59,8 @@ pub enum ExportError {
     /// The server has not sent all users.
     #[error("the running server made no export: {0}")]
     Server(io::Error),
-    /// The database cannot be read.
     #[error(transparent)]
     Store(store::Error),
-    /// The output cannot be written.
     #[error(transparent)]
     Output(io::Error),
 }

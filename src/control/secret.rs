@@ -14,7 +14,6 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// The secret itself.
     pub fn as_str(&self) -> &str {
         &self.0
     }

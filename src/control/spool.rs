@@ -23,7 +23,6 @@ pub(super) const SPARE_BYTES: u64 = 64 << 20;
 /// What a server sends as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// A backup.
     Backup,
     /// All users.
     Export,
@@ -113,7 +112,6 @@ impl Write for Spool<'_> {
 
 /// What a server sends.
 pub struct Sent {
-    /// The content.
     pub stream: BufReader<UnixStream>,
     /// Its length in bytes.
     pub bytes: u64,

@@ -44,7 +44,6 @@ impl OAuthClient {
         is_name(name).then(|| Self { name: name.to_owned(), digest: sha256(secret.as_str()) })
     }
 
-    /// Parses the text of a client.
     pub fn parse(text: &str) -> Option<Self> {
         let (name, digest) = text.split_once(':')?;
         let is_digest = digest.len() == 2 * SHA256_OUTPUT_LEN
@@ -60,7 +59,6 @@ impl fmt::Display for OAuthClient {
     }
 }
 
-/// All clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OAuthClients(Vec<OAuthClient>);
 

@@ -147,7 +147,6 @@ impl From<Error> for KeyStoreError {
 }
 
 impl DataFolder {
-    /// The path of the signing key.
     pub fn signing_key_path(&self) -> PathBuf {
         self.path.join(SIGNING)
     }

@@ -33,7 +33,6 @@ pub enum Error {
     /// Another process has locked it.
     #[error("{} is in use by another doorward ({holder}): stop it first, or choose another database", .folder.display())]
     InUse {
-        /// The folder.
         folder: PathBuf,
         /// A description of the other process.
         holder: String,
@@ -49,12 +48,7 @@ pub enum Error {
     SecretUnusable(PathBuf),
     /// The file system refused an operation.
     #[error("{}: {error}{}", .path.display(), advice(.error))]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// The cause.
-        error: io::Error,
-    },
+    Io { path: PathBuf, error: io::Error },
 }
 
 fn advice(error: &io::Error) -> &'static str {
@@ -137,7 +131,6 @@ impl DataFolder {
         folder.join(key_files::SIGNING)
     }
 
-    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -62,7 +62,6 @@ impl Reserve {
         true
     }
 
-    /// Whether the reserve is spent.
     pub fn is_spent(&self) -> bool {
         self.spent().is_some()
     }

@@ -98,14 +98,12 @@ pub trait Queue: Clone + Send + Sync + 'static {
     /// Why an item is given up that has expired. `failure` is the last failure, if there was one.
     fn expired(failure: Option<&str>) -> String;
 
-    /// Logs it.
     fn log(entry: LogEntry<'_, Self>);
 }
 
 /// An item that this process may deliver.
 #[derive(Clone, Debug)]
 pub struct Claimed<T> {
-    /// The item.
     pub item: T,
     /// When it is given up.
     pub expires_at: Timestamp,
@@ -149,14 +147,10 @@ pub enum Outcome {
     Postponed {
         /// When it is tried again.
         due_at: Timestamp,
-        /// Why the attempt failed.
         failure: String,
     },
     /// It is not tried again.
-    GivenUp {
-        /// Why the attempt failed.
-        failure: String,
-    },
+    GivenUp { failure: String },
 }
 
 /// What has become of an item that was tried, for metrics.
@@ -182,10 +176,7 @@ labels!(Fate {
 /// What is logged.
 pub enum LogEntry<'a, Q: Queue> {
     /// The receiver takes nothing at all.
-    OutageBegan {
-        /// Why.
-        cause: &'a str,
-    },
+    OutageBegan { cause: &'a str },
     /// The receiver takes items again.
     OutageEnded,
     /// What became of an item.

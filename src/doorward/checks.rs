@@ -17,7 +17,6 @@ pub struct Check {
 }
 
 impl Doorward {
-    /// Checks all parts.
     pub(crate) async fn checks(&self) -> Vec<Check> {
         let mut checks = vec![Check {
             name: "database",

@@ -58,7 +58,6 @@ pub struct Doorward {
 struct Inner {
     settings: Settings,
     store: Arc<Store>,
-    /// The same database, for a backup.
     keys: SigningKeys,
     /// Whether the last attempt to read or rotate the keys failed.
     keys_failing: AtomicBool,
@@ -154,7 +153,6 @@ impl Doorward {
         self.inner.refusals.by_id(id)
     }
 
-    /// Records a refusal and returns its id.
     pub(crate) fn record_refusal(&self, refused: Refused) -> DecisionId {
         self.inner.refusals.record(refused)
     }
@@ -169,7 +167,6 @@ impl Doorward {
         self.store().events()
     }
 
-    /// The database.
     pub(crate) fn store(&self) -> &Store {
         &self.inner.store
     }
@@ -235,12 +232,10 @@ impl Doorward {
         }
     }
 
-    /// What derives one-time secrets.
     pub(crate) fn one_time_secrets(&self) -> &OneTimeMint {
         &self.inner.one_time_secrets
     }
 
-    /// Whether mail is sent.
     pub(crate) fn sends_mail(&self) -> bool {
         self.settings().mail.url.is_some()
     }
@@ -263,7 +258,6 @@ impl Doorward {
         &self.inner.proxy_warnings
     }
 
-    /// When it was opened.
     pub(crate) fn opened_at(&self) -> Timestamp {
         self.inner.opened_at
     }

@@ -19,7 +19,6 @@ pub struct Answered {
     pub method: &'static str,
     /// The kind of status, such as `2xx`.
     pub status_class: &'static str,
-    /// How long they took.
     pub times: Histogram,
 }
 
@@ -42,7 +41,6 @@ impl RequestCounts {
         }
     }
 
-    /// The answers by route.
     pub(crate) fn by_route(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Answered>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

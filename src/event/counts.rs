@@ -6,11 +6,9 @@ use crate::count::{Counter, Counters, labels};
 /// What has come of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegistrationOutcome {
-    /// The user is registered.
     Registered,
     /// The operator has added the user.
     Added,
-    /// Another user has the address.
     AddressTaken,
     /// Registration is not open for the person.
     NotAllowed,
@@ -23,14 +21,11 @@ labels!(RegistrationOutcome {
     NotAllowed => "not_allowed",
 });
 
-/// Counts of events.
 #[derive(Default)]
 pub struct EventCounts {
     /// Sign-ins that have succeeded.
     pub sign_ins: Counter,
-    /// Logins that have failed.
     pub failed_logins: Counters<LoginRefusal, 9>,
-    /// Registrations.
     pub registrations: Counters<RegistrationOutcome, 4>,
 }
 

@@ -23,13 +23,9 @@ use crate::{
 /// Why a login failed. The response does not show the reason, unless the login was throttled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginRefusal {
-    /// No user has this address.
     UnknownAddress,
-    /// The user is disabled.
     Disabled,
-    /// The user has no password.
     NoPassword,
-    /// The password is wrong.
     WrongPassword,
     /// The mailed code is wrong, has expired or was used.
     WrongCode,
@@ -86,14 +82,10 @@ impl From<Throttled> for LoginRefusal {
     }
 }
 
-/// A login that failed.
 #[derive(Clone, Copy, Debug)]
 pub struct FailedLogin {
-    /// The time.
     pub time: Timestamp,
-    /// The reason.
     pub reason: LoginRefusal,
-    /// The network of the client.
     pub network: Network,
     /// The user, if there is one with the address.
     user: Option<UserId>,

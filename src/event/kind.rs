@@ -26,7 +26,6 @@ pub enum EventKind {
     },
     /// The operator has removed imported password hashes.
     ImportedHashesDropped {
-        /// How many.
         count: usize,
     },
     /// The name or the address of a user has changed.
@@ -38,15 +37,12 @@ pub enum EventKind {
     },
     /// A user cannot sign in any more, and their sessions have ended.
     UserDisabled,
-    /// A disabled user can sign in again.
     UserEnabled,
     /// A user and everything stored about them is gone.
     UserDeleted,
     /// The same, because the owner of the address has taken it back from somebody who had not verified it.
     UnverifiedUserDeleted,
-    /// A user has got a role.
     RoleGranted(Role),
-    /// A user has lost a role.
     RoleRevoked(Role),
 
     /// A mail was asked for that verifies the address.
@@ -73,7 +69,6 @@ pub enum EventKind {
     /// Somebody asked for a mail to an address that has got too much.
     MailWithheld,
 
-    /// A user has a new password.
     PasswordChanged,
     /// A user has a new password, which they have set with a link or code.
     PasswordReset,
@@ -84,63 +79,48 @@ pub enum EventKind {
     /// The secret in a link was wrong, has expired or was used.
     UnknownSecret,
 
-    /// A person has signed in.
     SignedIn {
-        /// The session that has begun.
         session: SessionId,
         /// How they have shown who they are.
         methods: Methods,
     },
-    /// A login failed.
     SignInFailed {
-        /// Why.
         reason: LoginRefusal,
         /// The address that was typed.
         email: EmailKey,
     },
     /// A browser has carried its session to an app.
     SignedInToApp {
-        /// The session.
         session: SessionId,
     },
-    /// A person has signed out.
     SignedOut {
-        /// The session that has ended.
         session: SessionId,
     },
     /// A person has ended one of their sessions.
     SessionEnded {
-        /// The session.
         session: SessionId,
     },
     /// An OAuth client has revoked the token of a session.
     SessionEndedByClient {
-        /// The session.
         session: SessionId,
         /// The name of the client.
         client: String,
     },
     /// All sessions of a user have ended.
     SessionsEnded {
-        /// How many there were.
         count: usize,
     },
     /// A replaced token was used again, so its session has ended.
     TokenReused {
-        /// The session.
         session: SessionId,
     },
     /// Failed logins on an account do not count any more.
     AccountUnlocked,
 
-    /// Somebody was invited.
     Invited {
-        /// The invitation.
         invitation: InvitationId,
     },
-    /// An invitation is void.
     InvitationRevoked {
-        /// The invitation.
         invitation: InvitationId,
     },
 
@@ -158,12 +138,10 @@ pub enum EventKind {
 pub enum RegistrationRefusal {
     /// An invitation is needed.
     NotInvited,
-    /// Registration is closed.
     Closed,
     /// The condition is not true.
     Condition,
     /// The invitation is wrong, has expired or was used.
     WrongInvitation,
-    /// A user has the address.
     AddressTaken,
 }

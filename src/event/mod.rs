@@ -20,27 +20,21 @@ use crate::{
     user::UserId,
 };
 
-/// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// When.
     pub at: Timestamp,
-    /// Who did it.
     pub actor: Actor,
     /// The user whom it concerns.
     pub subject: Option<UserId>,
-    /// What.
     pub kind: EventKind,
     /// The client that asked for it. The operator's commands have none.
     pub client: Option<ClientInfo>,
-    /// The id of its request.
     pub request_id: Option<RequestId>,
 }
 
 /// Who did something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actor {
-    /// A user.
     User(UserId),
     /// The operator, or the app that embeds Doorward.
     Operator,

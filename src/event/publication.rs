@@ -26,7 +26,6 @@ impl Events {
         self.published.lock().expect("no test panics while it holds the lock").push(event.clone());
     }
 
-    /// How many events there were.
     pub fn counts(&self) -> &EventCounts {
         &self.counts
     }

@@ -50,11 +50,9 @@ pub enum Error {
     MethodNotAllowed,
     /// The client took too long to send its request.
     TooSlow,
-    /// The e-mail address is registered already.
     EmailTaken,
     /// Registration is not open for this person.
     MayNotRegister,
-    /// The user may not invite others.
     MayNotInvite,
     /// Somebody else has invited the e-mail address.
     AlreadyInvited,
@@ -84,7 +82,6 @@ pub(super) const DECISION_ID: HeaderName = HeaderName::from_static("x-decision-i
 pub enum Challenge {
     /// There are no credentials, so the challenge has no code.
     NoCredentials,
-    /// The token is not valid.
     InvalidToken,
     /// The token is valid, but the policy refuses.
     InsufficientScope,

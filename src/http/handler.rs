@@ -15,13 +15,9 @@ use super::app::ResponseFuture;
 pub enum Method {
     /// `GET`, which includes `HEAD`.
     Get,
-    /// `POST`
     Post,
-    /// `PATCH`
     Patch,
-    /// `DELETE`
     Delete,
-    /// Every method.
     Any,
 }
 

@@ -101,7 +101,6 @@ pub fn routes() -> Vec<Route> {
 
 /// One operation of the service.
 pub struct Route {
-    /// The method.
     pub method: Method,
     /// The path, with parameters in braces.
     pub path: &'static str,
@@ -121,7 +120,6 @@ pub struct Route {
 /// Who may call a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MayCall {
-    /// Everybody.
     Anyone,
     /// A user: with a token in the API, with a session cookie on a page.
     SignedIn,
@@ -154,13 +152,11 @@ impl Route {
         Self { is_only_in_server: true, ..self }
     }
 
-    /// Whether this is a page for people.
     #[cfg(feature = "internals")]
     pub fn is_page(&self) -> bool {
         matches!(self.handler, RouteHandler::Page(_))
     }
 
-    /// Whether this is a guard.
     #[cfg(feature = "internals")]
     pub fn is_guard(&self) -> bool {
         matches!(self.handler, RouteHandler::Guard(_))

@@ -14,13 +14,9 @@ use crate::{
 /// A mail in a mailbox in memory.
 #[derive(Clone)]
 pub struct SentMail {
-    /// The id.
     pub id: MailId,
-    /// The address that it was sent to.
     pub to: String,
-    /// When it was queued.
     pub created_at: Timestamp,
-    /// What a person reads in it.
     pub contents: Contents,
 }
 
@@ -48,7 +44,6 @@ impl MemoryMailbox {
         self.lock().iter().cloned().collect()
     }
 
-    /// Removes all mail.
     pub(crate) fn clear(&self) {
         self.lock().clear();
     }

@@ -12,37 +12,21 @@ use crate::token::one_time::OneTimeId;
 #[serde(rename_all = "snake_case")]
 pub enum Message {
     /// A link that verifies the address of a new user.
-    VerifyEmail {
-        /// The one-time secret in it.
-        one_time: OneTimeId,
-    },
+    VerifyEmail { one_time: OneTimeId },
     /// A link that makes this the address of a user.
-    ChangeEmail {
-        /// The one-time secret in it.
-        one_time: OneTimeId,
-    },
+    ChangeEmail { one_time: OneTimeId },
     /// To the old address: the user has another one now. A link takes it back.
-    EmailChanged {
-        /// The one-time secret in it.
-        one_time: OneTimeId,
-    },
+    EmailChanged { one_time: OneTimeId },
     /// A link with which the user sets a new password.
-    ResetPassword {
-        /// The one-time secret in it.
-        one_time: OneTimeId,
-    },
+    ResetPassword { one_time: OneTimeId },
     /// A link and a code that sign in.
-    SignIn {
-        /// The one-time secret in it.
-        one_time: OneTimeId,
-    },
+    SignIn { one_time: OneTimeId },
     /// Somebody asked for a code to sign in, but this user has a password.
     HasPassword,
     /// Somebody tried to register the address of this user, or to change theirs to it.
     AlreadyRegistered,
     /// An invitation, by the operator or by the user with this address.
     Invitation {
-        /// The one-time secret in it.
         one_time: OneTimeId,
         /// The address of the user who invites.
         invited_by: Option<String>,
@@ -56,14 +40,11 @@ pub enum Message {
         /// When, in milliseconds since 1970.
         at: i64,
     },
-    /// The password has changed.
     PasswordChanged {
         /// When, in milliseconds since 1970.
         at: i64,
     },
-    /// Sessions have ended.
     SessionsEnded {
-        /// Why.
         by: EndedBy,
         /// When, in milliseconds since 1970.
         at: i64,
@@ -119,9 +100,7 @@ pub enum Urgency {
     SignIn,
     /// A person waits for it to prove an address.
     Verification,
-    /// An invitation.
     Invitation,
-    /// A notice.
     Notice,
 }
 
@@ -131,6 +110,5 @@ pub enum Urgency {
 pub enum EndedBy {
     /// A replaced token was used again, so somebody else may have had it.
     Reuse,
-    /// The operator has ended them.
     Operator,
 }

@@ -38,17 +38,12 @@ id!(
 /// A mail in the outbox.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mail {
-    /// The id.
     pub id: MailId,
     /// The user whom it concerns. Deleting the user deletes it.
     pub user_id: Option<UserId>,
-    /// Where it is sent to.
     pub recipient: Email,
-    /// The language that it is written in.
     pub language: Language,
-    /// What it says.
     pub message: Message,
-    /// When it was queued.
     pub created_at: Timestamp,
     /// When it is given up.
     pub expires_at: Timestamp,
@@ -60,7 +55,6 @@ pub struct Composed {
     pub envelope: Envelope,
     /// The mail in the format of RFC 5322.
     pub bytes: Vec<u8>,
-    /// What a person reads in it.
     pub contents: Contents,
 }
 
@@ -69,11 +63,9 @@ pub struct Composed {
 pub struct Contents {
     /// The name of the message, such as `verify_email`.
     pub kind: &'static str,
-    /// The subject.
     pub subject: String,
     /// The text for programs that show no HTML.
     pub text: String,
-    /// The HTML.
     pub html: String,
     /// Where the button leads.
     pub link: Option<String>,

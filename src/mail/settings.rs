@@ -29,7 +29,6 @@ pub struct MailSettings {
 /// What takes the mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MailUrl {
-    /// A mail server.
     Smtp(SmtpServer),
     /// A folder for `.eml` files, for development.
     Folder(PathBuf),
@@ -37,14 +36,11 @@ pub enum MailUrl {
     Memory(MemoryMailbox),
 }
 
-/// A mail server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmtpServer {
     /// A name or an address.
     pub host: String,
-    /// The port.
     pub port: u16,
-    /// How the connection is encrypted.
     pub encryption: Encryption,
 }
 

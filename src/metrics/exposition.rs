@@ -32,7 +32,6 @@ impl Format {
         }
     }
 
-    /// The content type.
     pub(crate) fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",

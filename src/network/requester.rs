@@ -30,7 +30,6 @@ impl ClientInfo {
 /// Who sends a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requester {
-    /// The client.
     pub client: ClientInfo,
     /// Whether limits per network do not apply. This is so for requests from this machine that no proxy has forwarded to a
     /// service without a public URL: that is development, where tests and tools run at full speed.
@@ -53,7 +52,6 @@ impl Requester {
         }
     }
 
-    /// The network from which the request comes.
     pub fn network(&self) -> Network {
         Network::at(self.client.address)
     }

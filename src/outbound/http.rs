@@ -22,11 +22,8 @@ const MAX_BODY: usize = 1 << 20;
 /// An answer, and the connection that it came on.
 #[derive(Debug)]
 pub struct HttpResponse {
-    /// The status.
     pub status: u16,
-    /// The header.
     pub headers: HeaderMap,
-    /// The body.
     pub body: Bytes,
     /// The address of this end of the connection.
     pub local: SocketAddr,
@@ -47,7 +44,6 @@ pub enum Error {
     /// It is not a URL of HTTP.
     #[error("{0} is not a URL")]
     Url(String),
-    /// There is no connection.
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The system trusts no issuer, so no certificate can be verified.
@@ -58,34 +54,16 @@ pub enum Error {
     Setup(#[from] rustls::Error),
     /// The certificate is not accepted.
     #[error("{address}: the certificate is not valid: {cause}")]
-    Certificate {
-        /// The address of the server.
-        address: SocketAddr,
-        /// What is wrong with it.
-        cause: CertificateError,
-    },
+    Certificate { address: SocketAddr, cause: CertificateError },
     /// The server does not speak TLS.
     #[error("{address}: no TLS: {error}")]
-    Tls {
-        /// The address of the server.
-        address: SocketAddr,
-        /// The error.
-        error: io::Error,
-    },
+    Tls { address: SocketAddr, error: io::Error },
     /// The server does not speak HTTP.
     #[error("{address}: no HTTP: {error}")]
-    Http {
-        /// The address of the server.
-        address: SocketAddr,
-        /// The error.
-        error: hyper::Error,
-    },
+    Http { address: SocketAddr, error: hyper::Error },
     /// The body is too long or incomplete.
     #[error("{address}: the answer is longer than {MAX_BODY} bytes or incomplete")]
-    Body {
-        /// The address of the server.
-        address: SocketAddr,
-    },
+    Body { address: SocketAddr },
     /// The time is up.
     #[error("no answer within {} s", .0.as_secs())]
     Timeout(Duration),

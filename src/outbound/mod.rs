@@ -20,12 +20,7 @@ pub enum ConnectError {
     Resolve(String),
     /// No address accepts a connection. It is the error of the last one.
     #[error("{address}: {error}")]
-    Connect {
-        /// The address.
-        address: SocketAddr,
-        /// The error of the system.
-        error: io::Error,
-    },
+    Connect { address: SocketAddr, error: io::Error },
 }
 
 /// Connects to the first address of a host that accepts. `limit` is the time for finding the addresses and for each of them.

@@ -118,7 +118,6 @@ impl Record {
         Ok(Self { table, values: values.collect::<Result<_, _>>()? })
     }
 
-    /// The table.
     pub fn table(&self) -> &'static Table {
         self.table
     }
@@ -174,17 +173,14 @@ impl Default for RecordCounts {
 }
 
 impl RecordCounts {
-    /// The number of rows of a table.
     pub fn of(&self, table: &Table) -> u64 {
         self.0.get(table.name).copied().unwrap_or(0)
     }
 
-    /// The number of rows of all tables.
     pub fn total(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// Adds a row.
     pub fn add(&mut self, record: &Record) {
         *self.0.entry(record.table.name).or_default() += 1;
     }
@@ -201,7 +197,6 @@ impl RecordCounts {
 /// The contents of a database at one moment.
 pub struct Snapshot {
     reader: Box<dyn SnapshotReader>,
-    /// The kind of database.
     pub database: DatabaseKind,
     /// The keys, if the database holds them.
     pub keys: Option<KeySnapshot>,
@@ -269,9 +264,7 @@ impl RowPages<'_> {
 
 /// What a service has stored.
 pub struct Installation {
-    /// Its rows.
     pub store: Arc<Store>,
-    /// Its signing keys.
     pub key_store: Arc<dyn KeyStore>,
 }
 
@@ -281,13 +274,11 @@ pub trait Restoration: Send {
     /// The ids of the signing keys that are replaced.
     fn replaced_keys(&self) -> &[KeyId];
 
-    /// Adds rows.
     async fn add(&mut self, records: &[Record]) -> Result<(), Error>;
 
     /// Adds the keys. `signs_at` is when the next key starts to sign, unless its time is known.
     async fn add_keys(&mut self, keys: &KeySnapshot, signs_at: Timestamp) -> Result<(), Error>;
 
-    /// Commits everything.
     async fn commit(self: Box<Self>) -> Result<(), Error>;
 }
 

@@ -23,18 +23,15 @@ pub struct StoreCounts {
     pub reads: Histogram,
     /// The times of writes until they are durable, waiting included.
     pub writes: Histogram,
-    /// The operations that failed.
     pub errors: Counters<Trouble, 2>,
 }
 
 impl StoreCounts {
-    /// Counts a read.
     pub(super) fn add_read<T>(&self, began: Instant, outcome: &Result<T, Error>) {
         self.reads.add(began.elapsed());
         self.add_error(outcome);
     }
 
-    /// Counts a write.
     pub(super) fn add_write<T>(&self, began: Instant, outcome: &Result<T, Error>) {
         self.writes.add(began.elapsed());
         self.add_error(outcome);
@@ -53,7 +50,6 @@ impl StoreCounts {
 /// How much a database holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// Users.
     pub users: u64,
     /// Sessions. Some of them may have expired in the last minutes.
     pub sessions: u64,

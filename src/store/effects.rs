@@ -30,7 +30,6 @@ statements! {
     DELETE_MAIL_OF_USER = "DELETE FROM outbox WHERE user_id = $1";
 }
 
-/// The effects of a change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
     /// The mail to queue.
@@ -44,11 +43,9 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// No effects.
     pub const NONE: Self =
         Self { mails: Vec::new(), secrets: Vec::new(), earlier: 0, events: Vec::new() };
 
-    /// Adds an event.
     #[must_use]
     pub fn with(mut self, event: Event) -> Self {
         self.events.push(event);
@@ -66,15 +63,11 @@ impl From<Event> for Effects {
 /// A mail as an operator sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueuedMail {
-    /// The mail.
     pub mail: Mail,
-    /// How often it was tried.
     pub attempts: u32,
-    /// When it is tried next.
     pub due_at: Timestamp,
     /// Why the last attempt failed.
     pub failure: Option<String>,
-    /// When it was given up.
     pub given_up_at: Option<Timestamp>,
 }
 

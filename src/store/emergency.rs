@@ -54,7 +54,6 @@ pub struct Revoked {
     pub one_time_secrets: usize,
     /// Mails that waited with such a link or code.
     pub mails: usize,
-    /// Invitations.
     pub invitations: usize,
     /// Passwords that were removed.
     pub passwords: usize,

@@ -17,10 +17,8 @@ use crate::token::{cookie::CookieSecret, endings::Endings, key_store::StoredKeys
 /// Runs statements in one database. Every statement is SQL that both databases know.
 #[async_trait]
 pub(super) trait Engine: Send + Sync {
-    /// The kind of the database.
     fn kind(&self) -> DatabaseKind;
 
-    /// Runs a query.
     async fn read(&self, sql: &'static str, values: Vec<Value>) -> Result<Vec<Row>, Error>;
 
     /// Runs a query that may take long.
@@ -54,7 +52,6 @@ pub(super) trait Engine: Send + Sync {
 
     async fn has_known_schema(&self) -> Result<bool, Error>;
 
-    /// Whether the database accepts writes.
     async fn check_writes(&self) -> Result<(), NotReady>;
 
     async fn report(&self) -> Result<DatabaseReport, Error>;
@@ -63,7 +60,6 @@ pub(super) trait Engine: Send + Sync {
 /// Reads the contents of a database at one moment.
 #[async_trait]
 pub(super) trait SnapshotReader: Send + Sync {
-    /// Runs a query.
     async fn read(&self, sql: &'static str, values: Vec<Value>) -> Result<Vec<Row>, Error>;
 
     /// The keys, if the database holds them.
@@ -72,18 +68,13 @@ pub(super) trait SnapshotReader: Send + Sync {
 
 /// The contents of a key store.
 pub struct KeySnapshot {
-    /// The signing keys.
     pub keys: StoredKeys,
-    /// The secret of cookies.
     pub cookie_secret: Option<CookieSecret>,
 }
 
-/// A kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseKind {
-    /// SQLite.
     Sqlite,
-    /// PostgreSQL.
     Postgres,
 }
 
@@ -96,7 +87,6 @@ impl DatabaseKind {
         }
     }
 
-    /// The kind with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         [Self::Sqlite, Self::Postgres].into_iter().find(|kind| kind.name() == name)
     }

@@ -38,13 +38,10 @@ statements! {
 /// An imported password hash that has not been replaced by one of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedHash {
-    /// The user.
     pub user_id: UserId,
-    /// The address of the user.
     pub email: Email,
     /// The scheme and cost: the text of the hash up to its salt.
     pub prefix: String,
-    /// When it was imported.
     pub imported_at: Timestamp,
 }
 

@@ -8,9 +8,7 @@ use crate::token::memory_key_store::MemoryKeyStore;
 /// A database and its keys in memory. Clones are the same database.
 #[derive(Clone)]
 pub struct MemoryDatabase {
-    /// The rows.
     pub(crate) store: Arc<Store>,
-    /// The signing keys.
     pub(crate) key_store: Arc<MemoryKeyStore>,
 }
 

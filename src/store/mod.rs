@@ -156,7 +156,6 @@ impl Store {
         self.changes().connectivity() != Connectivity::Embedded
     }
 
-    /// Runs a query.
     async fn read(
         &self,
         sql: &'static str,
@@ -243,16 +242,12 @@ fn for_user<T: Clone + Send + Sync + 'static>(
 /// Why a store is not ready. The text is public, so it names no file, host or cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
-    /// Reads fail.
     #[error("The database cannot be read.")]
     CannotRead,
-    /// The disk is full.
     #[error("The disk is full: only the end of sessions can be written.")]
     DiskFull,
-    /// Writes fail.
     #[error("The database cannot be written to.")]
     CannotWrite,
-    /// The server accepts no writes.
     #[error("The database server is read-only.")]
     ReadOnly,
     /// The write-ahead log cannot be moved into the database file.
@@ -310,7 +305,6 @@ pub enum RestoreError {
     /// The database has users.
     #[error("the database already has users: add --replace to replace everything in it")]
     NotEmpty,
-    /// The database failed.
     #[error(transparent)]
     Store(#[from] Error),
 }

@@ -61,7 +61,6 @@ pub const MAX_CODES: usize = 3;
 /// What a one-time secret does. Each that was mailed also verifies the address that it was sent to.
 #[derive(Clone, Debug)]
 pub enum OneTimeEffect {
-    /// Verifies the address.
     VerifyEmail,
     /// Makes the address that it was sent to the user's address. Deletes the user's other changes of the address.
     ChangeEmail,

@@ -66,7 +66,6 @@ const MAX_TURNS: usize = 1000;
 /// A mail that this process may send.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimedMail {
-    /// The mail.
     pub mail: Mail,
     /// How often it was tried before.
     pub attempts: u32,

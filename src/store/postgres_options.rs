@@ -3,7 +3,6 @@
 
 use std::{path::PathBuf, time::Duration};
 
-/// Options of the PostgreSQL store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresOptions {
     /// A file with the password, read for each connection.

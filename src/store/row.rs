@@ -37,7 +37,6 @@ impl Row {
         Self(cells.into_iter().collect())
     }
 
-    /// The value of a column.
     pub(super) fn get<'a, T: FromCell<'a>>(&'a self, column: usize) -> Result<T, Error> {
         self.0.get(column).and_then(T::from_cell).ok_or_else(|| {
             Error::Failed(format!("column {column} of a row is missing or of another type").into())

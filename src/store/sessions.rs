@@ -94,11 +94,8 @@ pub const MAX_SESSIONS: usize = 100;
 /// A token that was used after its session had replaced it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReusedToken {
-    /// The user of the session.
     pub user_id: UserId,
-    /// The session.
     pub session_id: SessionId,
-    /// The token.
     pub token_id: TokenId,
 }
 

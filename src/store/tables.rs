@@ -23,13 +23,10 @@ pub struct Table {
     pub(super) check: fn(&Row) -> Result<(), Error>,
 }
 
-/// A column of a table.
 pub struct Column {
     /// Its name in the databases and in backups.
     pub name: &'static str,
-    /// Its type.
     pub kind: Kind,
-    /// Whether it may be null.
     pub is_nullable: bool,
     pub(super) source: Source,
 }
@@ -39,13 +36,10 @@ pub struct Column {
 pub enum Kind {
     /// A UUID.
     Id,
-    /// A text.
     Text,
     /// A whole number.
     Number,
-    /// Yes or no.
     Flag,
-    /// Bytes.
     Bytes,
 }
 
@@ -112,7 +106,6 @@ impl Column {
     }
 }
 
-/// Users.
 pub static USERS: Table = Table {
     name: "users",
     key: "id",
@@ -210,7 +203,6 @@ static OUTBOX: Table = Table {
     check: |row| mail_from_row(row).map(drop),
 };
 
-/// Invitations.
 pub static INVITATIONS: Table = Table {
     name: "invitations",
     key: "id",

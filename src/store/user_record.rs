@@ -11,7 +11,6 @@ use crate::{
 /// A user with what else is stored about them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserRecord {
-    /// The user.
     pub user: User,
     /// The networks from which they have signed in.
     pub known_networks: KnownNetworks,

@@ -76,13 +76,11 @@ impl Store {
         .await
     }
 
-    /// The user with this id.
     pub async fn user_by_id(&self, id: UserId) -> Result<Option<User>, Error> {
         let row = self.engine.row_by_id(BY_ID, id.uuid()).await?;
         row.map(|row| user_from_row(&row, 0)).transpose()
     }
 
-    /// The user with this address.
     pub async fn user_by_email(&self, email: &EmailKey) -> Result<Option<User>, Error> {
         self.read_user(USER_BY_EMAIL, [email_key(email)]).await
     }
@@ -104,7 +102,6 @@ impl Store {
         rows.iter().map(|row| user_from_row(row, 0)).collect()
     }
 
-    /// Whether there is any user.
     pub async fn has_users(&self) -> Result<bool, Error> {
         Ok(!self.read(HAS_USERS, []).await?.is_empty())
     }

@@ -15,15 +15,11 @@ use crate::{
 /// A value of a statement, or of a record. It may be a secret, so it does not implement `Debug`.
 #[derive(Clone, PartialEq)]
 pub enum Value {
-    /// An id.
     Id(Option<Uuid>),
-    /// A text.
     Text(Option<String>),
     /// A number, or a time by the clock of the instance, in milliseconds since 1970.
     Number(Option<i64>),
-    /// Yes or no.
     Flag(bool),
-    /// Bytes.
     Bytes(Option<Vec<u8>>),
     /// A time by the clock of the database. Other times are numbers, by the clock of the instance.
     Time(SystemTime),

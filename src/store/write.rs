@@ -111,7 +111,6 @@ impl RowCounts {
 }
 
 impl StatementBatch {
-    /// Adds a statement.
     pub(super) fn add(&mut self, sql: &'static str, values: impl Into<Vec<Value>>) -> RowCount {
         self.statements.push((sql, values.into()));
         RowCount(self.statements.len() - 1)

@@ -36,14 +36,12 @@ impl fmt::Debug for AccountKey {
 pub struct AccountSecret([u8; 32]);
 
 impl AccountSecret {
-    /// A new random secret.
     pub fn random() -> Self {
         let mut bytes = [0; 32];
         aws_lc_rs::rand::fill(&mut bytes).expect("the system provides random bytes");
         Self(bytes)
     }
 
-    /// The key of an address.
     pub fn account(&self, email: &EmailKey) -> AccountKey {
         key_of(&self.to_key(), email)
     }

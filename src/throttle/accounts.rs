@@ -19,7 +19,6 @@ use crate::{clock::Timestamp, user::EmailKey};
 /// The changes to an account since it was last saved: a success, if any, and the failures after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountChange {
-    /// The account.
     pub account: AccountKey,
     /// Whether the owner has logged in, which clears earlier failures.
     pub cleared: bool,
@@ -30,7 +29,6 @@ pub struct AccountChange {
 /// When all failed logins of an account have expired, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredFailures {
-    /// The account.
     pub account: AccountKey,
     /// When its budget is unused again. Of a mark: when an operator has unlocked the account.
     pub recovered_at: Timestamp,

@@ -45,7 +45,6 @@ use crate::{
 pub struct Throttled {
     /// How long to wait until the budget allows one more attempt.
     pub retry_after: Duration,
-    /// Which budget is exhausted.
     pub budget: Budget,
 }
 
@@ -53,7 +52,6 @@ pub struct Throttled {
 /// does not clear them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guess {
-    /// The password.
     Password,
     /// A code that was mailed to the address.
     Code,

@@ -67,7 +67,6 @@ impl Span {
 }
 
 impl Endings {
-    /// An empty log.
     pub(crate) fn new() -> Self {
         let log = Log { removed: 0, entries: VecDeque::new() };
         Self { log: Mutex::new(log), count: watch::Sender::new(0) }

@@ -36,7 +36,6 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All algorithms.
     pub const ALL: [Self; 3] = [Self::Es256, Self::EdDsa, Self::Rs256];
 
     /// The registered name.
@@ -107,7 +106,6 @@ pub struct UnusableKey;
 impl SigningKey {
     const PEM_TAG: &str = "PRIVATE KEY";
 
-    /// A new random key.
     pub fn generate(algorithm: Algorithm) -> Self {
         let pkcs8 = algorithm.new_pkcs8().expect("the system provides random bytes");
         Self::new(pkcs8).expect("a generated key is usable")
@@ -140,12 +138,10 @@ impl SigningKey {
         })
     }
 
-    /// The id of the key.
     pub fn id(&self) -> &KeyId {
         &self.id
     }
 
-    /// The algorithm of the key.
     pub fn algorithm(&self) -> Algorithm {
         self.pair.algorithm()
     }
@@ -223,7 +219,6 @@ impl SigningKey {
         Self::new(Zeroizing::new(block.contents().to_vec()))
     }
 
-    /// The key in PEM form.
     pub fn to_pem(&self) -> Zeroizing<String> {
         let block = pem::Pem::new(Self::PEM_TAG, self.pkcs8.to_vec());
         let unix = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);

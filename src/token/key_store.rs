@@ -11,7 +11,6 @@ use crate::clock::Timestamp;
 /// Stores signing keys. Each change is durable when its method returns.
 #[async_trait]
 pub trait KeyStore: Send + Sync {
-    /// All stored keys.
     async fn stored_keys(&self) -> Result<StoredKeys, KeyStoreError>;
 
     /// Stores the first signing key. Never replaces one.
@@ -93,7 +92,6 @@ pub async fn cookie_secret(store: &dyn KeyStore) -> Result<CookieSecret, KeyStor
 /// The contents of a key store.
 #[derive(Default)]
 pub struct StoredKeys {
-    /// The key that signs.
     pub signing: Option<SigningKey>,
     /// The key that signs next, and from when, if the store records that.
     pub next: Option<(SigningKey, Option<Timestamp>)>,
@@ -104,7 +102,6 @@ pub struct StoredKeys {
 }
 
 impl StoredKeys {
-    /// The ids of all keys.
     pub fn ids(&self) -> Vec<KeyId> {
         let Self { signing, next, verifying, retired } = self;
         let next = next.iter().map(|(key, _)| key);
@@ -120,7 +117,6 @@ impl StoredKeys {
 pub struct KeyStoreError(Box<dyn error::Error + Send + Sync>);
 
 impl KeyStoreError {
-    /// An error with this cause.
     pub fn new(cause: impl error::Error + Send + Sync + 'static) -> Self {
         Self(Box::new(cause))
     }

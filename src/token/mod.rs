@@ -80,6 +80,5 @@ pub struct TokenTerms {
 pub enum InvalidToken {
     /// It is forged, damaged or issued by another service.
     NotOurs,
-    /// It has expired.
     Expired,
 }

@@ -41,17 +41,14 @@ impl<'de> Deserialize<'de> for OneTimeId {
 /// What a one-time secret is for. One of another purpose is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Verifies the user's address.
     VerifyEmail,
     /// Replaces the user's address with a new one.
     ChangeEmail,
     /// Takes back a change of the address.
     RestoreEmail,
-    /// Sets a new password.
     ResetPassword,
     /// Sets a new password, and comes from the operator: it says nothing about the address.
     OperatorReset,
-    /// Signs in.
     SignIn,
     /// Registers with an invitation.
     Invitation,
@@ -110,7 +107,6 @@ impl Purpose {
 pub struct OneTime {
     /// The id, from which the secret is derived.
     pub id: OneTimeId,
-    /// What it is for.
     pub purpose: Purpose,
     /// The user who may use it.
     pub user_id: UserId,
@@ -122,7 +118,6 @@ pub struct OneTime {
     pub password_version: PasswordVersion,
     /// The SHA-256 of the secret.
     pub digest: SecretDigest,
-    /// When it expires.
     pub expires_at: Timestamp,
     /// How many codes were typed for it. Its code is void after [`MAX_GUESSES`], its link is not.
     pub guesses: u32,
@@ -200,7 +195,6 @@ impl OneTimeSecret {
         Self(Zeroizing::new(sent))
     }
 
-    /// The secret itself.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -263,7 +257,6 @@ pub enum Presented {
     Code {
         /// The address that the mail was sent to.
         email: EmailKey,
-        /// The code.
         code: OneTimeCode,
     },
 }

@@ -15,7 +15,6 @@ use crate::clock::Timestamp;
 /// Why the keys could not be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The key store failed.
     #[error(transparent)]
     Store(#[from] KeyStoreError),
     /// The signing key is missing although users may hold tokens that it signed.
@@ -64,11 +63,8 @@ pub enum KeyStatus {
 /// A key and what it is used for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyInfo {
-    /// The key's id.
     pub id: KeyId,
-    /// The key's algorithm.
     pub algorithm: Algorithm,
-    /// What the key is used for.
     pub status: KeyStatus,
     /// When the status changes without further action.
     pub until: Option<Timestamp>,

@@ -53,7 +53,6 @@ impl EmailKey {
         Self(typed.to_ascii_lowercase())
     }
 
-    /// The key as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -67,7 +67,6 @@ impl AppOrigin {
         &self.text
     }
 
-    /// Whether it is HTTPS.
     pub fn is_https(&self) -> bool {
         self.is_https
     }
@@ -77,7 +76,6 @@ impl AppOrigin {
         &self.host
     }
 
-    /// The port.
     pub fn port(&self) -> u16 {
         self.port
     }

@@ -12,11 +12,8 @@ use crate::{
 /// An example of what a guard should decide.
 #[derive(Clone, Debug)]
 pub struct Expectation {
-    /// What the guard should decide.
     pub expected: Expected,
-    /// The user.
     pub user: ExampleUser,
-    /// The guarded request.
     pub request: ExampleRequest,
     /// The address from which the user signed in.
     pub session_address: Option<IpAddr>,
@@ -25,24 +22,19 @@ pub struct Expectation {
 /// What a guard should decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Admission.
     Allow,
-    /// Refusal.
     Deny,
 }
 
 /// The user of an example. Other fields have default values.
 #[derive(Clone, Debug, Default)]
 pub struct ExampleUser {
-    /// The name.
     pub name: Option<Name>,
-    /// The address.
     pub email: Option<Email>,
     /// Whether the address is verified. False by default.
     pub email_verified: bool,
     /// The roles. None by default.
     pub roles: Vec<Role>,
-    /// Whether the user is disabled.
     pub disabled: bool,
 }
 
@@ -62,7 +54,6 @@ pub struct ExampleRequest {
 }
 
 impl ExampleRequest {
-    /// The facts of the request.
     pub fn facts(&self, time: Timestamp) -> RequestFacts<'_> {
         RequestFacts {
             method: Some(self.method.as_deref().unwrap_or("GET").into()),
@@ -78,7 +69,6 @@ impl ExampleRequest {
 /// An example for which the guard decides differently.
 #[derive(Debug)]
 pub struct FailedExpectation {
-    /// What the guard should decide.
     pub expected: Expected,
     /// The part of the condition that decided, and its value.
     pub because: String,

@@ -37,7 +37,6 @@ pub struct Guard {
     pub condition: Condition,
     /// What the guarded app receives about the user.
     pub grant: Grant,
-    /// What happens on a refusal.
     pub mode: Mode,
     /// The kind of proxy whose headers describe the guarded request. None by default.
     pub proxy: Option<ProxyStyle>,
@@ -63,7 +62,6 @@ pub struct Guard {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Grant {
-    /// The id.
     #[default]
     Id,
     /// The id, the name and the e-mail address.
@@ -113,13 +111,11 @@ impl ProxyStyle {
 /// The declaration of a guard, not yet checked.
 #[derive(Debug, Default)]
 pub struct Declaration {
-    /// The name.
     pub name: String,
     /// The condition in CEL.
     pub allow: String,
     /// What the guarded app receives about the user.
     pub grant: Grant,
-    /// What happens on a refusal.
     pub mode: Mode,
     /// The kind of proxy whose headers are trusted.
     pub proxy: Option<ProxyStyle>,
@@ -127,7 +123,6 @@ pub struct Declaration {
     pub preflight: bool,
     /// The name of the app on pages for people; the name of the guard unless set.
     pub title: Option<String>,
-    /// The app's origins.
     pub origins: Vec<AppOrigin>,
     /// Whether requests of other sites that change something are admitted by a cookie.
     pub cross_site: bool,
@@ -138,11 +133,9 @@ pub struct Declaration {
 /// What is wrong with a declaration.
 #[derive(Debug)]
 pub enum InvalidGuard {
-    /// The name.
     Name(String),
     /// It has origins and no kind of proxy.
     OriginsWithoutProxy,
-    /// The condition.
     Condition(ConditionError),
     /// The example with this index.
     Expectation(usize, FailedExpectation),
@@ -328,7 +321,6 @@ impl GuardSet {
         self.0.insert(guard.name.clone(), Arc::new(guard));
     }
 
-    /// The guard with this name.
     pub fn by_name(&self, name: &str) -> Option<&Arc<Guard>> {
         self.0.get(name)
     }
@@ -340,19 +332,16 @@ impl GuardSet {
         guards.into_iter()
     }
 
-    /// Logs the warnings of all guards.
     pub(crate) fn log_warnings(&self) {
         for warning in self.iter().filter_map(Guard::warning) {
             tracing::warn!("{warning}");
         }
     }
 
-    /// The number of guards.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether no guard is declared.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

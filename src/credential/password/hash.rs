@@ -24,7 +24,6 @@ pub(super) const DEFAULT_PREFIX: &str = "$argon2id$v=19$m=19456,t=2,p=1$";
 pub struct PasswordHash(String);
 
 impl PasswordHash {
-    /// The hash from the store.
     pub fn from_store(stored: String) -> Self {
         Self(stored)
     }
@@ -44,7 +43,6 @@ impl fmt::Debug for PasswordHash {
 /// What one hash costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Memory in KiB.
     pub memory_kib: u32,
     /// Passes over that memory.
     pub passes: u32,

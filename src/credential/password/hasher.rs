@@ -43,7 +43,6 @@ pub enum HasherError {
 pub enum Verification {
     /// The password does not match, or there is no hash.
     Mismatch,
-    /// The password matches.
     Match {
         /// A new hash of the password, if the stored one has another cost or is of another system.
         rehashed: Option<PasswordHash>,

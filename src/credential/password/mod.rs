@@ -70,9 +70,7 @@ impl fmt::Debug for Password {
 /// The rules for a new password. Lengths are in characters (Unicode scalar values).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PasswordRules {
-    /// The minimum length.
     pub min_length: usize,
-    /// The maximum length.
     pub max_length: usize,
     /// Whether common passwords and the user's own name and e-mail address are refused.
     pub refuse_common: bool,

@@ -21,7 +21,6 @@ pub(super) type Job = Box<dyn FnOnce(&mut Backend) + Send>;
 pub struct Load {
     /// Jobs that wait for a thread.
     pub waiting: usize,
-    /// Jobs that run.
     pub running: usize,
     /// Jobs that were dropped since the start because the queue was full.
     pub dropped: u64,

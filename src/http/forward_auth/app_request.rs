@@ -88,7 +88,6 @@ impl<'a> AppRequest<'a> {
         })
     }
 
-    /// What the proxy does with the answer.
     pub(super) fn use_of_answer(&self) -> UseOfAnswer {
         self.use_of_answer
     }

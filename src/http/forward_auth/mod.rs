@@ -61,7 +61,6 @@ pub(super) enum GuardRoute {
     Authenticated,
     /// The guarded app receives the whole user.
     Designated,
-    /// A declared guard.
     Declared(Arc<Guard>),
     /// No guard has this name.
     Undeclared,

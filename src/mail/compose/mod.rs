@@ -44,7 +44,6 @@ pub enum ComposeError {
     /// The recipient has an address that no mail can be sent to.
     #[error("the address of the recipient cannot be used")]
     Recipient(#[source] AddressError),
-    /// The headers cannot be written.
     #[error("the mail cannot be written")]
     Headers(#[source] lettre::error::Error),
 }

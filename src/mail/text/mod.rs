@@ -77,7 +77,6 @@ pub struct NewSignIn {
 }
 
 impl Texts {
-    /// The texts in this language.
     pub fn of(language: Language) -> &'static Self {
         match language {
             Language::English => &en::TEXTS,

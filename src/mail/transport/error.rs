@@ -30,7 +30,6 @@ pub enum SendError {
 }
 
 impl SendError {
-    /// What failed.
     pub fn failure(&self) -> &Failure {
         match self {
             Self::Unreachable(failure)
@@ -44,7 +43,6 @@ impl SendError {
 /// The step that failed, and how. The text contains no secret and no address of a recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The step.
     pub step: Step,
     text: String,
 }
@@ -66,21 +64,16 @@ impl fmt::Display for Failure {
 pub enum Step {
     /// Finding the address of the server.
     Resolve,
-    /// Connecting.
     Connect,
     /// The greeting of the server, and EHLO.
     Hello,
-    /// STARTTLS.
     StartTls,
     /// The TLS handshake.
     Tls,
     /// Reading the password, and AUTH.
     Auth,
-    /// MAIL FROM.
     MailFrom,
-    /// RCPT TO.
     RcptTo,
-    /// DATA.
     Data,
     /// The mail itself.
     Content,

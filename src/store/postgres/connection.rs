@@ -72,7 +72,6 @@ impl Connection {
         self.client.batch_execute(sql).await
     }
 
-    /// Clears the warning flag.
     pub(super) fn clear_warnings(&self) {
         self.warned.store(false, Ordering::Release);
     }

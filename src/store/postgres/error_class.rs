@@ -12,7 +12,6 @@ pub(super) enum ErrorClass {
     Conflict,
     /// The connection, or the server at its other end, cannot be used any more.
     Connection,
-    /// Another user has the e-mail address.
     EmailTaken,
     /// The server is out of space, connections or time.
     Exhausted,

@@ -14,11 +14,9 @@ use crate::store::Error;
 /// What an error means for the store and its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ErrorClass {
-    /// Another user has the e-mail address.
     EmailTaken,
     /// Another connection has a lock.
     Busy,
-    /// The disk is full.
     DiskFull,
     /// A flush failed: the kernel may hold pages as clean that never reached the disk.
     Flush,

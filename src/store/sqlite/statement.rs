@@ -17,7 +17,6 @@ use crate::store::{
 
 const ONE_TIME: &str = "SELECT id FROM one_time_secrets WHERE id = $1 AND user_id = $2";
 
-/// Runs a query.
 pub(super) fn query(db: &Connection, sql: &str, values: &[Value]) -> rusqlite::Result<Vec<Row>> {
     let mut statement = prepare(db, sql)?;
     let columns = statement.column_count();

@@ -25,7 +25,6 @@ use crate::{
 pub struct CookieSecret(Zeroizing<[u8; 32]>);
 
 impl CookieSecret {
-    /// A new random secret.
     pub fn random() -> Self {
         let mut bytes = Zeroizing::new([0; 32]);
         aws_lc_rs::rand::fill(&mut *bytes).expect("the system provides random bytes");
@@ -64,9 +63,7 @@ struct Sealers {
 /// What a session cookie or an app cookie names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CookieClaims {
-    /// The user.
     pub user_id: UserId,
-    /// The session.
     pub session_id: SessionId,
 }
 
@@ -86,11 +83,8 @@ pub struct ReturnTarget {
 pub struct SignInCode {
     /// Identifies the code: it can be used once.
     pub id: CodeId,
-    /// The user.
     pub user_id: UserId,
-    /// The session.
     pub session_id: SessionId,
-    /// When the code expires.
     pub expires_at: Timestamp,
     /// The attempt, which the browser proves by its try cookie.
     pub attempt: AttemptDigest,
@@ -149,7 +143,6 @@ impl CookieMint {
         Self { sealers: ArcSwap::from_pointee(Sealers::new(secret)) }
     }
 
-    /// Replaces the secret.
     pub fn replace_secret(&self, secret: &CookieSecret) {
         self.sealers.store(Arc::new(Sealers::new(secret)));
     }

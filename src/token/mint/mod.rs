@@ -112,7 +112,6 @@ impl TokenMint {
     /// Tokens have about 600 characters. Longer input is refused without parsing it.
     const MAX_CHARACTERS: usize = 4096;
 
-    /// A mint with these keys.
     pub fn new(keys: KeySet, terms: TokenTerms) -> Self {
         Self {
             terms,

@@ -27,7 +27,6 @@ pub struct Explanation {
 pub struct Step {
     /// The nesting depth.
     pub depth: usize,
-    /// The text of the part.
     pub text: String,
     /// The value, or the error.
     pub value: String,

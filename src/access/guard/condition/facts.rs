@@ -110,7 +110,6 @@ impl CallerFacts {
 /// The facts about a request. A fact that is not certain is absent, and a condition that reads it fails.
 #[derive(Clone, Debug)]
 pub struct RequestFacts<'a> {
-    /// The method of the guarded request.
     pub method: Option<Cow<'a, str>>,
     /// The host in lower case, without the port.
     pub host: Option<Cow<'a, str>>,

@@ -33,7 +33,6 @@ impl IpNetwork {
         }
     }
 
-    /// The text of the network.
     pub(super) fn text(&self) -> &str {
         &self.text
     }

@@ -93,7 +93,6 @@ impl Condition {
         Ok(Self { text: text.to_owned(), prepared, request_fields, trusts_unverified_email })
     }
 
-    /// The text of the condition.
     pub fn text(&self) -> &str {
         &self.text
     }

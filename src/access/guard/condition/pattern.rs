@@ -61,7 +61,6 @@ impl Pattern {
         }
     }
 
-    /// The text of the pattern.
     pub(super) fn text(&self) -> &str {
         &self.text
     }

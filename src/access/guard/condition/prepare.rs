@@ -49,7 +49,6 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The name of the macro.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::All => "all",

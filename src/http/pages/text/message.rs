@@ -37,7 +37,6 @@ pub enum Message {
     Internal,
     /// A temporary internal failure (503).
     Unavailable,
-    /// The account was deleted.
     AccountDeleted,
     /// The service sends no mail (501).
     NeedsMail,

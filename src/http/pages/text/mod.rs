@@ -168,7 +168,6 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// The texts in this language.
     pub fn of(language: Language) -> &'static Self {
         match language {
             Language::English => &en::TEXTS,

@@ -3,19 +3,14 @@
 /// What just happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The person signed out.
     SignedOut,
-    /// The person signed out on every device.
     SignedOutEverywhere,
     /// The session has ended elsewhere or has expired.
     SessionExpired,
     /// A new password was set with a reset code.
     PasswordReset,
-    /// The name was changed.
     NameChanged,
-    /// The e-mail address was changed.
     EmailChanged,
-    /// The password was changed.
     PasswordChanged,
     /// Another session was ended.
     SessionEnded,
@@ -23,15 +18,12 @@ pub enum Notice {
     MailSent,
     /// The mail that verifies the address was sent again.
     VerificationSent,
-    /// The address was verified.
     EmailVerified,
     /// A mail was sent to the new address.
     EmailPending,
     /// A change of the address was undone, and a new password was set.
     EmailRestored,
-    /// An invitation was sent.
     Invited,
-    /// An invitation was revoked.
     InvitationRevoked,
 }
 
@@ -42,9 +34,7 @@ pub enum LinkTo<'a> {
     Start,
     /// The same page once more.
     TryAgain,
-    /// The sign-in page.
     SignIn,
-    /// The account.
     Account,
     /// The page that sends another mail.
     NewMail,

@@ -23,13 +23,10 @@ pub struct Account<'a> {
     pub is_verified: bool,
     /// A new address that is still to be verified.
     pub pending_email: Option<&'a str>,
-    /// Whether the service sends mail.
     pub sends_mail: bool,
-    /// Whether the account has a password.
     pub has_password: bool,
     /// The fewest characters of a password.
     pub min_password_length: usize,
-    /// What just happened.
     pub notice: Option<Notice>,
     /// Why a form was refused as a whole.
     pub error: Option<FormError>,
@@ -41,30 +38,22 @@ pub struct Account<'a> {
     pub more_sessions: usize,
     /// The apps that admit the person.
     pub apps: Vec<AppLink<'a>>,
-    /// Whether the person may invite others.
     pub may_invite: bool,
 }
 
 /// A form of the page that was refused. The page shows it open, with what was typed except passwords.
 #[derive(Clone, Copy)]
 pub enum FailedForm<'a> {
-    /// The name.
     Name {
-        /// The name as it was typed.
         typed: &'a str,
-        /// What is wrong with it.
         fault: Option<FieldFault>,
     },
-    /// The e-mail address.
     Email {
-        /// The address as it was typed.
         typed: &'a str,
-        /// What is wrong with it.
         fault: Option<FieldFault>,
         /// What is wrong with the password.
         password: Option<FieldFault>,
     },
-    /// The password.
     Password {
         /// What is wrong with the current one.
         current: Option<FieldFault>,
@@ -73,7 +62,6 @@ pub enum FailedForm<'a> {
     },
     /// The mail that verifies the address, which was not sent.
     Verification,
-    /// The deletion.
     Delete {
         /// What is wrong with the password.
         password: Option<FieldFault>,
@@ -89,7 +77,6 @@ pub struct SessionRow<'a> {
     pub user_agent: &'a str,
     /// The address of the client.
     pub address: String,
-    /// When the session was last used.
     pub last_seen: Timestamp,
     /// Whether this page was asked for with it.
     pub is_current: bool,
@@ -98,7 +85,6 @@ pub struct SessionRow<'a> {
 /// An app that admits the person.
 #[derive(Clone, Copy)]
 pub struct AppLink<'a> {
-    /// Its title.
     pub title: &'a str,
     /// The address of its start page.
     pub url: &'a str,
@@ -138,7 +124,6 @@ struct Html<'a> {
 }
 
 impl Account<'_> {
-    /// The HTML of the page.
     pub fn render(&self, page: &PageContext<'_>) -> String {
         let t = page.texts();
         let confirm =

@@ -21,11 +21,8 @@ pub struct Invitations<'a> {
     pub ticket: Option<Ticket<'a>>,
     /// The address as it was typed.
     pub email: &'a str,
-    /// What just happened.
     pub notice: Option<Notice>,
-    /// Why the form was refused.
     pub error: Option<FormError>,
-    /// What is wrong with the address.
     pub email_fault: Option<FieldFault>,
 }
 
@@ -47,7 +44,6 @@ pub struct InvitationRow<'a> {
     pub id: String,
     /// Who is invited.
     pub email: &'a str,
-    /// When it expires.
     pub expires: Timestamp,
 }
 
@@ -63,7 +59,6 @@ struct Html<'a> {
 }
 
 impl Invitations<'_> {
-    /// The HTML of the page.
     pub fn render(&self, page: &PageContext<'_>) -> String {
         let t = page.texts();
         let field = Field { autocomplete: "off", ..Field::email(t, self.email) };

@@ -12,7 +12,6 @@ use super::{
 /// A page on which a person asks for a mail.
 #[derive(Clone)]
 pub struct MailRequest<'a> {
-    /// What the mail is for.
     pub kind: MailRequestKind,
     /// The title of the app that asks to sign in.
     pub app: Option<&'a str>,
@@ -20,9 +19,7 @@ pub struct MailRequest<'a> {
     pub target: Option<&'a str>,
     /// The address as it was typed.
     pub email: &'a str,
-    /// Why the form was refused.
     pub error: Option<FormError>,
-    /// What is wrong with the address.
     pub email_fault: Option<FieldFault>,
 }
 
@@ -31,7 +28,6 @@ pub struct MailRequest<'a> {
 pub enum MailRequestKind {
     /// Sets a new password.
     Forgot,
-    /// Signs in.
     SignIn,
 }
 
@@ -51,7 +47,6 @@ struct Html<'a> {
 }
 
 impl MailRequest<'_> {
-    /// The HTML of the page.
     pub fn render(&self, page: &PageContext<'_>) -> String {
         let t = page.texts();
         let (heading, explanation, path) = match (self.kind, self.app) {

@@ -10,7 +10,6 @@ use super::{
 /// A page that is one message.
 #[derive(Clone, Copy)]
 pub struct MessagePage<'a> {
-    /// The message.
     pub message: Message,
     /// Where to go from here, and the address.
     pub link: Option<(LinkTo<'a>, &'a str)>,
@@ -27,7 +26,6 @@ struct Html<'a> {
 }
 
 impl MessagePage<'_> {
-    /// The HTML of the page.
     pub fn render(&self, page: &PageContext<'_>) -> String {
         let t = page.texts();
         let link = self.link.map(|(to, address)| (address, (t.link)(to)));

@@ -38,7 +38,6 @@ use crate::language::Language;
 /// What every page needs.
 #[derive(Clone, Copy)]
 pub struct PageContext<'a> {
-    /// The language of the person.
     pub language: Language,
     /// The looks that the operator chose.
     pub branding: &'a Branding,

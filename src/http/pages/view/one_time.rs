@@ -13,7 +13,6 @@ use super::{
 /// A page that uses a one-time secret.
 #[derive(Clone, Default)]
 pub struct OneTimeForm<'a> {
-    /// What it is used for.
     pub kind: OneTimeKind,
     /// How it gets here.
     pub entry: CodeEntry<'a>,
@@ -29,15 +28,10 @@ pub struct OneTimeForm<'a> {
     pub target: Option<&'a str>,
     /// The fewest characters of a password.
     pub min_password_length: usize,
-    /// What just happened.
     pub notice: Option<Notice>,
-    /// Why the form was refused.
     pub error: Option<FormError>,
-    /// What is wrong with the address.
     pub email_fault: Option<FieldFault>,
-    /// What is wrong with the code.
     pub code_fault: Option<FieldFault>,
-    /// What is wrong with the password.
     pub password_fault: Option<FieldFault>,
 }
 
@@ -51,7 +45,6 @@ pub enum OneTimeKind {
     /// Sets a new password.
     #[default]
     Reset,
-    /// Signs in.
     SignIn,
 }
 
@@ -60,7 +53,6 @@ pub enum OneTimeKind {
 pub enum CodeEntry<'a> {
     /// By a mailed link. The form passes the secret on.
     Link {
-        /// The secret.
         secret: &'a str,
         /// The address that the mail was sent to.
         address: &'a str,
@@ -102,7 +94,6 @@ struct Html<'a> {
 }
 
 impl OneTimeForm<'_> {
-    /// The HTML of the page.
     pub fn render(&self, page: &PageContext<'_>) -> String {
         let t = page.texts();
         let (link, mailed_to) = match self.entry {

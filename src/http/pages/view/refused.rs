@@ -27,9 +27,7 @@ pub struct Refused<'a> {
 /// Why a guard refused a request.
 #[derive(Clone, Default)]
 pub struct Why<'a> {
-    /// The name of the guard.
     pub guard: &'a str,
-    /// Its condition.
     pub condition: Option<&'a str>,
     /// The part of the condition that decided.
     pub cause: Option<WhyStep<'a>>,
@@ -66,7 +64,6 @@ struct Html<'a> {
 }
 
 impl Refused<'_> {
-    /// The HTML of the page.
     pub fn render(&self, page: &PageContext<'_>) -> String {
         html(&Html { page, t: page.texts(), view: self })
     }

@@ -26,9 +26,7 @@ pub struct SignIn<'a> {
     pub has_mail_code: bool,
     /// Whether anybody can create an account.
     pub has_sign_up: bool,
-    /// What just happened.
     pub notice: Option<Notice>,
-    /// Why the form was refused.
     pub error: Option<FormError>,
     /// What is wrong with the address, such as that it is missing.
     pub email_fault: Option<FieldFault>,
@@ -51,7 +49,6 @@ struct Html<'a> {
 }
 
 impl SignIn<'_> {
-    /// The HTML of the page.
     pub fn render(&self, page: &PageContext<'_>) -> String {
         let t = page.texts();
         let mut email = Field::email(t, self.email).with_fault(t, self.email_fault);

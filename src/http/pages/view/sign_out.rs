@@ -16,7 +16,6 @@ struct Html<'a> {
 }
 
 impl SignOut {
-    /// The HTML of the page.
     pub fn render(self, page: &PageContext<'_>) -> String {
         html(&Html { page, t: page.texts() })
     }

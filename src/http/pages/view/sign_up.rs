@@ -26,13 +26,9 @@ pub struct SignUp<'a> {
     pub target: Option<&'a str>,
     /// The fewest characters of a password.
     pub min_password_length: usize,
-    /// Why the form was refused.
     pub error: Option<FormError>,
-    /// What is wrong with the name.
     pub name_fault: Option<FieldFault>,
-    /// What is wrong with the address.
     pub email_fault: Option<FieldFault>,
-    /// What is wrong with the password.
     pub password_fault: Option<FieldFault>,
     /// What is wrong with the code of the invitation.
     pub invitation_fault: Option<FieldFault>,
@@ -63,7 +59,6 @@ struct Html<'a> {
 }
 
 impl SignUp<'_> {
-    /// The HTML of the page.
     pub fn render(&self, page: &PageContext<'_>) -> String {
         let t = page.texts();
         let mut name = Field::name(t, self.name).with_fault(t, self.name_fault);

@@ -58,7 +58,6 @@ impl Tls {
         certificates::watch(Arc::clone(&self.certificates));
     }
 
-    /// Writes the metrics of TLS.
     pub(crate) fn write_metrics(&self, metrics: &mut Exposition<'_>) -> fmt::Result {
         let Some(expires) = self.certificates.expires() else { return Ok(()) };
         metrics.gauge(

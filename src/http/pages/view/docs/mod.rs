@@ -88,7 +88,6 @@ impl Docs {
         }
     }
 
-    /// The HTML of the page.
     pub fn render(&self, page: &PageContext<'_>) -> String {
         html(&Html { page, t: page.texts(), view: self })
     }
