@@ -7,7 +7,7 @@ use crate::{
     event::EventKind,
     network::Requester,
     session::Session,
-    store,
+    store::{self, Effects},
     throttle::Throttled,
     token::cookie::{AttemptDigest, CodeId, ReturnTarget, SignInCode},
 };
@@ -74,19 +74,19 @@ pub(crate) async fn use_code(
     }
     if !attempts.iter().any(|attempt| AttemptDigest::of(attempt) == code.attempt) {
         // A code in the wrong browser may be known to others.
-        doorward.store().use_code(code.id, code.expires_at).await?;
+        doorward.store().use_code(code.id, code.expires_at, &Effects::NONE).await?;
         let is_without_cookies = attempts.is_empty();
         return Err(if is_without_cookies { CodeError::NoAttempt } else { CodeError::Invalid });
     }
     let found = doorward.store().session_with_user(code.session_id).await?;
     let (session, _) =
         found.filter(|(_, user)| user.id == code.user_id).ok_or(CodeError::Invalid)?;
+    let kind = EventKind::SignedInToApp { session: code.session_id };
+    let effects = doorward.event_by_user(code.user_id, requester, kind).into();
     if session.has_expired(doorward.last_used(&session), now)
-        || !doorward.store().use_code(code.id, code.expires_at).await?
+        || !doorward.store().use_code(code.id, code.expires_at, &effects).await?
     {
         return Err(CodeError::Invalid);
     }
-    let kind = EventKind::SignedInToApp { session: code.session_id };
-    doorward.events().publish(&doorward.event_by_user(code.user_id, requester, kind));
     Ok(CodeUsed { session, url: code.url })
 }

@@ -34,9 +34,9 @@ pub(crate) async fn run(
     doorward.keys().replace_cookie_secret(&secret).await?;
     doorward.use_cookie_secret(secret);
     let keys = doorward.keys().replace_all(doorward.now()).await?;
-    let revoked = doorward.store().revoke_everything(new_passwords, doorward.now()).await?;
-    let Revoked { sessions, passwords, .. } = revoked;
-    let kind = EventKind::EverythingRevoked { sessions, passwords };
-    doorward.events().publish(&doorward.event_by_operator(None, kind));
+    let kind = EventKind::EverythingRevoked { sessions: None, passwords: None };
+    let effects = doorward.event_by_operator(None, kind).into();
+    let revoked =
+        doorward.store().revoke_everything(new_passwords, doorward.now(), &effects).await?;
     Ok(Emergency { keys, revoked })
 }

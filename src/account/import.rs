@@ -71,10 +71,10 @@ pub(crate) async fn drop_hashes(
 ) -> Result<usize, store::Error> {
     let mut dropped = 0;
     for user in users {
-        dropped += usize::from(doorward.store().drop_imported_hash(*user).await?);
+        let effects = doorward.event_by_operator(*user, EventKind::ImportedHashDropped).into();
+        dropped += usize::from(doorward.store().drop_imported_hash(*user, &effects).await?);
     }
-    let kind = EventKind::ImportedHashesDropped { count: dropped };
-    doorward.events().publish(&doorward.event_by_operator(None, kind));
+    tracing::info!(hashes = dropped, "imported password hashes dropped by the operator");
     // Failed logins cost as much as the hashes that are left.
     doorward.store().forget_unused_foreign_hashes().await?;
     doorward.read_foreign_hashes().await?;
@@ -90,10 +90,9 @@ async fn try_import(
     let added = if only_check {
         vec![false; users.len()]
     } else {
-        let added = doorward.store().import_users(users.clone(), doorward.now()).await?;
-        let count = added.iter().filter(|added| **added).count();
-        let kind = EventKind::UsersImported { count };
-        doorward.events().publish(&doorward.event_by_operator(None, kind));
+        let kind = EventKind::UsersImported { count: None };
+        let effects = doorward.event_by_operator(None, kind).into();
+        let added = doorward.store().import_users(users.clone(), doorward.now(), &effects).await?;
         doorward.read_foreign_hashes().await?;
         added
     };

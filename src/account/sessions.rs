@@ -56,9 +56,9 @@ pub(crate) async fn log_out_everywhere(
     user: UserId,
     requester: &Requester,
 ) -> Result<(), store::Error> {
-    let count = doorward.store().end_sessions(user, doorward.now(), &Effects::NONE).await?;
-    let kind = EventKind::SessionsEnded { count };
-    doorward.events().publish(&doorward.event_by_user(user, requester, kind));
+    let kind = EventKind::SessionsEnded { count: None };
+    let effects = doorward.event_by_user(user, requester, kind).into();
+    doorward.store().end_sessions(user, doorward.now(), &effects).await?;
     Ok(())
 }
 
@@ -85,11 +85,7 @@ impl Doorward {
             Some(user) => sessions_ended(self, &user, EndedBy::Operator),
             None => Effects::NONE,
         };
-        let count = self.store().end_sessions(user, self.now(), &effects).await?;
-        if count > 0 {
-            let kind = EventKind::SessionsEnded { count };
-            self.events().publish(&self.event_by_operator(user, kind));
-        }
-        Ok(count)
+        let event = self.event_by_operator(user, EventKind::SessionsEnded { count: None });
+        self.store().end_sessions(user, self.now(), &effects.with(event)).await
     }
 }

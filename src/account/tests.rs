@@ -8,6 +8,8 @@ use crate::{
     event::{Actor, Event, EventKind, LoginRefusal, RegistrationRefusal},
     network::{ClientInfo, Network, Requester},
     session::Method,
+    store::NewPasswords,
+    token::cookie::{AttemptDigest, ReturnTarget},
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
 
@@ -27,6 +29,16 @@ fn client() -> ClientInfo {
 async fn register(doorward: &Doorward) -> NewSession {
     let ada = NewUser::new("Ada", EMAIL).password(PASSWORD);
     doorward.register(ada, client()).await.unwrap()
+}
+
+/// A user of another system, whose password is "a".
+fn user_to_import(doorward: &Doorward, email: &str) -> import::UserToImport {
+    let hash = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe";
+    let hash = PasswordHash::from_store(hash.to_owned());
+    let name = Name::parse("Imported".to_owned()).unwrap();
+    let email = Email::parse(email.to_owned()).unwrap();
+    let user = User::new(name, email, Some(hash), doorward.now());
+    import::UserToImport { user, is_created_at_known: true }
 }
 
 async fn is_valid(doorward: &Doorward, token: &Token) -> bool {
@@ -95,13 +107,8 @@ async fn guesses_count_while_the_queue_of_imported_hashes_is_full() {
     let folder = tempfile::tempdir().unwrap();
     let doorward = open(folder.path()).await;
     register(&doorward).await;
-    // The hash of "a".
-    let hash = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe";
-    let hash = PasswordHash::from_store(hash.to_owned());
-    let (name, email) = ("Imported".to_owned(), "imported@example.com");
-    let (name, address) = (Name::parse(name).unwrap(), Email::parse(email.to_owned()).unwrap());
-    let user = User::new(name, address, Some(hash), doorward.now());
-    let user = import::UserToImport { user, is_created_at_known: true };
+    let email = "imported@example.com";
+    let user = user_to_import(&doorward, email);
     import::import(&doorward, &[user], false).await.unwrap();
 
     let elsewhere = ClientInfo::new([192, 0, 2, 2].into(), "");
@@ -220,7 +227,7 @@ async fn every_change_and_every_failed_login_is_one_event() {
     assert_eq!(kinds(), [], "the user has the role already");
 
     doorward.end_sessions(user.id).await.unwrap();
-    assert_eq!(kinds(), [EventKind::SessionsEnded { count: 2 }]);
+    assert_eq!(kinds(), [EventKind::SessionsEnded { count: Some(2) }]);
     doorward.end_sessions(user.id).await.unwrap();
     assert_eq!(kinds(), [], "there are no sessions");
 
@@ -235,6 +242,83 @@ async fn every_change_and_every_failed_login_is_one_event() {
     assert!(!store.disable_user(user.id, now, &effects).await.unwrap());
     assert!(!store.end_session(user.id, session, now, &effects).await.unwrap());
     assert_eq!(kinds(), []);
+}
+
+#[tokio::test]
+async fn a_change_by_the_operator_is_one_event_and_its_repetition_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let published = || doorward.events().take_published();
+    let kinds = || published().into_iter().map(|event| event.kind).collect::<Vec<_>>();
+    let user = register(&doorward).await.user;
+    published();
+
+    let new = user_to_import(&doorward, "new@example.com");
+    let users = [new.clone(), user_to_import(&doorward, EMAIL)];
+    import::import(&doorward, &users, true).await.unwrap();
+    assert_eq!(kinds(), [], "the users were only checked");
+    import::import(&doorward, &users, false).await.unwrap();
+    assert_eq!(kinds(), [EventKind::UsersImported { count: Some(1) }]);
+    import::import(&doorward, &users, false).await.unwrap();
+    assert_eq!(kinds(), []);
+
+    let ids = [new.user.id, user.id];
+    assert_eq!(import::drop_hashes(&doorward, &ids).await.unwrap(), 1);
+    let [dropped] = &published()[..] else { panic!("one event") };
+    assert_eq!(dropped.kind, EventKind::ImportedHashDropped);
+    assert_eq!((dropped.actor, dropped.subject), (Actor::Operator, Some(new.user.id)));
+    assert_eq!(import::drop_hashes(&doorward, &ids).await.unwrap(), 0);
+    assert_eq!(kinds(), []);
+
+    unlock::unlock(&doorward, &user).await.unwrap();
+    assert_eq!(kinds(), [EventKind::AccountUnlocked]);
+
+    // An emergency also replaces the keys, so a repetition is one as well.
+    for figure in [Some(1), Some(0)] {
+        emergency::run(&doorward, &NewPasswords::All).await.unwrap();
+        let expected = EventKind::EverythingRevoked { sessions: figure, passwords: figure };
+        assert_eq!(kinds(), [expected]);
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_all_sessions_and_the_use_of_a_code_are_events_once() {
+    const ORIGIN: &str = "https://app.example.com";
+    const ATTEMPT: &str = "attempt-of-the-browser";
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let requester = Requester::new(client());
+    let NewSession { user, session, .. } = register(&doorward).await;
+    doorward.events().take_published();
+
+    let new_code = || {
+        let (guard, url, attempt) = ("app".into(), ORIGIN.into(), AttemptDigest::of(ATTEMPT));
+        let target = ReturnTarget { guard, url, attempt };
+        app_sign_in::create_code(&doorward, &session, target, ORIGIN).unwrap()
+    };
+    let use_code = async |code: &str, attempt: &str| {
+        let used =
+            app_sign_in::use_code(&doorward, code, ORIGIN, &[attempt], &requester).await.is_ok();
+        (used, doorward.events().take_published())
+    };
+    let kind = EventKind::SignedInToApp { session: session.id };
+    let (code, stolen) = (new_code(), new_code());
+    let (_, published) = use_code(&code, ATTEMPT).await;
+    let expected = Event::by_user(user.id, &requester, published[0].at, kind);
+    assert_eq!(published, [expected]);
+    assert_eq!(use_code(&code, ATTEMPT).await, (false, vec![]));
+    assert_eq!(use_code(&stolen, "attempt-of-another-one").await, (false, vec![]));
+    assert_eq!(use_code(&stolen, ATTEMPT).await, (false, vec![]), "it is void");
+
+    let log_out = async || {
+        sessions::log_out_everywhere(&doorward, user.id, &requester).await.unwrap();
+        doorward.events().take_published()
+    };
+    let kind = EventKind::SessionsEnded { count: Some(1) };
+    let published = log_out().await;
+    let expected = Event::by_user(user.id, &requester, published[0].at, kind);
+    assert_eq!(published, [expected]);
+    assert_eq!(log_out().await, []);
 }
 
 #[tokio::test]

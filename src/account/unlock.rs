@@ -5,7 +5,6 @@ use crate::{Doorward, event::EventKind, store, user::User};
 /// Forgets the failed logins on a user's account, from everywhere and from each network. The failures of a network on all
 /// accounts stay.
 pub(crate) async fn unlock(doorward: &Doorward, user: &User) -> Result<(), store::Error> {
-    doorward.unlock(&user.email.key()).await?;
-    doorward.events().publish(&doorward.event_by_operator(user.id, EventKind::AccountUnlocked));
-    Ok(())
+    let effects = doorward.event_by_operator(user.id, EventKind::AccountUnlocked).into();
+    doorward.unlock(&user.email.key(), &effects).await
 }

@@ -194,7 +194,8 @@ impl DevServer {
 impl Running {
     async fn add(&self, users: &[User]) -> Result<(), store::Error> {
         let now = self.doorward.now();
-        self.database.store.import_users(users.to_vec(), now).await.map(drop)
+        let users = users.to_vec();
+        self.database.store.import_users(users, now, &Effects::NONE).await.map(drop)
     }
 }
 

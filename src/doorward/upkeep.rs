@@ -7,8 +7,12 @@ use std::{
 
 use super::Doorward;
 use crate::{
-    config::DatabaseUrl, store, supervisor::supervise, throttle::AccountChange,
-    token::signing_keys, user::EmailKey,
+    config::DatabaseUrl,
+    store::{self, Effects},
+    supervisor::supervise,
+    throttle::AccountChange,
+    token::signing_keys,
+    user::EmailKey,
 };
 
 impl Doorward {
@@ -89,10 +93,14 @@ impl Doorward {
     }
 
     /// Forgets the failed logins on an account, in memory, in the database and, within two seconds, on other instances.
-    pub(crate) async fn unlock(&self, email: &EmailKey) -> Result<(), store::Error> {
+    pub(crate) async fn unlock(
+        &self,
+        email: &EmailKey,
+        effects: &Effects,
+    ) -> Result<(), store::Error> {
         self.throttle().unlock(email, self.instant());
         let account = self.store().account_secret().await?.account(email);
-        self.store().unlock_account(account, self.now()).await
+        self.store().unlock_account(account, self.now(), effects).await
     }
 
     async fn maintain_keys(&self) {

@@ -7,7 +7,8 @@ use crate::{
     user::{EmailKey, InvitationId, Role},
 };
 
-/// What happened. Who did it, and to whom, stands in the event.
+/// What happened. Who did it, and to whom, stands in the event. A figure that only the write knows is `None` until its statements
+/// have run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventKind {
     /// A person has registered.
@@ -22,12 +23,10 @@ pub enum EventKind {
     /// The operator has imported users.
     UsersImported {
         /// How many were added.
-        count: usize,
+        count: Option<usize>,
     },
-    /// The operator has removed imported password hashes.
-    ImportedHashesDropped {
-        count: usize,
-    },
+    /// The operator has removed the imported password hash of a user.
+    ImportedHashDropped,
     /// The name or the address of a user has changed.
     UserChanged {
         /// Whether the name has.
@@ -108,7 +107,8 @@ pub enum EventKind {
     },
     /// All sessions of a user have ended.
     SessionsEnded {
-        count: usize,
+        /// How many there were.
+        count: Option<usize>,
     },
     /// A replaced token was used again, so its session has ended.
     TokenReused {
@@ -127,9 +127,9 @@ pub enum EventKind {
     /// All keys, secrets, sessions, links and codes were replaced or revoked.
     EverythingRevoked {
         /// How many sessions have ended.
-        sessions: usize,
+        sessions: Option<usize>,
         /// How many passwords were removed.
-        passwords: usize,
+        passwords: Option<usize>,
     },
 }
 

@@ -30,9 +30,8 @@ pub(super) fn write(event: &Event) {
         EventKind::UsersImported { count } => {
             info!(users = count, "users imported by the operator")
         }
-        EventKind::ImportedHashesDropped { count } => {
-            info!(hashes = count, "imported password hashes dropped by the operator");
-        }
+        // The command has one line for all users.
+        EventKind::ImportedHashDropped => {}
         EventKind::UserChanged { name, email } => info!(user, name, email, "user changed"),
         EventKind::UserDisabled => info!(user, "disabled by the operator"),
         EventKind::UserEnabled => info!(user, "enabled by the operator"),

@@ -13,7 +13,11 @@ pub struct Events {
 }
 
 impl Events {
-    /// Logs and counts an event that has happened. The event of a change is published after its commit.
+    /// Logs and counts an event that has happened.
+    ///
+    /// The event of a change is in the effects of its write, and the store publishes it after the commit. Only what was refused is
+    /// published directly, because there is no change that it could be stored with: `RegistrationRefused`, `SignInFailed`,
+    /// `ResetFailed`, `UnknownSecret` and `MailWithheld`.
     pub fn publish(&self, event: &Event) {
         log_line::write(event);
         self.counts.add(event);

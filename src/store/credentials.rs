@@ -7,7 +7,7 @@ use super::{
     sessions::end_sessions,
     statements::statements,
     user_record::UserRecord,
-    write::StatementBatch,
+    write::{StatementBatch, Verdict},
 };
 use crate::{
     clock::Timestamp,
@@ -86,11 +86,20 @@ impl Store {
     }
 
     /// Records the use of a sign-in code, which expires at this time. Returns false if it has been used before.
-    pub async fn use_code(&self, id: CodeId, expires_at: Timestamp) -> Result<bool, Error> {
+    pub async fn use_code(
+        &self,
+        id: CodeId,
+        expires_at: Timestamp,
+        effects: &Effects,
+    ) -> Result<bool, Error> {
+        let effects = effects.clone();
         self.write_uncached(move || {
             let mut batch = StatementBatch::default();
+            add_effects(&mut batch, &effects);
             let added = batch.add(USE_CODE, [id.into(), expires_at.into()]);
-            batch.counting(move |rows| rows.of(added) > 0)
+            batch.deciding(move |rows| {
+                if rows.of(added) > 0 { Verdict::Commit(true) } else { Verdict::RollBack(false) }
+            })
         })
         .await
     }

@@ -2,10 +2,11 @@
 
 use super::{
     Error, Store,
+    effects::{Effects, add_effects},
     statements::statements,
     write::{StatementBatch, WriteScope},
 };
-use crate::{clock::Timestamp, user::Role};
+use crate::{clock::Timestamp, event::EventKind, user::Role};
 
 /// Removes the passwords of users for whom the rest of the statement holds.
 macro_rules! remove_passwords {
@@ -69,8 +70,9 @@ impl Store {
         &self,
         new_passwords: &NewPasswords,
         now: Timestamp,
+        effects: &Effects,
     ) -> Result<Revoked, Error> {
-        let new_passwords = new_passwords.clone();
+        let (new_passwords, effects) = (new_passwords.clone(), effects.clone());
         self.revoke(WriteScope::Everybody, move |change_id, _| {
             let mut batch = StatementBatch::default();
             let passwords = match &new_passwords {
@@ -87,12 +89,19 @@ impl Store {
             let one_time_secrets = batch.add(DELETE_ALL_ONE_TIME_SECRETS, []);
             let mails = batch.add(DELETE_MAIL_LIKE, [MAIL_WITH_SECRET.into()]);
             let invitations = batch.add(DELETE_ALL_INVITATIONS, []);
-            batch.counting(move |rows| Revoked {
+            add_effects(&mut batch, &effects);
+            let write = batch.counting(move |rows| Revoked {
                 sessions: rows.of(sessions),
                 one_time_secrets: rows.of(one_time_secrets),
                 mails: rows.of(mails),
                 invitations: rows.of(invitations),
                 passwords: passwords.map_or(0, |passwords| rows.of(passwords)),
+            });
+            write.complete_events(|revoked, kind| {
+                if let EventKind::EverythingRevoked { sessions, passwords } = kind {
+                    *sessions = Some(revoked.sessions);
+                    *passwords = Some(revoked.passwords);
+                }
             })
         })
         .await

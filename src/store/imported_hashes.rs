@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::{
     Error, Store,
+    effects::{Effects, add_effects},
     row::Row,
     statements::statements,
     value::{Value, sql_limit},
@@ -68,12 +69,14 @@ impl Store {
 
     /// Deletes the imported hash of a user, who then has no password. Sessions and the version of the password stay, so that a
     /// link in a mail can still set one. Returns false if the hash has been replaced.
-    pub async fn drop_imported_hash(&self, user: UserId) -> Result<bool, Error> {
+    pub async fn drop_imported_hash(&self, user: UserId, effects: &Effects) -> Result<bool, Error> {
+        let effects = effects.clone();
         self.write_user(user, false, move |_, record| {
             record.hash_imported_at.map(|_| {
-                let batch = StatementBatch::default()
+                let mut batch = StatementBatch::default()
                     .with(DROP_PASSWORD_HASH, [user.into()])
                     .with(DELETE_IMPORTED_HASH, [user.into()]);
+                add_effects(&mut batch, &effects);
                 batch.returning(true)
             })
         })

@@ -5,15 +5,17 @@ use std::collections::BTreeSet;
 use super::{
     Error, Store,
     columns::user_columns,
+    effects::{Effects, add_effects},
     imported_hashes::imported_hash_insertions,
     statements::{BATCH_IDS, ids, statements},
     user_record::{user_from_row, user_values},
     users::USERS_BY_ID,
     value::{Value, email_key},
-    write::StatementBatch,
+    write::{StatementBatch, Verdict},
 };
 use crate::{
     clock::Timestamp,
+    event::EventKind,
     user::{EmailKey, User, UserId},
 };
 
@@ -49,8 +51,14 @@ impl Store {
     }
 
     /// Adds users in one transaction, except for those whose id or address is taken. Returns for each whether it was added.
-    /// Records their password hashes as imported.
-    pub async fn import_users(&self, users: Vec<User>, now: Timestamp) -> Result<Vec<bool>, Error> {
+    /// Records their password hashes as imported. Changes nothing if none is added.
+    pub async fn import_users(
+        &self,
+        users: Vec<User>,
+        now: Timestamp,
+        effects: &Effects,
+    ) -> Result<Vec<bool>, Error> {
+        let effects = effects.clone();
         self.write_uncached(move || {
             let mut batch = StatementBatch::default();
             let add = |user: &User| batch.add(ADD_USER_IF_FREE, user_values(user));
@@ -58,7 +66,20 @@ impl Store {
             for (sql, values) in imported_hash_insertions(users.iter().map(|user| (user, now))) {
                 batch.add(sql, values);
             }
-            batch.counting(move |rows| added.iter().map(|row| rows.of(*row) > 0).collect())
+            add_effects(&mut batch, &effects);
+            let write = batch.deciding(move |rows| {
+                let added: Vec<_> = added.iter().map(|row| rows.of(*row) > 0).collect();
+                if added.contains(&true) {
+                    Verdict::Commit(added)
+                } else {
+                    Verdict::RollBack(added)
+                }
+            });
+            write.complete_events(|added, kind| {
+                if let EventKind::UsersImported { count } = kind {
+                    *count = Some(added.iter().filter(|added| **added).count());
+                }
+            })
         })
         .await
     }

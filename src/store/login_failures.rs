@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{
     Error, Store,
+    effects::{Effects, add_effects},
     row::Row,
     statements::statements,
     value::sql_limit,
@@ -94,13 +95,20 @@ impl Store {
     }
 
     /// Clears the stored failures of an account for an operator, and marks it for other instances.
-    pub async fn unlock_account(&self, account: AccountKey, now: Timestamp) -> Result<(), Error> {
+    pub async fn unlock_account(
+        &self,
+        account: AccountKey,
+        now: Timestamp,
+        effects: &Effects,
+    ) -> Result<(), Error> {
+        let effects = effects.clone();
         self.write_uncached(move || {
             let key = |bytes: &[u8]| [bytes.to_vec().into(), now.into()];
-            StatementBatch::default()
+            let mut batch = StatementBatch::default()
                 .with(CLEAR_FAILURES, key(account.as_bytes()))
-                .with(MARK_UNLOCKED, key(&StoredFailures::unlock_key(account)))
-                .returning(())
+                .with(MARK_UNLOCKED, key(&StoredFailures::unlock_key(account)));
+            add_effects(&mut batch, &effects);
+            batch.returning(())
         })
         .await
     }

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    event::EventKind,
     network::ClientInfo,
     session::{Methods, Session, SessionId, TokenId},
     user::{User, UserId},
@@ -227,9 +228,14 @@ impl Store {
             let mut batch = StatementBatch::default();
             let ended = end_sessions(&mut batch, user, None, change_id, now);
             add_effects(&mut batch, &effects);
-            Some(batch.deciding(move |rows| match rows.of(ended) {
+            let write = batch.deciding(move |rows| match rows.of(ended) {
                 0 => Verdict::RollBack(0),
                 count => Verdict::Commit(count),
+            });
+            Some(write.complete_events(|ended, kind| {
+                if let EventKind::SessionsEnded { count } = kind {
+                    *count = Some(*ended);
+                }
             }))
         })
         .await

@@ -6,7 +6,11 @@ use std::any::Any;
 use uuid::Uuid;
 
 use super::{Changes, Error, user_record::UserRecord, value::Value};
-use crate::{event::Event, token::one_time::OneTimeId, user::UserId};
+use crate::{
+    event::{Event, EventKind},
+    token::one_time::OneTimeId,
+    user::UserId,
+};
 
 /// What a write changes. This determines which rows it locks first, whose cached records are outdated, and which instances
 /// must read the change.
@@ -147,7 +151,7 @@ impl StatementBatch {
         verdict: impl FnOnce(&RowCounts) -> Verdict<T> + Send + 'static,
     ) -> Write<T> {
         let Self { statements, aftermath } = self;
-        Write { statements, verdict: Box::new(verdict), aftermath }
+        Write { statements, verdict: Box::new(verdict), aftermath, complete: None }
     }
 }
 
@@ -165,6 +169,7 @@ pub(super) struct Write<T> {
     pub(super) statements: Vec<(&'static str, Vec<Value>)>,
     pub(super) verdict: Decide<T>,
     aftermath: Aftermath,
+    complete: Option<Complete<T>>,
 }
 
 /// The result of a write, and what follows it if it was committed.
@@ -174,6 +179,8 @@ pub(super) struct Done<T> {
 }
 
 type Decide<T> = Box<dyn FnOnce(&RowCounts) -> Verdict<T> + Send>;
+
+type Complete<T> = Box<dyn Fn(&T, &mut EventKind) + Send>;
 
 impl<T: 'static> Done<T> {
     /// What an engine returns for a write with a result of this type.
@@ -196,11 +203,26 @@ impl<T: Send + 'static> Write<T> {
         StatementBatch::default().with(sql, values).returning(result)
     }
 
+    /// Completes each event with figures of the result, such as the number of ended sessions. They are known when the statements
+    /// have run, which is before the commit.
+    pub(super) fn complete_events(
+        self,
+        complete: impl Fn(&T, &mut EventKind) + Send + 'static,
+    ) -> Self {
+        Self { complete: Some(Box::new(complete)), ..self }
+    }
+
     /// The same write without its type, so that the code that runs writes is compiled once and not for each of them.
     pub(super) fn untyped(self) -> Write<AnyResult> {
-        let Self { statements, verdict, aftermath } = self;
-        let verdict = Box::new(|counts: &RowCounts| match verdict(counts) {
+        let Self { statements, verdict, mut aftermath, complete } = self;
+        let verdict = Box::new(move |counts: &RowCounts| match verdict(counts) {
             Verdict::Commit(result) => {
+                if let Some(complete) = complete {
+                    aftermath
+                        .events
+                        .iter_mut()
+                        .for_each(|event| complete(&result, &mut event.kind));
+                }
                 Verdict::Commit(Box::new(Done { result, aftermath }) as AnyResult)
             }
             Verdict::RollBack(result) => {
@@ -209,13 +231,14 @@ impl<T: Send + 'static> Write<T> {
             }
             Verdict::Fail(error) => Verdict::Fail(error),
         });
-        Write { statements, verdict, aftermath: Aftermath::default() }
+        Write { statements, verdict, aftermath: Aftermath::default(), complete: None }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Timestamp;
 
     #[test]
     fn a_row_count_belongs_to_its_statement_in_a_batch_of_any_size() {
@@ -228,5 +251,42 @@ mod tests {
         assert_eq!(names, ["first", "second", "third", "fourth"]);
         let verdict = verdict(&RowCounts::new(vec![1, 20, 300, 4000]));
         assert!(matches!(verdict, Verdict::Commit((300, 20))));
+    }
+
+    /// The events that follow a write of one statement, whose row count is the number of ended sessions.
+    fn events_after(rows: u64) -> Vec<EventKind> {
+        let kind = EventKind::SessionsEnded { count: None };
+        let event = Event::by_operator(None, Timestamp::from_millis(0), kind);
+        let mut batch = StatementBatch::default();
+        batch.follow_up(&[event], false);
+        let ended = batch.add("end sessions", []);
+        let write = batch.deciding(move |rows| match rows.of(ended) {
+            0 => Verdict::RollBack(0),
+            count => Verdict::Commit(count),
+        });
+        let write = write.complete_events(|ended, kind| {
+            if let EventKind::SessionsEnded { count } = kind {
+                *count = Some(*ended);
+            }
+        });
+        let Write { verdict, .. } = write.untyped();
+        let (Verdict::Commit(result) | Verdict::RollBack(result)) =
+            verdict(&RowCounts::new(vec![rows]))
+        else {
+            panic!("the write does not fail")
+        };
+        let Done { result, aftermath } = Done::<usize>::of(result);
+        assert_eq!(result as u64, rows);
+        aftermath.events.into_iter().map(|event| event.kind).collect()
+    }
+
+    #[test]
+    fn the_events_of_a_committed_write_have_the_figures_of_its_result() {
+        assert_eq!(events_after(2), [EventKind::SessionsEnded { count: Some(2) }]);
+    }
+
+    #[test]
+    fn no_event_follows_a_write_that_is_rolled_back() {
+        assert_eq!(events_after(0), []);
     }
 }

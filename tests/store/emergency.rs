@@ -37,7 +37,7 @@ async fn everything_is_revoked(store: &Store) {
     let stamps = [&ada, &bob].map(|user| store.changes().stamp(user.id));
 
     let admins = NewPasswords::WithRole(role("admin"));
-    let revoked = store.revoke_everything(&admins, NOW).await.unwrap();
+    let revoked = store.revoke_everything(&admins, NOW, &Effects::NONE).await.unwrap();
     let expected =
         Revoked { sessions: 2, one_time_secrets: 2, mails: 1, invitations: 0, passwords: 1 };
     assert_eq!(revoked, expected);
@@ -60,10 +60,10 @@ async fn everything_is_revoked(store: &Store) {
     assert!(store.add_session(&bob, &session(&bob, 60), &Effects::NONE).await.unwrap());
 
     for (new_passwords, passwords) in [(NewPasswords::None, 0), (NewPasswords::All, 1)] {
-        let revoked = store.revoke_everything(&new_passwords, NOW).await.unwrap();
+        let revoked = store.revoke_everything(&new_passwords, NOW, &Effects::NONE).await.unwrap();
         assert_eq!(revoked.passwords, passwords);
     }
-    let revoked = store.revoke_everything(&NewPasswords::All, NOW).await.unwrap();
+    let revoked = store.revoke_everything(&NewPasswords::All, NOW, &Effects::NONE).await.unwrap();
     assert_eq!(revoked, Revoked::default(), "it can be repeated");
 }
 

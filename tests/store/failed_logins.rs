@@ -50,12 +50,12 @@ async fn failed_logins_and_networks(store: &Store) {
     // An operator clears all failures, also of an account that has none.
     save(NOW, &[change(4, false, 3)]).await;
     for number in [4, 5] {
-        store.unlock_account(account(number), NOW).await.unwrap();
+        store.unlock_account(account(number), NOW, &Effects::NONE).await.unwrap();
         assert_eq!(days(store, account(number), NOW).await, 0, "{number}");
     }
     save(NOW, &[change(4, false, 1)]).await;
     assert_eq!(days(store, account(4), NOW).await, 1);
-    store.unlock_account(account(4), NOW).await.unwrap();
+    store.unlock_account(account(4), NOW, &Effects::NONE).await.unwrap();
 
     // A user's networks are known from the first sign-in. An unknown address has none.
     let ada = user("Ada", "failing@example.com");
@@ -113,7 +113,7 @@ async fn failed_logins_and_known_networks_on_postgres() {
         assert!(saved.elapsed() > RECENT, "not received: {failures:?}");
     }
     // A failure from before that is saved late does not hide the mark.
-    there.unlock_account(account, NOW).await.unwrap();
+    there.unlock_account(account, NOW, &Effects::NONE).await.unwrap();
     there.save_failures(&[change], Duration::from_secs(60), NOW).await.unwrap();
     let stored = here.all_failures().await.unwrap();
     let marks = stored.iter().filter(|failures| failures.account == account && failures.is_unlock);

@@ -40,11 +40,11 @@ async fn users_are_imported(store: &Store) {
     same_id.id = existing.id;
     let ours = hashed("e@example.com", "$argon2id$v=19$m=19456,t=2,p=1$a$b");
     let users = vec![first.clone(), taken.clone(), last.clone(), same_id, ours.clone()];
-    let added = store.import_users(users.clone(), IMPORTED_AT).await.unwrap();
+    let added = store.import_users(users.clone(), IMPORTED_AT, &Effects::NONE).await.unwrap();
     assert_eq!(added, [true, false, true, false, true]);
     let later = IMPORTED_AT + Duration::from_secs(1);
     assert_eq!(
-        store.import_users(users, later).await.unwrap(),
+        store.import_users(users, later, &Effects::NONE).await.unwrap(),
         [false; 5],
         "nothing is added twice"
     );
@@ -88,11 +88,11 @@ async fn users_are_imported(store: &Store) {
     );
 
     // A hash that was replaced is not dropped, and the other one takes no session and no link along.
-    assert!(!store.drop_imported_hash(first.id).await.unwrap());
+    assert!(!store.drop_imported_hash(first.id, &Effects::NONE).await.unwrap());
     let user = store.user_by_id(first.id).await.unwrap().unwrap();
     assert_eq!(user.password_hash(), Some(&new));
-    assert!(store.drop_imported_hash(last.id).await.unwrap());
-    assert!(!store.drop_imported_hash(last.id).await.unwrap());
+    assert!(store.drop_imported_hash(last.id, &Effects::NONE).await.unwrap());
+    assert!(!store.drop_imported_hash(last.id, &Effects::NONE).await.unwrap());
     let user = store.user_by_id(last.id).await.unwrap().unwrap();
     assert_eq!((user.password_hash(), user.updated_at), (None, last.updated_at));
     store.forget_unused_foreign_hashes().await.unwrap();
@@ -116,7 +116,7 @@ async fn a_new_password_or_a_deletion_replaces_an_imported_hash_on_postgres() {
 async fn a_new_password_or_a_deletion_replaces_an_imported_hash(store: &Store) {
     let users = ["a", "b", "c"].map(|name| hashed(&format!("{name}@example.com"), "$2b$10$aaa"));
     let [changed, deleted, left] = &users;
-    store.import_users(users.to_vec(), IMPORTED_AT).await.unwrap();
+    store.import_users(users.to_vec(), IMPORTED_AT, &Effects::NONE).await.unwrap();
     let new = PasswordHash::from_store("$argon2id$v=19$m=19456,t=2,p=1$c$d".into());
     let (condition, now) = (PasswordCondition::Unconditional, IMPORTED_AT);
     let effects = Effects::NONE;
@@ -126,9 +126,9 @@ async fn a_new_password_or_a_deletion_replaces_an_imported_hash(store: &Store) {
     let ids: Vec<_> = imported(store).await.into_iter().map(|hash| hash.user_id).collect();
     assert_eq!(ids, [left.id]);
     // Neither does an emergency leave one behind.
-    store.revoke_everything(&NewPasswords::None, now).await.unwrap();
+    store.revoke_everything(&NewPasswords::None, now, &Effects::NONE).await.unwrap();
     assert_eq!(imported(store).await.len(), 1);
-    store.revoke_everything(&NewPasswords::All, now).await.unwrap();
+    store.revoke_everything(&NewPasswords::All, now, &Effects::NONE).await.unwrap();
     assert_eq!(imported(store).await, []);
 }
 

@@ -147,12 +147,15 @@ pub async fn run_all(store: &Store) {
 
     // A sign-in code is used once, also after expired codes have been deleted.
     let (code, other) = (CodeId::random(), CodeId::random());
-    assert!(store.use_code(code, NOW).await.unwrap());
-    assert!(!store.use_code(code, NOW).await.unwrap());
-    assert!(store.use_code(other, NOW + Duration::from_secs(1)).await.unwrap());
+    assert!(store.use_code(code, NOW, &Effects::NONE).await.unwrap());
+    assert!(!store.use_code(code, NOW, &Effects::NONE).await.unwrap());
+    assert!(store.use_code(other, NOW + Duration::from_secs(1), &Effects::NONE).await.unwrap());
     store.delete_expired(NOW, 10).await.unwrap();
-    assert!(store.use_code(code, NOW).await.unwrap(), "an expired code is forgotten");
-    assert!(!store.use_code(other, NOW + Duration::from_secs(1)).await.unwrap());
+    assert!(
+        store.use_code(code, NOW, &Effects::NONE).await.unwrap(),
+        "an expired code is forgotten"
+    );
+    assert!(!store.use_code(other, NOW + Duration::from_secs(1), &Effects::NONE).await.unwrap());
 
     // Only its owner can end a session.
     assert!(!store.end_session(bob.id, third.id, NOW, &Effects::NONE).await.unwrap());
