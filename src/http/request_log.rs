@@ -82,6 +82,7 @@ async fn log_in_span(
 /// Runs a request to a guard. This is the hot path: admissions and redirects are logged at debug level, and there is neither a span
 /// nor a layer, each of which would cost more than everything else here.
 pub(super) async fn log_guarded_request(
+    id: RequestId,
     parts: &Parts,
     route: &str,
     answer: Pin<&mut impl Future<Output = Response>>,
@@ -89,7 +90,7 @@ pub(super) async fn log_guarded_request(
     let method = known_method(&parts.method);
     // The header is looked up only for a line that is written.
     let trace = || TraceContext::of(&parts.headers);
-    let request = Logged { id: RequestId::next(), method, route, trace, started: Instant::now() };
+    let request = Logged { id, method, route, trace, started: Instant::now() };
     run(request, answer, is_routine_of_guards).await
 }
 
@@ -219,5 +220,85 @@ fn known_method(method: &Method) -> &'static str {
         "DELETE" => "DELETE",
         "OPTIONS" => "OPTIONS",
         _ => "-",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use axum::{
+        body::Body,
+        http::header::{CONTENT_TYPE, COOKIE},
+    };
+
+    use super::*;
+    use crate::{
+        Settings,
+        account::{NewUser, app_sign_in::create_code},
+        credential::password::Cost,
+        http::{App, paths::APP_SIGN_IN, service},
+        network::ClientInfo,
+        token::cookie::{AttemptDigest, ReturnTarget},
+    };
+
+    const ORIGIN: &str = "https://app.example.com";
+    const ATTEMPT: &str = "attempt-of-the-browser";
+
+    /// A service with a guard for an app on [`ORIGIN`].
+    async fn open(folder: &std::path::Path) -> Doorward {
+        let guard =
+            format!("[guards.app]\nallow = 'true'\nproxy = 'caddy'\norigins = ['{ORIGIN}']");
+        let settings = Settings::new()
+            .with("database_url", format!("sqlite://{}/doorward.db", folder.display()))
+            .with("public_url", "https://auth.example.com")
+            .with_toml(&guard);
+        let password_cost = Cost { memory_kib: 64, passes: 1 };
+        Doorward::open(Settings { password_cost, ..settings }).await.unwrap()
+    }
+
+    fn login(password: &str) -> Request {
+        let body = format!(r#"{{"email":"ada@example.com","password":"{password}"}}"#);
+        let login = Request::post("/api/auth/login").header(CONTENT_TYPE, "application/json");
+        login.body(Body::from(body)).unwrap()
+    }
+
+    /// The request of a browser that brings a code to the app, as its proxy describes it.
+    fn app_sign_in(code: &str) -> Request {
+        let request = Request::get("/api/auth/app")
+            .header("x-forwarded-method", "GET")
+            .header("x-forwarded-proto", "https")
+            .header("x-forwarded-host", "app.example.com")
+            .header("x-forwarded-uri", format!("{APP_SIGN_IN}?code={code}"))
+            .header(COOKIE, format!("__Host-doorward-try-attempt={ATTEMPT}"));
+        request.body(Body::empty()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_event_has_the_id_that_the_answer_to_its_request_shows() {
+        let folder = tempfile::tempdir().unwrap();
+        let doorward = open(folder.path()).await;
+        let peer = SocketAddr::from(([127, 0, 0, 1], 9));
+        let ada = NewUser::new("Ada", "ada@example.com").password("correct horse");
+        let client = ClientInfo::new(peer.ip(), "an app");
+        let session = doorward.register(ada, client).await.unwrap().session;
+        let target = ReturnTarget {
+            guard: "app".into(),
+            url: format!("{ORIGIN}/"),
+            attempt: AttemptDigest::of(ATTEMPT),
+        };
+        let code = create_code(&doorward, &session, target, ORIGIN).unwrap();
+        doorward.events().take_published();
+
+        let service = service(doorward.clone());
+        for (request, status) in
+            [(login("correct horse"), 200), (login("wrong horse"), 404), (app_sign_in(&code), 303)]
+        {
+            let answer = service.answer(request, peer).await;
+            assert_eq!(answer.status(), status);
+            let [event] = &doorward.events().take_published()[..] else { panic!("one event") };
+            let id = event.request_id.map(|id| id.to_string());
+            assert_eq!(id.as_deref(), answer.headers()[REQUEST_ID].to_str().ok(), "{event:?}");
+        }
     }
 }

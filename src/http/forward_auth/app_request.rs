@@ -194,7 +194,9 @@ impl<'a> AppRequest<'a> {
     ) -> Result<Redirection, CodeError> {
         let names = self.cookie_names();
         let code = self.code().unwrap_or_default();
-        let requester = Requester::new(client_info(self.forwarded.parts, doorward));
+        let ForwardedRequest { parts, id, .. } = self.forwarded;
+        let client = client_info(parts, doorward);
+        let requester = Requester { request_id: Some(id), ..Requester::new(client) };
         let (attempts, origin) = (names.attempts(self.headers), self.origin.as_str());
         match app_sign_in::use_code(doorward, code, origin, &attempts, &requester).await {
             Ok(used) => {

@@ -9,6 +9,7 @@ use crate::{
     access::guard::{ProxyStyle, RequestFacts, host_of, is_host_header, path_of},
     clock::Timestamp,
     http::client_ip::{client_address, is_trusted},
+    request_id::RequestId,
 };
 
 /// A host name, a final dot and a port. Anything longer is not a host name.
@@ -21,6 +22,8 @@ pub(super) struct ForwardedRequest<'a> {
     pub(super) parts: &'a Parts,
     /// Where it comes from.
     pub(super) peer: IpAddr,
+    /// Its id.
+    pub(super) id: RequestId,
 }
 
 impl<'a> ForwardedRequest<'a> {
@@ -222,7 +225,7 @@ mod tests {
     }
 
     fn facts(parts: &Parts, peer: [u8; 4], style: Option<ProxyStyle>) -> String {
-        let request = ForwardedRequest { parts, peer: peer.into() };
+        let request = ForwardedRequest { parts, peer: peer.into(), id: RequestId::next() };
         let RequestFacts { method, host, path, scheme, address, .. } = request.facts(
             style,
             &["127.0.0.0/8".parse().unwrap()],

@@ -34,6 +34,7 @@ use super::{
 use crate::{
     Doorward,
     access::guard::{Decision, Guard, ProxyStyle},
+    request_id::RequestId,
 };
 
 /// Which guards handle a path.
@@ -113,9 +114,10 @@ impl GuardRoutes {
         parts: Parts,
         peer: IpAddr,
     ) -> Response {
-        let answer = pin!(self.decide(&route, &parts, peer));
+        let id = RequestId::next();
+        let answer = pin!(self.decide(&route, &parts, peer, id));
         let logged_route = self.logged_route(&route, &parts);
-        let response = log_guarded_request(&parts, logged_route, answer).await;
+        let response = log_guarded_request(id, &parts, logged_route, answer).await;
         // Also after a panic and after the deadline.
         if response.status().is_server_error() {
             self.count(&route, Decision::Unavailable);
@@ -123,13 +125,19 @@ impl GuardRoutes {
         response
     }
 
-    async fn decide(&self, route: &GuardRoute, parts: &Parts, peer: IpAddr) -> Response {
+    async fn decide(
+        &self,
+        route: &GuardRoute,
+        parts: &Parts,
+        peer: IpAddr,
+        id: RequestId,
+    ) -> Response {
         let mut decision = Decision::Admitted;
         let answer = match route {
             GuardRoute::Authenticated => self.authenticated(&parts.headers, &mut decision).await,
             GuardRoute::Designated => self.designated(&parts.headers, &mut decision).await,
             GuardRoute::Declared(guard) => {
-                let request = ForwardedRequest { parts, peer };
+                let request = ForwardedRequest { parts, peer, id };
                 self.declared(guard, request, &mut decision).await
             }
             GuardRoute::Undeclared => Err(Error::NotFound),
