@@ -178,6 +178,26 @@ fn a_trace_log_contains_no_secrets() {
 }
 
 #[test]
+fn the_line_of_a_login_has_the_id_of_its_request() {
+    let home = Home::new();
+    let server = home.start();
+    let ada = server.client.register("ada@example.com");
+    let login = server.client.login(&ada.email, crate::support::PASSWORD);
+    let id = login.header("x-request-id").unwrap().to_owned();
+    let logged = server.stop().stderr;
+    let lines: Vec<Value> =
+        logged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of_request: Vec<_> = lines
+        .iter()
+        .filter(|line| line["span"]["id"] == json!(id))
+        .map(|line| line["message"].as_str().unwrap())
+        .collect();
+    assert_eq!(of_request, ["logged in", "answered"], "{logged}");
+    let request = lines.iter().find(|line| line["id"] == json!(id)).unwrap();
+    assert_eq!(request["route"], "/api/auth/login");
+}
+
+#[test]
 fn an_unknown_method_is_not_logged() {
     let home = Home::new();
     let server = home.start();
