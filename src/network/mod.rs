@@ -32,9 +32,13 @@ impl Network {
         })
     }
 
-    /// The wider IPv6 network that contains this one, such as the /56 or /48 of one subscriber. An IPv4 address has none
-    /// and is returned as it is.
-    pub fn supernet(self, prefix_length: u32) -> Self {
+    /// The IPv6 /48 that contains this network, the largest that one subscriber gets. An IPv4 address is returned as it is.
+    pub fn subscriber(self) -> Self {
+        self.supernet(48)
+    }
+
+    /// The wider IPv6 network that contains this one. An IPv4 address has none and is returned as it is.
+    fn supernet(self, prefix_length: u32) -> Self {
         match self.0 {
             IpAddr::V6(v6) => {
                 let mask = u128::MAX.checked_shl(128 - prefix_length).unwrap_or(0);
@@ -118,9 +122,10 @@ mod tests {
     fn networks_of_one_subscriber_share_a_wider_one() {
         let (one, other) = (network("2001:db8:0:1::1"), network("2001:db8:0:100::1"));
         assert_ne!(one.supernet(56), other.supernet(56));
-        assert_eq!(one.supernet(48), other.supernet(48));
+        assert_eq!(one.subscriber(), other.subscriber());
+        assert_ne!(one.subscriber(), network("2001:db8:1::1").subscriber());
         assert_eq!(one.supernet(56), network("2001:db8:0:ff::1").supernet(56));
-        assert_eq!(network("192.0.2.1").supernet(48), network("192.0.2.1"));
+        assert_eq!(network("192.0.2.1").subscriber(), network("192.0.2.1"));
     }
 
     #[test]

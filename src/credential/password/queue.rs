@@ -1,9 +1,8 @@
-//! The bounded queue of the hashing threads. It is fair between networks: turns rotate among the /48s, within each among
-//! the /56s, within each among the /64s. A client gains nothing by owning many networks. An IPv4 address counts as one of
-//! each.
+//! The bounded queue of the hashing threads. The networks whose jobs wait take turns, so that none waits for the many jobs of
+//! another. A network is an IPv4 address or an IPv6 /48: a client gains nothing by using many /64s.
 
 use std::{
-    collections::{HashMap, VecDeque, hash_map::Entry},
+    collections::VecDeque,
     time::{Duration, Instant},
 };
 
@@ -13,47 +12,68 @@ use crate::network::Network;
 /// hash rate of one core.
 pub(super) const MAX_QUEUE_TIME: Duration = Duration::from_secs(10);
 
-/// Prefix lengths of the nested networks, the widest first. A [`Network`] is the narrowest.
-const WIDER: [u32; 2] = [48, 56];
-
-type Path = [Network; WIDER.len() + 1];
-
 /// Jobs that wait, at most `capacity`.
 pub(super) struct Queue<J> {
-    networks: Networks<J>,
+    /// The networks that have jobs, each once. The next turn is that of the first one.
+    turns: VecDeque<Jobs<J>>,
     capacity: usize,
     dropped: u64,
     expired: u64,
 }
 
+/// The jobs of one network, at least one.
+struct Jobs<J> {
+    network: Network,
+    /// With the time since when it waits, the oldest in front.
+    fifo: VecDeque<(Instant, J)>,
+}
+
 impl<J> Queue<J> {
     pub(super) fn new(capacity: usize) -> Self {
-        Self { networks: Networks::default(), capacity, dropped: 0, expired: 0 }
+        Self { turns: VecDeque::new(), capacity, dropped: 0, expired: 0 }
     }
 
-    /// Queues a job. If the queue is full, drops the last job of the network with the most jobs, which can be this one.
+    /// Queues a job. If the queue is full, drops the newest job of the network with the most jobs, if that has at least two
+    /// more than the network of the new job. Otherwise drops the new job.
     pub(super) fn push(&mut self, network: Network, job: J, now: Instant) {
-        let path = path(network);
-        if self.networks.waiting == self.capacity {
+        let network = network.subscriber();
+        if self.waiting() == self.capacity {
             self.dropped += 1;
-            if !self.networks.make_room_for(&path) {
-                return;
-            }
+            let own = self.jobs_of(network).map_or(0, |jobs| jobs.fifo.len());
+            // Of several, the one whose turn comes last.
+            let busiest = self.turns.iter_mut().max_by_key(|jobs| jobs.fifo.len());
+            let Some(busiest) = busiest.filter(|jobs| jobs.fifo.len() > own + 1) else { return };
+            busiest.fifo.pop_back();
         }
-        self.networks.push(&path, job, now);
+        match self.jobs_of(network) {
+            Some(jobs) => jobs.fifo.push_back((now, job)),
+            None => self.turns.push_back(Jobs { network, fifo: VecDeque::from([(now, job)]) }),
+        }
     }
 
     /// The next job that has not waited too long.
     pub(super) fn pop(&mut self, now: Instant) -> Option<J> {
-        let before = self.networks.waiting;
-        let job = self.networks.pop(now);
-        let taken = before - self.networks.waiting - usize::from(job.is_some());
-        self.expired += taken as u64;
-        job
+        while let Some(mut jobs) = self.turns.pop_front() {
+            while let Some((since, job)) = jobs.fifo.pop_front() {
+                if now.duration_since(since) > MAX_QUEUE_TIME {
+                    self.expired += 1;
+                    continue;
+                }
+                if !jobs.fifo.is_empty() {
+                    self.turns.push_back(jobs);
+                }
+                return Some(job);
+            }
+        }
+        None
+    }
+
+    fn jobs_of(&mut self, network: Network) -> Option<&mut Jobs<J>> {
+        self.turns.iter_mut().find(|jobs| jobs.network == network)
     }
 
     pub(super) fn waiting(&self) -> usize {
-        self.networks.waiting
+        self.turns.iter().map(|jobs| jobs.fifo.len()).sum()
     }
 
     /// How many jobs a full queue has dropped.
@@ -67,133 +87,6 @@ impl<J> Queue<J> {
     }
 }
 
-fn path(network: Network) -> Path {
-    [network.supernet(WIDER[0]), network.supernet(WIDER[1]), network]
-}
-
-/// Networks of one prefix length that have jobs waiting, and whose turn is next.
-struct Networks<J> {
-    jobs: HashMap<Network, Jobs<J>>,
-    /// Each of the networks once, the next one in front.
-    turns: VecDeque<Network>,
-    waiting: usize,
-}
-
-/// The jobs of one network.
-enum Jobs<J> {
-    ByNetwork(Networks<J>),
-    /// Of a single network, the oldest in front.
-    Fifo(VecDeque<(Instant, J)>),
-}
-
-impl<J> Default for Networks<J> {
-    fn default() -> Self {
-        Self { jobs: HashMap::new(), turns: VecDeque::new(), waiting: 0 }
-    }
-}
-
-impl<J> Networks<J> {
-    fn push(&mut self, path: &[Network], job: J, now: Instant) {
-        let [network, narrower @ ..] = path else { return };
-        let jobs = self.jobs.entry(*network).or_insert_with(|| {
-            self.turns.push_back(*network);
-            Jobs::empty(narrower)
-        });
-        self.waiting += 1;
-        match jobs {
-            Jobs::ByNetwork(networks) => networks.push(narrower, job, now),
-            Jobs::Fifo(fifo) => fifo.push_back((now, job)),
-        }
-    }
-
-    fn pop(&mut self, now: Instant) -> Option<J> {
-        while let Some(network) = self.turns.pop_front() {
-            let Entry::Occupied(mut jobs) = self.jobs.entry(network) else { continue };
-            let before = jobs.get().waiting();
-            let job = jobs.get_mut().pop(now);
-            let after = jobs.get().waiting();
-            self.waiting -= before - after;
-            if after == 0 {
-                jobs.remove();
-            } else {
-                self.turns.push_back(network);
-            }
-            if job.is_some() {
-                return job;
-            }
-        }
-        None
-    }
-
-    /// Makes room for a job with this path. Drops a job of the network with the most jobs, if it has at least two more than
-    /// the network of the new job. Otherwise that network drops one of its own jobs by the same rule.
-    /// Returns false if there is no such job.
-    fn make_room_for(&mut self, path: &[Network]) -> bool {
-        let [network, narrower @ ..] = path else { return false };
-        let own = self.jobs.get(network).map_or(0, Jobs::waiting);
-        if self.busiest().is_some_and(|(_, most)| most > own + 1) {
-            self.drop_last();
-            return true;
-        }
-        let Some(Jobs::ByNetwork(networks)) = self.jobs.get_mut(network) else { return false };
-        let made = networks.make_room_for(narrower);
-        self.waiting -= usize::from(made);
-        made
-    }
-
-    /// Drops the newest job of the busiest network in the busiest network.
-    fn drop_last(&mut self) {
-        let Some((network, most)) = self.busiest() else { return };
-        match self.jobs.get_mut(&network) {
-            Some(Jobs::ByNetwork(networks)) => networks.drop_last(),
-            Some(Jobs::Fifo(fifo)) => drop(fifo.pop_back()),
-            None => return,
-        }
-        self.waiting -= 1;
-        if most == 1 {
-            self.jobs.remove(&network);
-            self.turns.retain(|other| *other != network);
-        }
-    }
-
-    /// The network with the most jobs; of several the one whose turn comes last.
-    fn busiest(&self) -> Option<(Network, usize)> {
-        let waiting = |network: &Network| self.jobs.get(network).map_or(0, Jobs::waiting);
-        self.turns.iter().map(|network| (*network, waiting(network))).max_by_key(|(_, jobs)| *jobs)
-    }
-}
-
-impl<J> Jobs<J> {
-    fn empty(narrower: &[Network]) -> Self {
-        if narrower.is_empty() {
-            Self::Fifo(VecDeque::new())
-        } else {
-            Self::ByNetwork(Networks::default())
-        }
-    }
-
-    fn waiting(&self) -> usize {
-        match self {
-            Self::ByNetwork(networks) => networks.waiting,
-            Self::Fifo(fifo) => fifo.len(),
-        }
-    }
-
-    fn pop(&mut self, now: Instant) -> Option<J> {
-        match self {
-            Self::ByNetwork(networks) => networks.pop(now),
-            Self::Fifo(fifo) => {
-                while let Some((since, job)) = fifo.pop_front() {
-                    if now.duration_since(since) <= MAX_QUEUE_TIME {
-                        return Some(job);
-                    }
-                }
-                None
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::Ipv6Addr;
@@ -204,7 +97,7 @@ mod tests {
         Network::at([192, 0, 2, last].into())
     }
 
-    /// The /64 with this number in a /48, or in one of its /56s if the number is below 256.
+    /// The /64 with this number in the /48 of a subscriber.
     fn network(subscriber: u16, number: u16) -> Network {
         Network::at(Ipv6Addr::new(0x2001, 0xdb8, subscriber, number, 0, 0, 0, 1).into())
     }
@@ -212,8 +105,8 @@ mod tests {
     /// The jobs in the order in which they are served.
     fn drain<J>(mut queue: Queue<J>, now: Instant) -> Vec<J> {
         let jobs = std::iter::from_fn(|| queue.pop(now)).collect();
-        assert_eq!(queue.networks.waiting, 0);
-        assert!(queue.networks.jobs.is_empty() && queue.networks.turns.is_empty());
+        assert_eq!(queue.waiting(), 0);
+        assert!(queue.turns.is_empty());
         jobs
     }
 
@@ -237,14 +130,7 @@ mod tests {
         let attacker = (0..400).map(|number| (network(1, number), usize::from(number)));
         let jobs =
             attacker.chain([(network(2, 0), 1000), (address(1), 2000), (network(2, 1), 1001)]);
-        assert_eq!(served(1000, jobs)[..7], [0, 1000, 2000, 256, 1001, 1, 257]);
-    }
-
-    #[test]
-    fn networks_of_one_56_share_its_turns() {
-        let busy = (0..5).map(|number| (network(1, number), usize::from(number)));
-        let jobs = busy.chain([(network(1, 256), 100), (network(1, 256), 101)]);
-        assert_eq!(served(100, jobs), [0, 100, 1, 101, 2, 3, 4]);
+        assert_eq!(served(1000, jobs)[..7], [0, 1000, 2000, 1, 1001, 2, 3]);
     }
 
     #[test]
@@ -263,15 +149,6 @@ mod tests {
         assert_eq!(jobs.iter().filter(|job| **job >= 1000).count(), 26, "no other job is dropped");
         let last = jobs.iter().rposition(|job| *job >= 1000);
         assert!(last <= Some(27), "others do not wait for the attacker: {last:?}");
-    }
-
-    #[test]
-    fn within_the_busiest_48_a_job_of_the_busiest_56_is_dropped() {
-        // Three jobs of one /56 and one of another, in the same /48; the fifth is the new job.
-        let jobs =
-            [(0, 0), (1, 1), (2, 2), (256, 10)].map(|(number, job)| (network(1, number), job));
-        let jobs = served(4, jobs.into_iter().chain([(network(1, 512), 20)]));
-        assert_eq!(jobs, [0, 10, 20, 1], "2 is dropped");
     }
 
     #[test]

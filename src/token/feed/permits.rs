@@ -21,16 +21,13 @@ struct Held {
 }
 
 impl Permits {
-    /// IPv6 networks with the same prefix of this length count as one: the largest that a subscriber gets.
-    const SUBSCRIBER_PREFIX: u32 = 48;
-
     pub(super) fn new(max: usize, max_per_network: usize) -> Arc<Self> {
         Arc::new(Self { max, max_per_network, held: Mutex::default() })
     }
 
     /// A permit, unless a limit is reached.
     pub(super) fn acquire(self: &Arc<Self>, requester: &Requester) -> Option<Permit> {
-        let network = requester.network().supernet(Self::SUBSCRIBER_PREFIX);
+        let network = requester.network().subscriber();
         let mut held = self.held();
         let own = held.by_network.get(&network).copied().unwrap_or(0);
         let max = requester.limited_network().map_or(usize::MAX, |_| self.max_per_network);
