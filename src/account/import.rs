@@ -74,7 +74,6 @@ pub(crate) async fn drop_hashes(
         let effects = doorward.event_by_operator(*user, EventKind::ImportedHashDropped).into();
         dropped += usize::from(doorward.store().drop_imported_hash(*user, &effects).await?);
     }
-    tracing::info!(hashes = dropped, "imported password hashes dropped by the operator");
     // Failed logins cost as much as the hashes that are left.
     doorward.store().forget_unused_foreign_hashes().await?;
     doorward.read_foreign_hashes().await?;

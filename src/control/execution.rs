@@ -176,7 +176,9 @@ async fn try_execute(
         }
         Command::DropImportedHashes(users) => {
             let users: Result<Vec<_>, _> = users.iter().map(|id| imports::to_user_id(id)).collect();
-            Reply::HashesDropped(import::drop_hashes(doorward, &users?).await?)
+            let hashes = import::drop_hashes(doorward, &users?).await?;
+            tracing::info!(hashes, "imported password hashes dropped by the operator");
+            Reply::HashesDropped(hashes)
         }
     })
 }
