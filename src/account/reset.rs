@@ -15,7 +15,7 @@ use crate::{
     credential::password::Password,
     event::EventKind,
     network::Requester,
-    store::{Effects, OneTimeEffect},
+    store::{Effects, OneTimeUse},
     token::one_time::{OneTimeSecret, Presented, Purpose},
     user::{EmailKey, User, UserId},
 };
@@ -60,11 +60,11 @@ pub(crate) async fn reset(
     let told = User { email_verified: user.email_verified || is_mailed, ..user.clone() };
     let event = doorward.event_by_unknown(user.id, requester, EventKind::PasswordReset);
     let effects = password_changed(doorward, &told, requester.language).with(event);
-    let effect = match is_mailed {
-        true => OneTimeEffect::ResetPassword(hash),
-        false => OneTimeEffect::OperatorReset(hash),
+    let usage = match is_mailed {
+        true => OneTimeUse::ResetPassword(hash),
+        false => OneTimeUse::OperatorReset(hash),
     };
-    let used = doorward.store().use_one_time(&one_time, effect, &effects, doorward.now()).await?;
+    let used = doorward.store().use_one_time(&one_time, usage, &effects, doorward.now()).await?;
     if used.is_none() {
         return Err(ResetError::WrongCode);
     }

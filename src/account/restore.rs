@@ -10,7 +10,7 @@ use crate::{
     credential::password::Password,
     event::EventKind,
     network::Requester,
-    store::{self, Effects, OneTimeEffect},
+    store::{self, Effects, OneTimeUse},
     token::one_time::{Presented, Purpose, SecretDigest},
     user::{EmailKey, User},
 };
@@ -32,13 +32,12 @@ pub(crate) async fn restore(
     let hash = doorward.hasher().hash(password, requester.network()).await?;
     let kind = EventKind::EmailRestored;
     let effects = Effects::from(doorward.event_by_unknown(user.id, requester, kind));
-    let (effect, store, now) =
-        (OneTimeEffect::RestoreEmail(hash), doorward.store(), doorward.now());
-    let mut used = store.use_one_time(&one_time, effect.clone(), &effects, now).await;
+    let (usage, store, now) = (OneTimeUse::RestoreEmail(hash), doorward.store(), doorward.now());
+    let mut used = store.use_one_time(&one_time, usage.clone(), &effects, now).await;
     if let Err(store::Error::EmailTaken) = used
         && give_way(doorward, &one_time.email.key(), requester).await?
     {
-        used = store.use_one_time(&one_time, effect, &effects, now).await;
+        used = store.use_one_time(&one_time, usage, &effects, now).await;
     }
     let used = match used {
         Err(store::Error::EmailTaken) => return Err(OneTimeError::EmailTaken),

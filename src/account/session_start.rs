@@ -6,7 +6,7 @@ use crate::{
     event::EventKind,
     network::Requester,
     session::{Method, Methods, Persistence, Session},
-    store::{self, Effects, OneTimeEffect},
+    store::{self, Effects, OneTimeUse},
     token::one_time::OneTime,
     user::{Invitation, User},
 };
@@ -83,8 +83,8 @@ pub(crate) async fn complete_sign_in(
             is_added.then(|| user.clone())
         }
         Evidence::MailedCode(one_time, _) => {
-            let effect = OneTimeEffect::SignIn(Box::new(session.clone()));
-            store.use_one_time(one_time, effect, &effects, now).await?
+            let usage = OneTimeUse::SignIn(Box::new(session.clone()));
+            store.use_one_time(one_time, usage, &effects, now).await?
         }
         Evidence::Registration { user, invitation, .. } => {
             let invitation = invitation.map(|invitation| invitation.id);

@@ -8,7 +8,7 @@ use crate::{
     Doorward,
     event::EventKind,
     network::Requester,
-    store::{self, Effects, OneTimeEffect},
+    store::{self, Effects, OneTimeUse},
     throttle::MailPurpose,
     token::one_time::{Presented, Purpose},
     user::{EmailKey, User, UserId},
@@ -61,16 +61,16 @@ pub(crate) async fn verify(
     let purposes = [Purpose::VerifyEmail, Purpose::ChangeEmail];
     let found = find(doorward, &purposes, &presented, requester).await?;
     let Found { one_time, user, guess } = found.ok_or(OneTimeError::WrongCode)?;
-    let (effect, effects) = match one_time.purpose {
+    let (usage, effects) = match one_time.purpose {
         Purpose::ChangeEmail => {
-            (OneTimeEffect::ChangeEmail, email_changed(doorward, &user, requester.language))
+            (OneTimeUse::ChangeEmail, email_changed(doorward, &user, requester.language))
         }
-        _ => (OneTimeEffect::VerifyEmail, Effects::NONE),
+        _ => (OneTimeUse::VerifyEmail, Effects::NONE),
     };
     let event = EventKind::EmailVerified { purpose: one_time.purpose };
     let effects = effects.with(doorward.event_by_unknown(user.id, requester, event));
     let now = doorward.now();
-    let used = match doorward.store().use_one_time(&one_time, effect, &effects, now).await {
+    let used = match doorward.store().use_one_time(&one_time, usage, &effects, now).await {
         // A guessed code must not tell by its answer that it is right.
         Err(store::Error::EmailTaken) if guess.is_some() => return Err(OneTimeError::WrongCode),
         Err(store::Error::EmailTaken) => return Err(OneTimeError::EmailTaken),

@@ -52,7 +52,7 @@ pub use self::{
     emergency::{NewPasswords, Revoked},
     imported_hashes::ImportedHash,
     memory::MemoryDatabase,
-    one_time_secrets::OneTimeEffect,
+    one_time_secrets::OneTimeUse,
     outbox::ClaimedMail,
     postgres::PostgresUrl,
     postgres_options::PostgresOptions,

@@ -60,7 +60,7 @@ pub const MAX_CODES: usize = 3;
 
 /// What a one-time secret does. Each that was mailed also verifies the address that it was sent to.
 #[derive(Clone, Debug)]
-pub enum OneTimeEffect {
+pub enum OneTimeUse {
     VerifyEmail,
     /// Makes the address that it was sent to the user's address. Deletes the user's other changes of the address.
     ChangeEmail,
@@ -78,8 +78,8 @@ pub enum OneTimeEffect {
     SignIn(Box<Session>),
 }
 
-impl OneTimeEffect {
-    /// The purpose of a secret with this effect.
+impl OneTimeUse {
+    /// The purpose of a secret that is used in this way.
     pub fn purpose(&self) -> Purpose {
         match self {
             Self::VerifyEmail => Purpose::VerifyEmail,
@@ -164,31 +164,31 @@ impl Store {
         rows.first().map(one_time_from_row).transpose()
     }
 
-    /// Uses a one-time secret: deletes it, has its effect and queues the mail. Returns the user after that. Returns `None`
-    /// and changes nothing if it is gone, is not valid for its user as they are now, or has another purpose than the effect.
+    /// Uses a one-time secret: deletes it, does what it is for and queues the mail. Returns the user after that. Returns `None`
+    /// and changes nothing if it is gone, is not valid for its user as they are now, or has another purpose.
     ///
     /// # Errors
     /// [`Error::EmailTaken`] if another user has the address.
     pub async fn use_one_time(
         &self,
         one_time: &OneTime,
-        effect: OneTimeEffect,
+        usage: OneTimeUse,
         effects: &Effects,
         now: Timestamp,
     ) -> Result<Option<User>, Error> {
         let (one_time, effects) = (one_time.clone(), effects.clone());
         let scope = WriteScope::OneTime(one_time.user_id, one_time.id);
-        let revokes_access = effect.revokes_access();
+        let revokes_access = usage.revokes_access();
         let prepare = move |change_id, record: Option<&UserRecord>| {
             // Nothing in its row changes but the guesses, so the one that the caller has read is as good as the
             // stored one.
             let is_valid = |record: &&UserRecord| {
-                one_time.purpose == effect.purpose() && one_time.is_valid_for(&record.user, now)
+                one_time.purpose == usage.purpose() && one_time.is_valid_for(&record.user, now)
             };
             let Some(record) = record.filter(is_valid) else { return Write::nothing(None) };
             let mut user_after = UserAfter { user: record.user.clone(), change_id, now };
             let mut batch = StatementBatch::default().with(DELETE_ONE_TIME, [one_time.id.into()]);
-            user_after.apply(&mut batch, record, &one_time, &effect);
+            user_after.apply(&mut batch, record, &one_time, &usage);
             add_effects(&mut batch, &effects);
             batch.returning(Some(user_after.user))
         };
@@ -242,32 +242,32 @@ impl UserAfter {
         batch: &mut StatementBatch,
         record: &UserRecord,
         one_time: &OneTime,
-        effect: &OneTimeEffect,
+        usage: &OneTimeUse,
     ) {
         let id = self.user.id;
-        match effect {
-            OneTimeEffect::VerifyEmail => self.verify_email(batch, one_time),
-            OneTimeEffect::ChangeEmail => {
+        match usage {
+            OneTimeUse::VerifyEmail => self.verify_email(batch, one_time),
+            OneTimeUse::ChangeEmail => {
                 self.set_email(batch, one_time);
                 let values = [id.into(), Purpose::ChangeEmail.as_str().into()];
                 batch.add(DELETE_ONE_TIME_SECRETS_OF_PURPOSE, values);
             }
-            OneTimeEffect::RestoreEmail(password) => {
+            OneTimeUse::RestoreEmail(password) => {
                 self.set_email(batch, one_time);
                 let purpose = Purpose::RestoreEmail.as_str().into();
                 let values = [id.into(), purpose, one_time.expires_at.into()];
                 batch.add(DELETE_OTHER_ONE_TIME_SECRETS, values);
                 self.reset_password(batch, password);
             }
-            OneTimeEffect::ResetPassword(password) => {
+            OneTimeUse::ResetPassword(password) => {
                 self.verify_email(batch, one_time);
                 let (purpose, email) = (Purpose::RestoreEmail.as_str(), one_time.email.key());
                 let values = [id.into(), purpose.into(), email_key(&email)];
                 batch.add(DELETE_ONE_TIME_SECRETS_TO_OTHERS, values);
                 self.reset_password(batch, password);
             }
-            OneTimeEffect::OperatorReset(password) => self.reset_password(batch, password),
-            OneTimeEffect::SignIn(session) => {
+            OneTimeUse::OperatorReset(password) => self.reset_password(batch, password),
+            OneTimeUse::SignIn(session) => {
                 if !self.user.email_verified {
                     end_sessions(batch, id, None, self.change_id, self.now);
                     batch.add(DELETE_ONE_TIME_SECRETS, [id.into()]);

@@ -195,6 +195,7 @@ impl OneTimeSecret {
         Self(Zeroizing::new(sent))
     }
 
+    /// The secret itself, to be shown once.
     pub fn as_str(&self) -> &str {
         &self.0
     }

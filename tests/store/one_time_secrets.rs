@@ -1,4 +1,4 @@
-//! One-time secrets on every store: each effect, and each way in which a secret is not valid.
+//! One-time secrets on every store: each use, and each way in which a secret is not valid.
 
 use std::{slice, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use doorward::internals::{
     credential::password::PasswordHash,
     mail::Message,
     session::Session,
-    store::{Effects, Error, MAX_CODES, MAX_SESSIONS, OneTimeEffect, PasswordCondition, Store},
+    store::{Effects, Error, MAX_CODES, MAX_SESSIONS, OneTimeUse, PasswordCondition, Store},
     token::one_time::{MAX_GUESSES, OneTime, OneTimeId, OneTimeSecret, Purpose},
     user::{Email, User, UserId},
 };
@@ -46,15 +46,15 @@ fn hash(text: &str) -> PasswordHash {
     PasswordHash::from_store(text.into())
 }
 
-/// Every effect, with a session of this user.
-fn one_time_effects(user: &User) -> [OneTimeEffect; 6] {
+/// Every use, with a session of this user.
+fn one_time_uses(user: &User) -> [OneTimeUse; 6] {
     [
-        OneTimeEffect::VerifyEmail,
-        OneTimeEffect::ChangeEmail,
-        OneTimeEffect::RestoreEmail(hash("restored")),
-        OneTimeEffect::ResetPassword(hash("reset")),
-        OneTimeEffect::OperatorReset(hash("reset by the operator")),
-        OneTimeEffect::SignIn(Box::new(session(user, 60))),
+        OneTimeUse::VerifyEmail,
+        OneTimeUse::ChangeEmail,
+        OneTimeUse::RestoreEmail(hash("restored")),
+        OneTimeUse::ResetPassword(hash("reset")),
+        OneTimeUse::OperatorReset(hash("reset by the operator")),
+        OneTimeUse::SignIn(Box::new(session(user, 60))),
     ]
 }
 
@@ -136,7 +136,7 @@ async fn find_secrets(store: &Store) {
     let of_nobody =
         store.one_time_secrets_by_email(Purpose::SignIn, &nobody.email.key(), NOW).await;
     assert_eq!(of_nobody.unwrap(), []);
-    let used = store.use_one_time(&decoy, OneTimeEffect::VerifyEmail, &Effects::NONE, NOW).await;
+    let used = store.use_one_time(&decoy, OneTimeUse::VerifyEmail, &Effects::NONE, NOW).await;
     assert_eq!(used.unwrap(), None);
 
     // A secret can be deleted. Expired ones are deleted with the others.
@@ -178,8 +178,8 @@ async fn count_guesses(store: &Store) {
     assert_eq!(guesses(store, Purpose::SignIn, &ada.email, NOW).await, [0]);
     assert_eq!(guesses(store, Purpose::VerifyEmail, &bob.email, NOW).await, [0]);
     // The link still works.
-    let effect = OneTimeEffect::VerifyEmail;
-    let used = store.use_one_time(&later, effect, &Effects::NONE, NOW).await.unwrap();
+    let usage = OneTimeUse::VerifyEmail;
+    let used = store.use_one_time(&later, usage, &Effects::NONE, NOW).await.unwrap();
     assert!(used.is_some());
 }
 
@@ -190,7 +190,7 @@ async fn verify(store: &Store) {
     let notice = mail(Some(ada.id), Message::Nothing);
     let effects = Effects { mails: vec![notice.clone()], ..Effects::NONE };
     let stamp = store.changes().stamp(ada.id);
-    let verify = || store.use_one_time(&secret, OneTimeEffect::VerifyEmail, &effects, LATER);
+    let verify = || store.use_one_time(&secret, OneTimeUse::VerifyEmail, &effects, LATER);
     let mut verified = ada.clone();
     (verified.email_verified, verified.updated_at) = (true, LATER);
     assert_eq!(verify().await.unwrap().as_ref(), Some(&verified));
@@ -207,7 +207,7 @@ async fn verify(store: &Store) {
     // Another one for a verified address changes nothing and is used up.
     let again = one_time(&ada, Purpose::VerifyEmail);
     add(store, &again).await;
-    let used = store.use_one_time(&again, OneTimeEffect::VerifyEmail, &Effects::NONE, NOW).await;
+    let used = store.use_one_time(&again, OneTimeUse::VerifyEmail, &Effects::NONE, NOW).await;
     assert_eq!(used.unwrap(), Some(verified));
     assert!(!exists(store, &again).await);
 }
@@ -233,7 +233,7 @@ async fn change_email(store: &Store) {
     let taken = one_time_to(&ada, &email("CHANGE-bob@example.com"), Purpose::ChangeEmail);
     add(store, &taken).await;
     let effects = Effects { mails: vec![mail(Some(ada.id), Message::Nothing)], ..Effects::NONE };
-    let refused = store.use_one_time(&taken, OneTimeEffect::ChangeEmail, &effects, LATER).await;
+    let refused = store.use_one_time(&taken, OneTimeUse::ChangeEmail, &effects, LATER).await;
     assert!(matches!(refused, Err(Error::EmailTaken)), "{refused:?}");
     assert_eq!(stored(store, ada.id).await, ada);
     assert_eq!(queued(store, ada.id).await, []);
@@ -242,7 +242,7 @@ async fn change_email(store: &Store) {
     // The new address is verified. Other changes of the address are deleted, and the effects is stored.
     let restore = one_time(&ada, Purpose::RestoreEmail);
     let effects = Effects { secrets: vec![restore.clone()], ..Effects::NONE };
-    let changed = store.use_one_time(&second, OneTimeEffect::ChangeEmail, &effects, LATER).await;
+    let changed = store.use_one_time(&second, OneTimeUse::ChangeEmail, &effects, LATER).await;
     let mut expected = ada.clone();
     (expected.email, expected.email_verified) = (second.email.clone(), true);
     expected.updated_at = LATER;
@@ -276,8 +276,8 @@ async fn restore_email(store: &Store) {
     add(store, &other).await;
 
     let effects = Effects { secrets: vec![one_time(&ada, Purpose::VerifyEmail)], ..Effects::NONE };
-    let effect = OneTimeEffect::RestoreEmail(hash("restored"));
-    let restored = store.use_one_time(&restore, effect, &effects, LATER).await.unwrap().unwrap();
+    let usage = OneTimeUse::RestoreEmail(hash("restored"));
+    let restored = store.use_one_time(&restore, usage, &effects, LATER).await.unwrap().unwrap();
     assert_eq!((&restored.email, restored.email_verified), (&ada.email, true));
     assert_eq!((restored.password_hash(), restored.updated_at), (Some(&hash("restored")), LATER));
     assert!(restored.password_version() != intruder.password_version());
@@ -293,11 +293,11 @@ async fn restore_email(store: &Store) {
     later.expires_at = first.expires_at + Duration::from_millis(1);
     add(store, &first).await;
     add(store, &later).await;
-    let effect = OneTimeEffect::RestoreEmail(hash("of an intruder"));
-    assert!(store.use_one_time(&later, effect, &Effects::NONE, LATER).await.unwrap().is_some());
+    let usage = OneTimeUse::RestoreEmail(hash("of an intruder"));
+    assert!(store.use_one_time(&later, usage, &Effects::NONE, LATER).await.unwrap().is_some());
     assert!(exists(store, &first).await);
-    let effect = OneTimeEffect::RestoreEmail(hash("of the owner"));
-    assert!(store.use_one_time(&first, effect, &Effects::NONE, LATER).await.unwrap().is_some());
+    let usage = OneTimeUse::RestoreEmail(hash("of the owner"));
+    assert!(store.use_one_time(&first, usage, &Effects::NONE, LATER).await.unwrap().is_some());
 
     // Another user may have the address by now.
     let lost = one_time(&ada, Purpose::RestoreEmail);
@@ -308,8 +308,8 @@ async fn restore_email(store: &Store) {
         .unwrap();
     store.add_user(&user("Eve", ada.email.as_str()), None, None, &Effects::NONE).await.unwrap();
     let before = stored(store, ada.id).await;
-    let effect = OneTimeEffect::RestoreEmail(hash("again"));
-    let refused = store.use_one_time(&lost, effect, &Effects::NONE, LATER).await;
+    let usage = OneTimeUse::RestoreEmail(hash("again"));
+    let refused = store.use_one_time(&lost, usage, &Effects::NONE, LATER).await;
     assert!(matches!(refused, Err(Error::EmailTaken)), "{refused:?}");
     assert_eq!(stored(store, ada.id).await, before);
 }
@@ -325,8 +325,8 @@ async fn reset_password(store: &Store) {
     for secret in [&secret, &other, &code, &way_back, &of_another] {
         add(store, secret).await;
     }
-    let effect = OneTimeEffect::ResetPassword(hash("reset"));
-    let reset = store.use_one_time(&secret, effect, &Effects::NONE, LATER).await;
+    let usage = OneTimeUse::ResetPassword(hash("reset"));
+    let reset = store.use_one_time(&secret, usage, &Effects::NONE, LATER).await;
     let reset = reset.unwrap().unwrap();
     assert_eq!((reset.password_hash(), reset.updated_at), (Some(&hash("reset")), LATER));
     assert!(reset.email_verified && reset.password_version() != ada.password_version());
@@ -336,12 +336,12 @@ async fn reset_password(store: &Store) {
     // A way back stays only if it was sent to the same address.
     assert!(exists(store, &way_back).await && !exists(store, &of_another).await);
     // The other secrets stay and are void.
-    let sign_in = OneTimeEffect::SignIn(Box::new(session(&ada, 60)));
-    for (secret, effect) in
-        [(&other, sign_in), (&code, OneTimeEffect::OperatorReset(hash("by the operator")))]
+    let sign_in = OneTimeUse::SignIn(Box::new(session(&ada, 60)));
+    for (secret, usage) in
+        [(&other, sign_in), (&code, OneTimeUse::OperatorReset(hash("by the operator")))]
     {
         assert!(exists(store, secret).await);
-        let used = store.use_one_time(secret, effect, &Effects::NONE, LATER).await;
+        let used = store.use_one_time(secret, usage, &Effects::NONE, LATER).await;
         assert_eq!(used.unwrap(), None);
     }
     assert_eq!(stored(store, ada.id).await, reset);
@@ -367,8 +367,8 @@ async fn reset_password_by_operator(store: &Store) {
     let unused = one_time(&nobody, Purpose::OperatorReset);
     assert!(!replace(nobody.id, &unused).await);
 
-    let effect = OneTimeEffect::OperatorReset(hash("by the operator"));
-    let reset = store.use_one_time(&code, effect, &Effects::NONE, LATER).await;
+    let usage = OneTimeUse::OperatorReset(hash("by the operator"));
+    let reset = store.use_one_time(&code, usage, &Effects::NONE, LATER).await;
     let reset = reset.unwrap().unwrap();
     assert_eq!((reset.password_hash(), reset.updated_at), (Some(&hash("by the operator")), LATER));
     assert!(!reset.email_verified && reset.password_version() != ada.password_version());
@@ -383,8 +383,8 @@ async fn sign_in(store: &Store) {
     let sign_in = async |session: &Session| {
         let secret = one_time(&ada, Purpose::SignIn);
         add(store, &secret).await;
-        let effect = OneTimeEffect::SignIn(Box::new(session.clone()));
-        store.use_one_time(&secret, effect, &Effects::NONE, LATER).await.unwrap().unwrap()
+        let usage = OneTimeUse::SignIn(Box::new(session.clone()));
+        store.use_one_time(&secret, usage, &Effects::NONE, LATER).await.unwrap().unwrap()
     };
     // The first sign-in verifies the address and ends the sessions of whoever has registered it.
     let (of_stranger, mut first) = (session(&ada, 60), session(&ada, 60));
@@ -417,61 +417,59 @@ async fn sign_in(store: &Store) {
 }
 
 async fn refuse_secrets_that_are_not_valid(store: &Store) {
-    for number in 0..one_time_effects(&user("Ada", "ada@example.com")).len() {
+    for number in 0..one_time_uses(&user("Ada", "ada@example.com")).len() {
         let ada = add_user(store, &format!("refuse-ada-{number}")).await;
         let bob = add_user(store, &format!("refuse-bob-{number}")).await;
-        let effect = &one_time_effects(&ada)[number];
-        let secret = one_time(&ada, effect.purpose());
+        let usage = &one_time_uses(&ada)[number];
+        let secret = one_time(&ada, usage.purpose());
         add(store, &secret).await;
         let notice = mail(Some(ada.id), Message::Nothing);
         let effects = Effects { mails: vec![notice], ..Effects::NONE };
-        let refused = async |effect: &OneTimeEffect, now| {
+        let refused = async |usage: &OneTimeUse, now| {
             let before = stored(store, ada.id).await;
             let sessions = store.sessions_by_user(ada.id, NOW).await.unwrap();
-            let used = store.use_one_time(&secret, effect.clone(), &effects, now).await.unwrap();
-            assert_eq!(used, None, "{effect:?}");
+            let used = store.use_one_time(&secret, usage.clone(), &effects, now).await.unwrap();
+            assert_eq!(used, None, "{usage:?}");
             assert_eq!(stored(store, ada.id).await, before);
             assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), sessions);
             assert_eq!(queued(store, ada.id).await, []);
-            assert!(exists(store, &secret).await, "{effect:?}");
+            assert!(exists(store, &secret).await, "{usage:?}");
         };
         // For another purpose, or after its end.
-        for other in
-            one_time_effects(&ada).iter().filter(|other| other.purpose() != effect.purpose())
-        {
+        for other in one_time_uses(&ada).iter().filter(|other| other.purpose() != usage.purpose()) {
             refused(other, NOW).await;
         }
-        refused(effect, secret.expires_at).await;
+        refused(usage, secret.expires_at).await;
         // After a change of the address, except that one takes such a change back.
-        let takes_back = effect.purpose() == Purpose::RestoreEmail;
+        let takes_back = usage.purpose() == Purpose::RestoreEmail;
         let moved = email(&format!("moved-{number}@example.com"));
         store.change_user(ada.id, None, Some(&moved), NOW, &Effects::NONE).await.unwrap();
         if !takes_back {
-            refused(effect, NOW).await;
+            refused(usage, NOW).await;
         }
         store.change_user(ada.id, None, Some(&ada.email), NOW, &Effects::NONE).await.unwrap();
         // While the user is disabled.
         assert!(store.disable_user(ada.id, NOW, &Effects::NONE).await.unwrap());
-        refused(effect, NOW).await;
+        refused(usage, NOW).await;
         assert!(store.enable_user(ada.id, &Effects::NONE).await.unwrap());
         // After a change of the password.
         change_password(store, &ada, "new").await;
         if !takes_back {
-            refused(effect, NOW).await;
+            refused(usage, NOW).await;
         }
         // For another user.
         let mut of_bob = secret.clone();
         of_bob.user_id = bob.id;
         of_bob.password_version = bob.password_version();
         of_bob.user_email = bob.email.clone();
-        let used = store.use_one_time(&of_bob, effect.clone(), &effects, NOW).await;
-        assert_eq!(used.unwrap(), None, "{effect:?}");
+        let used = store.use_one_time(&of_bob, usage.clone(), &effects, NOW).await;
+        assert_eq!(used.unwrap(), None, "{usage:?}");
         assert_eq!(stored(store, bob.id).await, bob);
         // After the user is deleted.
         assert!(store.delete_user(ada.id, NOW, &Effects::NONE).await.unwrap());
         assert!(!exists(store, &secret).await);
-        let used = store.use_one_time(&secret, effect.clone(), &effects, NOW).await;
-        assert_eq!(used.unwrap(), None, "{effect:?}");
+        let used = store.use_one_time(&secret, usage.clone(), &effects, NOW).await;
+        assert_eq!(used.unwrap(), None, "{usage:?}");
     }
 }
 
@@ -542,9 +540,9 @@ async fn use_at_once(store: Arc<Store>) {
         let racing: Vec<_> = (0..8)
             .map(|_| {
                 let (store, secret) = (Arc::clone(&store), secret.clone());
-                let effect = OneTimeEffect::SignIn(Box::new(session(&ada, 60)));
+                let usage = OneTimeUse::SignIn(Box::new(session(&ada, 60)));
                 tokio::spawn(async move {
-                    let used = store.use_one_time(&secret, effect, &Effects::NONE, NOW).await;
+                    let used = store.use_one_time(&secret, usage, &Effects::NONE, NOW).await;
                     used.unwrap().is_some()
                 })
             })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use doorward::internals::{
     language::Language,
     mail::{Mail, MailId, Message},
-    store::{Effects, OneTimeEffect},
+    store::{Effects, OneTimeUse},
     token::one_time::{OneTime, OneTimeId, OneTimeSecret, Purpose},
     user::{Email, Invitation, InvitationId, Role, User},
 };
@@ -115,23 +115,23 @@ impl Model<'_> {
         invitation.unwrap_or_else(|| self.new_invitation(user))
     }
 
-    fn effect(&mut self, one_time: &OneTime, user: &User) -> OneTimeEffect {
+    fn usage(&mut self, one_time: &OneTime, user: &User) -> OneTimeUse {
         let mut purpose = one_time.purpose;
         if self.chance.number(8) == 0 {
             purpose = self.chance.one_of(PURPOSES);
         }
         match purpose {
-            Purpose::ChangeEmail => OneTimeEffect::ChangeEmail,
-            Purpose::RestoreEmail => OneTimeEffect::RestoreEmail(self.hash()),
-            Purpose::ResetPassword => OneTimeEffect::ResetPassword(self.hash()),
-            Purpose::OperatorReset => OneTimeEffect::OperatorReset(self.hash()),
+            Purpose::ChangeEmail => OneTimeUse::ChangeEmail,
+            Purpose::RestoreEmail => OneTimeUse::RestoreEmail(self.hash()),
+            Purpose::ResetPassword => OneTimeUse::ResetPassword(self.hash()),
+            Purpose::OperatorReset => OneTimeUse::OperatorReset(self.hash()),
             Purpose::SignIn => {
                 let mut session = self.session_of(user);
                 session.user_id = one_time.user_id;
                 self.world.sessions.push(session.clone());
-                OneTimeEffect::SignIn(Box::new(session))
+                OneTimeUse::SignIn(Box::new(session))
             }
-            _ => OneTimeEffect::VerifyEmail,
+            _ => OneTimeUse::VerifyEmail,
         }
     }
 
@@ -148,8 +148,8 @@ impl Model<'_> {
         self.steps.push(kind);
         match kind {
             "use" => {
-                let effect = self.effect(&one_time, user);
-                same!(self, store => store.use_one_time(&one_time, effect.clone(), effects, now));
+                let usage = self.usage(&one_time, user);
+                same!(self, store => store.use_one_time(&one_time, usage.clone(), effects, now));
             }
             "replace" => {
                 let purpose = one_time.purpose;
