@@ -137,6 +137,10 @@ class Service:
         """Resident memory now, in MiB."""
         return self._memory("VmRSS")
 
+    def private_memory(self):
+        """Resident memory without the pages of files, which the kernel can drop and read again, in MiB."""
+        return self._memory("RssAnon")
+
     def peak_rss(self):
         """The most resident memory so far, in MiB."""
         return self._memory("VmHWM")
