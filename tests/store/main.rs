@@ -3,6 +3,7 @@
 
 mod commit;
 mod concurrency;
+mod deletion;
 mod emergency;
 mod failed_logins;
 mod imports;
