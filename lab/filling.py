@@ -8,7 +8,7 @@ import time
 import uuid
 
 USER = "id, name, email, email_key, password_hash, password_version, roles, disabled, created_at, updated_at, email_verified"
-SESSION = "id, user_id, token_id, created_at, last_seen_at, expires_at, idle_ms, address, user_agent"
+SESSION = "id, user_id, token_id, created_at, last_seen_at, authenticated_at, expires_at, idle_ms, methods, address, user_agent"
 HASH = "SELECT password_hash FROM users"
 LIFETIME_MS = 30 * 86_400_000
 
@@ -40,9 +40,9 @@ def fill_sqlite(file, users):
         )
         sessions = sorted((identity(number, "session"), number) for number in range(users))
         database.executemany(
-            f"INSERT INTO sessions ({SESSION}) VALUES (?, ?, ?, ?, ?, ?, 0, '192.0.2.7', 'lab')",
+            f"INSERT INTO sessions ({SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 'password', '192.0.2.7', 'lab')",
             (
-                (session.bytes, identity(number).bytes, identity(number, "token").bytes, now, now, now + LIFETIME_MS)
+                (session.bytes, identity(number).bytes, identity(number, "token").bytes, now, now, now, now + LIFETIME_MS)
                 for session, number in sessions
             ),
         )
@@ -62,7 +62,7 @@ def fill_postgres(session, users):
     )
     session.query(
         f"INSERT INTO sessions ({SESSION}) SELECT md5('session ' || n)::uuid, md5('user ' || n)::uuid,"
-        f" md5('token ' || n)::uuid, {now}, {now}, {now + LIFETIME_MS}, 0, '192.0.2.7', 'lab' FROM {numbers}"
+        f" md5('token ' || n)::uuid, {now}, {now}, {now}, {now + LIFETIME_MS}, 0, 'password', '192.0.2.7', 'lab' FROM {numbers}"
     )
     # The server does this automatically after a while.
     session.query("VACUUM ANALYZE")
