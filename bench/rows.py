@@ -99,8 +99,8 @@ def guards(report, effort):
         report.add(label, f"{figures}; p50 {p50:.2f}, p99 {p99:.2f}, p99.9 {p999:.2f} ms")
     report.at_least("guard, throughput against bare", rounds.ratio("guard", "bare", rate), 0.92)
     report.at_most("guard, CPU against bare", rounds.ratio("guard", "bare", cpu), 1.12, "x", digits=2)
-    # It returns the whole user in headers, the guard only the id.
-    report.at_least("name policy, throughput against guard", rounds.ratio("name", "guard", rate), 0.9)
+    # Without a goal: it returns the whole user in headers, the guard only the id.
+    report.add("name policy, throughput against guard", f"{rounds.ratio('name', 'guard', rate):.2f}x")
     bars = [(label, rounds.median(name, cpu)) for name, label in [("bare", "bare route"), ("guard", "guard"), ("name", "name policy")]]
     report.plot("guard", "CPU time of one request", "µs", bars)
 
