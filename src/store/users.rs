@@ -214,8 +214,8 @@ impl Store {
         .await
     }
 
-    /// Deletes a user with all their sessions, reset codes, one-time secrets, mail in the outbox, the invitations that they have
-    /// made and the one to their address. Returns false if there is no such user.
+    /// Deletes a user with all their sessions, one-time secrets, mail in the outbox, the invitations that they have made and the
+    /// one to their address. Returns false if there is no such user.
     pub async fn delete_user(
         &self,
         id: UserId,
