@@ -249,7 +249,7 @@ impl<'p> NameChecker<'p> {
         }
         let message = match suggest(name, FUNCTIONS.iter().copied()) {
             Some(meant) => format!("{name}(): did you mean {meant}()?"),
-            None => format!("{name}(): unknown function"),
+            None => format!("{name}(): unknown function (there are {})", FUNCTIONS.join(", ")),
         };
         Err(self.error(expression, message))
     }
