@@ -35,7 +35,7 @@ has_failure!(SetPasswordError);
 
 /// Checks a new password against the rules of the settings and the user's name and address.
 pub(crate) fn parse(doorward: &Doorward, user: &User, sent: String) -> Result<Password, Fault> {
-    let rules = doorward.settings().password_rules;
+    let rules = doorward.settings().password_rules();
     Password::parse(sent, rules)?.reject_identity(user.name.as_str(), user.email.as_str(), rules)
 }
 

@@ -69,7 +69,7 @@ impl Registration {
     /// Rejects a password that is the name or the address, if the settings refuse common passwords.
     fn check_password(self, doorward: &Doorward) -> Result<Self, RegisterError> {
         let Self { name, email, password, invitation } = self;
-        let rules = doorward.settings().password_rules;
+        let rules = doorward.settings().password_rules();
         let password = password
             .map(|password| password.reject_identity(name.as_str(), email.as_str(), rules))
             .transpose();
@@ -299,7 +299,7 @@ impl NewUser {
     fn validate(self, doorward: &Doorward) -> Result<Registration, RegisterError> {
         let Self { name, email, password, invitation } = self;
         let validate = || -> Result<Registration, InvalidInput> {
-            let rules = doorward.settings().password_rules;
+            let rules = doorward.settings().password_rules();
             let parse =
                 |mut sent: Zeroizing<String>| Password::parse(std::mem::take(&mut *sent), rules);
             Ok(Registration {

@@ -51,7 +51,7 @@ pub(crate) async fn reset(
         doorward.events().publish(&event);
         return Err(ResetError::WrongCode);
     };
-    let rules = doorward.settings().password_rules;
+    let rules = doorward.settings().password_rules();
     let password = password.reject_identity(user.name.as_str(), user.email.as_str(), rules);
     let password = password.map_err(InvalidInput::new("password")).map_err(ResetError::Invalid)?;
     let hash = doorward.hasher().hash(password, requester.network()).await?;

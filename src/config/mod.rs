@@ -47,6 +47,7 @@ pub(crate) use self::{
     database::{absolute, folder_of},
     mail::Notices,
     metrics::MetricsListen,
+    password::PasswordSettings,
     registration::RegistrationConflict,
     tls::TlsFiles,
     value::parse_duration,
@@ -66,10 +67,7 @@ use crate::{
         guard::GuardSet,
         registration::{InvitationPolicy, RegistrationPolicy},
     },
-    credential::{
-        oauth_client::OAuthClients,
-        password::{Cost, PasswordRules},
-    },
+    credential::{oauth_client::OAuthClients, password::Cost},
     log::{LogFilter, LogFormat},
     mail::MailSettings,
     store::PostgresOptions,
@@ -120,7 +118,7 @@ pub struct Settings {
     pub(crate) designated_name: String,
     /// The last path segment of the designated route.
     pub(crate) designated_segment: String,
-    pub(crate) password_rules: PasswordRules,
+    pub(crate) password: PasswordSettings,
     pub(crate) password_cost: Cost,
     /// How many passwords are hashed at the same time.
     pub(crate) password_threads: NonZeroUsize,
@@ -178,7 +176,7 @@ impl Default for Settings {
             session_idle_timeout: Duration::from_secs(12 * 60 * 60),
             designated_name: "Miles Davis".into(),
             designated_segment: "miles".into(),
-            password_rules: PasswordRules { min_length: 8, max_length: 128, refuse_common: false },
+            password: PasswordSettings::default(),
             password_cost: Cost::default(),
             password_threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             throttle: ThrottleSettings::default(),
@@ -224,7 +222,7 @@ impl Settings {
         if let Some(refused) = &self.refused {
             return Err(refused.clone());
         }
-        let PasswordRules { min_length: min, max_length: max, .. } = self.password_rules;
+        let PasswordSettings { min_length: min, max_length: max, .. } = self.password;
         if min > max {
             return Err(SettingsError(format!(
                 "password.min_length: {min} is more than password.max_length, which is {max}"
@@ -287,6 +285,14 @@ impl Settings {
     /// What the service speaks where it listens.
     pub(crate) fn scheme(&self) -> &'static str {
         if self.tls.pair().is_some() { "https" } else { "http" }
+    }
+
+    /// Whether people reach the service through https: its own, or that of a proxy.
+    pub(crate) fn is_reached_by_https(&self) -> bool {
+        match &self.public_url {
+            Some(url) => url.is_https(),
+            None => self.tls.pair().is_some(),
+        }
     }
 
     /// Whether other machines can connect to this address without TLS, and no setting indicates a proxy with TLS in front.

@@ -215,7 +215,7 @@ fn every_bound_is_named_in_the_error_and_in_the_help() {
         ("limits.body", "a size from 1KiB to 16MiB, such as 65536 or 64KiB", "(1KiB to 16MiB)"),
         ("password.threads", "a number from 1 to 256", "(1 to 256)"),
         ("token.algorithm", "ES256, EdDSA or RS256", "(ES256, EdDSA or RS256)"),
-        ("password.refuse_common", "true or false", "(true or false)"),
+        ("password.refuse_common", "auto, true or false", "(auto, true or false)"),
         ("designated.name", "a name of 2 to 200 characters", "admits"),
         (
             "designated.segment",

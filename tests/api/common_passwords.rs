@@ -58,6 +58,19 @@ async fn any_password_of_the_right_length_is_accepted_by_default() {
 }
 
 #[tokio::test]
+async fn common_passwords_are_refused_by_default_where_the_public_url_is_https() {
+    let https =
+        |settings: doorward::Settings| settings.with("public_url", "https://auth.example.com");
+    let server = TestServer::open_with(https).await;
+    for (password, fault) in REFUSED {
+        let body = json!({"name": "Ada Lovelace", "email": EMAIL, "password": password});
+        let answer = server.post("/api/user", &body).await;
+        let expected = malformed(&json!({ "password": fault }).to_string());
+        assert_eq!(answer.status_and_body(), (400, &*expected), "{password}");
+    }
+}
+
+#[tokio::test]
 async fn a_change_and_a_reset_refuse_common_passwords_where_that_is_set() {
     let server = strict().await;
     let token = server.register("Ada Lovelace", EMAIL).await.token;

@@ -215,6 +215,22 @@ fn examples_are_printed_on_a_terminal_only() {
 }
 
 #[test]
+fn the_start_says_whether_common_passwords_are_refused_and_why() {
+    for (url, sentence) in [
+        (None, "accepted, because the public URL is not https"),
+        (Some("https://auth.example.com"), "refused, because the public URL is https"),
+    ] {
+        let home = Home::new();
+        let mut command = home.command();
+        command.envs(url.map(|url| ("DOORWARD_PUBLIC_URL", url)));
+        let Finished { stdout, stderr, .. } = Server::start(command).stop();
+        assert!(stdout.contains(&format!("  Common passwords are {sentence}.\n")), "{stdout}");
+        let listening = stderr.lines().find(|line| line.contains("listening")).unwrap();
+        assert!(listening.contains(sentence), "{listening}");
+    }
+}
+
+#[test]
 fn discovery_and_the_openapi_document_name_the_port_that_the_system_chose() {
     let home = Home::new();
     let server = home.start();

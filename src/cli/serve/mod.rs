@@ -87,7 +87,8 @@ impl Serve {
         });
         let serving_commands = doorward.serve_commands_with(Arc::clone(&read));
         doorward.set_listen_address(address);
-        tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "listening");
+        let common_passwords = doorward.settings().common_passwords();
+        tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), common_passwords, "listening");
         if doorward.settings().is_exposed_on(address.ip()) {
             tracing::warn!(
                 %address,
@@ -230,7 +231,10 @@ fn greeting(url: &str, doorward: &Doorward) -> String {
         }
         _ => database.to_string(),
     };
-    format!("\n  Doorward listens on {url}\n  and keeps its data in {place}\n\n")
+    let common = doorward.settings().common_passwords();
+    format!(
+        "\n  Doorward listens on {url}\n  and keeps its data in {place}\n  Common passwords are {common}.\n\n"
+    )
 }
 
 /// The first requests that a newcomer can try.

@@ -29,7 +29,7 @@ pub(crate) const MAX_AGE: Duration = Duration::from_secs(60 * 60);
 pub(crate) fn document(doorward: &Doorward) -> String {
     const DOCUMENT: &str = include_str!("../../../docs/openapi.json");
     let settings = doorward.settings();
-    let rules = settings.password_rules;
+    let rules = settings.password_rules();
     let guard = DESIGNATED_GUARD.replace(SEGMENT, &settings.designated_segment);
     let greeting = format!("You are {}.", doorward.designated().name());
     [

@@ -34,7 +34,7 @@ pub(crate) async fn register(
     requester: Requester,
     mut form: Form,
 ) -> Result<Response, Error> {
-    let rules = doorward.settings().password_rules;
+    let rules = doorward.settings().password_rules();
     let name = form.required("name", Name::parse);
     let email = form.required("email", Email::parse);
     let password = form.optional("password", |sent| Password::parse(sent, rules));

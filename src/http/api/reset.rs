@@ -35,7 +35,7 @@ pub(crate) async fn reset(
     requester: Requester,
     mut form: Form,
 ) -> Result<NoContent, Error> {
-    let rules = doorward.settings().password_rules;
+    let rules = doorward.settings().password_rules();
     let code = form.required("code", |sent| Ok(Zeroizing::new(sent)));
     let email = form.optional("email", |typed| Ok(EmailKey::of(&typed)));
     let password = form.required("password", |sent| Password::parse(sent, rules));

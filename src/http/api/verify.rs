@@ -43,7 +43,7 @@ pub(crate) async fn restore(
     requester: Requester,
     mut form: Form,
 ) -> Result<NoContent, Error> {
-    let rules = doorward.settings().password_rules;
+    let rules = doorward.settings().password_rules();
     let secret = form.link_secret();
     let password = form.required("password", |sent| Password::parse(sent, rules));
     let (Ok(secret), Ok(password), Ok(())) = (secret, password, form.reject_misspelled()) else {

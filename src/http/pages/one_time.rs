@@ -127,7 +127,7 @@ pub(super) fn form_page(
     let page = OneTimeForm {
         app: app.map(|app| &*app.title),
         target: app.map(|app| &*app.sealed),
-        min_password_length: visit.doorward().settings().password_rules.min_length,
+        min_password_length: visit.doorward().settings().password_rules().min_length,
         ..page
     };
     visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))

@@ -28,7 +28,7 @@ pub(in crate::http) async fn submit(
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
     let sent = Sent::of(&form);
-    let rules = visit.doorward().settings().password_rules;
+    let rules = visit.doorward().settings().password_rules();
     let code = form.required("code", |sent| Ok(Zeroizing::new(sent.trim().to_owned())));
     let email = form.optional("email", |typed| Ok(EmailKey::of(&typed)));
     let password = form.required("password", |sent| Password::parse(sent, rules));

@@ -26,7 +26,7 @@ pub(in crate::http) async fn submit(
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
     let sent = Sent::of(&form);
-    let rules = visit.doorward().settings().password_rules;
+    let rules = visit.doorward().settings().password_rules();
     let secret = form.link_secret();
     let password = form.required("password", |sent| Password::parse(sent, rules));
     let restored = match (secret, password) {

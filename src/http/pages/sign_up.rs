@@ -77,7 +77,7 @@ pub(in crate::http) async fn submit(
         stay: !form.typed("stay").is_empty(),
     };
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
-    let rules = visit.doorward().settings().password_rules;
+    let rules = visit.doorward().settings().password_rules();
     let parse_invitation = |sent| Ok(Zeroizing::new(sent));
     let invitation = match typed.types_invitation {
         true => form.required("invitation", parse_invitation).map(Some),
@@ -176,7 +176,7 @@ fn page(
         invitation: typed.invitation(),
         stay: typed.stay,
         target: app.map(|app| &*app.sealed),
-        min_password_length: visit.doorward().settings().password_rules.min_length,
+        min_password_length: visit.doorward().settings().password_rules().min_length,
         error,
         name_fault: fault("name"),
         email_fault: fault("email"),

@@ -86,7 +86,7 @@ async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, E
         pending_email: pending_email.as_ref().map(Email::as_str),
         sends_mail: doorward.sends_mail(),
         has_password: user.password_hash.is_some(),
-        min_password_length: doorward.settings().password_rules.min_length,
+        min_password_length: doorward.settings().password_rules().min_length,
         notice,
         error: refusal.and_then(|refusal| refusal.error),
         failed,
