@@ -9,7 +9,7 @@ use crate::{
     Doorward,
     event::EventKind,
     store::{self, ImportedHash},
-    user::{EmailKey, User, UserId},
+    user::{Email, EmailKey, User, UserId},
 };
 
 /// A user of another system.
@@ -29,6 +29,8 @@ pub(crate) enum Imported {
     /// A user with this id exists and has other values in these fields.
     Differs(Vec<&'static str>),
     EmailTaken,
+    /// The user with this address has the id.
+    IdTaken(Email),
 }
 
 /// Adds users, or only finds out what would come of them. Waits for a database that is unavailable for some seconds: whoever
@@ -107,6 +109,10 @@ async fn try_import(
         }
         let user = &imported.user;
         match (by_id.get(&user.id), by_email.get(&user.email.key())) {
+            // Another system may have given the same id to somebody else.
+            (Some(existing), _) if existing.email.key() != user.email.key() => {
+                Imported::IdTaken(existing.email.clone())
+            }
             (Some(existing), _) => match differences(existing, imported) {
                 fields if fields.is_empty() => Imported::Exists,
                 fields => Imported::Differs(fields),

@@ -41,6 +41,8 @@ pub enum ImportOutcome {
     /// The user exists and has other values in these fields.
     Differs(Vec<String>),
     EmailTaken,
+    /// The user with this address has the id.
+    IdTaken(String),
 }
 
 /// An imported password hash that has not been replaced.
@@ -82,6 +84,7 @@ impl From<Imported> for ImportOutcome {
             Imported::Added => Self::Added,
             Imported::Exists => Self::Exists,
             Imported::EmailTaken => Self::EmailTaken,
+            Imported::IdTaken(email) => Self::IdTaken(email.as_str().to_owned()),
             Imported::Differs(fields) => {
                 Self::Differs(fields.into_iter().map(str::to_owned).collect())
             }

@@ -100,6 +100,82 @@ def test_a_second_import_changes_nothing_and_says_what_differs(service, tmp_path
     assert service.export() == before
 
 
+def numbered(number, domain):
+    """A file whose system counts its users from 1."""
+    return csv(*(f"{n},User {n},user-{n}@{domain},true,,," for n in range(1, number + 1)))
+
+
+def test_an_id_of_somebody_else_is_a_bad_line_that_names_them_and_a_source_keeps_systems_apart(service, tmp_path):
+    number = 50
+    shop, forum = tmp_path / "shop.csv", tmp_path / "forum.csv"
+    shop.write_text(numbered(number, "shop.example"))
+    forum.write_text(numbered(number, "forum.example") + "51,New,new@forum.example,true,,,\n")
+    assert service.imports(shop)["added"] == number
+    before = service.export()
+
+    for flags in [[], ["--dry-run"]]:
+        done = service.command("import", forum, *flags)
+        assert done.returncode == 1, done.stderr
+        assert f"{number} of {number + 1} users cannot be imported" in done.stderr
+        named = [line for line in done.stderr.splitlines() if line.startswith(f"{forum}:") and "shop.example has it" in line]
+        assert f"{forum}:2: id: is that of another user: user-1@shop.example has it: " in named[0], named[0]
+        assert "--source" in named[0]
+        # 20 of a kind, then a count.
+        assert len(named) == 20
+        assert f"{forum}: id: is that of another user: {number - 20} more; --json lists all" in done.stderr
+        assert "0 exist and differ" in done.stdout
+        assert service.export() == before, "not even the new one"
+    done = service.command("import", forum, "--json")
+    assert done.returncode == 1 and len(json.loads(done.stdout)["bad"]) == number
+
+    summary = service.imports(forum, "--skip-bad")
+    assert (summary["added"], len(summary["bad"])) == (1, number)
+    done = service.command("import", forum, "--source", "forum")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, f"{number} users added"), done.stdout
+    assert len({user["id"] for user in service.users()}) == 2 * number + 1
+    assert service.imports(shop)["existing"] == number, "repeated"
+    assert service.imports(forum, "--source", "forum")["existing"] == number
+    done = service.command("import", forum, "--source", "a:b")
+    assert done.returncode == 2 and "letters, digits" in done.stderr
+
+
+def test_numbers_are_seconds_or_milliseconds_whichever_is_plausible(service, tmp_path):
+    file = tmp_path / "users.jsonl"
+    user = {"email": "ada@example.com", "createdAt": 1714979289, "updatedAt": 1714979289123, "lastLoginAt": "1714979289"}
+    file.write_text(json.dumps(user))
+    done = service.command("import", file)
+    assert done.returncode == 0, done.stderr
+    for field in ["createdAt", "lastLoginAt"]:
+        assert f"{file}: {field}: the numbers were read as seconds since 1970" in done.stderr
+    assert "updatedAt" not in done.stderr
+    [ada] = service.users()
+    assert (ada["createdAt"], ada["updatedAt"], ada["lastLoginAt"]) == (
+        "2024-05-06T07:08:09.000Z",
+        "2024-05-06T07:08:09.123Z",
+        "2024-05-06T07:08:09.000Z",
+    )
+    file.write_text(json.dumps(user | {"createdAt": 1714979289123456}))
+    done = service.command("import", file, "--dry-run")
+    assert done.returncode == 1 and "createdAt: is not a time" in done.stderr
+
+
+def test_an_export_of_auth0_is_imported(service, tmp_path):
+    file = tmp_path / "auth0.json"
+    user = {
+        "_id": {"$oid": "60425dc43519d90068f82973"},
+        "email_verified": True,
+        "email": "ada@example.com",
+        "passwordHash": BCRYPT,
+        "password_set_date": {"$date": "2021-03-05T16:35:16.775Z"},
+        "tenant": "dev",
+    }
+    file.write_text(json.dumps(user) + "\n")
+    summary = service.imports(file, "--format", "jsonl", "--source", "auth0")
+    assert (summary["added"], summary["ignoredFields"]) == (1, ["password_set_date", "tenant"])
+    [ada] = service.users()
+    assert (ada["verified"], ada["hash"]) == (True, BCRYPT)
+
+
 def test_a_file_is_read_from_standard_input_and_without_a_server(tmp_path, service):
     service.stop()
     summary = service.imports("-", "--format", "csv", given=GOOD)
@@ -144,6 +220,7 @@ def test_wrong_use_is_explained(service, tmp_path):
         ([written("utf-16.csv", GOOD.encode("utf-16"))], 1, "the file is UTF-16: save it as UTF-8"),
         ([written("latin.csv", GOOD.replace("Grace", "Grâce").encode("latin-1"))], 1, "line 3 is not UTF-8"),
         ([written("pipes.csv", GOOD.replace(",", "|").encode())], 1, "no column is called email"),
+        ([written("ids.csv", b"id,encrypted_password\n" * 100), "--from", "supabase"], 1, "no column is called email"),
     ]:
         done = service.command("import", *arguments)
         assert done.returncode == status and message in done.stderr, done.stderr

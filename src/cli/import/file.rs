@@ -83,10 +83,7 @@ pub(super) fn text(bytes: Vec<u8>) -> anyhow::Result<String> {
 }
 
 pub(super) fn entries(text: &str, format: Format) -> anyhow::Result<Vec<Entry>> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.trim().is_empty() {
-        bail!("the file is empty");
-    }
+    let text = without_mark(text)?;
     match format {
         Format::Csv => csv_entries(text),
         Format::Jsonl => Ok(jsonl_entries(text)),
@@ -97,8 +94,20 @@ pub(super) fn entries(text: &str, format: Format) -> anyhow::Result<Vec<Entry>> 
 /// The most columns of a CSV file. Each value of each line is kept in memory with the name of its column.
 const MAX_COLUMNS: usize = 1000;
 
-fn csv_entries(text: &str) -> anyhow::Result<Vec<Entry>> {
-    let mut records = Records::new(text);
+/// The names of the columns of a CSV file.
+pub(super) fn columns(text: &str) -> anyhow::Result<Vec<String>> {
+    header(&mut Records::new(without_mark(text)?))
+}
+
+fn without_mark(text: &str) -> anyhow::Result<&str> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        bail!("the file is empty");
+    }
+    Ok(text)
+}
+
+fn header(records: &mut Records<'_>) -> anyhow::Result<Vec<String>> {
     let (line, header) = records.next().context("the file is empty")?;
     let header = header.map_err(|problem| anyhow!("line {line}: {problem}"))?;
     if header.len() > MAX_COLUMNS {
@@ -107,6 +116,12 @@ fn csv_entries(text: &str) -> anyhow::Result<Vec<Entry>> {
             header.len()
         );
     }
+    Ok(header.iter().map(|name| name.trim().to_owned()).collect())
+}
+
+fn csv_entries(text: &str) -> anyhow::Result<Vec<Entry>> {
+    let mut records = Records::new(text);
+    let header = header(&mut records)?;
     let entries = records.map(|(line, values)| {
         let fields = values.and_then(|values| {
             if values.len() != header.len() {
@@ -116,8 +131,7 @@ fn csv_entries(text: &str) -> anyhow::Result<Vec<Entry>> {
                     header.len()
                 ));
             }
-            let pairs = header.iter().map(|name| name.trim().to_owned());
-            Ok(pairs.zip(values.into_iter().map(Value::String)).collect())
+            Ok(header.iter().cloned().zip(values.into_iter().map(Value::String)).collect())
         });
         Entry { position: Position::Line(line), fields }
     });

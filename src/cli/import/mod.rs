@@ -9,7 +9,7 @@ mod system;
 mod time;
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs,
     io::{self, Read},
     path::PathBuf,
@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use self::{
     file::{Entry, Format, Position},
-    record::{Context, Fault, Raw},
+    record::{Context, Fault, Notes, Raw, Valid},
     system::System,
 };
 use super::{
@@ -75,8 +75,8 @@ struct Users {
     /// Cost of hashes of the form salt:hash, such as 16384,8,1
     #[arg(long, value_name = "N,R,P", value_parser = parse_scrypt)]
     scrypt: Option<ScryptCost>,
-    /// Name from which ids are derived that are no UUIDs [default: the system, or import]
-    #[arg(long, value_name = "NAME")]
+    /// Name of the system, which keeps its ids apart from the same ids of another one [default: that of --from, or import]
+    #[arg(long, value_name = "NAME", value_parser = parse_source)]
     source: Option<String>,
     /// Print the summary as JSON
     #[arg(long)]
@@ -90,11 +90,22 @@ pub(super) const EXAMPLES: &str = "Examples:
 
 /// The most bytes of a batch. The server takes commands of up to 64 KiB.
 const BATCH_BYTES: usize = 56 << 10;
+/// The most lines of the report that have the same kind of fault.
+const LINES_PER_KIND: usize = 20;
 
 /// A user, and where they are in the file.
 struct Located {
     position: Position,
     user: UserRecord,
+    /// Whether `--source` decides about the id.
+    is_id_derived: bool,
+}
+
+/// What a file has.
+struct Contents {
+    users: Vec<Located>,
+    bad: Vec<Bad>,
+    notes: Notes,
 }
 
 /// A bad line.
@@ -115,6 +126,8 @@ struct Summary<'a> {
     taken: Vec<DifferingUser>,
     bad: Vec<BadLine>,
     ignored_fields: &'a BTreeSet<String>,
+    /// Fields whose numbers were read as seconds, not as milliseconds.
+    fields_in_seconds: &'a BTreeSet<&'static str>,
     /// How much longer the hashes of the file make each failed login.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed_login_seconds: Option<f64>,
@@ -149,32 +162,53 @@ impl Users {
     fn run(self, settings: Settings) -> anyhow::Result<()> {
         let own_cost = settings.password_cost;
         let mut line = ProgressLine::new();
-        let (mut users, mut bad, ignored) = self.read(&settings, &mut line)?;
-        let entries = users.len() + bad.len();
-        find_duplicates(&mut users, &mut bad);
-        bad.sort_by_key(|bad| bad.position.number());
-        let stops = !bad.is_empty() && !self.skip_bad;
-        let writes = !self.dry_run && !stops;
-        let outcomes = block_on(import(settings, &users, writes, &mut line))?;
+        let mut contents = self.read(&settings, &mut line)?;
+        let entries = contents.users.len() + count_users(&contents.bad);
+        find_duplicates(&mut contents.users, &mut contents.bad);
+        let (outcomes, written) = block_on(self.import(settings, &mut contents, &mut line))?;
         drop(line);
+        let Contents { users, mut bad, notes } = contents;
+        bad.sort_by_key(|bad| bad.position.number());
         let cost = slowest_hash(&users, &outcomes, own_cost);
-        self.report(&users, &outcomes, &bad, &ignored, cost, writes)?;
-        match (stops, self.dry_run) {
-            (false, _) => Ok(()),
-            (true, true) => bail!("{} of {entries} users cannot be imported", count_users(&bad)),
-            (true, false) => bail!(
-                "{} of {entries} users cannot be imported, so nothing was changed: correct them, or leave them out \
-                 with --skip-bad",
-                count_users(&bad)
+        self.report(&users, &outcomes, &bad, &notes, cost, written)?;
+        if bad.is_empty() || self.skip_bad {
+            return Ok(());
+        }
+        let refused = format!("{} of {entries} users cannot be imported", count_users(&bad));
+        match (written, self.dry_run) {
+            (_, true) => bail!("{refused}"),
+            (false, false) => bail!(
+                "{refused}, so nothing was changed: correct them, or leave them out with --skip-bad"
             ),
+            // Somebody else has taken an id since it was checked.
+            (true, false) => bail!("{refused}"),
         }
     }
 
-    fn read(
+    /// Finds out what comes of each user, and adds the new ones unless something is against it. Moves users whose id is
+    /// somebody else's to the bad ones. Returns what came of the others, and whether they were written.
+    async fn import(
         &self,
-        settings: &Settings,
+        settings: Settings,
+        Contents { users, bad, .. }: &mut Contents,
         line: &mut ProgressLine,
-    ) -> anyhow::Result<(Vec<Located>, Vec<Bad>, BTreeSet<String>)> {
+    ) -> anyhow::Result<(Vec<ImportOutcome>, bool)> {
+        let runner = CommandRunner::open(settings).await?;
+        let mut outcomes = Vec::new();
+        // One bad line stops the import before anything is written.
+        if self.dry_run || !self.skip_bad {
+            outcomes = send(&runner, users, false, line).await?;
+            find_taken_ids(users, &mut outcomes, bad);
+        }
+        let writes = !self.dry_run && (bad.is_empty() || self.skip_bad);
+        if writes {
+            outcomes = send(&runner, users, true, line).await?;
+            find_taken_ids(users, &mut outcomes, bad);
+        }
+        Ok((outcomes, writes))
+    }
+
+    fn read(&self, settings: &Settings, line: &mut ProgressLine) -> anyhow::Result<Contents> {
         let firebase = self.firebase_config.as_deref().map(firebase_config::read).transpose()?;
         if self.from == Some(System::Firebase) && firebase.is_none() {
             return Err(SettingsError::new(
@@ -194,11 +228,11 @@ impl Users {
             ))
         })?;
         let read = || {
-            let entries = file::entries(&file::text(read_bytes(&self.file)?)?, format)?;
-            if self.from.is_none() && format == Format::Csv {
-                check_columns(&entries)?;
+            let text = file::text(read_bytes(&self.file)?)?;
+            if format == Format::Csv {
+                check_columns(&file::columns(&text)?, self.from)?;
             }
-            Ok::<_, anyhow::Error>(entries)
+            file::entries(&text, format)
         };
         let entries = read().with_context(|| self.file.clone())?;
         let source = self.source.clone();
@@ -206,31 +240,33 @@ impl Users {
         let hashes = HashOptions { own_cost: settings.password_cost, scrypt: self.scrypt };
         let context = Context { source, hashes, firebase };
         let (total, now) = (entries.len() as u64, Clock::system().now());
-        let (mut users, mut bad, mut ignored) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let (mut users, mut bad, mut notes) = (Vec::new(), Vec::new(), Notes::default());
         for (done, Entry { position, fields }) in (1..).zip(entries) {
             line.set("reading", done, total);
-            match self.validate(fields, &context, &mut ignored, now) {
-                Ok(Some(user)) => users.push(Located { position, user }),
+            match self.validate(fields, &context, &mut notes, now) {
+                Ok(Some(Valid { user, is_id_derived })) => {
+                    users.push(Located { position, user, is_id_derived });
+                }
                 Ok(None) => {}
                 Err(faults) => bad.extend(faults.into_iter().map(|fault| Bad { position, fault })),
             }
         }
-        Ok((users, bad, ignored))
+        Ok(Contents { users, bad, notes })
     }
 
     fn validate(
         &self,
         fields: Result<serde_json::Map<String, serde_json::Value>, String>,
         context: &Context,
-        ignored: &mut BTreeSet<String>,
+        notes: &mut Notes,
         now: Timestamp,
-    ) -> Result<Option<UserRecord>, Vec<Fault>> {
+    ) -> Result<Option<Valid>, Vec<Fault>> {
         let fields = fields.map_err(|problem| vec![Fault::new("line", problem)])?;
         let raw = match self.from {
             Some(system) => system.read(fields, now),
-            None => Some(Raw::from_fields(fields, ignored)),
+            None => Some(Raw::from_fields(fields, notes)),
         };
-        raw.map(|raw| raw.validate(context)).transpose()
+        raw.map(|raw| raw.validate(context, notes)).transpose()
     }
 
     fn report(
@@ -238,13 +274,13 @@ impl Users {
         users: &[Located],
         outcomes: &[ImportOutcome],
         bad: &[Bad],
-        ignored: &BTreeSet<String>,
+        Notes { ignored, in_seconds }: &Notes,
         cost: Option<HashCost>,
         written: bool,
     ) -> anyhow::Result<()> {
         let (mut added, mut existing) = (0, 0);
         let (mut differing, mut taken) = (Vec::new(), Vec::new());
-        for (Located { position, user }, outcome) in users.iter().zip(outcomes) {
+        for (Located { position, user, .. }, outcome) in users.iter().zip(outcomes) {
             let differs = |fields: &[String]| DifferingUser {
                 position: position.to_string(),
                 email: user.email.clone(),
@@ -255,25 +291,33 @@ impl Users {
                 ImportOutcome::Exists => existing += 1,
                 ImportOutcome::Differs(fields) => differing.push(differs(fields)),
                 ImportOutcome::EmailTaken => taken.push(differs(&["id".to_owned()])),
+                // Has become a bad line.
+                ImportOutcome::IdTaken(_) => {}
             }
         }
         let file = &self.file;
         if !self.json {
-            for Bad { position, fault: Fault { field, problem } } in bad {
-                eprint_line!("{file}:{position}: {field}: {problem}");
+            let mut lines = ReportedLines::new(file);
+            for Bad { position, fault } in bad {
+                let Fault { field, problem } = fault;
+                let kind = format!("{field}: {}", fault.kind());
+                lines.print(&kind, &format!("{position}: {field}: {problem}"));
             }
             for DifferingUser { position, email, fields } in &differing {
-                eprint_line!(
-                    "{file}:{position}: {email} exists and differs: {}",
-                    fields.join(", ")
-                );
+                let text = format!("{position}: {email} exists and differs: {}", fields.join(", "));
+                lines.print("exists and differs", &text);
             }
             for DifferingUser { position, email, .. } in &taken {
-                eprint_line!("{file}:{position}: {email} exists with another id");
+                let kind = "exists with another id";
+                lines.print(kind, &format!("{position}: {email} {kind}"));
             }
+            lines.print_rest();
             if !ignored.is_empty() {
                 let names = ignored.iter().map(String::as_str);
                 eprint_line!("{file}: ignored fields: {}", quoted_list(names));
+            }
+            for field in in_seconds {
+                eprint_line!("{file}: {field}: the numbers were read as seconds since 1970");
             }
             let would = if written { "" } else { "would be " };
             print_line!("{} {would}added", counted(added, "user", "users"));
@@ -305,6 +349,7 @@ impl Users {
             taken,
             bad: bad.collect(),
             ignored_fields: ignored,
+            fields_in_seconds: in_seconds,
             failed_login_seconds: cost.and_then(|cost| Some(cost.time?.as_secs_f64())),
         })
     }
@@ -315,6 +360,16 @@ fn parse_scrypt(text: &str) -> Result<ScryptCost, String> {
     match numbers.as_deref() {
         Some([n, r, p]) if n.is_power_of_two() => Ok(ScryptCost { n: u64::from(*n), r: *r, p: *p }),
         _ => Err("write N, r and p, such as 16384,8,1; N is a power of two".into()),
+    }
+}
+
+/// Without a colon, which separates the source from the id.
+fn parse_source(text: &str) -> Result<String, String> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if (1..=64).contains(&text.len()) && text.chars().all(is_allowed) {
+        Ok(text.to_owned())
+    } else {
+        Err("write 1 to 64 letters, digits and - _ .".into())
     }
 }
 
@@ -336,31 +391,92 @@ fn slowest_hash(users: &[Located], outcomes: &[ImportOutcome], own_cost: Cost) -
 }
 
 /// Refuses a file without addresses as a whole, because every line would be bad.
-fn check_columns(entries: &[Entry]) -> anyhow::Result<()> {
-    let Some(fields) = entries.iter().find_map(|entry| entry.fields.as_ref().ok()) else {
-        return Ok(());
+fn check_columns(names: &[String], system: Option<System>) -> anyhow::Result<()> {
+    let is_email = |name: &String| match system {
+        Some(System::Aspnet) => name.eq_ignore_ascii_case("email"),
+        Some(_) => name == "email",
+        None => record::field_of(name) == Some("email"),
     };
-    if fields.keys().any(|name| record::field_of(name) == Some("email")) {
+    if names.iter().any(is_email) {
         return Ok(());
     }
-    let names: Vec<_> = fields.keys().map(String::as_str).collect();
-    bail!(
-        "no column is called email: rename it in the first line, or name the system with --from. The columns are {}",
-        quoted_list(names.into_iter())
-    );
+    let columns = quoted_list(names.iter().map(String::as_str));
+    match system {
+        Some(system) => bail!(
+            "no column is called email, as in an export of {}: export it too, or leave out --from. The columns are {columns}",
+            system.name()
+        ),
+        None => bail!(
+            "no column is called email: name the columns in the first line, or the system with --from. The columns are \
+             {columns}"
+        ),
+    }
+}
+
+/// The lines of the report about users. Of each kind only the first ones are printed.
+struct ReportedLines<'a> {
+    file: &'a str,
+    counts: BTreeMap<String, usize>,
+}
+
+impl<'a> ReportedLines<'a> {
+    fn new(file: &'a str) -> Self {
+        Self { file, counts: BTreeMap::new() }
+    }
+
+    fn print(&mut self, kind: &str, line: &str) {
+        let count = self.counts.entry(kind.to_owned()).or_default();
+        *count += 1;
+        if *count <= LINES_PER_KIND {
+            eprint_line!("{}:{line}", self.file);
+        }
+    }
+
+    /// Says how many lines were not printed.
+    fn print_rest(self) {
+        for (kind, count) in self.counts {
+            if let Some(more @ 1..) = count.checked_sub(LINES_PER_KIND) {
+                eprint_line!("{}: {kind}: {more} more; --json lists all", self.file);
+            }
+        }
+    }
 }
 
 /// The number of bad entries. An entry may have several faults.
 fn count_users(bad: &[Bad]) -> usize {
-    let mut positions: Vec<_> = bad.iter().map(|bad| bad.position.number()).collect();
-    positions.dedup();
-    positions.len()
+    bad.iter().map(|bad| bad.position.number()).collect::<BTreeSet<_>>().len()
+}
+
+/// Moves users to the bad ones whose id somebody with another address has, as if it came from two systems.
+fn find_taken_ids(users: &mut Vec<Located>, outcomes: &mut Vec<ImportOutcome>, bad: &mut Vec<Bad>) {
+    let mut untaken = Vec::with_capacity(outcomes.len());
+    let mut checked = outcomes.drain(..);
+    users.retain(|Located { position, is_id_derived, .. }| match checked.next() {
+        Some(ImportOutcome::IdTaken(owner)) => {
+            let apart = if *is_id_derived {
+                "if the file is from another system than theirs, name it with --source; "
+            } else {
+                ""
+            };
+            let problem = format!(
+                "is that of another user: {owner} has it: {apart}if this is their former address, leave the line out"
+            );
+            bad.push(Bad { position: *position, fault: Fault::new("id", problem) });
+            false
+        }
+        outcome => {
+            untaken.extend(outcome);
+            true
+        }
+    });
+    drop(checked);
+    *outcomes = untaken;
 }
 
 /// Moves users to the bad ones whose address or id an earlier one has.
 fn find_duplicates(users: &mut Vec<Located>, bad: &mut Vec<Bad>) {
     let (mut emails, mut ids) = (HashMap::new(), HashMap::new());
-    users.retain(|Located { position, user }| {
+    users.retain(|Located { position, user, .. }| {
         let email = user.email.to_ascii_lowercase();
         let earlier = [("email", emails.get(&email)), ("id", ids.get(&user.id))];
         let found = earlier.into_iter().find_map(|(field, at)| Some((field, *at?)));
@@ -377,13 +493,12 @@ fn find_duplicates(users: &mut Vec<Located>, bad: &mut Vec<Bad>) {
 }
 
 /// Finds out what comes of each user, and adds the new ones if `writes`.
-async fn import(
-    settings: Settings,
+async fn send(
+    runner: &CommandRunner,
     users: &[Located],
     writes: bool,
     line: &mut ProgressLine,
 ) -> anyhow::Result<Vec<ImportOutcome>> {
-    let runner = CommandRunner::open(settings).await?;
     let (mut outcomes, total) = (Vec::with_capacity(users.len()), users.len() as u64);
     let step = if writes { "importing" } else { "checking" };
     let mut users = users.iter().map(|located| &located.user).peekable();

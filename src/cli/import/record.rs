@@ -11,7 +11,7 @@ use crate::{
     access::guard::MAX_ROLES,
     control::{Secret, UserRecord},
     credential::password::{FirebaseKeys, HashFault, HashOptions, PasswordHash},
-    user::{Email, Name, Role},
+    user::{Email, Name, Role, UserId},
 };
 
 /// The namespace of derived ids, which are UUIDs of version 5 of `source:id`.
@@ -52,6 +52,29 @@ impl Fault {
     pub(super) fn new(field: &'static str, problem: impl Into<String>) -> Self {
         Self { field, problem: problem.into() }
     }
+
+    /// What it has in common with faults of other lines: the problem without numbers and without what follows a colon.
+    pub(super) fn kind(&self) -> String {
+        let general = self.problem.split(':').next().unwrap_or_default();
+        let words = general.split(' ').filter(|word| word.parse::<u64>().is_err());
+        words.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What is said once about a whole file.
+#[derive(Default)]
+pub(super) struct Notes {
+    /// Names of fields that are not read.
+    pub(super) ignored: BTreeSet<String>,
+    /// Fields with numbers that were read as seconds.
+    pub(super) in_seconds: BTreeSet<&'static str>,
+}
+
+/// A user whose fields are valid.
+pub(super) struct Valid {
+    pub(super) user: UserRecord,
+    /// Whether the id is derived from the source, because it was not a UUID.
+    pub(super) is_id_derived: bool,
 }
 
 /// What the file does not say.
@@ -91,8 +114,8 @@ pub(super) fn field_of(name: &str) -> Option<&'static str> {
 }
 
 impl Raw {
-    /// Reads Doorward's own format. Adds the names of fields that it does not know.
-    pub(super) fn from_fields(fields: Map<String, Value>, unknown: &mut BTreeSet<String>) -> Self {
+    /// Reads Doorward's own format. Notes the names of fields that it does not know.
+    pub(super) fn from_fields(fields: Map<String, Value>, notes: &mut Notes) -> Self {
         let mut known: BTreeMap<&str, Value> = BTreeMap::new();
         // By name, so that the order in the file does not matter.
         for (name, value) in fields.into_iter().collect::<BTreeMap<_, _>>() {
@@ -101,7 +124,7 @@ impl Raw {
                 // The name of the format counts before another one.
                 Some(field) if name == field => drop(known.insert(field, value)),
                 Some(field) => drop(known.entry(field).or_insert(value)),
-                None => drop(unknown.insert(name)),
+                None => drop(notes.ignored.insert(name)),
             }
         }
         let mut take = |field| known.remove(field);
@@ -120,7 +143,11 @@ impl Raw {
     }
 
     /// The user, or everything that is wrong.
-    pub(super) fn validate(self, context: &Context) -> Result<UserRecord, Vec<Fault>> {
+    pub(super) fn validate(
+        self,
+        context: &Context,
+        notes: &mut Notes,
+    ) -> Result<Valid, Vec<Fault>> {
         let mut faults = Vec::new();
         let email = self.email.as_ref().and_then(text_of).map(|email| email.trim().to_owned());
         match &email {
@@ -140,14 +167,14 @@ impl Raw {
             let problem = format!("{}: correct it, or leave it empty", fault.message());
             faults.push(Fault::new("name", problem));
         }
-        let id = match self.id.as_ref().map(text_of) {
-            Some(None) => {
-                faults.push(Fault::new("id", "is neither text nor a number"));
-                String::new()
-            }
-            Some(Some(id)) => stable_id(&context.source, id.trim()),
-            None => stable_id(&context.source, &email.to_ascii_lowercase()),
-        };
+        let id = self.id.as_ref().map(id_of).unwrap_or_else(|| Some(email.to_ascii_lowercase()));
+        let id = id.unwrap_or_else(|| {
+            faults.push(Fault::new("id", "is neither text nor a number"));
+            String::new()
+        });
+        let own_id = id.trim().parse::<UserId>().ok();
+        let is_id_derived = own_id.is_none();
+        let id = own_id.map_or_else(|| derived_id(&context.source, id.trim()), |id| id.to_string());
         let roles = roles_of(self.roles.as_ref()).unwrap_or_else(|fault| {
             faults.push(fault);
             Vec::new()
@@ -164,9 +191,14 @@ impl Raw {
             (flag("verified", self.verified), flag("disabled", self.disabled));
         let mut time = |field, value: Option<Value>| match value.as_ref().map(time::parse) {
             None => None,
-            Some(Some(time)) => Some(time.millis()),
+            Some(Some(time)) => {
+                if time.is_in_seconds {
+                    notes.in_seconds.insert(field);
+                }
+                Some(time.at.millis())
+            }
             Some(None) => {
-                let problem = "is not a time: write it as 2027-01-15T08:00:00Z";
+                let problem = "is not a time: write it as 2027-01-15T08:00:00Z, or in seconds or milliseconds since 1970";
                 faults.push(Fault::new(field, problem));
                 None
             }
@@ -187,7 +219,7 @@ impl Raw {
         if !faults.is_empty() {
             return Err(faults);
         }
-        Ok(UserRecord {
+        let user = UserRecord {
             id,
             name: name.trim().to_owned(),
             email,
@@ -198,7 +230,8 @@ impl Raw {
             updated_at,
             last_login_at,
             hash,
-        })
+        };
+        Ok(Valid { user, is_id_derived })
     }
 }
 
@@ -216,11 +249,16 @@ impl Hash {
     }
 }
 
-/// A UUID stays what it is. Any other id becomes a UUID that is the same each time.
-fn stable_id(source: &str, id: &str) -> String {
-    if let Ok(id) = id.parse::<crate::user::UserId>() {
-        return id.to_string();
+/// An id as text. MongoDB exports its own ids as objects, and with it Auth0.
+fn id_of(value: &Value) -> Option<String> {
+    match value {
+        Value::Object(id) => text_of(id.get("$oid")?),
+        value => text_of(value),
     }
+}
+
+/// A UUID that is the same each time for an id that is none.
+fn derived_id(source: &str, id: &str) -> String {
     let named = [NAMESPACE.as_bytes(), source.as_bytes(), b":", id.as_bytes()].concat();
     let digest = digest(&SHA1_FOR_LEGACY_USE_ONLY, &named);
     let mut bytes = [0; 16];

@@ -81,7 +81,7 @@ impl Fields {
 
     /// Whether a time is later than now, or cannot be read.
     fn is_future(&mut self, name: &str, now: Timestamp) -> bool {
-        self.take(name).is_some_and(|value| time::parse(&value).is_none_or(|at| at > now))
+        self.take(name).is_some_and(|value| time::parse(&value).is_none_or(|time| time.at > now))
     }
 }
 

@@ -17,11 +17,12 @@ fn context() -> Context {
 
 fn read(system: Option<System>, fields: Value) -> Result<UserRecord, Vec<Fault>> {
     let Value::Object(fields) = fields else { panic!("{fields}") };
+    let mut notes = Notes::default();
     let raw = match system {
         Some(system) => system.read(fields, NOW).unwrap(),
-        None => Raw::from_fields(fields, &mut BTreeSet::new()),
+        None => Raw::from_fields(fields, &mut notes),
     };
-    raw.validate(&context())
+    raw.validate(&context(), &mut notes).map(|valid| valid.user)
 }
 
 fn hash(user: &UserRecord) -> &str {
@@ -64,19 +65,26 @@ fn names_of_fields_are_read_in_other_spellings() {
     assert!(user.verified && user.created_at.is_some() && hash(&user) == BCRYPT);
     let both = json!({"address": "other@example.com", "email": "ada@example.com", "Email": ""});
     assert_eq!(read(None, both).unwrap().email, "ada@example.com");
-    let mut unknown = BTreeSet::new();
+    let mut notes = Notes::default();
     let Value::Object(fields) = json!({"mail": "a@example.com", "phone": "1"}) else { panic!() };
-    Raw::from_fields(fields, &mut unknown);
-    assert_eq!(unknown, ["mail", "phone"].map(str::to_owned).into());
+    Raw::from_fields(fields, &mut notes);
+    assert_eq!(notes.ignored, ["mail", "phone"].map(str::to_owned).into());
 }
 
 #[test]
 fn a_csv_file_without_addresses_is_refused_as_a_whole() {
-    let check = |text| check_columns(&file::entries(text, Format::Csv).unwrap());
-    check("id,EMAIL\n1,a@example.com\n").unwrap();
-    check("id,mail\n").unwrap();
-    let error = check("id,mail\n1,a@example.com\n").unwrap_err().to_string();
-    assert!(error.contains("no column is called email") && error.contains("id, mail"), "{error}");
+    let check = |text, system| check_columns(&file::columns(text).unwrap(), system);
+    check("id,EMAIL\n1,a@example.com\n", None).unwrap();
+    check("Id,Email\n", Some(System::Aspnet)).unwrap();
+    for (text, system) in [
+        ("id,mail\n1,a@example.com\n", None),
+        ("id,mail\n", None),
+        ("id, mail\n\"not closed", Some(System::Supabase)),
+    ] {
+        let error = check(text, system).unwrap_err().to_string();
+        let names_columns = error.ends_with("The columns are id, mail");
+        assert!(error.starts_with("no column is called email") && names_columns, "{error}");
+    }
 }
 
 #[test]
@@ -201,6 +209,7 @@ fn a_user_whose_address_or_id_occurs_before_is_bad() {
     let user = |line, id: &str, email: &str| Located {
         position: Position::Line(line),
         user: read(None, json!({"id": id, "email": email})).unwrap(),
+        is_id_derived: true,
     };
     let mut users = vec![
         user(2, "1", "a@example.com"),
@@ -217,7 +226,7 @@ fn a_user_whose_address_or_id_occurs_before_is_bad() {
 #[test]
 fn text_of_a_file_cannot_control_the_terminal() {
     let text = "id,\u{1b}]0;owned\u{7}\u{9b}2J,na\u{202e}me\n1,2,3\n";
-    let error = check_columns(&file::entries(text, Format::Csv).unwrap()).unwrap_err().to_string();
+    let error = check_columns(&file::columns(text).unwrap(), None).unwrap_err().to_string();
     assert!(error.ends_with("are id, \\u{1b}]0;owned\\u{7}\\u{9b}2J, na\\u{202e}me"), "{error}");
     let faults = read(None, json!({"email": "a@example.com", "name": "Ada\u{202e}ecalevoL"}));
     assert_eq!(
@@ -235,10 +244,81 @@ fn a_file_of_very_many_columns_is_refused_and_many_fields_of_json_are_ignored() 
     let error = file::entries(&header(20_000), Format::Csv).err().unwrap().to_string();
     assert!(error.starts_with("the header has 20000 columns, at most 1000 are read"), "{error}");
     assert_eq!(file::entries(&header(1000), Format::Csv).unwrap().len(), 1);
-    let mut unknown = BTreeSet::new();
+    let mut notes = Notes::default();
     for _ in 0..20 {
         let fields = (0..20_000).map(|number| (format!("c{number}"), Value::Null));
-        Raw::from_fields(fields.collect(), &mut unknown);
+        Raw::from_fields(fields.collect(), &mut notes);
     }
-    assert_eq!(unknown.len(), 20_000);
+    assert_eq!(notes.ignored.len(), 20_000);
+}
+
+#[test]
+fn an_export_of_auth0_is_read() {
+    let user = read(
+        None,
+        json!({
+            "_id": {"$oid": "60425dc43519d90068f82973"}, "email_verified": true, "email": "ada@example.com",
+            "passwordHash": BCRYPT, "password_set_date": {"$date": "2021-03-05T16:35:16.775Z"}, "tenant": "dev",
+            "connection": "Username-Password-Authentication", "_tmp_is_unique": true,
+            "createdAt": {"$date": "2021-03-05T16:35:16.775Z"},
+        }),
+    )
+    .unwrap();
+    assert_eq!(
+        user.id,
+        read(None, json!({"id": "60425dc43519d90068f82973", "email": "x@example.com"})).unwrap().id
+    );
+    assert_eq!(
+        (user.verified, hash(&user), user.created_at),
+        (true, BCRYPT, Some(1_614_962_116_775))
+    );
+    let faults = read(None, json!({"_id": {"oid": 1}, "email": "ada@example.com"})).unwrap_err();
+    assert_eq!(faults, [Fault::new("id", "is neither text nor a number")]);
+}
+
+#[test]
+fn a_user_whose_id_somebody_else_has_is_bad() {
+    let user = |line, id: &str| Located {
+        position: Position::Line(line),
+        user: read(None, json!({"id": id, "email": format!("{line}@example.com")})).unwrap(),
+        is_id_derived: id.len() < 36,
+    };
+    let taken = || ImportOutcome::IdTaken("ada@example.com".into());
+    let mut users =
+        vec![user(2, "1"), user(3, "2"), user(4, "0190a0a0-0000-4000-8000-00000000000a")];
+    let mut outcomes = vec![taken(), ImportOutcome::Added, taken()];
+    let mut bad = Vec::new();
+    find_taken_ids(&mut users, &mut outcomes, &mut bad);
+    assert_eq!((users.len(), outcomes), (1, vec![ImportOutcome::Added]));
+    let [derived, own] = &bad[..] else { panic!("{}", bad.len()) };
+    assert_eq!((derived.position, own.position), (Position::Line(2), Position::Line(4)));
+    assert!(
+        derived
+            .fault
+            .problem
+            .contains("ada@example.com has it: if the file is from another system")
+    );
+    assert!(!own.fault.problem.contains("--source"), "a UUID does not depend on it");
+}
+
+#[test]
+fn faults_of_one_kind_differ_in_what_is_said_about_their_line_only() {
+    let kind = |problem: &str| Fault::new("id", problem).kind();
+    assert_eq!(
+        kind("is the same as that of line 3: remove one of them"),
+        "is the same as that of line"
+    );
+    assert_eq!(kind("has 3 columns, the header has 7"), kind("has 4 columns, the header has 7"));
+    assert_eq!(kind("is that of another user: a@example.com has it"), "is that of another user");
+    assert_ne!(kind("is missing: add one"), kind("is not an e-mail address: correct it"));
+}
+
+#[test]
+fn a_source_has_no_colon_which_separates_it_from_the_id() {
+    for name in ["shop", "shop-2.old_one"] {
+        assert_eq!(parse_source(name), Ok(name.to_owned()));
+    }
+    for name in ["", "a:b", "a b", &"x".repeat(65)] {
+        assert!(parse_source(name).is_err(), "{name}");
+    }
 }

@@ -5,18 +5,45 @@ use serde_json::Value;
 
 use crate::clock::Timestamp;
 
-/// A time in milliseconds since 1970, or as a date and a time with or without an offset. Without one it is UTC.
-pub(super) fn parse(value: &Value) -> Option<Timestamp> {
+/// A time, and how it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Time {
+    pub(super) at: Timestamp,
+    /// Whether it was a number that is plausible as seconds only.
+    pub(super) is_in_seconds: bool,
+}
+
+/// A time in seconds or milliseconds since 1970, or as a date and a time with or without an offset. Without one it is UTC.
+pub(super) fn parse(value: &Value) -> Option<Time> {
     let text = match value {
-        Value::Number(number) => return number.as_i64().map(Timestamp::from_millis),
+        Value::Number(number) => return since_1970(number.as_f64()?),
         Value::String(text) => text.trim(),
+        // As MongoDB exports it, and with it Auth0.
+        Value::Object(date) => return parse(date.get("$date")?),
         _ => return None,
     };
+    if text.len() > 8 && text.bytes().all(|b| b.is_ascii_digit()) {
+        return since_1970(text.parse().ok()?);
+    }
+    Some(Time { at: date_and_time(text)?, is_in_seconds: false })
+}
+
+/// The unit of a number is what makes it a time at which systems had users: 1973 to 5138. Other numbers are refused, such as
+/// microseconds.
+fn since_1970(number: f64) -> Option<Time> {
+    const SECONDS: std::ops::Range<f64> = 1e8..1e11;
+    const MILLISECONDS: std::ops::Range<f64> = 1e11..1e14;
+    let is_in_seconds = SECONDS.contains(&number);
+    let millis = if is_in_seconds { number * 1000.0 } else { number };
+    // Zero is the same time in both units.
+    let is_plausible = number == 0.0 || MILLISECONDS.contains(&millis);
+    #[expect(clippy::cast_possible_truncation, reason = "below 10^14")]
+    is_plausible.then(|| Time { at: Timestamp::from_millis(millis.round() as i64), is_in_seconds })
+}
+
+fn date_and_time(text: &str) -> Option<Timestamp> {
     if !text.is_ascii() {
         return None;
-    }
-    if text.len() > 8 && text.bytes().all(|b| b.is_ascii_digit()) {
-        return text.parse().ok().map(Timestamp::from_millis);
     }
     let (date, time) = text.split_at_checked(10)?;
     let mut date = date.split('-');
@@ -75,10 +102,16 @@ mod tests {
             json!("2024-05-06 07:08:09.1230000 +00:00"),
             json!(1_714_979_289_123_i64),
             json!("1714979289123"),
+            json!({"$date": "2024-05-06T07:08:09.123Z"}),
         ] {
-            assert_eq!(parse(&text).map(|time| time.to_string()), Some(expected.into()), "{text}");
+            let time = parse(&text).unwrap();
+            assert_eq!(
+                (time.at.to_string().as_str(), time.is_in_seconds),
+                (expected, false),
+                "{text}"
+            );
         }
-        assert_eq!(parse(&json!("2024-05-06")).unwrap().to_string(), "2024-05-06T00:00:00.000Z");
+        assert_eq!(parse(&json!("2024-05-06")).unwrap().at.to_string(), "2024-05-06T00:00:00.000Z");
         for bad in [
             json!("yesterday"),
             json!(""),
@@ -87,8 +120,24 @@ mod tests {
             json!(true),
             json!("2024-05-06 25:00:00"),
             json!("ü024-05-06"),
+            json!({"date": "2024-05-06"}),
         ] {
             assert_eq!(parse(&bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn seconds_are_not_taken_for_milliseconds() {
+        let read = |value| parse(&value).map(|time| (time.at.to_string(), time.is_in_seconds));
+        let at = |text: &str, is_in_seconds| Some((text.to_owned(), is_in_seconds));
+        for seconds in [json!(1_714_979_289), json!("1714979289"), json!(1_714_979_289.0)] {
+            assert_eq!(read(seconds.clone()), at("2024-05-06T07:08:09.000Z", true), "{seconds}");
+        }
+        assert_eq!(read(json!(1_714_979_289.123)), at("2024-05-06T07:08:09.123Z", true));
+        assert_eq!(read(json!(0)), at("1970-01-01T00:00:00.000Z", false), "the same in both");
+        // Microseconds, nanoseconds, a day count, and a time before 1970.
+        for implausible in [1_714_979_289_123_456_i64, 1_714_979_289_123_456_789, 19_849, -1] {
+            assert_eq!(read(json!(implausible)), None, "{implausible}");
         }
     }
 }
