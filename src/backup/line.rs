@@ -144,16 +144,29 @@ fn to_json(value: &Value) -> Json {
     }
 }
 
-/// The record in a line.
-pub(super) fn record(line: &[u8]) -> Result<Record, Invalid> {
+/// The record in a line of a backup of this schema.
+pub(super) fn record(line: &[u8], schema: usize) -> Result<Record, Invalid> {
     let line: Map<String, Json> = serde_json::from_slice(line).map_err(|_| Invalid::NotARecord)?;
     let mut entries = line.into_iter();
-    let (Some((name, Json::Object(mut fields))), None) = (entries.next(), entries.next()) else {
+    let (Some((name, Json::Object(fields))), None) = (entries.next(), entries.next()) else {
         return Err(Invalid::NotARecord);
     };
-    let table = Table::all().find(|table| table.name == name);
+    let table = Table::by_name(&name, schema);
     let table = table.ok_or_else(|| Invalid::UnknownTable(printable(&name)))?;
+    Record::new(table, values(table, fields, schema)?)
+        .map_err(|_| Invalid::Row { table: table.name })
+}
+
+/// The values of a record, one for each moved column. Columns that the schema does not have yet get their defaults.
+fn values(
+    table: &'static Table,
+    mut fields: Map<String, Json>,
+    schema: usize,
+) -> Result<Vec<Value>, Invalid> {
     let values = table.moved_columns().map(|column| {
+        if let Some(default) = column.default_before(schema) {
+            return Ok(default);
+        }
         let (table, name) = (table.name, column.name);
         let json = fields.remove(name);
         let json = json.ok_or(Invalid::MissingColumn { table, column: name })?;
@@ -167,7 +180,7 @@ pub(super) fn record(line: &[u8]) -> Result<Record, Invalid> {
     if let Some((column, _)) = fields.into_iter().next() {
         return Err(Invalid::UnknownColumn { table: table.name, column: printable(&column) });
     }
-    Record::new(table, values).map_err(|_| Invalid::Row { table: table.name })
+    Ok(values)
 }
 
 /// The start of a name that somebody else may have written.
@@ -202,5 +215,28 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Number => "a whole number",
         Kind::Flag => "true or false",
         Kind::Bytes => "Base64",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::archive::GROWN;
+
+    fn grown(fields: &str, schema: usize) -> Result<Vec<Value>, String> {
+        let fields = serde_json::from_str(fields).unwrap();
+        values(&GROWN, fields, schema).map_err(|invalid| invalid.to_string())
+    }
+
+    #[test]
+    fn a_row_of_an_older_backup_gets_the_default_of_an_added_column() {
+        const OLD: &str = r#"{"id":"0190a0a0-0000-4000-8000-00000000000a","name":"Ada"}"#;
+        const NEW: &str =
+            r#"{"id":"0190a0a0-0000-4000-8000-00000000000a","name":"Ada","locale":"de"}"#;
+        assert!(grown(OLD, 2).unwrap()[1..] == ["Ada".into(), "en".into()]);
+        assert!(grown(NEW, 3).unwrap()[1..] == ["Ada".into(), "de".into()]);
+        // Neither is what a version with that schema has written.
+        assert_eq!(grown(OLD, 3).err().unwrap(), "grown.locale is missing");
+        assert_eq!(grown(NEW, 2).err().unwrap(), "grown has no column locale");
     }
 }

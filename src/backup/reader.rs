@@ -139,7 +139,7 @@ impl<R: BufRead> Reader<R> {
         self.checksum.update(&self.line);
         let read = match starts_with("{\"key\":") || starts_with("{\"cookieSecret\":") {
             true => self.add_key().map(|()| None),
-            false => line::record(&self.line).map(Some),
+            false => line::record(&self.line, self.header.schema).map(Some),
         };
         let record = read.map_err(|invalid| self.damaged(&invalid.to_string()))?;
         record.iter().for_each(|record| self.counts.add(record));
@@ -170,7 +170,8 @@ impl<R: BufRead> Reader<R> {
         // To the byte, because the checksum does not cover the last line.
         let mut expected = Vec::new();
         let sha256 = hexadecimal(self.checksum.clone());
-        append_end(&mut expected, &self.counts, self.key_lines, &sha256);
+        let counts = self.counts.in_schema(self.header.schema);
+        append_end(&mut expected, &counts, self.key_lines, &sha256);
         if *self.line != expected {
             return Err(self.damaged("the checksum does not match the records"));
         }

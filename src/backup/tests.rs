@@ -4,7 +4,7 @@ use super::{line::RecordLine, *};
 use crate::{
     store::{
         Store,
-        archive::{KeySnapshot, Record, Table},
+        archive::{DatabaseKind, KeySnapshot, Record, Table},
     },
     token::{
         Algorithm, SigningKey,
@@ -53,9 +53,17 @@ const LINES: [&str; 8] = [
     r#"{"foreign_hashes":{"prefix":"$2b$10$"}}"#,
 ];
 
+/// The schema that these lines are of.
+fn schema() -> usize {
+    DatabaseKind::Sqlite.schema()
+}
+
 fn records() -> Vec<Record> {
     LINES
-        .map(|line| line::record(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .map(|line| {
+            line::record(line.as_bytes(), schema())
+                .unwrap_or_else(|error| panic!("{error}: {line}"))
+        })
         .into()
 }
 
@@ -155,8 +163,10 @@ async fn a_folder_is_filled_with_records_and_keys() {
 
 #[test]
 fn a_record_that_does_not_fit_its_table_is_refused_with_its_place() {
-    let header =
-        r#"{"doorwardBackup":1,"version":"1","database":"sqlite","schema":1,"createdAt":1}"#;
+    let header = format!(
+        r#"{{"doorwardBackup":1,"version":"1","database":"sqlite","schema":{},"createdAt":1}}"#,
+        schema()
+    );
     let sessions = LINES[1];
     let foreign = LINES[7];
     for (line, cause) in [

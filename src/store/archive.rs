@@ -10,6 +10,8 @@ use async_trait::async_trait;
 use serde::Serialize;
 use uuid::Uuid;
 
+#[cfg(test)]
+pub use super::tables::GROWN;
 use super::{
     Error, Store,
     columns::user_columns,
@@ -64,7 +66,7 @@ struct TableStatements {
 
 impl TableStatements {
     fn of(table: &Table) -> Self {
-        let Table { name, key, columns, check: _ } = table;
+        let Table { name, since: _, key, columns, check: _ } = table;
         let read: Vec<_> = table.moved_columns().map(|column| column.name).collect();
         let written = columns.iter().filter(|column| !matches!(column.source, Source::Database));
         let written: Vec<_> = written.map(|column| column.name).collect();
@@ -179,6 +181,12 @@ impl RecordCounts {
 
     pub fn total(&self) -> u64 {
         self.0.values().sum()
+    }
+
+    /// Those of the tables that this schema has.
+    pub fn in_schema(&self, schema: usize) -> Self {
+        let tables = Table::all().filter(|table| table.since <= schema);
+        Self(tables.map(|table| (table.name, self.of(table))).collect())
     }
 
     pub fn add(&mut self, record: &Record) {

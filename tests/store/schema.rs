@@ -1,8 +1,9 @@
 //! The schema: which unique index means that an address is taken, which versions a start accepts, and whether the descriptions of
 //! tables match it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs, path::Path};
 
+use aws_lc_rs::digest::{SHA256, digest};
 use doorward::internals::store::{
     Effects, Error, PostgresOptions, PostgresUrl, Store,
     archive::{DatabaseKind, Kind, Table},
@@ -65,16 +66,38 @@ async fn a_database_of_a_newer_version_is_refused() {
     let Some(url) = postgres::fresh_database() else { return };
     drop(open_postgres(&url).await);
     run(&url, "INSERT INTO schema_versions (version) VALUES (1000)").await;
-    let url = PostgresUrl::parse(&url).unwrap();
-    let opened = Store::open_postgres(&url, PostgresOptions::default()).await;
-    let Err(Error::Failed(cause)) = opened else { panic!("opened, or a temporary error") };
-    assert!(cause.to_string().contains("schema 1000"), "{cause}");
+    let refused = refusal(&url).await;
+    assert!(refused.contains("schema 1000"), "{refused}");
+}
+
+/// Why the database is not opened.
+async fn refusal(url: &str) -> String {
+    let url = PostgresUrl::parse(url).unwrap();
+    let Err(Error::Failed(cause)) = Store::open_postgres(&url, PostgresOptions::default()).await
+    else {
+        panic!("opened, or a temporary error")
+    };
+    cause.to_string()
 }
 
 async fn run(url: &str, statement: &str) {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute(statement).await.unwrap();
+}
+
+/// The databases of released versions have the schemas of these files.
+#[test]
+fn a_released_migration_never_changes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let released = fs::read_to_string(folder.join("released.sha256")).unwrap();
+    assert!(released.lines().count() >= 2);
+    for line in released.lines() {
+        let (expected, name) = line.split_once("  ").unwrap();
+        let digest = digest(&SHA256, &fs::read(folder.join(name)).unwrap());
+        let found: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(found, expected, "{name} is released: add a migration instead");
+    }
 }
 
 /// The columns of each table, each with its type and whether it may be null.
