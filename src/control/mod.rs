@@ -8,6 +8,7 @@ mod emergency;
 mod execution;
 mod imports;
 mod invitations;
+mod operator;
 mod outbox;
 mod protocol;
 mod refusals;

@@ -11,6 +11,7 @@ use std::{
 };
 
 use tokio::runtime::Handle;
+use tracing::Span;
 
 use super::{
     backup,
@@ -28,7 +29,10 @@ pub(super) fn serve(stream: UnixStream, doorward: Doorward, content: Content) ->
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(RECEIVE_TIMEOUT))?;
     let (runtime, name) = (Handle::current(), content.name());
+    // Names the operator.
+    let span = Span::current();
     thread::Builder::new().name(name.into()).spawn(move || {
+        let _entered = span.entered();
         if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
             tracing::debug!(%error, "the priority of a backup or an export cannot be lowered");
         }

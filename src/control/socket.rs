@@ -19,9 +19,10 @@ use tokio::{
     task::JoinSet,
     time::timeout,
 };
+use tracing::Instrument;
 use zeroize::Zeroizing;
 
-use super::{Command, ReadSettings, Reply, execute, sender, spool::Content};
+use super::{Command, ReadSettings, Reply, execute, operator::Operator, sender, spool::Content};
 use crate::{
     Doorward,
     data_folder::{DataFolder, SocketPath},
@@ -92,13 +93,19 @@ async fn serve_one(
     doorward: &Doorward,
     read: &ReadSettings,
 ) -> io::Result<()> {
+    let operator = Operator::at(&stream)?;
     let line = in_time(read_line((&mut stream).take(MAX_COMMAND_BYTES as u64))).await??;
+    let span = operator.span(name(&line));
     if let Some(content) = Content::requested_by(&line) {
-        return sender::serve(stream.into_std()?, doorward.clone(), content);
+        return span.in_scope(|| sender::serve(stream.into_std()?, doorward.clone(), content));
     }
     let reply = match serde_json::from_slice::<Command>(&line) {
         Ok(command) => {
-            let executing = AssertUnwindSafe(execute(doorward, read, &command)).catch_unwind();
+            let executing = async {
+                tracing::info!("command received");
+                execute(doorward, read, &command).await
+            };
+            let executing = AssertUnwindSafe(executing.instrument(span.clone())).catch_unwind();
             let failed = |cause: String| {
                 let advice = "check whether the command took effect, and repeat it if not";
                 Reply::Failed(format!("the running server {cause}: {advice}"))
@@ -107,7 +114,7 @@ async fn serve_one(
                 Ok(Ok(reply)) => reply,
                 Ok(Err(panic)) => {
                     let cause = supervisor::message(&*panic);
-                    tracing::error!(cause, "a command has panicked");
+                    span.in_scope(|| tracing::error!(cause, "a command has panicked"));
                     failed("has failed, and its log has the cause".into())
                 }
                 Err(_) => {
@@ -121,6 +128,12 @@ async fn serve_one(
         }
     };
     in_time(stream.write_all(&to_line(&reply))).await?
+}
+
+/// The name of a command, which is the first text of its line. What follows may be a secret.
+fn name(line: &[u8]) -> &str {
+    let text = line.split(|byte| *byte == b'"').nth(1).unwrap_or_default();
+    str::from_utf8(text).unwrap_or_default()
 }
 
 async fn in_time<T>(work: impl Future<Output = T>) -> io::Result<T> {

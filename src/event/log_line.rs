@@ -17,8 +17,12 @@ pub(super) fn write(event: &Event) {
     let network = client.as_ref().map(|client| display(Network::at(client.address)));
     let is_by_operator = *actor == Actor::Operator;
     match kind {
-        EventKind::Registered { session: Some(session) } => info!(user, %session, "registered"),
-        EventKind::Registered { session: None } => info!(user, "registered, to be verified"),
+        EventKind::Registered { session: Some(session) } => {
+            info!(user, %session, network, "registered")
+        }
+        EventKind::Registered { session: None } => {
+            info!(user, network, "registered, to be verified")
+        }
         EventKind::RegistrationRefused(reason) => {
             if let Some(reason) = policy_reason(*reason)
                 && FloodLine::RegistrationRefused.is_written("")
@@ -32,11 +36,11 @@ pub(super) fn write(event: &Event) {
         }
         // The command has one line for all users.
         EventKind::ImportedHashDropped => {}
-        EventKind::UserChanged { name, email } => info!(user, name, email, "user changed"),
+        EventKind::UserChanged { name, email } => info!(user, network, name, email, "user changed"),
         EventKind::UserDisabled => info!(user, "disabled by the operator"),
         EventKind::UserEnabled => info!(user, "enabled by the operator"),
         EventKind::UserDeleted if is_by_operator => info!(user, "deleted by the operator"),
-        EventKind::UserDeleted => info!(user, "deleted by the user"),
+        EventKind::UserDeleted => info!(user, network, "deleted by the user"),
         EventKind::UnverifiedUserDeleted => {
             warn!(user, "unverified user deleted: the owner of the address takes it back");
         }
@@ -47,16 +51,18 @@ pub(super) fn write(event: &Event) {
             info!(user, role = role.as_str(), granted = false, "role set by the operator");
         }
 
-        EventKind::VerificationRequested => info!(user, "verification mail requested"),
-        EventKind::EmailChangeRequested => info!(user, "change of the e-mail address requested"),
+        EventKind::VerificationRequested => info!(user, network, "verification mail requested"),
+        EventKind::EmailChangeRequested => {
+            info!(user, network, "change of the e-mail address requested")
+        }
         EventKind::EmailVerified { purpose } => {
-            info!(user, purpose = purpose.as_str(), "e-mail address verified");
+            info!(user, network, purpose = purpose.as_str(), "e-mail address verified");
         }
         EventKind::EmailVerificationSet { verified } => {
             info!(user, verified, "e-mail address verification set by the operator");
         }
         EventKind::EmailRestored => {
-            info!(user, "e-mail address restored, password set and all sessions ended");
+            info!(user, network, "e-mail address restored, password set and all sessions ended");
         }
         EventKind::MailRequested { purpose } => {
             if FloodLine::MailRequested.is_written(purpose.as_str()) {
@@ -70,8 +76,8 @@ pub(super) fn write(event: &Event) {
         }
 
         EventKind::PasswordChanged if is_by_operator => info!(user, "password set by the operator"),
-        EventKind::PasswordChanged => info!(user, "password changed"),
-        EventKind::PasswordReset => info!(user, "password reset"),
+        EventKind::PasswordChanged => info!(user, network, "password changed"),
+        EventKind::PasswordReset => info!(user, network, "password reset"),
         EventKind::ResetFailed => {
             if FloodLine::FailedReset.is_written("") {
                 info!(network, "failed reset");
@@ -81,25 +87,31 @@ pub(super) fn write(event: &Event) {
         EventKind::UnknownSecret => info!(network, "unknown one-time secret"),
 
         EventKind::SignedIn { session, methods } => {
-            info!(user, %session, "{}", signed_in(methods));
+            info!(user, %session, network, "{}", signed_in(methods));
         }
         EventKind::SignInFailed { reason, email: _ } => {
             if FloodLine::FailedLogin.is_written(reason.text()) {
                 info!(network, %reason, user, "failed login");
             }
         }
-        EventKind::SignedInToApp { session } => info!(user, %session, "signed in to an app"),
-        EventKind::SignedOut { session } => info!(user, %session, "logged out"),
-        EventKind::SessionEnded { session } => info!(user, %session, "session ended by its user"),
+        EventKind::SignedInToApp { session } => {
+            info!(user, %session, network, "signed in to an app")
+        }
+        EventKind::SignedOut { session } => info!(user, %session, network, "logged out"),
+        EventKind::SessionEnded { session } => {
+            info!(user, %session, network, "session ended by its user")
+        }
         EventKind::SessionEndedByClient { session, client } => {
             info!(user, %session, client, "session ended by a client");
         }
         EventKind::SessionsEnded { count } if is_by_operator => {
             info!(user, ended = count, "sessions ended by the operator");
         }
-        EventKind::SessionsEnded { count } => info!(user, ended = count, "logged out everywhere"),
+        EventKind::SessionsEnded { count } => {
+            info!(user, network, ended = count, "logged out everywhere")
+        }
         EventKind::TokenReused { session } => warn!(
-            user, %session,
+            user, %session, network,
             "refresh token reuse: a replaced token was used again, so the session has been ended"
         ),
         EventKind::AccountUnlocked => info!(user, "unlocked by the operator"),

@@ -48,10 +48,15 @@ pub(super) fn requester(parts: &Parts, doorward: &Doorward) -> Requester {
 
 /// The client of a request.
 pub(super) fn client_info(parts: &Parts, doorward: &Doorward) -> ClientInfo {
-    let peer = peer(&parts.extensions);
-    let address = client_address(&parts.headers, peer, &doorward.settings().trusted_proxies);
+    let address = counted_address(&parts.headers, peer(&parts.extensions), doorward);
     let user_agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
-    ClientInfo::new(address.unwrap_or(peer), user_agent.unwrap_or_default())
+    ClientInfo::new(address, user_agent.unwrap_or_default())
+}
+
+/// The address that limits and the log count as the client: that of the peer if its headers cannot be read.
+pub(super) fn counted_address(headers: &HeaderMap, peer: IpAddr, doorward: &Doorward) -> IpAddr {
+    let address = client_address(headers, peer, &doorward.settings().trusted_proxies);
+    address.unwrap_or(peer).to_canonical()
 }
 
 /// The language that a request prefers.

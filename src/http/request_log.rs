@@ -2,6 +2,7 @@
 
 use std::{
     future,
+    net::IpAddr,
     panic::AssertUnwindSafe,
     pin::{Pin, pin},
     time::{Duration, Instant},
@@ -18,10 +19,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::{FutureExt, future::poll_immediate};
-use tracing::Instrument;
+use tracing::{Instrument, field::display};
 
 use super::{
     answer::{CROSS_ORIGIN_RESOURCE_POLICY, NOSNIFF, REQUEST_ID, SAME_ORIGIN},
+    client_ip::{counted_address, peer},
     error::{DECISION_ID, Error},
     trace_context::TraceContext,
 };
@@ -61,6 +63,7 @@ async fn log_in_span(
     // Only the pattern of the route is logged: a path or query from a client may contain a secret.
     let route = route.as_ref().map_or("-", MatchedPath::as_str);
     let trace = TraceContext::of(request.headers());
+    let client = counted_address(request.headers(), peer(request.extensions()), doorward);
     let span = tracing::info_span!("request", %id);
     let mut hosts = request.headers().get_all(HOST).iter();
     let is_malformed = hosts.any(|host| !is_host_header(host.as_bytes()));
@@ -71,7 +74,7 @@ async fn log_in_span(
         }
     };
     let (answer, started) = (pin!(answer), Instant::now());
-    let request = Logged { id, method, route, trace: || trace, started };
+    let request = Logged { id, method, route, trace: || trace, client: || client, started };
     let mut response = run(request, answer, is_routine).instrument(span).await;
     count(doorward, method, route, &response, started);
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
@@ -82,23 +85,31 @@ async fn log_in_span(
 /// Runs a request to a guard. This is the hot path: admissions and redirects are logged at debug level, and there is neither a span
 /// nor a layer, each of which would cost more than everything else here.
 pub(super) async fn log_guarded_request(
+    doorward: &Doorward,
     id: RequestId,
     parts: &Parts,
+    peer: IpAddr,
     route: &str,
     answer: Pin<&mut impl Future<Output = Response>>,
 ) -> Response {
     let method = known_method(&parts.method);
-    // The header is looked up only for a line that is written.
+    // Headers are looked up only for a line that is written.
     let trace = || TraceContext::of(&parts.headers);
-    let request = Logged { id, method, route, trace, started: Instant::now() };
+    let client = || counted_address(&parts.headers, peer, doorward);
+    let request = Logged { id, method, route, trace, client, started: Instant::now() };
     run(request, answer, is_routine_of_guards).await
 }
 
 /// Answers a request that must not reach a route.
-pub(super) async fn refuse_malformed(doorward: Doorward, method: Method) -> Response {
+pub(super) async fn refuse_malformed(
+    doorward: Doorward,
+    method: Method,
+    client: IpAddr,
+) -> Response {
     let (method, started) = (known_method(&method), Instant::now());
     let answer = pin!(future::ready(Error::Malformed.into_response()));
-    let request = Logged { id: RequestId::next(), method, route: "-", trace: || None, started };
+    let (id, trace) = (RequestId::next(), || None);
+    let request = Logged { id, method, route: "-", trace, client: || client, started };
     let response = run(request, answer, |_| false).await;
     count(&doorward, method, "-", &response, started);
     response
@@ -116,11 +127,13 @@ fn count(
 }
 
 /// What the log shows of a request.
-struct Logged<'r, T> {
+struct Logged<'r, T, C> {
     id: RequestId,
     method: &'static str,
     route: &'r str,
     trace: T,
+    /// The address of the client.
+    client: C,
     started: Instant,
 }
 
@@ -135,11 +148,11 @@ fn is_routine_of_guards(status: StatusCode) -> bool {
 
 /// Awaits an answer, within the deadline and despite a panic, and logs it.
 async fn run(
-    request: Logged<'_, impl Fn() -> Option<TraceContext>>,
+    request: Logged<'_, impl Fn() -> Option<TraceContext>, impl Fn() -> IpAddr>,
     answer: Pin<&mut impl Future<Output = Response>>,
     is_routine: fn(StatusCode) -> bool,
 ) -> Response {
-    let Logged { id, method, route, trace, started } = request;
+    let Logged { id, method, route, trace, client, started } = request;
     let mut answer = AssertUnwindSafe(answer).catch_unwind();
     // An answer that is ready at once needs no deadline. Setting one up reads the clock twice, and its state is boxed so
     // that it does not enlarge the future of every request.
@@ -154,6 +167,8 @@ async fn run(
     };
     let micros = || u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     let status = response.status().as_u16();
+    // An app that embeds Doorward may not provide the address of the peer.
+    let client = || Some(client()).filter(|client| !client.is_unspecified()).map(display);
     // The fields are evaluated only if the line is written.
     macro_rules! line {
         ($level:ident, $($more:tt)+) => {
@@ -163,6 +178,7 @@ async fn run(
                 route,
                 status,
                 micros = micros(),
+                client = client(),
                 trace_id = trace().as_ref().map(TraceContext::trace_id),
                 parent_id = trace().as_ref().map(TraceContext::parent_id),
                 $($more)+

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import subprocess
+import time
 import urllib.request
 
 import pytest
@@ -131,5 +132,9 @@ def test_every_command_of_the_page_prints_what_the_page_shows(machine):
     assert len(steps) == len(re.findall(r"(?m)^\$ ", PAGE.read_text()))
     for command, expected, shown in steps:
         code, printed = machine(command)
+        # A thread of the server writes the log.
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while command.startswith("journalctl") and not is_shown(shown, printed) and time.monotonic() < deadline:
+            code, printed = machine(command)
         assert code == expected, f"{command} exits with {code}:\n{printed}"
         assert is_shown(shown, printed), f"{command} prints:\n{printed}"

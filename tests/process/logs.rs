@@ -197,6 +197,102 @@ fn the_line_of_a_login_has_the_id_of_its_request() {
     assert_eq!(request["route"], "/api/auth/login");
 }
 
+/// The log as JSON.
+fn lines(logged: &str) -> Vec<Value> {
+    logged.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A request through a proxy that names this client.
+fn login_from(client: &str, email: &str, password: &str) -> String {
+    let body = json!({"email": email, "password": password}).to_string();
+    format!(
+        "POST /api/auth/login HTTP/1.1\r\nHost: here\r\nX-Forwarded-For: {client}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+#[test]
+fn the_log_says_who_signed_in_and_from_where() {
+    const CLIENT: &str = "2001:db8:1:2:3:4:5:6";
+    // The peer is trusted by default, and what it says does not count if it is not.
+    for (flags, client, network) in [
+        (&[][..], CLIENT, "2001:db8:1:2::"),
+        (&["--trusted-proxies", "none"], "127.0.0.1", "127.0.0.1"),
+    ] {
+        let home = Home::new();
+        let server = home.start_with(flags);
+        let ada = server.client.register("ada@example.com");
+        let mut connection = server.connect();
+        let mut log_in = |password| {
+            connection.send(login_from(CLIENT, &ada.email, password));
+            connection.answer().unwrap()
+        };
+        let answer = log_in(crate::support::PASSWORD);
+        assert_eq!((answer.status, log_in(WRONG).status), (200, 404));
+        let session = crate::support::claims_of(&answer.field("token"))["sid"].clone();
+        connection.send(format!(
+            "GET /api/auth/guard HTTP/1.1\r\nHost: here\r\nX-Forwarded-For: {CLIENT}\r\n\r\n"
+        ));
+        assert_eq!(connection.answer().unwrap().status, 401);
+
+        let lines = lines(&server.stop().stderr);
+        let of = |message: &str| {
+            let found = lines.iter().find(|line| line["message"] == message);
+            found.unwrap_or_else(|| panic!("no line {message}")).clone()
+        };
+        let login = of("logged in");
+        assert_eq!(login["user"], json!(ada.id));
+        assert_eq!((&login["session"], &login["network"]), (&session, &json!(network)));
+        assert_eq!(of("registered")["network"], "127.0.0.1");
+        assert_eq!(of("failed login")["network"], network, "comparable");
+        let of_route = |route: &str| lines.iter().rfind(|line| line["route"] == route).unwrap();
+        assert_eq!(of_route("/api/auth/login")["client"], client);
+        assert_eq!(of_route("/api/auth/guard")["client"], client);
+        assert_eq!(of_route("/api/user")["client"], "127.0.0.1");
+    }
+}
+
+#[test]
+fn the_log_says_which_operator_ran_a_command() {
+    let home = Home::new();
+    // Also where only warnings are logged.
+    for level in ["info", "warn"] {
+        let server = home.start_with(&["--log", level]);
+        let email = format!("{level}@example.com");
+        let ada = server.client.register_quickly(&email);
+        for command in [
+            &["user", "disable", &email][..],
+            &["user", "show", &email],
+            &["export", &format!("{level}.jsonl")],
+            &["emergency", "--new-passwords", "none", "--yes"],
+        ] {
+            assert!(home.run(command).status.success(), "{command:?}");
+        }
+        let logged = server.stop().stderr;
+        let lines = lines(&logged);
+        let uid = rustix::process::getuid().as_raw();
+        let of = |command: &str, message: &str| {
+            let is_it = |line: &&Value| {
+                line["span"]["command"] == command
+                    && line["message"].as_str().is_some_and(|text| text.starts_with(message))
+            };
+            let line = lines.iter().find(is_it)?;
+            assert_eq!(line["span"]["uid"], json!(uid), "{line}");
+            assert!(line["span"]["pid"].as_i64().is_some_and(|pid| pid > 1), "{line}");
+            Some(line.clone())
+        };
+        assert!(of("emergency", "all keys and secrets replaced").is_some(), "{logged}");
+        assert!(!logged.contains(&email), "{logged}");
+        if level == "info" {
+            let disabled = of("disable_user", "disabled by the operator").unwrap();
+            assert_eq!(disabled["user"], json!(ada.id));
+            assert!(of("show_user", "command received").is_some(), "{logged}");
+            assert!(of("export", "a backup or an export was made").is_some(), "{logged}");
+        }
+    }
+}
+
 #[test]
 fn an_unknown_method_is_not_logged() {
     let home = Home::new();

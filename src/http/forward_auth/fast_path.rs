@@ -11,6 +11,7 @@ use axum::{
 use super::GuardRoutes;
 use crate::http::{
     app::{App, ResponseFuture},
+    client_ip::counted_address,
     request_log::refuse_malformed,
 };
 
@@ -31,10 +32,9 @@ impl Service {
 impl App for Service {
     fn answer(&self, request: Request, peer: SocketAddr) -> ResponseFuture {
         if has_repeated_host(request.headers()) {
-            return Box::pin(refuse_malformed(
-                self.guards.doorward.clone(),
-                request.method().clone(),
-            ));
+            let doorward = self.guards.doorward.clone();
+            let client = counted_address(request.headers(), peer.ip(), &doorward);
+            return Box::pin(refuse_malformed(doorward, request.method().clone(), client));
         }
         let is_get = request.method() == Method::GET;
         match is_get.then(|| self.guards.at(request.uri().path())).flatten() {

@@ -117,7 +117,8 @@ impl GuardRoutes {
         let id = RequestId::next();
         let answer = pin!(self.decide(&route, &parts, peer, id));
         let logged_route = self.logged_route(&route, &parts);
-        let response = log_guarded_request(id, &parts, logged_route, answer).await;
+        let response =
+            log_guarded_request(&self.doorward, id, &parts, peer, logged_route, answer).await;
         // Also after a panic and after the deadline.
         if response.status().is_server_error() {
             self.count(&route, Decision::Unavailable);

@@ -1,0 +1,51 @@
+//! Who has sent a command: the user and the process at the other end of the socket, as the kernel knows them.
+
+use std::{fs, io};
+
+use tokio::net::UnixStream;
+use tracing::{Span, error_span};
+
+/// The user and the process that have sent a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Operator {
+    uid: u32,
+    /// The name of the user, if this machine's list of users has it.
+    name: Option<String>,
+    pid: Option<i32>,
+}
+
+impl Operator {
+    pub(super) fn at(stream: &UnixStream) -> io::Result<Self> {
+        let credentials = stream.peer_cred()?;
+        let uid = credentials.uid();
+        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        Ok(Self { uid, name: name_of(uid, &users), pid: credentials.pid() })
+    }
+
+    /// The span of a command. Every line that is written in it names the operator, whatever level the settings log.
+    pub(super) fn span(&self, command: &str) -> Span {
+        let Self { uid, name, pid } = self;
+        error_span!("command", command, operator = name, uid, pid)
+    }
+}
+
+/// The name of a user in a list with the syntax of `/etc/passwd`.
+fn name_of(uid: u32, users: &str) -> Option<String> {
+    let named = users
+        .lines()
+        .find(|line| line.split(':').nth(2).is_some_and(|number| number.parse() == Ok(uid)))?;
+    named.split(':').next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_named_as_in_the_list_of_users() {
+        let users = "root:x:0:0:root:/root:/bin/bash\nbroken\nada:x:1000:1000::/home/ada:/bin/sh\n";
+        assert_eq!(name_of(0, users).as_deref(), Some("root"));
+        assert_eq!(name_of(1000, users).as_deref(), Some("ada"));
+        assert_eq!(name_of(1001, users), None);
+    }
+}
