@@ -73,9 +73,11 @@ async fn log_in_span(
             false => next.run(request).await,
         }
     };
+    // The line of the request has the id itself. In the span it would have it twice, for 3 µs.
+    let answer = answer.instrument(span);
     let (answer, started) = (pin!(answer), Instant::now());
     let request = Logged { id, method, route, trace: || trace, client: || client, started };
-    let mut response = run(request, answer, is_routine).instrument(span).await;
+    let mut response = run(request, answer, is_routine).await;
     count(doorward, method, route, &response, started);
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     response.headers_mut().insert(CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN);

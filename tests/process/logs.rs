@@ -189,7 +189,7 @@ fn the_line_of_a_login_has_the_id_of_its_request() {
         logged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of_request: Vec<_> = lines
         .iter()
-        .filter(|line| line["span"]["id"] == json!(id))
+        .filter(|line| [&line["span"]["id"], &line["id"]].contains(&&json!(id)))
         .map(|line| line["message"].as_str().unwrap())
         .collect();
     assert_eq!(of_request, ["logged in", "answered"], "{logged}");

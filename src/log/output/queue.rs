@@ -56,6 +56,9 @@ impl Queue {
     const RESERVE_BYTES: usize = 1 << 20;
     /// The size of one write. A slow reader frees the queue in steps of this size.
     const CHUNK_BYTES: usize = 64 << 10;
+    /// How long the thread collects lines before it writes them. Waking up for each line would take as much CPU time as a
+    /// look-up in PostgreSQL.
+    const BATCH_DELAY: Duration = Duration::from_millis(5);
 
     /// Starts a thread that writes the lines of the queue to `sink`.
     pub(super) fn start(sink: impl Write + Send + 'static) -> io::Result<Self> {
@@ -119,15 +122,21 @@ impl Queue {
 
     /// Waits for lines and removes all of them from the queue.
     fn next(&self) -> Vec<u8> {
+        self.wait_until_filled();
+        thread::sleep(Self::BATCH_DELAY);
+        let mut state = self.state();
+        let lines = mem::take(&mut state.lines);
+        state.in_flight = lines.len();
+        lines
+    }
+
+    fn wait_until_filled(&self) {
         let mut state = self.state();
         while state.lines.is_empty() {
             self.shared.emptied.notify_all();
             state.idle = true;
             state = self.shared.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        let lines = mem::take(&mut state.lines);
-        state.in_flight = lines.len();
-        lines
     }
 
     fn report_dropped(&self) {
