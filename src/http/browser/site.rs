@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Uri, header};
 
 use super::{Single, cookies::CookieNames, single};
 use crate::access::guard::{AppOrigin, host_of, is_loopback_host};
@@ -50,6 +50,24 @@ impl Site {
         &self.url[self.origin_length..]
     }
 
+    /// The URL of a page that a browser asked for under another name of this machine, such as `localhost` for `127.0.0.1`.
+    /// Names do not share cookies, so a person signed in under one would not be signed in under the other.
+    pub(in crate::http) fn url_under_own_name(
+        &self,
+        headers: &HeaderMap,
+        uri: &Uri,
+    ) -> Option<String> {
+        let Single::Value(sent) = single(headers, &header::HOST) else { return None };
+        let (own_name, own_port) = self.loopback_name()?;
+        let (name, port) = split_loopback(sent)?;
+        (name != own_name && port == own_port).then(|| format!("{}{uri}", self.url))
+    }
+
+    /// The name and the port of a site on plain HTTP that is on this machine.
+    fn loopback_name(&self) -> Option<(&str, &str)> {
+        split_loopback(self.origin().strip_prefix("http://")?)
+    }
+
     /// The names of cookies on this site.
     pub(in crate::http) fn cookie_names(&self) -> &'static CookieNames {
         CookieNames::on(self.is_https)
@@ -68,6 +86,16 @@ impl Site {
             Single::Value(host) if is_loopback_host(&host_of(host)) => Ok(format!("http://{host}")),
             _ => Err(NeedsHttps),
         }
+    }
+}
+
+/// The name and the port of a host that is this machine under one of its usual names.
+fn split_loopback(host: &str) -> Option<(&str, &str)> {
+    let names = ["localhost", "127.0.0.1", "[::1]"];
+    let (name, rest) = names.into_iter().find_map(|name| Some((name, host.strip_prefix(name)?)))?;
+    match rest {
+        "" => Some((name, "80")),
+        rest => Some((name, rest.strip_prefix(':')?)),
     }
 }
 
@@ -106,5 +134,28 @@ mod tests {
         }
         assert_eq!(expected("https://a.b/c", "anything"), Ok("https://a.b".into()));
         assert_eq!(Site::new(plain.into()).expected_origin(&HeaderMap::new()), Err(NeedsHttps));
+    }
+
+    #[test]
+    fn one_name_of_this_machine_leads_to_the_other_on_the_same_port() {
+        let under_own_name = |url: &str, host: &'static str| {
+            let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
+            let uri = Uri::from_static("/account?a=b");
+            Site::new(url.to_owned()).url_under_own_name(&headers, &uri)
+        };
+        let plain = "http://127.0.0.1:3000";
+        for host in ["localhost:3000", "[::1]:3000"] {
+            assert_eq!(under_own_name(plain, host), Some(format!("{plain}/account?a=b")));
+        }
+        let localhost = under_own_name("http://localhost/auth", "127.0.0.1");
+        assert_eq!(localhost.as_deref(), Some("http://localhost/auth/account?a=b"));
+        // Another port may be a tunnel, behind which the own one does not exist.
+        for host in
+            ["127.0.0.1:3000", "localhost:8080", "auth.localhost:3000", "localhost.org:3000"]
+        {
+            assert_eq!(under_own_name(plain, host), None);
+        }
+        assert_eq!(under_own_name("https://localhost:3000", "127.0.0.1:3000"), None);
+        assert_eq!(under_own_name("http://auth.example.com", "localhost"), None);
     }
 }

@@ -15,7 +15,11 @@ use super::{
     view::MessagePage,
 };
 use crate::{
-    http::{answer::JSON, browser::navigation::is_navigation, client_ip::accept_language},
+    http::{
+        answer::JSON,
+        browser::{cross_site::is_safe, navigation::is_navigation},
+        client_ip::accept_language,
+    },
     language::Language,
 };
 
@@ -25,6 +29,13 @@ pub(in crate::http) async fn for_pages(
     request: Request,
     next: Next,
 ) -> Response {
+    let (headers, uri) = (request.headers(), request.uri());
+    if is_navigation(headers, request.method().as_str())
+        && is_safe(request.method().as_str())
+        && let Some(url) = pages.site().url_under_own_name(headers, uri)
+    {
+        return pages.redirect(&url);
+    }
     // Without Fetch Metadata, a form of ours is told from the request of a program by what it accepts.
     answer(&pages, is_navigation(request.headers(), "GET"), request, next).await
 }
