@@ -146,7 +146,7 @@ pub fn main() -> ExitCode {
         };
         let (settings, origins) = Settings::with_origins(sources.clone())?;
         match chosen {
-            Command::Serve(serve) => serve.run(settings, sources),
+            Command::Serve(serve) => serve.run(settings, &origins, sources),
             Command::Dev(dev) => dev.run(settings, &sources),
             Command::User(user) => user.run(settings),
             Command::Guard(guard) => guard.run(settings),

@@ -44,7 +44,7 @@ class Service:
     @property
     def port(self):
         if not self._port:
-            found = re.findall(r"^  Doorward listens on https?://\S+:(\d+)$", self.output(), re.MULTILINE)
+            found = re.findall(r'"message":"listening","address":"\S+:(\d+)"', self.output())
             if not found:
                 raise ConnectionRefusedError("it does not listen yet")
             self._port = int(found[-1])

@@ -17,7 +17,6 @@ PASSWORD = "correct horse battery staple"
 CLIENT = ("shop", "a secret of the shop")
 
 SETTINGS = f"""
-log = "warn"
 clients = ["{CLIENT[0]}:{hashlib.sha256(CLIENT[1].encode()).hexdigest()}"]
 [mail]
 url = "file:mails"

@@ -205,13 +205,33 @@ impl Drop for AtTerminal {
 }
 
 #[test]
-fn examples_are_printed_on_a_terminal_only() {
+fn only_a_terminal_gets_a_greeting_and_the_log_says_where_everything_is() {
     let home = Home::new();
-    let server = home.start();
-    assert_eq!(server.client.get("/livez").status, 200);
-    let Finished { stdout, .. } = server.stop();
-    assert!(stdout.contains("listens on http://") && stdout.contains("keeps its data in"));
-    assert!(!stdout.contains("curl"), "{stdout}");
+    let Finished { stdout, stderr, .. } = home.start().stop();
+    assert_eq!(stdout, "");
+    let data = home.data().display();
+    let data = format!("{data} (sqlite://{})", home.database().display());
+    let listening = |log: &str, settings: String| {
+        let lines =
+            log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let line = lines.into_iter().find(|line| line["message"] == "listening").unwrap();
+        assert_eq!((&line["data"], &line["settings"]), (&data.clone().into(), &settings.into()));
+    };
+    listening(&stderr, "no file: the defaults apply".into());
+
+    let file = home.root().join("doorward.toml");
+    fs::write(&file, "[branding]\nname = \"Acme\"\n").unwrap();
+    listening(&home.start().stop().stderr, file.display().to_string());
+
+    let server = AtTerminal::start(&home);
+    let last = format!("settings  {}\r\n", file.display());
+    eventually("the places are printed", || server.shows().contains(&last));
+    let shown = server.shows();
+    let url = shown.split_once("listens on ").unwrap().1.lines().next().unwrap();
+    eventually("the page to open", || server.shows().contains(&format!("Open {url} in a browser")));
+    assert!(shown.contains(&format!("data      {data}\r\n")), "{shown}");
+    let passwords = "Common passwords are accepted, because the public URL is not https.\r\n";
+    assert!(server.shows().contains(passwords), "{}", server.shows());
 }
 
 #[test]
@@ -223,8 +243,7 @@ fn the_start_says_whether_common_passwords_are_refused_and_why() {
         let home = Home::new();
         let mut command = home.command();
         command.envs(url.map(|url| ("DOORWARD_PUBLIC_URL", url)));
-        let Finished { stdout, stderr, .. } = Server::start(command).stop();
-        assert!(stdout.contains(&format!("  Common passwords are {sentence}.\n")), "{stdout}");
+        let Finished { stderr, .. } = Server::start(command).stop();
         let listening = stderr.lines().find(|line| line.contains("listening")).unwrap();
         assert!(listening.contains(sentence), "{listening}");
     }

@@ -101,7 +101,7 @@ def doorward_with(folder, settings):
     printed = doorward.command("client", "secret", "app")
     doorward.client_secret = re.search(r"^  ([0-9a-f]{64})$", printed, re.MULTILINE)[1]
     variables["DOORWARD_CLIENTS"] = re.search(r'clients = \["(.*)"\]', printed)[1]
-    with running([BINARY], folder, variables, "listens on"):
+    with running([BINARY], folder, variables, '"message":"listening"'):
         yield doorward
 
 

@@ -6,6 +6,7 @@ mod notify;
 use std::{
     future,
     io::{self, IsTerminal, Write},
+    path::Path,
     process,
     sync::Arc,
     time::Duration,
@@ -21,7 +22,7 @@ use self::notify::Notifier;
 use crate::{
     Doorward, Settings,
     clock::Clock,
-    config::{DatabaseUrl, ServiceManager, Sources, absolute},
+    config::{DatabaseUrl, Origins, ServiceManager, Sources, absolute},
     control::{self, ReadSettings},
     doorward::MissingKey,
     http::{
@@ -48,7 +49,12 @@ pub(super) struct Serve {
 }
 
 impl Serve {
-    pub(super) fn run(self, settings: Settings, sources: Sources) -> anyhow::Result<()> {
+    pub(super) fn run(
+        self,
+        settings: Settings,
+        origins: &Origins,
+        sources: Sources,
+    ) -> anyhow::Result<()> {
         // Before any other thread starts.
         let service_manager = ServiceManager::take(&sources.environment)?;
         log::start(&settings.log, settings.log_format)?;
@@ -56,7 +62,8 @@ impl Serve {
         let limits =
             Limits { connections: allow_connections(settings.connections), ..Limits::default() };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        runtime.block_on(self.serve(settings, sources, limits, service_manager))?;
+        let file = origins.file.as_deref();
+        runtime.block_on(self.serve(settings, file, sources, limits, service_manager))?;
         // Draining has waited for running requests already.
         runtime.shutdown_timeout(Duration::ZERO);
         Ok(())
@@ -65,6 +72,7 @@ impl Serve {
     async fn serve(
         self,
         settings: Settings,
+        settings_file: Option<&Path>,
         sources: Sources,
         limits: Limits,
         mut service_manager: ServiceManager,
@@ -87,8 +95,15 @@ impl Serve {
         });
         let serving_commands = doorward.serve_commands_with(Arc::clone(&read));
         doorward.set_listen_address(address);
-        let common_passwords = doorward.settings().common_passwords();
-        tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), common_passwords, "listening");
+        let overview = Overview::of(&doorward, settings_file);
+        tracing::info!(
+            %address,
+            version = env!("CARGO_PKG_VERSION"),
+            data = overview.data,
+            settings = overview.settings,
+            common_passwords = overview.common_passwords,
+            "listening"
+        );
         if doorward.settings().is_exposed_on(address.ip()) {
             tracing::warn!(
                 %address,
@@ -96,14 +111,14 @@ impl Serve {
                  set public_url to its https:// URL, set tls.certificate and tls.key, or listen on 127.0.0.1"
             );
         }
-        let mut stdout = io::stdout();
         let url = format!("{}://{address}", doorward.settings().scheme());
-        let mut greeting = greeting(&url, &doorward);
-        if stdout.is_terminal() {
-            greeting += &examples(&url);
+        // Elsewhere the log says the same, in the format of the log.
+        if io::stdout().is_terminal() {
+            let has_pages = doorward.settings().pages;
+            let greeting = greeting(&url, &doorward.public_base(), has_pages, &overview);
+            // A closed standard output does not stop the service.
+            let _ = io::stdout().write_all(greeting.as_bytes());
         }
-        // A closed standard output does not stop the service.
-        let _ = stdout.write_all(greeting.as_bytes());
         let status = format!("Listening on {url}");
 
         let stop = async {
@@ -222,25 +237,47 @@ fn allow_connections(wanted: usize) -> usize {
     possible.min(wanted)
 }
 
-/// The address and the location of the data.
-fn greeting(url: &str, doorward: &Doorward) -> String {
-    let database = &doorward.settings().database;
-    let place = match (database, doorward.folder()) {
-        (DatabaseUrl::Sqlite(_), Some(folder)) => {
-            format!("{} ({database})", absolute(folder.path()).display())
-        }
-        _ => database.to_string(),
-    };
-    let common = doorward.settings().common_passwords();
-    format!(
-        "\n  Doorward listens on {url}\n  and keeps its data in {place}\n  Common passwords are {common}.\n\n"
-    )
+/// What an operator wants to see at the start.
+struct Overview {
+    data: String,
+    settings: String,
+    common_passwords: &'static str,
 }
 
-/// The first requests that a newcomer can try.
-fn examples(url: &str) -> String {
+impl Overview {
+    fn of(doorward: &Doorward, settings_file: Option<&Path>) -> Self {
+        let database = &doorward.settings().database;
+        let data = match (database, doorward.folder()) {
+            (DatabaseUrl::Sqlite(_), Some(folder)) => {
+                format!("{} ({database})", absolute(folder.path()).display())
+            }
+            _ => database.to_string(),
+        };
+        let settings = match settings_file {
+            Some(file) => absolute(file).display().to_string(),
+            None => "no file: the defaults apply".to_owned(),
+        };
+        Self { data, settings, common_passwords: doorward.settings().common_passwords() }
+    }
+}
+
+/// What a person at a terminal sees first: where everything is, and requests to try.
+fn greeting(url: &str, public_base: &str, has_pages: bool, overview: &Overview) -> String {
+    let Overview { data, settings, common_passwords } = overview;
+    let open = match has_pages {
+        true => {
+            format!("  Open {public_base} in a browser, or register, log in and pass the guard:")
+        }
+        false => "  Register, log in and pass the guard:".to_owned(),
+    };
     format!(
-        r#"  Register, log in and pass the guard:
+        r#"
+  Doorward listens on {url}
+  data      {data}
+  settings  {settings}
+  Common passwords are {common_passwords}.
+
+{open}
 
     curl -s {url}/api/user -H 'Content-Type: application/json' -d '{{"name":"Ada Lovelace","email":"ada@example.com","password":"correct horse"}}'
     TOKEN=$(curl -s {url}/api/auth/login -H 'Content-Type: application/json' -d '{{"email":"ada@example.com","password":"correct horse"}}' | sed 's/.*"token":"\([^"]*\)".*/\1/')

@@ -3,7 +3,10 @@
 use std::{
     io::{BufRead, BufReader, Read},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        mpsc::{Sender, channel},
+    },
     thread::{self, JoinHandle},
 };
 
@@ -19,7 +22,7 @@ pub struct Finished {
 
 /// Runs a process to completion, and kills it if it does not exit in time.
 pub fn run(command: Command) -> Finished {
-    let mut process = Process::spawn(command, |_| {});
+    let mut process = Process::spawn(command, |_| false);
     let status = process.wait();
     let (stdout, stderr) = process.output();
     Finished { status, stdout, stderr }
@@ -33,18 +36,12 @@ pub struct Process {
 }
 
 impl Process {
-    fn spawn(command: Command, on_line: impl FnMut(&str) + Send + 'static) -> Self {
-        let mut process = Self::spawn_unread(command, on_line);
-        process.stderr.start_reading();
-        process
-    }
-
-    /// A process whose stderr is not read before `start_reading`.
-    pub fn spawn_unread(mut command: Command, on_line: impl FnMut(&str) + Send + 'static) -> Self {
+    /// A process whose stderr is read up to the line at which `pauses` is true, and then not before `go_on`.
+    pub fn spawn(mut command: Command, pauses: impl FnMut(&str) -> bool + Send + 'static) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let stdout = CapturedPipe::record(child.stdout.take().unwrap(), on_line);
-        let stderr = CapturedPipe::unread(child.stderr.take().unwrap());
+        let stdout = CapturedPipe::record(child.stdout.take().unwrap(), |_| false);
+        let stderr = CapturedPipe::record(child.stderr.take().unwrap(), pauses);
         Self { child, stdout, stderr }
     }
 
@@ -74,42 +71,41 @@ impl Drop for Process {
 pub struct CapturedPipe {
     text: Arc<Mutex<String>>,
     recorder: Option<JoinHandle<()>>,
-    unread: Option<Box<dyn Read + Send>>,
+    /// Dropped when the thread may go on after a pause.
+    pause: Option<Sender<()>>,
 }
 
 impl CapturedPipe {
-    fn unread(pipe: impl Read + Send + 'static) -> Self {
-        Self { text: Arc::default(), recorder: None, unread: Some(Box::new(pipe)) }
-    }
-
-    /// Starts to read an unread pipe.
-    pub fn start_reading(&mut self) {
-        if let Some(pipe) = self.unread.take() {
-            *self = Self::record(pipe, |_| {});
-        }
-    }
-
     fn record(
         pipe: impl Read + Send + 'static,
-        mut on_line: impl FnMut(&str) + Send + 'static,
+        mut pauses: impl FnMut(&str) -> bool + Send + 'static,
     ) -> Self {
         let text = Arc::<Mutex<String>>::default();
         let recorded = Arc::clone(&text);
+        let (pause, end_of_pause) = channel::<()>();
         let recorder = thread::spawn(move || {
             let mut pipe = BufReader::new(pipe);
             let mut line = Vec::new();
             while pipe.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
                 let read = String::from_utf8_lossy(&line).into_owned();
                 recorded.lock().unwrap().push_str(&read);
-                on_line(&read);
+                if pauses(&read) {
+                    let _ = end_of_pause.recv();
+                }
                 line.clear();
             }
         });
-        Self { text, recorder: Some(recorder), unread: None }
+        Self { text, recorder: Some(recorder), pause: Some(pause) }
+    }
+
+    /// Ends a pause.
+    pub fn go_on(&mut self) {
+        self.pause = None;
     }
 
     /// The whole text. The process at the other end must have exited.
     fn end(&mut self) -> String {
+        self.go_on();
         if let Some(recorder) = self.recorder.take() {
             recorder.join().unwrap();
         }

@@ -34,20 +34,17 @@ impl Server {
     }
 
     pub fn read_log(&mut self) {
-        self.process.stderr.start_reading();
+        self.process.stderr.go_on();
     }
 
     fn try_start_through(command: Command, is_read: bool) -> Result<Self, Finished> {
         let started = Instant::now();
         let (found, address) = mpsc::channel();
-        let mut process = Process::spawn_unread(command, move |line| {
-            if let Some((_, address)) = line.trim_end().split_once("listens on http://") {
-                let _ = found.send(address.parse::<SocketAddr>().unwrap());
-            }
+        let mut process = Process::spawn(command, move |line| {
+            let address = listen_address(line);
+            address.inspect(|address| found.send(*address).unwrap());
+            address.is_some() && !is_read
         });
-        if is_read {
-            process.stderr.start_reading();
-        }
         match address.recv_timeout(PATIENCE) {
             Ok(address) => {
                 let client = Client::of(address);
@@ -58,7 +55,6 @@ impl Server {
                 panic!("neither serves nor ends: {:?}", process.stderr.so_far())
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                process.stderr.start_reading();
                 let status = process.wait();
                 let (stdout, stderr) = process.output();
                 Err(Finished { status, stdout, stderr })
@@ -120,4 +116,10 @@ impl Server {
     pub fn wait_until_connections_are_refused(&self) {
         eventually("new connections are refused", || TcpStream::connect(self.address).is_err());
     }
+}
+
+/// The address in the line of the log that tells where the server listens.
+fn listen_address(line: &str) -> Option<SocketAddr> {
+    let line: serde_json::Value = serde_json::from_str(line).ok()?;
+    (line["message"] == "listening").then(|| line["address"].as_str().unwrap().parse().unwrap())
 }
