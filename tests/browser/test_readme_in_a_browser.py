@@ -3,11 +3,11 @@
 import re
 
 from people import Person, sign_in
-from test_readme import blocks, section, shell  # noqa: F401 (shell is a fixture)
+from test_readme import commands_before_the_end, section, shell  # noqa: F401 (shell is a fixture)
 
 
 def test_the_steps_in_a_browser_work_as_written(shell, page):  # noqa: F811
-    status, _ = shell(blocks("sh"))
+    status, _ = shell(commands_before_the_end())
     assert status == 0
     opening, signing_in, account = re.findall(r"^\d\. (.+)$", section(), re.MULTILINE)
 
