@@ -39,6 +39,12 @@ impl Timestamp {
         time.format("%Y-%m-%d %H:%M UTC").to_string()
     }
 
+    /// RFC 3339 without seconds, for the `datetime` of a `<time>`, such as `2027-01-15T08:00Z`.
+    pub fn to_minute(self) -> String {
+        let time = DateTime::from_timestamp_millis(self.0).unwrap_or(DateTime::UNIX_EPOCH);
+        time.format("%Y-%m-%dT%H:%MZ").to_string()
+    }
+
     /// The time from `earlier` to this; zero if that is later.
     pub(crate) fn duration_since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
@@ -117,6 +123,7 @@ mod tests {
     fn a_timestamp_for_people_has_minutes() {
         let time = Timestamp::from_millis(1_800_000_059_999);
         assert_eq!(time.to_text(), "2027-01-15 08:00 UTC");
+        assert_eq!(time.to_minute(), "2027-01-15T08:00Z");
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! The languages that pages and mails are written in, and the choice by the `Accept-Language` header.
+//! The languages that pages and mails are written in: the choice by the `Accept-Language` header, and times in words.
+
+use chrono::{DateTime, Datelike, Utc};
 
 /// A language that pages and mails are written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +46,63 @@ impl Language {
             Self::German => "de",
         }
     }
+
+    /// The day of a moment in milliseconds since 1970, such as `Friday, 20 November`, in UTC. For a day within half a year,
+    /// which needs no year.
+    pub fn day(self, millis: i64) -> String {
+        let time = DateTime::from_timestamp_millis(millis).unwrap_or(DateTime::UNIX_EPOCH);
+        self.day_of(time)
+    }
+
+    /// A moment in milliseconds since 1970, such as `Friday, 20 November 2026, 14:05 UTC`. Nobody knows the time zone of a
+    /// reader, so the words name theirs.
+    pub fn time(self, millis: i64) -> String {
+        let time = DateTime::from_timestamp_millis(millis).unwrap_or(DateTime::UNIX_EPOCH);
+        format!("{} {}", self.day_of(time), time.format("%Y, %H:%M UTC"))
+    }
+
+    fn day_of(self, time: DateTime<Utc>) -> String {
+        let (weekdays, months, point) = match self {
+            Self::English => (ENGLISH_WEEKDAYS, ENGLISH_MONTHS, ""),
+            Self::German => (GERMAN_WEEKDAYS, GERMAN_MONTHS, "."),
+        };
+        let weekday = weekdays[time.weekday().num_days_from_monday() as usize];
+        format!("{weekday}, {}{point} {}", time.day(), months[time.month0() as usize])
+    }
 }
+
+const ENGLISH_WEEKDAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const GERMAN_WEEKDAYS: [&str; 7] =
+    ["Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"];
+const ENGLISH_MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const GERMAN_MONTHS: [&str; 12] = [
+    "Januar",
+    "Februar",
+    "März",
+    "April",
+    "Mai",
+    "Juni",
+    "Juli",
+    "August",
+    "September",
+    "Oktober",
+    "November",
+    "Dezember",
+];
 
 /// Bounds the cost of a hostile header. Browsers send fewer.
 const MAX_RANGES: usize = 32;
@@ -59,6 +117,32 @@ fn weight(parameter: &str) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_in_words_and_names_its_zone() {
+        for (millis, english, german) in [
+            (
+                1_795_183_500_000,
+                "Friday, 20 November 2026, 14:05 UTC",
+                "Freitag, 20. November 2026, 14:05 UTC",
+            ),
+            (
+                -1,
+                "Wednesday, 31 December 1969, 23:59 UTC",
+                "Mittwoch, 31. Dezember 1969, 23:59 UTC",
+            ),
+            (
+                951_782_400_000,
+                "Tuesday, 29 February 2000, 00:00 UTC",
+                "Dienstag, 29. Februar 2000, 00:00 UTC",
+            ),
+        ] {
+            assert_eq!(Language::English.time(millis), english);
+            assert_eq!(Language::German.time(millis), german);
+        }
+        assert_eq!(Language::English.day(1_795_183_500_000), "Friday, 20 November");
+        assert_eq!(Language::German.day(1_795_183_500_000), "Freitag, 20. November");
+    }
 
     #[test]
     fn the_header_chooses_the_language() {

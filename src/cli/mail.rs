@@ -72,7 +72,7 @@ async fn test(settings: &Settings, address: String) -> anyhow::Result<()> {
     print_line!("sending to {} by {url}", to.as_str());
     let progress = Box::new(|step: &str| print_line!("  {step}"));
     let mut transport = Transport::new(mail)?.with_progress(progress);
-    let (id, name) = (MailId::random(), &settings.branding.name);
+    let (id, name) = (MailId::random(), settings.service_name());
     let composed = test_mail(id, name, from, mail.reply_to.as_ref(), to.as_str())?;
     match transport.send(id, Clock::system().now(), composed).await {
         Ok(()) => {

@@ -8,10 +8,11 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 
 use super::{
-    SettingsError, absolute,
+    Settings, SettingsError, absolute,
     key::Key,
     value::{Choice, Custom, NONE, OptionalPath, field},
 };
+use crate::user::Email;
 
 pub(super) const KEYS: &[Key] = &[
     Key {
@@ -21,12 +22,12 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         name: "branding.name",
-        purpose: "Name of the service on its pages",
+        purpose: "Name of the service on its pages and in mails; none is the name in mail.from, or Doorward",
         value: &Custom {
             field: field!(branding.name),
-            parse: parse_name,
-            show: String::clone,
-            allowed: || format!("a name of 1 to {MAX_NAME} characters"),
+            parse: parse_optional_name,
+            show: show_text,
+            allowed: || format!("{NONE}, or a name of 1 to {MAX_NAME} characters"),
             secret: false,
         },
     },
@@ -52,7 +53,7 @@ pub(super) const KEYS: &[Key] = &[
         value: &Custom {
             field: field!(branding.terms),
             parse: parse_link,
-            show: show_link,
+            show: show_text,
             allowed: allowed_link,
             secret: false,
         },
@@ -63,12 +64,34 @@ pub(super) const KEYS: &[Key] = &[
         value: &Custom {
             field: field!(branding.privacy),
             parse: parse_link,
-            show: show_link,
+            show: show_text,
             allowed: allowed_link,
             secret: false,
         },
     },
+    Key {
+        name: "branding.contact",
+        purpose: "Whom people ask who are refused access: an e-mail address or a URL, which the page links to",
+        value: &Custom {
+            field: field!(branding.contact),
+            parse: parse_contact,
+            show: show_contact,
+            allowed: || {
+                format!("{NONE}, an e-mail address, or an https:// URL, such as help@example.com")
+            },
+            secret: false,
+        },
+    },
 ];
+
+impl Settings {
+    /// What the service is called on its pages and in mails.
+    pub(crate) fn service_name(&self) -> &str {
+        let sender = || self.mail.from.as_ref().and_then(|from| from.name.as_deref());
+        let sender = || sender().filter(|name| parse_name(name).is_some());
+        self.branding.name.as_deref().or_else(sender).unwrap_or("Doorward")
+    }
+}
 
 const MAX_NAME: usize = 60;
 const MAX_LINK_BYTES: usize = 500;
@@ -76,21 +99,24 @@ const MAX_LINK_BYTES: usize = 500;
 /// Whose pages they are, and their looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BrandingSettings {
-    pub(crate) name: String,
+    /// Without one, see [`Settings::service_name`].
+    pub(crate) name: Option<String>,
     pub(crate) logo: Option<PathBuf>,
     pub(crate) accent: Accent,
     pub(crate) terms: Option<String>,
     pub(crate) privacy: Option<String>,
+    pub(crate) contact: Option<Contact>,
 }
 
 impl Default for BrandingSettings {
     fn default() -> Self {
         Self {
-            name: "Doorward".into(),
+            name: None,
             logo: None,
             accent: Accent([0x2b, 0x5c, 0xd9]),
             terms: None,
             privacy: None,
+            contact: None,
         }
     }
 }
@@ -127,6 +153,10 @@ impl fmt::Display for Accent {
     }
 }
 
+fn parse_optional_name(text: &str) -> Option<Option<String>> {
+    if text == NONE { Some(None) } else { parse_name(text).map(Some) }
+}
+
 fn parse_name(text: &str) -> Option<String> {
     let is_text = text.trim() == text && !text.chars().any(char::is_control);
     ((1..=MAX_NAME).contains(&text.chars().count()) && is_text).then(|| text.to_owned())
@@ -143,8 +173,37 @@ fn parse_link(text: &str) -> Option<Option<String>> {
     (has_host && is_plain && text.len() <= MAX_LINK_BYTES).then(|| Some(text.to_owned()))
 }
 
-fn show_link(link: &Option<String>) -> String {
-    link.clone().unwrap_or_else(|| NONE.into())
+fn show_text(text: &Option<String>) -> String {
+    text.clone().unwrap_or_else(|| NONE.into())
+}
+
+/// Whom people ask who are refused access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Contact {
+    /// An e-mail address that a link can contain as it is.
+    Mail(String),
+    /// An HTTPS URL.
+    Link(String),
+}
+
+fn parse_contact(text: &str) -> Option<Option<Contact>> {
+    if text == NONE {
+        return Some(None);
+    }
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"@.-_+".contains(&b);
+    match Email::parse(text.to_owned()) {
+        Ok(email) if text.bytes().all(is_plain) => {
+            Some(Some(Contact::Mail(email.as_str().to_owned())))
+        }
+        _ => parse_link(text)?.map(|url| Some(Contact::Link(url))),
+    }
+}
+
+fn show_contact(contact: &Option<Contact>) -> String {
+    match contact {
+        None => NONE.into(),
+        Some(Contact::Mail(text) | Contact::Link(text)) => text.clone(),
+    }
 }
 
 fn allowed_link() -> String {
@@ -185,6 +244,7 @@ fn image_kind(bytes: &[u8]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::tests::load;
 
     #[test]
     fn an_accent_has_six_hexadecimal_digits() {
@@ -214,6 +274,37 @@ mod tests {
         ] {
             assert_eq!(parse_link(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_contact_is_an_address_or_a_link() {
+        let address = Contact::Mail("help+access@example.com".into());
+        assert_eq!(parse_contact("help+access@example.com"), Some(Some(address)));
+        let link = Contact::Link("https://example.com/help".into());
+        assert_eq!(parse_contact("https://example.com/help"), Some(Some(link)));
+        assert_eq!(parse_contact("none"), Some(None));
+        for bad in [
+            "",
+            "help",
+            "http://example.com",
+            "a b@example.com",
+            "a?cc=b@example.com",
+            "javascript:1",
+        ] {
+            assert_eq!(parse_contact(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_name_is_that_of_the_sender_unless_it_is_set() {
+        let named = |file: &str| load(&[], &[], file).unwrap().service_name().to_owned();
+        assert_eq!(named(""), "Doorward");
+        assert_eq!(named("mail.from = 'shop@example.com'"), "Doorward");
+        assert_eq!(named("mail.from = 'Käse & Co. <shop@example.com>'"), "Käse & Co.");
+        let both = "mail.from = 'Shop <shop@example.com>'\nbranding.name = 'Example'";
+        assert_eq!(named(both), "Example");
+        let long = format!("mail.from = '{} <shop@example.com>'", "x".repeat(61));
+        assert_eq!(named(&long), "Doorward", "too long for a page");
     }
 
     #[test]

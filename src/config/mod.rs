@@ -53,6 +53,7 @@ pub(crate) use self::{
     value::parse_duration,
 };
 pub use self::{
+    branding::Contact,
     database::{DatabaseUrl, InaccessibleDatabase},
     key::Key,
     proxies::IdentityHeaders,

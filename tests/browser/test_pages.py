@@ -7,7 +7,7 @@ from functools import partial
 
 import https_settings
 import pytest
-from page_states import Tour
+from page_states import Tour, invitations
 from people import Person, assert_account, fill, is_sign_in, press, sign_in, sign_up, submit
 from playwright.sync_api import expect
 from visitor import Visitor
@@ -344,6 +344,68 @@ def test_a_person_signs_in_with_the_keyboard_alone(tour):
     with tour.page.expect_navigation():
         tour.page.keyboard.press("Enter")
     assert_account(tour.page)
+
+
+# --- layout ----------------------------------------------------------------------------------------------------------
+
+# The lines that the words of an element take.
+LINES = """element => {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    return new Set([...range.getClientRects()].map(line => Math.round(line.top))).size;
+}"""
+
+
+def box(page, selector):
+    return page.locator(selector).bounding_box()
+
+
+@pytest.mark.parametrize("width", [320, 360, 1280])
+def test_a_button_of_a_list_does_not_break(mailing, new_context, width):
+    context = new_context(locale="de-DE", viewport={"width": width, "height": 800})
+    tour = Tour(mailing, context, context.new_page())
+    invitations(tour)
+    button = tour.page.locator("button[name=id]").first
+    assert button.inner_text() == "Zurückziehen"
+    assert button.evaluate(LINES) == 1
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_brand_and_the_card_are_in_the_middle(tour, width):
+    tour.page.set_viewport_size({"width": width, "height": 800})
+    tour.open("/sign-in")
+    for selector in ("header", "main", "h1"):
+        element = box(tour.page, selector)
+        assert abs(element["x"] + element["width"] / 2 - width / 2) <= 1, selector
+    logo, name = box(tour.page, "header img"), box(tour.page, "header span")
+    assert abs((logo["x"] + name["x"] + name["width"]) / 2 - width / 2) <= 1
+
+
+def test_the_link_for_a_forgotten_password_is_beside_its_field(tour):
+    tour.open("/sign-in")
+    label, link = box(tour.page, "label[for=password]"), box(tour.page, "a[href$='/reset']")
+    field = box(tour.page, "#password")
+    assert link["x"] > label["x"] and abs(link["x"] + link["width"] - field["x"] - field["width"]) <= 1
+    assert link["y"] < field["y"] and link["y"] + link["height"] <= field["y"] + 1
+    # The keyboard goes from the address to the password, not to the link.
+    tour.page.locator("#email").focus()
+    for expected in ("password", "/reset"):
+        tour.page.keyboard.press("Tab")
+        focused = tour.page.evaluate("document.activeElement.id || document.activeElement.getAttribute('href')")
+        assert focused == expected
+
+
+def test_a_single_fault_has_the_focus_at_its_field(tour):
+    person = tour.signed_up()
+    submit(tour.page, "/sign-out")
+    tour.open("/sign-up")
+    sign_up(tour.page, Person(email=person.email, password="another password"))
+    expect(tour.page.locator("#email")).to_be_focused()
+    assert summary(tour.page).count() == 0
+    press(tour.page, ".fault a")
+    assert is_sign_in(tour.page)
+    assert tour.page.locator("#email").input_value() == person.email
+    expect(tour.page.locator("#password")).to_be_focused()
 
 
 # --- for programs ----------------------------------------------------------------------------------------------------

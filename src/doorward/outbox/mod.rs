@@ -127,7 +127,7 @@ impl Queue for Outbox {
         let site = settings.pages.then(|| doorward.public_base());
         let letterhead = Letterhead {
             site: site.as_deref(),
-            name: &settings.branding.name,
+            name: settings.service_name(),
             accent: settings.branding.accent.0,
             from,
             reply_to: settings.mail.reply_to.as_ref(),

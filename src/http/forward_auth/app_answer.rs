@@ -20,7 +20,10 @@ use crate::{
         refusals::{Refused, RefusedBy},
     },
     account::app_sign_in::CodeError,
-    http::{error::Error, pages::CROSS_ORIGIN_OPENER_POLICY},
+    http::{
+        error::Error,
+        pages::{CROSS_ORIGIN_OPENER_POLICY, WaysOn},
+    },
 };
 
 /// Why the request of a browser is refused.
@@ -128,7 +131,9 @@ impl GuardRoutes {
                 // They return here as the other person. The guard does not know which of them it will be.
                 let way = request.way_to_sign_in(&self.doorward);
                 let somebody_else = format!("{}&other=1", way.location);
-                let page = pages.refused_in_place(headers, guard, caller, decision, &somebody_else);
+                let ways =
+                    WaysOn { try_again: &request.return_url(), somebody_else: &somebody_else };
+                let page = pages.refused_in_place(headers, guard, caller, decision, ways);
                 with_cookies(page, way.cookies)
             }
             None => pages.cross_site_in_place(headers, guard, decision, &request.start_url()),

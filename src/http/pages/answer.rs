@@ -168,10 +168,11 @@ impl Pages {
 pub(super) fn branding(doorward: &Doorward, style: fn([u8; 3]) -> Style) -> Branding {
     let settings = &doorward.settings().branding;
     Branding {
-        name: settings.name.clone(),
+        name: doorward.settings().service_name().to_owned(),
         logo: doorward.logo().map(str::to_owned),
         terms: settings.terms.clone(),
         privacy: settings.privacy.clone(),
+        contact: settings.contact.clone(),
         is_development: doorward.settings().is_development(),
         style: style(settings.accent.0),
     }

@@ -20,16 +20,23 @@ use crate::{
     http::{client_ip::accept_language, error::add_decision},
 };
 
+/// Where a person can go whom a guard does not admit.
+pub(in crate::http) struct WaysOn<'a> {
+    /// The address of the app that they asked for, or the page of the form that they sent.
+    pub(in crate::http) try_again: &'a str,
+    /// The address at which another person can sign in, and returns here.
+    pub(in crate::http) somebody_else: &'a str,
+}
+
 impl Pages {
-    /// 403 for a person whom a guard does not admit. `somebody_else` is the address at which another person can sign in,
-    /// and returns here.
+    /// 403 for a person whom a guard does not admit.
     pub(in crate::http) fn refused_in_place(
         &self,
         headers: &HeaderMap,
         guard: &Guard,
         caller: &Caller,
         decision: DecisionId,
-        somebody_else: &str,
+        ways: WaysOn<'_>,
     ) -> Response {
         let language = accept_language(headers);
         let id = decision.to_string();
@@ -41,7 +48,8 @@ impl Pages {
             // Scripts of the app can read the page, so it tells no more than the app may know.
             signed_in_as: (guard.grant == Grant::User)
                 .then(|| (caller.user.name.as_str(), caller.user.email.as_str())),
-            somebody_else: Some(somebody_else),
+            try_again: Some(ways.try_again),
+            somebody_else: Some(ways.somebody_else),
             decision: &id,
             decision_link: is_operator(caller).then_some(&*decision_link),
             why: None,

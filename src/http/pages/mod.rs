@@ -30,6 +30,7 @@ use axum::extract::FromRef;
 pub(super) use self::{
     answer::{CROSS_ORIGIN_OPENER_POLICY, Pages},
     error_page::{for_other_paths, for_pages},
+    in_place::WaysOn,
 };
 use crate::Doorward;
 

@@ -43,10 +43,15 @@ pub(in crate::http) async fn show(
     let somebody_else = format!("{}/sign-in?other=1", visit.context().base);
     let user = visit.caller().map(|caller| &caller.user);
     let user_id = user.map(|user| user.id.to_string());
+    let is_own = user_id.is_some() && user_id == refusal.user;
+    // The decision does not keep which page was asked for.
+    let start = guard.filter(|_| is_own).and_then(|guard| guard.origins.first());
+    let start = start.map(|origin| format!("{origin}/"));
     let page = Refused {
         app: guard.map_or(&refusal.guard, |guard| &guard.title),
-        is_own: user_id.is_some() && user_id == refusal.user,
+        is_own,
         signed_in_as: user.map(|user| (user.name.as_str(), user.email.as_str())),
+        try_again: start.as_deref(),
         somebody_else: user.is_some().then_some(&*somebody_else),
         decision: &refusal.id,
         decision_link: None,

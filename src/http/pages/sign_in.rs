@@ -15,7 +15,7 @@ use crate::{
     account::sign_in::sign_in,
     credential::password::Password,
     http::{Error, form::PageForm},
-    user::EmailKey,
+    user::{Email, EmailKey},
 };
 
 pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
@@ -29,7 +29,10 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
             None => Ok(visit.redirect("/account")),
         };
     }
-    Ok(page(&visit, app.as_ref(), &Typed::default(), notice(&visit), None))
+    // From a page that knows the address already. Nothing but an address is shown.
+    let email = visit.parameter("email").filter(|email| Email::parse(email.clone()).is_ok());
+    let typed = Typed { email: email.unwrap_or_default(), stay: false };
+    Ok(page(&visit, app.as_ref(), &typed, notice(&visit), None))
 }
 
 /// What just happened.

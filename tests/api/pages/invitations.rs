@@ -116,7 +116,11 @@ async fn a_person_who_may_invite_sends_and_revokes_invitations() {
     let answer = browser.post("/account/invitations", &invite).await;
     assert_goes_to(&answer, "/account/invitations?done=invited");
     let page = browser.get("/account/invitations?done=invited").await;
-    let texts = ["The invitation is on its way.", "grace@example.com", "Valid until 2027-01-22"];
+    let texts = [
+        "The invitation is on its way.",
+        "grace@example.com",
+        ">Valid until Friday, 22 January</time>",
+    ];
     assert_shows(&page, 200, &texts);
     let (_, rest) = page.body.split_once("name=\"id\" value=\"").unwrap();
     let id = rest.split_once('"').unwrap().0;

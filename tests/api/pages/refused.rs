@@ -48,11 +48,37 @@ async fn everybody_sees_the_app_and_the_id_and_only_operators_the_reason() {
     for secret in secrets {
         assert!(!page.body.contains(secret), "{secret}: {}", page.body);
     }
+    assert!(!page.body.contains("Try again"), "it was not Ada who was refused: {}", page.body);
     let grant = Command::GrantRole(UserRef("ada@example.com".into()), "admin".into());
     server.command(grant).await;
     let page = ada.get(&path).await;
     let reason = ["analyst", "user.roles", "Why this was refused", "[]", "<code>reports</code>"];
     assert_shows(&page, 200, &reason);
+}
+
+#[tokio::test]
+async fn whoever_was_refused_tries_again_or_asks_the_contact() {
+    let contact = "[branding]\ncontact = 'help@example.com'\n";
+    let server = server_with(&format!("{contact}{GUARDS}")).await;
+    let id = refusal(&server).await;
+    let mut mallory = Browser::new(&server);
+    mallory.sign_in("mallory@example.com").await;
+    let page = mallory.get(&format!("/refused/{id}")).await;
+    let order = [
+        "<a class=\"button\" href=\"https://app.example.com/\">Try again</a>",
+        "href=\"mailto:help@example.com?subject=Access%20to%20Reports%20%26%20more",
+        &*format!("<code>{id}</code>"),
+        "href=\"/sign-in?other=1\">Sign in as somebody else</a>",
+    ];
+    assert_shows(&page, 200, &order);
+    assert!(order.map(|part| page.body.find(part)).is_sorted(), "{}", page.body);
+
+    let contact = "[branding]\ncontact = 'https://example.com/help?a=1&b=2'\n";
+    let server = server_with(&format!("{contact}{GUARDS}")).await;
+    let id = refusal(&server).await;
+    let page = Browser::new(&server).get(&format!("/refused/{id}")).await;
+    let link = "<a href=\"https://example.com/help?a=1&#38;b=2\">example.com/help?a=1&#38;b=2</a>";
+    assert_shows(&page, 200, &[link]);
 }
 
 /// The request of a browser to the app, as Caddy describes it.
@@ -78,9 +104,10 @@ async fn the_page_in_place_has_absolute_links_and_no_reason() {
     let cookie = server.doorward.cookies().app_cookie(&session, "https://app.example.com");
     let cookie = format!("__Host-doorward-app={cookie}");
     let headers = [("cookie", &*cookie)];
-    let page = visit(&server, "/x", &headers).await;
+    let page = visit(&server, "/x?y=1&z=2", &headers).await;
     let id = page.header("x-decision-id").unwrap();
     let texts = [
+        "href=\"https://app.example.com/x?y=1&#38;z=2\">Try again</a>",
         "Reports &#38; more",
         "Ada &#60;b&#62;",
         id,

@@ -121,6 +121,7 @@ async fn page(
                 id: invitation.id.to_string(),
                 email: invitation.email.as_str(),
                 expires: invitation.expires_at,
+                now: visit.doorward().now(),
             })
             .collect(),
         has_more: invitations.len() > MAX_ROWS,

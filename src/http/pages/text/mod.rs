@@ -49,6 +49,8 @@ pub struct Texts {
     pub sign_in_heading: &'static str,
     pub forgot_password: &'static str,
     pub sign_in_by_mail: &'static str,
+    /// For an address that already has an account.
+    pub sign_in_with_it: &'static str,
     pub new_here: &'static str,
 
     // Sign-up.
@@ -126,7 +128,10 @@ pub struct Texts {
     pub invite: &'static str,
     /// For the invitation of this address.
     pub hand_over: fn(&str) -> String,
+    /// The day.
     pub valid_until: fn(&str) -> String,
+    /// Less than a day.
+    pub still_valid: fn(Span) -> String,
     pub more_invitations: &'static str,
     pub open_invitations: &'static str,
     pub show_invitations: &'static str,
@@ -148,7 +153,11 @@ pub struct Texts {
     pub signed_in_as: &'static str,
     pub somebody_else: &'static str,
     pub decision: &'static str,
-    pub decision_explanation: &'static str,
+    /// What the links to the contact or [`Self::ask_operators`] follow.
+    pub need_access: &'static str,
+    pub ask_operators: &'static str,
+    /// The subject of a mail to the contact: the app and the id of the decision.
+    pub access_subject: fn(&str, &str) -> String,
     pub decision_link: &'static str,
     pub why: &'static str,
     pub why_explanation: &'static str,

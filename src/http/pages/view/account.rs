@@ -8,7 +8,7 @@ use super::{
     field::{Field, Summary},
     html,
 };
-use crate::{clock::Timestamp, session::device::Device};
+use crate::{clock::Timestamp, fault::FaultKind, session::device::Device};
 
 /// The page of one's own account.
 #[derive(Clone)]
@@ -112,7 +112,7 @@ struct Html<'a> {
     t: &'static Texts,
     view: &'a Account<'a>,
     notice: Option<&'static str>,
-    summary: Option<Summary>,
+    summary: Summary,
     name: Field<'a>,
     email: Field<'a>,
     email_password: Field<'a>,
@@ -146,6 +146,9 @@ impl Account<'_> {
             Some(FailedForm::Email { typed, fault, password }) => {
                 (email.value, email.fault) = (typed, said(fault));
                 email_password.fault = said(password);
+                if fault == Some(FieldFault::Rule(FaultKind::EmailTaken)) {
+                    email.way_out = Some((page.sign_in_with("?other=1", typed), t.sign_in_with_it));
+                }
             }
             Some(FailedForm::Password { current: wrong, new: refused }) => {
                 (current.fault, new.fault) = (said(wrong), said(refused));
@@ -153,8 +156,15 @@ impl Account<'_> {
             Some(FailedForm::Delete { password }) => delete_password.fault = said(password),
             Some(FailedForm::Verification) => {}
         }
-        let fields = [&name, &email, &email_password, &current, &new, &delete_password];
-        let summary = Summary::of(t, self.error, &fields);
+        let mut fields = [
+            &mut name,
+            &mut email,
+            &mut email_password,
+            &mut current,
+            &mut new,
+            &mut delete_password,
+        ];
+        let summary = Summary::of(t, self.error, &mut fields, None);
         let row = |session| Row::new(session, t, self.now);
         html(&Html {
             page,
@@ -202,7 +212,7 @@ impl<'a> Row<'a> {
             session,
             device: Device::of(session.user_agent).in_words(t.language),
             ago: (t.ago)(Span::between(session.last_seen, now)),
-            exact: session.last_seen.to_text(),
+            exact: t.language.time(session.last_seen.millis()),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The operator's name, logo, colour and links, prepared once for all pages.
 
 use super::Style;
+pub use crate::config::Contact;
 
 /// How the pages look, and whose they are.
 pub struct Branding {
@@ -12,6 +13,8 @@ pub struct Branding {
     pub terms: Option<String>,
     /// The address of the privacy policy.
     pub privacy: Option<String>,
+    /// Whom people ask who need access.
+    pub contact: Option<Contact>,
     /// Whether the pages say that this is a development server.
     pub is_development: bool,
     /// The style sheet, in the operator's colour.

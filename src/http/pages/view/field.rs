@@ -18,8 +18,13 @@ pub(super) struct Field<'a> {
     pub(super) minlength: Option<usize>,
     pub(super) inputmode: Option<&'static str>,
     pub(super) readonly: bool,
+    pub(super) is_optional: bool,
     pub(super) hint: Option<String>,
     pub(super) fault: Option<String>,
+    /// A link behind the fault: its address and its words.
+    pub(super) way_out: Option<(String, &'static str)>,
+    /// A link beside the label: its address and its words. The keyboard reaches it after the field.
+    pub(super) aside: Option<(String, &'static str)>,
     pub(super) autofocus: bool,
 }
 
@@ -43,8 +48,11 @@ impl<'a> Field<'a> {
             minlength: None,
             inputmode: None,
             readonly: false,
+            is_optional: false,
             hint: None,
             fault: None,
+            way_out: None,
+            aside: None,
             autofocus: false,
         }
     }
@@ -86,26 +94,47 @@ impl<'a> Field<'a> {
     }
 }
 
-/// What is wrong, at the top of the page. It takes the focus.
+/// What is wrong with a form, at the top of the page. A single fault of a field is said at the field alone.
 #[derive(Template)]
 #[template(path = "summary.html", whitespace = "minimize")]
 pub(super) struct Summary {
     heading: &'static str,
     error: Option<String>,
-    faults: Vec<(&'static str, &'static str, String)>,
+    /// The ids and the labels of the fields with a fault.
+    faults: Vec<(&'static str, &'static str)>,
 }
 
 impl HtmlSafe for Summary {}
 
 impl Summary {
-    /// The summary of the error of a form and the faults of its fields, if there are any.
-    pub(super) fn of(t: &Texts, error: Option<FormError>, fields: &[&Field<'_>]) -> Option<Self> {
-        let faults = fields
-            .iter()
-            .filter_map(|field| Some((field.id, field.label, field.fault.clone()?)))
-            .collect::<Vec<_>>();
-        let error = error.map(t.form_error);
-        let is_empty = error.is_none() && faults.is_empty();
-        (!is_empty).then_some(Self { heading: t.problem, error, faults })
+    /// The summary of the error of a form and the faults of its fields. The focus goes to it, or to the only field with a
+    /// fault, or to the field `first` of a form without any.
+    pub(super) fn of(
+        t: &Texts,
+        error: Option<FormError>,
+        fields: &mut [&mut Field<'_>],
+        first: Option<&'static str>,
+    ) -> Self {
+        let with_fault = fields.iter().filter(|field| field.fault.is_some());
+        let faults: Vec<_> = with_fault.map(|field| (field.id, field.label)).collect();
+        let summary = Self { heading: t.problem, error: error.map(t.form_error), faults };
+        let focused = match summary.faults[..] {
+            _ if summary.is_shown() => None,
+            [(id, _)] => Some(id),
+            _ => first,
+        };
+        for field in fields {
+            field.autofocus = Some(field.id) == focused;
+        }
+        summary
+    }
+
+    /// Whether the form was refused.
+    pub(super) fn is_refusal(&self) -> bool {
+        self.error.is_some() || !self.faults.is_empty()
+    }
+
+    fn is_shown(&self) -> bool {
+        self.error.is_some() || self.faults.len() > 1
     }
 }

@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Notice, Texts},
+    super::text::{FieldFault, FormError, Notice, Span, Texts},
     PageContext,
     field::{Field, Summary},
     html,
@@ -45,6 +45,8 @@ pub struct InvitationRow<'a> {
     /// Who is invited.
     pub email: &'a str,
     pub expires: Timestamp,
+    /// The time of the request.
+    pub now: Timestamp,
 }
 
 #[derive(Template)]
@@ -54,7 +56,7 @@ struct Html<'a> {
     t: &'static Texts,
     view: &'a Invitations<'a>,
     notice: Option<&'static str>,
-    summary: Option<Summary>,
+    summary: Summary,
     email: Field<'a>,
 }
 
@@ -62,15 +64,22 @@ impl Invitations<'_> {
     pub fn render(&self, page: &PageContext<'_>) -> String {
         let t = page.texts();
         let field = Field { autocomplete: "off", ..Field::email(t, self.email) };
-        let email = field.with_fault(t, self.email_fault);
-        let summary = Summary::of(t, self.error, &[&email]);
+        let mut email = field.with_fault(t, self.email_fault);
+        let summary = Summary::of(t, self.error, &mut [&mut email], None);
         let notice = self.notice.map(t.notice);
         html(&Html { page, t, view: self, notice, summary, email })
     }
 }
 
 impl InvitationRow<'_> {
+    fn exact(&self, t: &Texts) -> String {
+        t.language.time(self.expires.millis())
+    }
+
     fn validity(&self, t: &Texts) -> String {
-        (t.valid_until)(&self.expires.to_text())
+        match Span::between(self.now, self.expires) {
+            span @ (Span::Seconds(_) | Span::Minutes(_) | Span::Hours(_)) => (t.still_valid)(span),
+            _ => (t.valid_until)(&t.language.day(self.expires.millis())),
+        }
     }
 }

@@ -42,7 +42,7 @@ struct Html<'a> {
     path: &'static str,
     has_reset_code: bool,
     query: String,
-    summary: Option<Summary>,
+    summary: Summary,
     email: Field<'a>,
 }
 
@@ -61,8 +61,7 @@ impl MailRequest<'_> {
             }
         };
         let mut email = Field::email(t, self.email).with_fault(t, self.email_fault);
-        let summary = Summary::of(t, self.error, &[&email]);
-        email.autofocus = summary.is_none();
+        let summary = Summary::of(t, self.error, &mut [&mut email], Some("email"));
         html(&Html {
             page,
             t,

@@ -51,14 +51,23 @@ impl PageContext<'_> {
         Texts::of(self.language)
     }
 
+    /// The address of the sign-in page with an e-mail address filled in. `query` carries a return target.
+    fn sign_in_with(&self, query: &str, email: &str) -> String {
+        let email = utf8_percent_encode(email, KEPT);
+        let sign = if query.is_empty() { '?' } else { '&' };
+        format!("{}/sign-in{query}{sign}email={email}", self.base)
+    }
+
     /// The query that carries a return target to another page.
     pub(super) fn query(target: Option<&str>) -> String {
-        const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
         target
             .map(|target| format!("?for={}", utf8_percent_encode(target, KEPT)))
             .unwrap_or_default()
     }
 }
+
+/// The characters that stand for themselves in a query.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
 /// The HTML of a template. Writing into a string does not fail.
 fn html(template: &impl askama::Template) -> String {

@@ -78,7 +78,7 @@ struct Html<'a> {
     heading: String,
     explanation: Vec<String>,
     notice: Option<&'static str>,
-    summary: Option<Summary>,
+    summary: Summary,
     path: &'static str,
     /// The secret and the address of a link.
     link: Option<(&'a str, &'a str)>,
@@ -101,7 +101,7 @@ impl OneTimeForm<'_> {
             CodeEntry::Mailed(address) => (None, Some(address)),
             CodeEntry::Typed { .. } | CodeEntry::Operator => (None, None),
         };
-        let email = match self.entry {
+        let mut email = match self.entry {
             CodeEntry::Typed { email } => Some(Field::email(t, email)),
             _ => None,
         };
@@ -116,14 +116,12 @@ impl OneTimeForm<'_> {
         };
         let sets_password = matches!(self.kind, OneTimeKind::Reset | OneTimeKind::Restore);
         let password = sets_password.then(|| Field::new_password(t, self.min_password_length));
-        let email = email.map(|field| field.with_fault(t, self.email_fault));
+        email = email.map(|field| field.with_fault(t, self.email_fault));
         code = code.map(|field| field.with_fault(t, self.code_fault));
-        let password = password.map(|field| field.with_fault(t, self.password_fault));
-        let fields: Vec<_> = [&email, &code, &password].into_iter().flatten().collect();
-        let summary = Summary::of(t, self.error, &fields);
-        if let (Some(code), None, Some(_)) = (&mut code, &summary, mailed_to) {
-            code.autofocus = true;
-        }
+        let mut password = password.map(|field| field.with_fault(t, self.password_fault));
+        let mut fields: Vec<_> =
+            [&mut email, &mut code, &mut password].into_iter().flatten().collect();
+        let summary = Summary::of(t, self.error, &mut fields, mailed_to.map(|_| "code"));
         let query = PageContext::query(self.target);
         let again = match (self.kind, mailed_to) {
             (OneTimeKind::Reset, Some(_)) => Some("/forgot".to_owned()),

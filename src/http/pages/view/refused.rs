@@ -1,8 +1,14 @@
 //! The page about a request that a guard refused.
 
 use askama::Template;
+use percent_encoding::utf8_percent_encode;
 
-use super::{super::text::Texts, PageContext, html};
+use super::{
+    super::text::{LinkTo, Texts},
+    KEPT, PageContext,
+    branding::Contact,
+    html,
+};
 
 /// The page about a request that a guard refused, for the person who was refused and for operators. It is also served on
 /// the host of the app, so all its links are absolute there.
@@ -14,6 +20,8 @@ pub struct Refused<'a> {
     pub is_own: bool,
     /// The name and the e-mail address of the person who sees the page.
     pub signed_in_as: Option<(&'a str, &'a str)>,
+    /// The address of the app with which the person can try again.
+    pub try_again: Option<&'a str>,
     /// The address of the sign-in page for another account. Without one, the person is not signed in.
     pub somebody_else: Option<&'a str>,
     /// The id of the decision.
@@ -61,11 +69,28 @@ struct Html<'a> {
     page: &'a PageContext<'a>,
     t: &'static Texts,
     view: &'a Refused<'a>,
+    try_again: String,
+    /// Whom the person can ask: the address of the link and its words.
+    contact: Option<(String, &'a str)>,
 }
 
 impl Refused<'_> {
     pub fn render(&self, page: &PageContext<'_>) -> String {
-        html(&Html { page, t: page.texts(), view: self })
+        let t = page.texts();
+        let contact = page.branding.contact.as_ref().map(|contact| self.ask(contact, t));
+        html(&Html { page, t, view: self, try_again: (t.link)(LinkTo::TryAgain), contact })
+    }
+
+    /// The link with which the person asks for access. A mail has the id of the decision in its subject.
+    fn ask<'c>(&self, contact: &'c Contact, t: &Texts) -> (String, &'c str) {
+        match contact {
+            Contact::Mail(address) => {
+                let subject = (t.access_subject)(self.app, self.decision);
+                let subject = utf8_percent_encode(&subject, KEPT);
+                (format!("mailto:{address}?subject={subject}"), address)
+            }
+            Contact::Link(url) => (url.clone(), url.trim_start_matches("https://")),
+        }
     }
 
     fn heading(&self, t: &Texts) -> String {

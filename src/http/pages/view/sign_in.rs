@@ -43,7 +43,7 @@ struct Html<'a> {
     heading: String,
     query: String,
     notice: Option<&'static str>,
-    summary: Option<Summary>,
+    summary: Summary,
     email: Field<'a>,
     password: Field<'a>,
 }
@@ -53,9 +53,10 @@ impl SignIn<'_> {
         let t = page.texts();
         let mut email = Field::email(t, self.email).with_fault(t, self.email_fault);
         let mut password = Field::password(t).with_fault(t, self.password_fault);
-        let summary = Summary::of(t, self.error, &[&email, &password]);
-        email.autofocus = summary.is_none() && self.email.is_empty();
-        password.autofocus = summary.is_none() && !self.email.is_empty();
+        let forgot = if self.sends_mail { "/forgot" } else { "/reset" };
+        password.aside = Some((format!("{}{forgot}", page.base), t.forgot_password));
+        let first = if self.email.is_empty() { email.id } else { password.id };
+        let summary = Summary::of(t, self.error, &mut [&mut email, &mut password], Some(first));
         html(&Html {
             page,
             t,

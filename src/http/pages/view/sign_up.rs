@@ -8,6 +8,7 @@ use super::{
     field::{Field, Summary},
     html,
 };
+use crate::fault::FaultKind;
 
 /// The page to create an account.
 #[derive(Clone, Default)]
@@ -51,7 +52,7 @@ struct Html<'a> {
     view: &'a SignUp<'a>,
     heading: String,
     query: String,
-    summary: Option<Summary>,
+    summary: Summary,
     name: Field<'a>,
     email: Field<'a>,
     password: Field<'a>,
@@ -79,14 +80,17 @@ impl SignUp<'_> {
                 invitation = Some(field.with_fault(t, self.invitation_fault));
             }
         }
-        let password = Field {
+        let mut password = Field {
             label: t.password,
             ..Field::new_password(t, self.min_password_length).with_fault(t, self.password_fault)
         };
-        let mut fields = vec![&name, &email, &password];
-        fields.extend(&invitation);
-        let summary = Summary::of(t, self.error, &fields);
-        name.autofocus = summary.is_none();
+        let query = PageContext::query(self.target);
+        if self.email_fault == Some(FieldFault::Rule(FaultKind::EmailTaken)) {
+            email.way_out = Some((page.sign_in_with(&query, self.email), t.sign_in_with_it));
+        }
+        let mut fields = vec![&mut name, &mut email, &mut password];
+        fields.extend(&mut invitation);
+        let summary = Summary::of(t, self.error, &mut fields, Some("name"));
         html(&Html {
             page,
             t,
@@ -95,7 +99,7 @@ impl SignUp<'_> {
                 Some(app) => (t.sign_up_for)(app),
                 None => t.sign_up_heading.into(),
             },
-            query: PageContext::query(self.target),
+            query,
             summary,
             name,
             email,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{
     super::text::{FieldFault, FormError, LinkTo, Message, Notice},
+    branding::Contact,
     *,
 };
 use crate::{clock::Timestamp, fault::FaultKind};
@@ -19,13 +20,21 @@ fn branding() -> Branding {
         logo: Some("data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAzMiAzMiI+PGNpcmNsZSBjeD0iMTYiIGN5PSIxNiIgcj0iMTYiIGZpbGw9IiNlMDdhNWYiLz48cGF0aCBkPSJNOCAyMmw4LTE0IDggMTR6IiBmaWxsPSIjZmZmIi8+PC9zdmc+".into()),
         terms: Some("https://example.com/terms".into()),
         privacy: Some("https://example.com/privacy".into()),
+        contact: Some(Contact::Mail("help@example.com".into())),
         is_development: false,
         style: Style::new([0x2b, 0x5c, 0xd9]),
     }
 }
 
 fn plain_branding() -> Branding {
-    Branding { name: "Doorward".into(), logo: None, terms: None, privacy: None, ..branding() }
+    Branding {
+        name: "Doorward".into(),
+        logo: None,
+        terms: None,
+        privacy: None,
+        contact: None,
+        ..branding()
+    }
 }
 
 const AGENTS: [&str; 5] = [
@@ -74,7 +83,8 @@ fn invitations() -> Vec<(&'static str, Invitations<'static>)> {
     let row = |number: usize| InvitationRow {
         id: format!("00000000-0000-4000-8000-{number:012}"),
         email: "grace.hopper@example.com",
-        expires: NOW,
+        expires: NOW + Duration::from_secs(number as u64 * 7 * 60 * 60),
+        now: NOW,
     };
     let some =
         |count| Invitations { rows: (0..count).map(row).collect(), ..Invitations::default() };
@@ -392,6 +402,7 @@ fn refusals() -> Vec<(&'static str, Refused<'static>)> {
         app: "Reports",
         is_own: true,
         signed_in_as: Some(("Ada Lovelace", "ada@example.com")),
+        try_again: Some("https://reports.example.com/q3?a=1&b=2"),
         somebody_else: Some("https://id.example.com/sign-in?for=abc&other=1"),
         decision: "7f3c1d2e4b5a49788c6d0e1f2a3b4c5d",
         decision_link: Some("https://id.example.com/refused/7f3c1d2e4b5a49788c6d0e1f2a3b4c5d"),
@@ -421,7 +432,13 @@ fn refusals() -> Vec<(&'static str, Refused<'static>)> {
     vec![
         (
             "refused-why",
-            Refused { is_own: false, decision_link: None, why: Some(why), ..refused.clone() },
+            Refused {
+                is_own: false,
+                try_again: None,
+                decision_link: None,
+                why: Some(why),
+                ..refused.clone()
+            },
         ),
         (
             "refused-long",
@@ -542,6 +559,104 @@ fn every_page_keeps_to_its_rules() {
             assert!(html.len() <= 9 * 1024, "{state} has {} bytes", html.len());
         }
     }
+}
+
+fn rendered(html: impl FnOnce(&PageContext<'_>) -> String) -> String {
+    let branding = branding();
+    html(&PageContext { language: Language::English, branding: &branding, base: "" })
+}
+
+/// The number of times that the pages say so, and the name of the field with the focus.
+fn said(html: &str, words: &str) -> (usize, Option<String>) {
+    let focused = html.find(" autofocus>").map(|at| {
+        let tag = &html[html[..at].rfind('<').unwrap()..at];
+        let name = tag.split_once(" name=\"").map_or("summary", |(_, rest)| rest);
+        name.split('"').next().unwrap_or_default().to_owned()
+    });
+    (html.matches(words).count(), focused)
+}
+
+#[test]
+fn a_fault_is_said_once_at_its_field_and_several_have_a_summary() {
+    let short = Some(FieldFault::Rule(FaultKind::TooShort(8)));
+    let one = SignUp { password_fault: short, ..SignUp::default() };
+    let html = rendered(|page| one.render(page));
+    let password = Some("password".to_owned());
+    assert_eq!(said(&html, "Use at least 8 characters."), (1, password));
+    assert!(!html.contains("role=\"alert\""), "{html}");
+    assert!(html.contains("<title>Error: "), "{html}");
+    let invalid = Some(FieldFault::Rule(FaultKind::InvalidEmail));
+    let two = SignUp { email_fault: invalid, ..one };
+    let html = rendered(|page| two.render(page));
+    assert_eq!(said(&html, "Use at least 8 characters."), (1, Some("summary".into())));
+    assert_eq!(html.matches("role=\"alert\"").count(), 1);
+    for link in ["<a href=\"#email\">E-mail address</a>", "<a href=\"#password\">Password</a>"] {
+        assert!(html.contains(link), "{link}: {html}");
+    }
+    assert!(!html.contains("<a href=\"#name\""), "{html}");
+    let whole = SignUp { error: Some(FormError::Unavailable), ..SignUp::default() };
+    let html = rendered(|page| whole.render(page));
+    assert_eq!(said(&html, "Please try again shortly."), (1, Some("summary".into())));
+    let html = rendered(|page| SignUp::default().render(page));
+    assert_eq!(said(&html, "Error: "), (0, Some("name".into())));
+}
+
+#[test]
+fn a_taken_address_leads_to_sign_in_with_the_address_and_back_to_the_app() {
+    let taken = SignUp {
+        email: "ada+1@example.com",
+        email_fault: Some(FieldFault::Rule(FaultKind::EmailTaken)),
+        ..SignUp::default()
+    };
+    let html = rendered(|page| taken.render(page));
+    let link = "<a href=\"/sign-in?email=ada%2B1%40example.com\">Sign in with it</a>";
+    assert!(html.contains(link), "{html}");
+    let html = rendered(|page| SignUp { target: Some("abc"), ..taken }.render(page));
+    let link = "<a href=\"/sign-in?for=abc&#38;email=ada%2B1%40example.com\">";
+    assert!(html.contains(link), "{html}");
+    let html = rendered(|page| SignUp::default().render(page));
+    assert!(!html.contains("Sign in with it"), "{html}");
+}
+
+#[test]
+fn a_refusal_offers_to_try_again_then_the_contact_and_last_another_account() {
+    let (_, refused) = refusals().pop().unwrap();
+    let html = rendered(|page| refused.render(page));
+    let subject = "Access%20to%20Reports%20%28decision%207f3c1d2e4b5a49788c6d0e1f2a3b4c5d%29";
+    let contact = format!("href=\"mailto:help@example.com?subject={subject}\"");
+    let order = [
+        "href=\"https://reports.example.com/q3?a=1&#38;b=2\">Try again<",
+        &contact,
+        "<code>7f3c1d2e4b5a49788c6d0e1f2a3b4c5d</code>",
+        "other=1\">Sign in as somebody else<",
+        "</main>",
+    ];
+    let places: Vec<_> = order.iter().map(|part| html.find(part).expect(part)).collect();
+    assert!(places.is_sorted(), "{places:?}: {html}");
+    let last = &html[places[3]..places[4]];
+    assert_eq!(last.matches("href").count(), 0, "nothing follows it: {last}");
+}
+
+#[test]
+fn an_invitation_says_in_words_how_long_it_is_valid() {
+    for (hours, validity) in [
+        (0, "Valid for 0 seconds"),
+        (5, "Valid for 5 hours"),
+        (25, "Valid until Saturday, 16 January"),
+        (7 * 24, "Valid until Friday, 22 January"),
+    ] {
+        let expires = NOW + Duration::from_secs(hours * 60 * 60);
+        let row = InvitationRow { id: "x".into(), email: "a@example.com", expires, now: NOW };
+        let view = Invitations { rows: vec![row], ..Invitations::default() };
+        let html = rendered(|page| view.render(page));
+        assert!(html.contains(&format!(">{validity}</time>")), "{validity}: {html}");
+    }
+    let expires = NOW + Duration::from_secs(60);
+    let row = InvitationRow { id: "x".into(), email: "a@example.com", expires, now: NOW };
+    let view = Invitations { rows: vec![row], ..Invitations::default() };
+    let time = "<time datetime=\"2027-01-15T08:01Z\" title=\"Friday, 15 January 2027, 08:01 UTC\">";
+    let html = rendered(|page| view.render(page));
+    assert!(html.contains(time), "{html}");
 }
 
 #[test]
