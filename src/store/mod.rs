@@ -27,6 +27,7 @@ mod postgres;
 mod postgres_options;
 mod report;
 mod row;
+mod schema;
 mod sessions;
 mod sqlite;
 mod statements;

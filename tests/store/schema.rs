@@ -70,6 +70,78 @@ async fn a_database_of_a_newer_version_is_refused() {
     assert!(refused.contains("schema 1000"), "{refused}");
 }
 
+#[tokio::test]
+async fn a_schema_that_something_else_has_made_or_changed_is_refused() {
+    for (change, difference) in [
+        (
+            "DROP INDEX sessions_by_expiry",
+            "index sessions_by_expiry on sessions (expires_at) is missing",
+        ),
+        (
+            "ALTER TABLE users DROP CONSTRAINT users_by_email_key",
+            "unique index users_by_email_key on users",
+        ),
+        (
+            "ALTER TABLE sessions ADD COLUMN colour TEXT NOT NULL DEFAULT ''",
+            "sessions.colour text not null is not known",
+        ),
+        (
+            "ALTER TABLE users ALTER COLUMN disabled TYPE BIGINT USING 0",
+            "users.disabled boolean not null is missing",
+        ),
+        ("DROP TABLE used_codes", "used_codes.expires_at bigint not null is missing"),
+    ] {
+        let Some(url) = postgres::fresh_database() else { return };
+        drop(open_postgres(&url).await);
+        // Indexes and tables of the operator are no matter.
+        run(&url, "CREATE INDEX users_by_name ON users (name); CREATE TABLE notes (text TEXT)")
+            .await;
+        drop(open_postgres(&url).await);
+        run(&url, change).await;
+        let refused = refusal(&url).await;
+        assert!(refused.contains("schema ") && refused.contains(difference), "{change}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn an_instance_serves_on_while_a_newer_version_migrates_the_schema() {
+    let Some(url) = postgres::fresh_database() else { return };
+    let store = open_postgres(&url).await;
+    let (ada, eve) = (user("Ada", "ada@example.com"), user("Eve", "eve@example.com"));
+    let first = session(&ada, 60);
+    store.add_user(&ada, Some(&first), None, &Effects::NONE).await.unwrap();
+    let next = DatabaseKind::Postgres.schema() + 1;
+    run(
+        &url,
+        &format!(
+            "ALTER TABLE users ADD COLUMN IF NOT EXISTS colour TEXT NOT NULL DEFAULT 'red'; \
+             ALTER TABLE sessions ADD COLUMN IF NOT EXISTS colour TEXT; \
+             CREATE TABLE IF NOT EXISTS colours (name TEXT NOT NULL PRIMARY KEY); \
+             INSERT INTO schema_versions (version) VALUES ({next})"
+        ),
+    )
+    .await;
+    assert!(!store.has_known_schema().await.unwrap());
+    assert_eq!(store.user_by_id(ada.id).await.unwrap().as_ref(), Some(&ada));
+    assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), [first]);
+    let second = session(&eve, 60);
+    store.add_user(&eve, Some(&second), None, &Effects::NONE).await.unwrap();
+    assert_eq!(store.sessions_by_user(eve.id, NOW).await.unwrap(), [second]);
+    assert_eq!(store.end_sessions(ada.id, NOW, &Effects::NONE).await.unwrap(), 1);
+    // It does not start again.
+    let refused = refusal(&url).await;
+    assert!(refused.contains(&format!("(schema {next}, ")), "{refused}");
+}
+
+#[tokio::test]
+async fn tables_of_another_program_are_refused() {
+    let Some(url) = postgres::fresh_database() else { return };
+    run(&url, "CREATE TABLE users (id UUID NOT NULL PRIMARY KEY, nick TEXT)").await;
+    let refused = refusal(&url).await;
+    assert!(refused.contains("users.nick text is not known"), "{refused}");
+    assert!(refused.contains("give doorward a database of its own"), "{refused}");
+}
+
 /// Why the database is not opened.
 async fn refusal(url: &str) -> String {
     let url = PostgresUrl::parse(url).unwrap();

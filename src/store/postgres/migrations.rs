@@ -5,7 +5,12 @@ use std::time::Duration;
 
 use tokio_postgres::error::SqlState;
 
-use super::{connection::Connection, engine::jitter, statements};
+use super::{
+    connection::Connection,
+    engine::jitter,
+    live_schema::{of_database, of_migrations, statements_of},
+    statements,
+};
 use crate::store::{Error, NewerSchema, row::Row};
 
 /// In order, never changed after a release. The table `schema_versions` has the numbers of the applied files.
@@ -29,13 +34,19 @@ pub(super) async fn apply(db: &Connection) -> Result<(), Error> {
     if found > known {
         return Err(NewerSchema { found, known }.into());
     }
+    let (expected, newest) = (of_migrations(&MIGRATIONS[..found]), of_migrations(MIGRATIONS));
+    of_database(db).await?.check(found, &expected, &newest, true)?;
+    if found == known {
+        return Ok(());
+    }
     for (number, migration) in (1_i64..).zip(MIGRATIONS).skip(found) {
         for statement in statements_of(migration) {
             run(db, statement).await?;
         }
         db.execute(statements::ADD_SCHEMA_VERSION, &[number.into()]).await?;
     }
-    Ok(())
+    // A statement does nothing if what it creates exists.
+    Ok(of_database(db).await?.check(known, &newest, &newest, true)?)
 }
 
 /// The number of applied files, from the rows of [`statements::SCHEMA_VERSION`].
@@ -72,7 +83,26 @@ fn is_conflict(code: &SqlState) -> bool {
     .contains(code)
 }
 
-/// The statements of a file. None of them contains a semicolon, nor does a comment.
-pub(in crate::store) fn statements_of(migration: &str) -> impl Iterator<Item = &str> {
-    migration.split(';').map(str::trim).filter(|statement| !statement.is_empty())
+#[cfg(test)]
+mod tests {
+    use super::{super::live_schema::words_of, *};
+
+    /// During an upgrade, instances of the previous version still read and write the database.
+    #[test]
+    fn a_migration_only_adds_what_the_previous_version_need_not_know() {
+        for statement in MIGRATIONS[1..].iter().flat_map(|migration| statements_of(migration)) {
+            let words = words_of(statement);
+            let only_adds = match &words[..] {
+                ["ALTER", "TABLE", _, "ADD", "COLUMN", "IF", "NOT", "EXISTS", definition @ ..] => {
+                    definition.contains(&"DEFAULT")
+                        || !definition.windows(2).any(|words| words == ["NOT", "NULL"])
+                }
+                ["CREATE", "TABLE" | "INDEX", "IF", "NOT", "EXISTS", ..]
+                | ["INSERT" | "UPDATE", ..]
+                | [] => true,
+                _ => false,
+            };
+            assert!(only_adds, "{statement}");
+        }
+    }
 }

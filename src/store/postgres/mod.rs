@@ -5,6 +5,7 @@ mod connection;
 mod conversion;
 mod engine;
 mod error_class;
+mod live_schema;
 mod migrations;
 mod query_batch;
 mod report;
@@ -33,7 +34,8 @@ use self::{
 };
 #[cfg(test)]
 pub(super) use self::{
-    migrations::{CREATE_VERSIONS_TABLE, MIGRATIONS, statements_of},
+    live_schema::statements_of,
+    migrations::{CREATE_VERSIONS_TABLE, MIGRATIONS},
     statements::STATEMENTS,
 };
 use super::{

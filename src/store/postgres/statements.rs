@@ -12,6 +12,11 @@ statements! {
     SCHEMA_VERSION = "SELECT max(version) FROM schema_versions";
     ADD_SCHEMA_VERSION =
         "INSERT INTO schema_versions (version) VALUES ($1) ON CONFLICT (version) DO NOTHING";
+    SCHEMA_COLUMNS =
+        "SELECT CAST(table_name AS TEXT), CAST(column_name AS TEXT), CAST(data_type AS TEXT), is_nullable = 'YES' \
+         FROM information_schema.columns WHERE table_schema = current_schema()";
+    SCHEMA_INDEXES =
+        "SELECT CAST(indexname AS TEXT), CAST(tablename AS TEXT), indexdef FROM pg_indexes WHERE schemaname = current_schema()";
 
     ADD_CHANGE =
         "INSERT INTO changes (id, user_id, void, at) VALUES ($1, $2, FALSE, CURRENT_TIMESTAMP)";

@@ -2,7 +2,10 @@
 
 use rusqlite::Connection;
 
-use crate::store::{self, NewerSchema};
+use crate::store::{
+    self, NewerSchema,
+    schema::{Schema, UnknownSchema},
+};
 
 /// In order, never changed after a release. The number of applied files is the database's `user_version`.
 pub(in crate::store) const MIGRATIONS: &[&str] =
@@ -14,6 +17,8 @@ pub(super) enum Error {
     #[error(transparent)]
     Newer(#[from] NewerSchema),
     #[error(transparent)]
+    Unknown(#[from] UnknownSchema),
+    #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
 }
 
@@ -22,6 +27,7 @@ impl From<Error> for store::Error {
         match error {
             Error::Sqlite(error) => error.into(),
             Error::Newer(error) => error.into(),
+            Error::Unknown(error) => error.into(),
         }
     }
 }
@@ -31,6 +37,7 @@ pub(super) fn apply(db: &mut Connection, migrations: &[&str]) -> Result<(), Erro
     if found > migrations.len() {
         return Err(NewerSchema { found, known: migrations.len() }.into());
     }
+    check(db, found, migrations)?;
     for (number, migration) in (1..).zip(migrations).skip(found) {
         let transaction = db.transaction()?;
         transaction.execute_batch(migration)?;
@@ -38,6 +45,41 @@ pub(super) fn apply(db: &mut Connection, migrations: &[&str]) -> Result<(), Erro
         transaction.commit()?;
     }
     Ok(())
+}
+
+/// Compares the tables with those that the applied migrations make in an empty database. A migration is one transaction, so none
+/// of its changes is there without its number.
+fn check(db: &Connection, found: usize, migrations: &[&str]) -> Result<(), Error> {
+    let expected = Connection::open_in_memory()?;
+    migrations[..found].iter().try_for_each(|migration| expected.execute_batch(migration))?;
+    let applied = schema(&expected)?;
+    // A migration that fails does so in the database as well, and is reported then.
+    let _ = migrations[found..].iter().try_for_each(|migration| expected.execute_batch(migration));
+    Ok(schema(db)?.check(found, &applied, &schema(&expected)?, false)?)
+}
+
+fn schema(db: &Connection) -> rusqlite::Result<Schema> {
+    let mut schema = Schema::default();
+    let mut columns = db.prepare(
+        "SELECT m.name, c.name, lower(c.type), c.\"notnull\" = 0 AND c.pk = 0 FROM sqlite_master m \
+         JOIN pragma_table_info(m.name) c WHERE m.type = 'table'",
+    )?;
+    let mut rows = columns.query([])?;
+    while let Some(row) = rows.next()? {
+        let (table, name, kind): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        schema.add_column(&table, &name, &kind, row.get(3)?);
+    }
+    let mut indexes = db.prepare(
+        "SELECT i.\"unique\", i.name, m.name, (SELECT group_concat(name, ', ') FROM pragma_index_info(i.name)) \
+         FROM sqlite_master m JOIN pragma_index_list(m.name) i WHERE m.type = 'table'",
+    )?;
+    let mut rows = indexes.query([])?;
+    while let Some(row) = rows.next()? {
+        let (name, table, columns): (String, String, String) =
+            (row.get(1)?, row.get(2)?, row.get(3)?);
+        schema.add_index(row.get(0)?, &name, &table, &columns);
+    }
+    Ok(schema)
 }
 
 pub(super) fn applied(db: &Connection) -> rusqlite::Result<usize> {
@@ -84,6 +126,43 @@ mod tests {
         assert_eq!(applied(&db).unwrap(), 1);
         assert!(!db.table_exists(None, "others").unwrap());
         assert!(db.table_exists(None, "notes").unwrap());
+    }
+
+    #[test]
+    fn a_database_that_something_else_has_changed_is_refused() {
+        const FIRST: &str = "CREATE TABLE notes (id INTEGER NOT NULL PRIMARY KEY, text TEXT); \
+                             CREATE INDEX notes_by_text ON notes (text)";
+        const SECOND: &str = "ALTER TABLE notes ADD COLUMN number INTEGER NOT NULL DEFAULT 7";
+        for (change, difference) in [
+            ("DROP INDEX notes_by_text", "index notes_by_text on notes (text) is missing"),
+            ("ALTER TABLE notes ADD COLUMN more TEXT", "notes.more text is not known"),
+            (SECOND, "notes.number integer not null is not known"),
+            ("ALTER TABLE notes RENAME COLUMN text TO body", "notes.text text is missing"),
+        ] {
+            let mut db = Connection::open_in_memory().unwrap();
+            apply(&mut db, &[FIRST]).unwrap();
+            db.execute_batch(change).unwrap();
+            let refused = apply(&mut db, &[FIRST, SECOND]).unwrap_err().to_string();
+            assert!(
+                refused.contains("schema 1 of doorward") && refused.contains(difference),
+                "{refused}"
+            );
+            assert_eq!(applied(&db).unwrap(), 1);
+        }
+        // The tables of another program.
+        let mut db = Connection::open_in_memory().unwrap();
+        db.execute_batch("CREATE TABLE notes (mine TEXT)").unwrap();
+        let refused = apply(&mut db, &[FIRST]).unwrap_err().to_string();
+        assert!(
+            refused.contains("notes.mine text is not known") && refused.contains("of its own"),
+            "{refused}"
+        );
+        // Litestream adds tables of its own.
+        let mut db = Connection::open_in_memory().unwrap();
+        apply(&mut db, &[FIRST]).unwrap();
+        db.execute_batch("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)")
+            .unwrap();
+        apply(&mut db, &[FIRST, SECOND]).unwrap();
     }
 
     #[test]
