@@ -603,6 +603,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/readyz/guards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whether guards admit the callers that they know
+         * @description As /readyz while the database is available. While PostgreSQL is not, guards admit the callers that this instance knows, for the time of the setting database.outage_grace.
+         */
+        get: operations["guardsReady"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/openapi.json": {
         parameters: {
             query?: never;
@@ -3172,6 +3192,43 @@ export interface operations {
                 };
             };
             /** @description It is not. The message gives the reason: the database cannot be read or written, the server is read-only, the disk is full, or checkpoints fail */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+        };
+    };
+    guardsReady: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description They do */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example ready */
+                    "application/json": "ready";
+                };
+            };
+            /** @description They do not: the database has been unavailable for longer than the grace period. With SQLite, as /readyz */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

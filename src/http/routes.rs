@@ -61,6 +61,7 @@ pub fn routes() -> Vec<Route> {
         api(Get, "/openapi.json", Anyone, openapi::show()).polled().only_in_server(),
         api(Get, "/livez", Anyone, health::live).polled().only_in_server(),
         api(Get, "/readyz", Anyone, health::ready).polled().only_in_server(),
+        api(Get, "/readyz/guards", Anyone, health::guards_ready).polled().only_in_server(),
         // Programs get the same answer to every method here as on any path that does not exist.
         page(Any, "/", Anyone, pages::start::start).only_in_server(),
         page(Get, "/docs", Anyone, pages::docs::show).only_in_server(),

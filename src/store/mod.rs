@@ -175,7 +175,8 @@ impl Store {
         self.run(scope, false, prepare).await
     }
 
-    /// As [`Self::write`], for a write that revokes access: it may use the space that is reserved for a full disk.
+    /// As [`Self::write`], for a write that revokes access: it may use the space that is reserved for a full disk, and counts as
+    /// done while its outcome is unknown.
     async fn revoke<T: Send + 'static>(
         &self,
         scope: WriteScope,

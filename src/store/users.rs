@@ -149,12 +149,16 @@ impl Store {
         effects: &Effects,
     ) -> Result<bool, Error> {
         let (email, effects) = (email.clone(), effects.clone());
-        self.write_user(id, false, move |_, UserRecord { user, .. }| {
+        let prepare = move |_, UserRecord { user, .. }: &UserRecord| {
             let differs = user.email == email && user.email_verified != verified;
             let values = [id.into(), verified.into(), now.into()];
             differs.then(|| statement(SET_EMAIL_VERIFIED, values, &effects).returning(true))
-        })
-        .await
+        };
+        match verified {
+            true => self.write_user(id, false, prepare).await,
+            // Guards admit verified addresses.
+            false => self.revoke_from_user(id, false, prepare).await,
+        }
     }
 
     /// Grants a role to a user. Returns false if they already have it.

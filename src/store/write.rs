@@ -60,7 +60,8 @@ impl WriteScope {
 /// A write as an engine runs it.
 pub(super) struct Transaction {
     pub(super) scope: WriteScope,
-    /// Whether it revokes access. Then it may use the space that is reserved for a full disk.
+    /// Whether it revokes access. Then it may use the space that is reserved for a full disk, and counts as done while its
+    /// outcome is unknown.
     pub(super) revokes_access: bool,
     pub(super) prepare: Box<Prepare>,
 }

@@ -164,7 +164,7 @@ def test_the_examples_of_invitations_and_codes(story, service):
 
 
 def test_the_examples_of_public_operations(story):
-    for operation in ("keys", "discovery", "metadata", "revocations", "live", "ready", "openapi"):
+    for operation in ("keys", "discovery", "metadata", "revocations", "live", "ready", "guardsReady", "openapi"):
         story.run(operation)
 
 

@@ -47,11 +47,10 @@ impl PostgresEngine {
         transaction: Transaction,
     ) -> Result<AnyResult, Error> {
         let began = Instant::now();
-        // The reserve of a full disk is the server's concern.
-        let Transaction { scope, revokes_access: _, prepare } = transaction;
+        let Transaction { scope, revokes_access, prepare } = transaction;
         let outcome = match scope {
             WriteScope::Everybody => self.write_everybody(&*prepare).await,
-            scope => self.write_in_task(scope, prepare).await,
+            scope => self.write_in_task(scope, revokes_access, prepare).await,
         };
         self.counts.add_write(began.into_std(), &outcome);
         outcome
@@ -93,6 +92,7 @@ impl PostgresEngine {
     async fn write_in_task(
         self: &Arc<Self>,
         scope: WriteScope,
+        revokes_access: bool,
         prepare: Box<Prepare>,
     ) -> Result<AnyResult, Error> {
         self.availability.check()?;
@@ -106,7 +106,11 @@ impl PostgresEngine {
             Ok(outcome) => outcome.unwrap_or_else(|error| Err(Error::Failed(error.into()))),
             Err(error) => {
                 abandoned.store(true, Ordering::Release);
-                self.mark(scope);
+                // Whoever signs in while the database hangs stays known to guards. If the write is committed after all, its
+                // row in `changes` is read as one of another instance.
+                if revokes_access {
+                    self.mark(scope);
+                }
                 Err(error)
             }
         }
