@@ -53,6 +53,25 @@ pub enum Error {
         line: u64,
         cause: String,
     },
+    /// No server would start with what is to be backed up.
+    #[error(
+        "there are users but no signing key, so no server would start with the backup: put the key file back from an earlier \
+         backup, or start the server once with --new-signing-key, which signs everybody out; if you have your own keys, set \
+         token.key_file"
+    )]
+    NoSigningKey,
+    /// No server would start with what is in the backup.
+    #[error(
+        "the backup has users but no signing key, so no server would start with it: use another backup; if you have none, \
+         `restore --new-signing-key` makes a new key, and everybody signs in again"
+    )]
+    LacksSigningKey,
+    /// The signing key is in a file that the settings do not name.
+    #[error(
+        "the signing key is not in the backup, because it is in a file of your own: set token.key_file to that file, or add \
+         --new-signing-key to make a new key, and everybody signs in again"
+    )]
+    KeysInFile,
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]

@@ -27,6 +27,9 @@ pub(super) struct Header {
     pub(super) schema: usize,
     /// As all times, in milliseconds since 1970.
     pub(super) created_at: i64,
+    /// Whether the signing key is not in the backup because it is in the operator's file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) keys_in_file: bool,
 }
 
 /// A line that is not a record.

@@ -12,7 +12,7 @@ mod writer;
 pub use self::{
     error::Error,
     reader::Reader,
-    restore::{fill_folder, restore_into},
+    restore::{SigningKeySource, fill_folder, restore_into},
     writer::write,
 };
 use crate::{clock::Timestamp, store::archive::RecordCounts, token::KeyId};
@@ -30,6 +30,10 @@ pub struct Description {
     pub sha256: String,
     /// The ids of the signing keys.
     pub keys: Vec<KeyId>,
+    /// Whether the signing key is in the operator's file.
+    pub keys_in_file: bool,
+    /// Whether a server would refuse to start, because users may hold tokens of a key that is missing.
+    pub lacks_signing_key: bool,
 }
 
 #[cfg(test)]

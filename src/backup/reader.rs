@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    store::archive::{DatabaseKind, KeySnapshot, Record, RecordCounts},
+    store::archive::{DatabaseKind, KeySnapshot, Record, RecordCounts, USERS},
     token::key_store::StoredKeys,
 };
 
@@ -90,12 +90,16 @@ impl<R: BufRead> Reader<R> {
     /// Reads everything.
     ///
     /// # Errors
-    /// As [`Self::next_page`].
+    /// As [`Self::next_page`], and if no server would start with it.
     pub fn verify(mut self, report: &mut dyn FnMut(u64)) -> Result<Description, Error> {
         while self.next_page()?.is_some() {
             report(self.counts.total());
         }
-        self.finish().map(|(description, _)| description)
+        let (description, _) = self.finish()?;
+        if description.lacks_signing_key {
+            return Err(Error::LacksSigningKey);
+        }
+        Ok(description)
     }
 
     /// What the backup contains, and its keys.
@@ -106,7 +110,8 @@ impl<R: BufRead> Reader<R> {
         if !self.is_complete {
             return Err(Error::Truncated { lines: self.lines });
         }
-        let Header { version, database, created_at, .. } = self.header;
+        let Header { version, database, created_at, keys_in_file, .. } = self.header;
+        let lacks_signing_key = self.keys.keys.signing.is_none() && self.counts.of(&USERS) > 0;
         let description = Description {
             version,
             database,
@@ -114,6 +119,8 @@ impl<R: BufRead> Reader<R> {
             counts: self.counts,
             sha256: hexadecimal(self.checksum),
             keys: self.keys.keys.ids(),
+            keys_in_file,
+            lacks_signing_key: lacks_signing_key && !keys_in_file,
         };
         Ok((description, self.keys))
     }

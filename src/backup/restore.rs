@@ -10,8 +10,38 @@ use crate::{
         Store,
         archive::{KeySnapshot, Restoration},
     },
-    token::key_store::{KeyStore, StoredKeys},
+    token::{
+        Algorithm, SigningKey,
+        key_store::{KeyStore, StoredKeys},
+    },
 };
+
+/// Where the signing key of a restored installation comes from if the backup has none.
+#[derive(Clone, Copy)]
+pub enum SigningKeySource {
+    /// From nowhere: such a backup is not restored.
+    Backup,
+    /// From the operator's file.
+    File,
+    /// It is made. All users have to log in again.
+    New(Algorithm),
+}
+
+impl SigningKeySource {
+    fn complete(self, description: &mut Description, keys: &mut StoredKeys) -> Result<(), Error> {
+        match self {
+            _ if !description.keys_in_file && !description.lacks_signing_key => Ok(()),
+            Self::File => Ok(()),
+            Self::Backup if description.keys_in_file => Err(Error::KeysInFile),
+            Self::Backup => Err(Error::LacksSigningKey),
+            Self::New(algorithm) => {
+                keys.signing = Some(SigningKey::generate(algorithm));
+                description.keys = keys.ids();
+                Ok(())
+            }
+        }
+    }
+}
 
 /// Creates a SQLite file with this name, and the key files, in an empty folder. `signs_at` is when the next key starts to
 /// sign, unless its time is known.
@@ -22,6 +52,7 @@ pub async fn fill_folder(
     mut backup: Reader<impl BufRead>,
     folder: &Path,
     database: &Path,
+    signing_key: SigningKeySource,
     signs_at: Timestamp,
     report: &mut dyn FnMut(u64),
 ) -> Result<Description, Error> {
@@ -31,7 +62,8 @@ pub async fn fill_folder(
         store.import(page).await?;
         report(backup.records());
     }
-    let (description, KeySnapshot { keys, cookie_secret }) = backup.finish()?;
+    let (mut description, KeySnapshot { mut keys, cookie_secret }) = backup.finish()?;
+    signing_key.complete(&mut description, &mut keys)?;
     if store.snapshot().await?.counts().await? != description.counts {
         let cause = "a record occurs twice".to_owned();
         return Err(Error::Damaged { line: description.counts.total(), cause });
@@ -59,6 +91,7 @@ pub async fn fill_folder(
 pub async fn restore_into(
     mut backup: Reader<impl BufRead>,
     mut restoration: Box<dyn Restoration>,
+    signing_key: SigningKeySource,
     signs_at: Timestamp,
     report: &mut dyn FnMut(u64),
 ) -> Result<Description, Error> {
@@ -66,7 +99,8 @@ pub async fn restore_into(
         restoration.add(&page).await?;
         report(backup.records());
     }
-    let (description, keys) = backup.finish()?;
+    let (mut description, mut keys) = backup.finish()?;
+    signing_key.complete(&mut description, &mut keys.keys)?;
     restoration.add_keys(&keys, signs_at).await?;
     restoration.commit().await?;
     Ok(description)

@@ -88,7 +88,8 @@ async fn backup_of(records: Vec<Record>, keys: &KeySnapshot) -> (Vec<u8>, Descri
     store.import(records).await.unwrap();
     let snapshot = store.snapshot().await.unwrap();
     let mut backup = Vec::new();
-    let description = write(&snapshot, keys, NOW, &mut backup, &mut |_, _| {}).await.unwrap();
+    let description =
+        write(&snapshot, keys, false, NOW, &mut backup, &mut |_, _| {}).await.unwrap();
     (backup, description)
 }
 
@@ -141,7 +142,10 @@ async fn a_folder_is_filled_with_records_and_keys() {
     let folder = tempfile::tempdir().unwrap();
     let reader = Reader::open(&backup[..]).unwrap();
     let database = std::path::Path::new("users.db");
-    let filled = fill_folder(reader, folder.path(), database, NOW, &mut |_| {}).await.unwrap();
+    let filled =
+        fill_folder(reader, folder.path(), database, SigningKeySource::Backup, NOW, &mut |_| {})
+            .await
+            .unwrap();
     assert_eq!(filled, description);
     let store = Store::open_sqlite(&folder.path().join(database), None).unwrap();
     let (snapshot, mut restored) = (store.snapshot().await.unwrap(), Vec::new());
@@ -224,6 +228,61 @@ async fn an_incomplete_backup_is_refused() {
     }
     let error = verify(&backup[..backup.len() - 1]).unwrap_err();
     assert!(matches!(error, Error::Truncated { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn users_without_a_signing_key_are_neither_backed_up_nor_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap();
+    let no_keys = KeySnapshot { keys: StoredKeys::default(), cookie_secret: None };
+    let backup_with = async |keys_in_file| {
+        let snapshot = store.snapshot().await.unwrap();
+        let mut backup = Vec::new();
+        let written =
+            write(&snapshot, &no_keys, keys_in_file, NOW, &mut backup, &mut |_, _| {}).await;
+        written.map(|_| backup)
+    };
+    // Nobody holds a token yet.
+    verify(&backup_with(false).await.unwrap()).unwrap();
+    store.import(records()).await.unwrap();
+    assert!(matches!(backup_with(false).await, Err(Error::NoSigningKey)));
+    let in_file = backup_with(true).await.unwrap();
+    verify(&in_file).unwrap();
+    // As an older version has written it.
+    let text = String::from_utf8(in_file.clone()).unwrap();
+    let (_, records) = text.split_once('\n').unwrap();
+    let records = records[..records.rfind("{\"end\"").unwrap()].to_owned();
+    let header = format!(
+        "{{\"doorwardBackup\":1,\"version\":\"1\",\"database\":\"sqlite\",\"schema\":{},\"createdAt\":1}}\n",
+        schema()
+    );
+    let lines = format!("{header}{records}");
+    let mut checksum = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
+    checksum.update(lines.as_bytes());
+    let mut counts = RecordCounts::default();
+    self::records().iter().for_each(|record| counts.add(record));
+    let mut keyless = lines.into_bytes();
+    writer::append_end(&mut keyless, &counts, 0, &writer::hexadecimal(checksum));
+    assert!(matches!(verify(&keyless), Err(Error::LacksSigningKey)));
+
+    let restore = async |backup: &[u8], source| {
+        let folder = tempfile::tempdir().unwrap();
+        let reader = Reader::open(backup).unwrap();
+        let database = std::path::Path::new("users.db");
+        let filled = fill_folder(reader, folder.path(), database, source, NOW, &mut |_| {}).await;
+        filled.map(|description| description.keys.len())
+    };
+    let new = SigningKeySource::New(Algorithm::Es256);
+    for (backup, source, keys) in [
+        (&keyless, SigningKeySource::File, Some(0)),
+        (&keyless, new, Some(1)),
+        (&keyless, SigningKeySource::Backup, None),
+        (&in_file, SigningKeySource::File, Some(0)),
+        (&in_file, new, Some(1)),
+        (&in_file, SigningKeySource::Backup, None),
+    ] {
+        assert_eq!(restore(backup, source).await.ok(), keys);
+    }
 }
 
 #[tokio::test]

@@ -15,24 +15,31 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    store::archive::{KeySnapshot, Record, RecordCounts, Snapshot},
+    store::archive::{KeySnapshot, Record, RecordCounts, Snapshot, USERS},
     token::key_store::StoredKeys,
 };
 
 /// The buffer is written when it has this many bytes.
 const FLUSH_BYTES: usize = 64 << 10;
 
-/// Writes a snapshot and the keys. `report` gets the number of records done, and of all.
+/// Writes a snapshot and the keys. `keys_in_file` is true if the signing key is in the operator's file. `report` gets the number of
+/// records done, and of all.
 ///
 /// # Errors
-/// If the database cannot be read, or the output cannot be written.
+/// If there are users without a signing key, the database cannot be read, or the output cannot be written.
 pub async fn write(
     snapshot: &Snapshot,
     keys: &KeySnapshot,
+    keys_in_file: bool,
     now: Timestamp,
     output: &mut (dyn Write + Send),
     report: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<Description, Error> {
+    let counts = snapshot.counts().await?;
+    let lacks_signing_key = keys.keys.signing.is_none() && !keys_in_file && counts.of(&USERS) > 0;
+    if lacks_signing_key {
+        return Err(Error::NoSigningKey);
+    }
     let mut writer = Writer::new(output);
     let header = Header {
         format: FORMAT,
@@ -40,10 +47,11 @@ pub async fn write(
         database: snapshot.database.name().to_owned(),
         schema: snapshot.database.schema(),
         created_at: now.millis(),
+        keys_in_file,
     };
     writer.add(&header)?;
     writer.add_keys(keys)?;
-    let total = snapshot.counts().await?.total();
+    let total = counts.total();
     let mut pages = snapshot.pages();
     while let Some(records) = pages.next().await? {
         records.iter().try_for_each(|record| writer.add_record(record))?;
@@ -52,7 +60,16 @@ pub async fn write(
     let (counts, sha256) = writer.finish()?;
     let Header { version, database, .. } = header;
     let keys = keys.keys.ids();
-    Ok(Description { version, database, created_at: now, counts, sha256, keys })
+    Ok(Description {
+        version,
+        database,
+        created_at: now,
+        counts,
+        sha256,
+        keys,
+        keys_in_file,
+        lacks_signing_key,
+    })
 }
 
 struct Writer<'a> {

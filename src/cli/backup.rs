@@ -90,7 +90,7 @@ impl Backup {
                     Output::File(created.with_context(in_file)?)
                 }
             };
-            let description = source.write_to(&mut output).await?;
+            let description = source.write_to(&mut output, settings.key_file.is_some()).await?;
             output.finish().with_context(in_file)?;
             Ok(description)
         })?;
@@ -157,7 +157,11 @@ impl Source {
         }
     }
 
-    async fn write_to(self, output: &mut Output) -> anyhow::Result<Description> {
+    async fn write_to(
+        self,
+        output: &mut Output,
+        keys_in_file: bool,
+    ) -> anyhow::Result<Description> {
         let mut progress = ProgressLine::new();
         match self {
             Self::Server(Sent { stream, bytes }) => {
@@ -184,7 +188,9 @@ impl Source {
                     },
                 };
                 let mut report = |done, total| progress.set("writing", done, total);
-                Ok(backup::write(&snapshot, &keys, now, output, &mut report).await?)
+                let written =
+                    backup::write(&snapshot, &keys, keys_in_file, now, output, &mut report);
+                Ok(written.await?)
             }
         }
     }
@@ -257,7 +263,7 @@ struct Info<'a> {
 
 impl<'a> From<&'a Description> for Info<'a> {
     fn from(description: &'a Description) -> Self {
-        let Description { version, database, created_at, counts, sha256, keys } = description;
+        let Description { version, database, created_at, counts, sha256, keys, .. } = description;
         let (created_at, keys) = (created_at.to_string(), keys.len());
         Self { created_at, version, database, counts, keys, sha256 }
     }
@@ -265,7 +271,7 @@ impl<'a> From<&'a Description> for Info<'a> {
 
 /// What a backup contains.
 pub(super) fn in_words(description: &Description) -> String {
-    let Description { version, database, created_at, counts, sha256: _, keys } = description;
+    let Description { version, database, created_at, counts, keys, .. } = description;
     let count = |table, one, many| {
         counted(usize::try_from(counts.of(table)).unwrap_or(usize::MAX), one, many)
     };

@@ -10,7 +10,10 @@ use crate::{
     clock::Clock,
     config::{DatabaseUrl, SettingsError},
     doorward::open_database,
-    store::archive::{SESSIONS, USERS},
+    store::{
+        archive::{SESSIONS, USERS},
+        ensure_postgres_unused,
+    },
 };
 
 /// A finished migration as JSON.
@@ -50,6 +53,10 @@ impl Migrate {
         from.ensure_exists().context("the old database")?;
         let new_settings = Settings { database: to.clone(), data_folder: None, ..settings.clone() };
         let moved = block_on(async {
+            // A data folder is locked by its server. Before this command connects, because its own connections look the same.
+            for database in [&from, &to] {
+                ensure_unused(database, &settings).await?;
+            }
             let old = open_database(&settings).await?;
             let new = open_database(&new_settings).await?;
             let signs_at = Clock::system().now() + settings.token.publish_before_signing;
@@ -73,5 +80,15 @@ impl Migrate {
             "start the servers with the new database_url, and keep the old database until they work"
         );
         Ok(())
+    }
+}
+
+/// Refuses a PostgreSQL database that a server uses: what it writes after the copy would be lost.
+async fn ensure_unused(database: &DatabaseUrl, settings: &Settings) -> anyhow::Result<()> {
+    match database {
+        DatabaseUrl::Postgres(url) => ensure_postgres_unused(url, settings.postgres.clone())
+            .await
+            .with_context(|| database.to_string()),
+        DatabaseUrl::Sqlite(_) | DatabaseUrl::Memory(_) => Ok(()),
     }
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Settings,
-    backup::{self, Description, Reader, fill_folder, restore_into},
+    backup::{self, Description, Reader, SigningKeySource, fill_folder, restore_into},
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, folder_of},
     data_folder::DataFolder,
@@ -37,6 +37,9 @@ pub(super) struct Restore {
     /// Replace the users, sessions and keys that the database has. A SQLite file is kept beside
     #[arg(long)]
     replace: bool,
+    /// Make a new signing key if the backup has none. Everybody has to sign in again
+    #[arg(long)]
+    new_signing_key: bool,
 }
 
 /// The backup that is restored.
@@ -50,7 +53,7 @@ impl Restore {
         let restored = block_on(async {
             match &settings.database {
                 DatabaseUrl::Sqlite(database) => {
-                    self.replace_file(database, backup, now, signs_at).await
+                    self.replace_file(database, &settings, backup, now, signs_at).await
                 }
                 DatabaseUrl::Postgres(url) => {
                     self.replace_rows(url, &settings, backup, signs_at).await
@@ -77,6 +80,7 @@ impl Restore {
     async fn replace_file(
         &self,
         database: &Path,
+        settings: &Settings,
         backup: Backup,
         now: Timestamp,
         signs_at: Timestamp,
@@ -101,12 +105,22 @@ impl Restore {
         let filled = {
             let mut progress = ProgressLine::new();
             let mut report = |done| progress.set("restoring records", done, done);
-            fill_folder(backup, &staging, name, signs_at, &mut report).await
+            let signing_key = self.signing_key(settings);
+            fill_folder(backup, &staging, name, signing_key, signs_at, &mut report).await
         };
         let replaced = filled.and_then(|description| {
             Ok(Restored { description, replaced_keys, folder: folder.replace(name, now)? })
         });
         Ok(replaced.inspect_err(|_| folder.discard_replacement())?)
+    }
+
+    /// Where the signing key comes from if the backup has none.
+    fn signing_key(&self, settings: &Settings) -> SigningKeySource {
+        match self.new_signing_key {
+            true => SigningKeySource::New(settings.token.algorithm),
+            false if settings.key_file.is_some() => SigningKeySource::File,
+            false => SigningKeySource::Backup,
+        }
     }
 
     async fn replace_rows(
@@ -121,7 +135,9 @@ impl Restore {
         let replaced_keys = restoration.replaced_keys().to_vec();
         let mut progress = ProgressLine::new();
         let mut report = |done| progress.set("restoring records", done, done);
-        let description = restore_into(backup, restoration, signs_at, &mut report).await?;
+        let signing_key = self.signing_key(settings);
+        let description =
+            restore_into(backup, restoration, signing_key, signs_at, &mut report).await?;
         Ok(Restored { description, replaced_keys, folder: None })
     }
 }

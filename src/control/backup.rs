@@ -33,7 +33,8 @@ pub(super) async fn write(
     let snapshot = doorward.store().snapshot().await.map_err(|error| error.to_string())?;
     // After the snapshot: the keys of all tokens in it are still there, unless they were revoked.
     let keys = keys(doorward, folder).await?;
-    let written = backup::write(&snapshot, &keys, now, output, &mut |_, _| {}).await;
+    let keys_in_file = doorward.settings().key_file.is_some();
+    let written = backup::write(&snapshot, &keys, keys_in_file, now, output, &mut |_, _| {}).await;
     written.map(|description| description.counts.of(&USERS)).map_err(|error| error.to_string())
 }
 

@@ -44,7 +44,10 @@ use std::{
 
 use uuid::Uuid;
 
-pub(crate) use self::postgres::begin_restoration as begin_postgres_restoration;
+pub(crate) use self::postgres::{
+    begin_restoration as begin_postgres_restoration,
+    ensure_database_unused as ensure_postgres_unused,
+};
 pub use self::{
     changes::{Changes, Connectivity, Stamp},
     counts::{Sizes, StoreCounts},

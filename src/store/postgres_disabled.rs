@@ -42,6 +42,13 @@ pub(super) async fn open(
     match *url {}
 }
 
+pub(crate) async fn ensure_database_unused(
+    url: &PostgresUrl,
+    _options: PostgresOptions,
+) -> Result<(), RestoreError> {
+    match *url {}
+}
+
 pub(crate) async fn begin_restoration(
     url: &PostgresUrl,
     _options: PostgresOptions,

@@ -1,5 +1,6 @@
 """What the commands promise: files, modes, refusals, and the time of the last backup."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -124,7 +125,41 @@ def test_a_damaged_database_is_moved_aside(filled, tmp_path):
         assert refused(service, filled.people) == []
 
 
-def test_keys_of_the_operator_are_not_in_the_backup(filled, tmp_path):
+def test_an_installation_without_its_signing_key_is_not_backed_up(filled, tmp_path):
+    key, file = filled.folder / "signing-key.pem", tmp_path / "file"
+    kept = key.read_bytes()
+    with filled.service():
+        # The running server has it in memory only.
+        key.unlink()
+        assert "no signing key, so no server would start with the backup" in filled.refuses("backup", file)
+    assert "start the server once with --new-signing-key" in filled.refuses("backup", file)
+    assert not file.exists()
+    key.write_bytes(kept)
+    filled.run("backup", file)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_backup_without_a_signing_key_is_restored_only_on_request(kind, filled, new_installation, tmp_path):
+    keyless, target = tmp_path / "keyless", new_installation(kind)
+    filled.run("backup", tmp_path / "file")
+    lines = (tmp_path / "file").read_bytes().splitlines(keepends=True)
+    # As an older version has made it.
+    kept = [line for line in lines[:-1] if not line.startswith(b'{"key":')]
+    end = json.loads(lines[-1])
+    end["end"]["counts"]["keys"] = 0
+    end["end"]["sha256"] = hashlib.sha256(b"".join(kept)).hexdigest()
+    keyless.write_bytes(b"".join(kept) + json.dumps(end, separators=(",", ":")).encode() + b"\n")
+    for command in (["backup", "verify"], ["restore"]):
+        refusal = target.refuses(*command, keyless)
+        assert "has users but no signing key" in refusal and "restore --new-signing-key" in refusal
+    said = target.run("restore", keyless, "--new-signing-key")
+    assert "3 users, 3 sessions, 1 signing key" in said
+    with target.service() as service:
+        assert len(refused(service, filled.people)) == 3
+        assert target.emails() == {person.email for person in filled.people}
+
+
+def test_keys_of_the_operator_are_not_in_the_backup(filled, new_installation, tmp_path):
     key = tmp_path / "key.pem"
     command = ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key]
     subprocess.run(command, check=True, capture_output=True)
@@ -133,6 +168,12 @@ def test_keys_of_the_operator_are_not_in_the_backup(filled, tmp_path):
     assert process.returncode == 0 and b"key.pem (token.key_file) are not in the backup" in err
     secret = key.read_text().splitlines()[1]
     assert secret not in (tmp_path / "file").read_text()
+    (filled.folder / "signing-key.pem").unlink()
+    filled.run("backup", tmp_path / "file", "--force", "--token-key-file", key)
+    filled.run("backup", "verify", tmp_path / "file")
+    target = new_installation("sqlite")
+    assert "set token.key_file to that file" in target.refuses("restore", tmp_path / "file")
+    target.run("restore", tmp_path / "file", "--token-key-file", key)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -67,6 +67,25 @@ def test_a_refusal_leaves_an_empty_database_empty(backup, new_installation, serv
     assert server.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", name_of(target)) == []
 
 
+def test_nothing_is_migrated_while_a_server_uses_either_database(new_installation):
+    busy, other = new_installation("postgres"), new_installation("sqlite")
+    empty = new_installation("postgres")
+    with other.service() as service:
+        registered(service, "ada", 2)
+    with busy.service() as service:
+        people = registered(service, "grace", 2)
+        # The source, in both directions, and the target.
+        for target in (f"sqlite://{busy.folder}/new.db", empty.database):
+            assert "in use by another doorward" in busy.refuses("migrate", "--to", target)
+        assert "in use by another doorward" in other.refuses("migrate", "--to", busy.database)
+        assert busy.emails() == {person.email for person in people}
+    with other.service():
+        assert "in use by another doorward" in other.refuses("migrate", "--to", empty.database)
+    busy.run("migrate", "--to", empty.database)
+    with empty.service() as service:
+        assert refused(service, people) == []
+
+
 def test_nothing_is_restored_while_a_table_is_locked(backup, new_installation, server):
     target = new_installation("postgres")
     with target.service() as service:

@@ -172,6 +172,17 @@ def test_times_of_files(site):
         assert set(found) == {name}
 
 
+def test_a_key_that_was_deleted_under_the_running_server(site):
+    key = site.folder / "data" / "signing-key.pem"
+    moved = key.rename(key.with_suffix(".moved"))
+    try:
+        found = site.doctor.findings()
+    finally:
+        moved.rename(key)
+    assert set(found) == {"key-missing"}
+    assert "--new-signing-key" in found["key-missing"]["advice"]
+
+
 def test_files_of_secrets(site, tmp_path):
     secret = tmp_path / "password"
     flags = ["--mail-url=none", "--mail-user=shop", f"--mail-password-file={secret}"]

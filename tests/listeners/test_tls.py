@@ -160,17 +160,16 @@ def test_a_pair_that_cannot_be_used_keeps_the_old_one_in_force_and_is_logged_onc
 
         # Each step replaces one file, because the service may look at the files at any moment.
         service.put(key=key)
-        service.reload()
-        service.reload()
+        for _ in range(2):
+            assert "key.pem: the key does not belong to the first certificate in" in service.refused_reload()
         assert (refused(1), service.subject()) == (1, before)
-        service.log_with("the key does not belong to the first certificate in")
 
         service.put(certificate=certificate[: len(certificate) // 2])
-        service.reload()
+        assert "certificate.pem: " in service.refused_reload()
         assert (refused(2), service.subject()) == (2, before)
 
         service.certificate_file.unlink()
-        service.reload()
+        assert "certificate.pem: No such file" in service.refused_reload()
         assert (refused(3), service.subject()) == (3, before)
 
         service.put(certificate=certificate)
@@ -180,6 +179,25 @@ def test_a_pair_that_cannot_be_used_keeps_the_old_one_in_force_and_is_logged_onc
         assert service.subject() != before
         for secret in key.decode().splitlines()[1:-1]:
             assert secret not in log
+
+
+def test_a_valid_certificate_is_not_replaced_by_an_expired_one(new_service):
+    with new_service() as service:
+        before = service.subject()
+        service.put(*service.authority.issue(days=-1))
+        said = service.refused_reload()
+        assert re.search(r"certificate.pem: it has expired on \S+ \S+ UTC, and the one in force is valid until .*: renew it", said), said
+        assert service.subject() == before
+        service.put(*service.authority.issue())
+        service.reload()
+        assert service.subject() != before
+
+
+def test_an_expired_certificate_is_replaced_by_any_other(new_service, authority):
+    with new_service(pair=authority.issue(days=-2)) as service:
+        service.put(*authority.issue(days=-1))
+        service.reload()
+        service.log_with("certificate reloaded")
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 import contextlib
 import socket
 import ssl
+import subprocess
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from harness import HOST, PATIENCE_SECONDS
+from harness import BINARY, HOST, PATIENCE_SECONDS
 from harness.service import Service
 from harness.wait import eventually
 
@@ -50,6 +51,13 @@ class TlsService(Service):
 
     def reload(self):
         self.run("reload")
+
+    def refused_reload(self):
+        """What `doorward reload` says when it fails."""
+        done = subprocess.run([BINARY, "reload"], cwd=self.folder, env=self.variables(), capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (1, ""), done
+        assert done.stderr.endswith("; the certificate in force stays\n"), done
+        return done.stderr
 
     def context(self, protocols=("http/1.1",)):
         context = ssl.create_default_context(cafile=self.authority.file)

@@ -76,7 +76,7 @@ async fn rows(store: &Store) -> Result<Vec<String>, Error> {
     let snapshot = store.snapshot().await?;
     let keys = KeySnapshot { keys: StoredKeys::default(), cookie_secret: None };
     let mut text = Vec::new();
-    backup::write(&snapshot, &keys, NOW, &mut text, &mut |_, _| {}).await.unwrap();
+    backup::write(&snapshot, &keys, true, NOW, &mut text, &mut |_, _| {}).await.unwrap();
     let lines: Vec<_> = str::from_utf8(&text).unwrap().lines().map(str::to_owned).collect();
     // Without the header and the end.
     Ok(lines[1..lines.len() - 1].to_vec())

@@ -111,10 +111,17 @@ fn judge(report: &mut Report, settings: &Settings, database: &DatabaseReport, cl
     }
 }
 
-/// Checks the age of the signing key in the data folder.
+/// Checks that the signing key is in the data folder, and its age.
 pub(super) fn check_key(report: &mut Report, folder: &Path, now: Timestamp) {
     let path = DataFolder::signing_key_in(folder);
-    let Some(written) = written_at(&path) else { return };
+    let Some(written) = written_at(&path) else {
+        report.add(
+            Kind::KeyMissing,
+            format!("the signing key {} is missing: a server that runs signs on, and none starts again", path.display()),
+            "put the file back from a copy or a backup, or restart the server once with --new-signing-key, which signs everybody out",
+        );
+        return;
+    };
     let age = now.duration_since(written);
     let days = age.as_secs() / (24 * 60 * 60);
     report.checked(format!("signing key: {days} days old"));

@@ -92,6 +92,7 @@ kinds! {
     DatabaseLog "database-log" Warning,
     DatabaseConnections "database-connections" Warning,
     StandbyMissing "standby-missing" Error,
+    KeyMissing "key-missing" Error,
     KeyOld "key-old" Warning,
     MailMissing "mail-missing" Warning,
     MailUnreachable "mail-unreachable" Error,

@@ -14,6 +14,8 @@ mod public_url;
 mod server;
 mod settings;
 
+use std::path::Path;
+
 use anyhow::anyhow;
 
 use self::finding::{Kind, Report, Severity};
@@ -82,7 +84,9 @@ async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> 
         clock::check_files(report, folder, database, now);
         disk::check(report, folder, database.is_some());
         backup::check(report, folder, database, now);
-        database::check_key(report, folder, now);
+        if database.is_some_and(Path::exists) && settings.key_file.is_none() {
+            database::check_key(report, folder, now);
+        }
     }
     files::check_secrets(report, &settings, origins);
     server::check_exposure(report, &settings);

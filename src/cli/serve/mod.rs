@@ -22,7 +22,7 @@ use self::notify::Notifier;
 use crate::{
     Doorward, Settings,
     clock::Clock,
-    config::{DatabaseUrl, Origins, ServiceManager, Sources, absolute},
+    config::{DatabaseUrl, Origins, ServiceManager, SettingsError, Sources, absolute},
     control::{self, ReadSettings},
     doorward::MissingKey,
     http::{
@@ -90,8 +90,12 @@ impl Serve {
         let metrics = listeners::for_metrics(&mut service_manager, wanted_metrics)?;
         let reloaded = tls.clone();
         let read: Arc<ReadSettings> = Arc::new(move || {
-            reloaded.iter().for_each(Tls::reload);
-            Settings::from_sources(sources.clone())
+            let certificate = reloaded.as_ref().map_or(Ok(()), Tls::reload);
+            let settings = Settings::from_sources(sources.clone())?;
+            certificate.map_err(|error| {
+                SettingsError::new(format!("{error}; the certificate in force stays"))
+            })?;
+            Ok(settings)
         });
         let serving_commands = doorward.serve_commands_with(Arc::clone(&read));
         doorward.set_listen_address(address);

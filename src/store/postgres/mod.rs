@@ -26,7 +26,7 @@ use std::{
 use async_trait::async_trait;
 use uuid::Uuid;
 
-pub(crate) use self::restoration::begin_restoration;
+pub(crate) use self::restoration::{begin_restoration, ensure_database_unused};
 pub use self::url::PostgresUrl;
 use self::{
     connection::Connection, engine::PostgresEngine, query_batch::QueryBatch,

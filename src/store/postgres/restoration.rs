@@ -77,6 +77,16 @@ pub(crate) async fn begin_restoration(
     Ok(Box::new(PostgresRestoration { engine, db, change_id, replaced_keys }))
 }
 
+/// Returns an error if a server uses the database.
+pub(crate) async fn ensure_database_unused(
+    url: &PostgresUrl,
+    options: PostgresOptions,
+) -> Result<(), RestoreError> {
+    let engine = PostgresEngine::new(url, options).map_err(|error| Error::Failed(error.into()))?;
+    let db = engine.connector().connect().await.map_err(Error::from)?;
+    ensure_unused(&db).await.map(drop)
+}
+
 /// Returns an error if a server uses the database, and otherwise when one last did. A server polls for changes four times a
 /// second, so that its connections are never idle for long. A pooler keeps the connections of a stopped server open, but
 /// they stay idle.

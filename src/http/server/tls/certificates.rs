@@ -38,7 +38,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
 /// A certificate that cannot be used: what is wrong and what to do.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{file}: {cause}")]
 pub struct UnusableCertificate {
     file: String,
@@ -63,6 +63,8 @@ pub(super) struct Certificates {
 /// What has been read and logged already.
 struct Seen {
     content: digest::Digest,
+    /// Why this content is not in force.
+    refused: Option<UnusableCertificate>,
     /// When the expiry of the certificate in force was last logged.
     warned: Option<Timestamp>,
 }
@@ -78,33 +80,55 @@ impl Certificates {
         let content = files.read();
         let in_force = ArcSwap::from_pointee(files.parse(&content, &provider)?);
         files.warn_of_readers();
-        let seen = Mutex::new(Seen { content: content.digest(), warned: None });
+        let seen = Mutex::new(Seen { content: content.digest(), refused: None, warned: None });
         let certificates = Self { files, provider, clock, in_force, seen };
         certificates.warn_of_expiry();
         Ok(certificates)
     }
 
     /// Reads the files again if they have changed. A pair that cannot be used is logged once.
-    pub(super) fn reload(&self) {
+    ///
+    /// # Errors
+    /// If the pair in the files cannot be used, also if it was refused before.
+    pub(super) fn reload(&self) -> Result<(), UnusableCertificate> {
         // Locked first, so that content that was read earlier never replaces a later one.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let content = self.files.read();
         let digest = content.digest();
         if digest.as_ref() == seen.content.as_ref() {
-            return;
+            return seen.refused.clone().map_or(Ok(()), Err);
         }
         seen.content = digest;
-        match self.files.parse(&content, &self.provider) {
+        let parsed = self.files.parse(&content, &self.provider);
+        match parsed.and_then(|pair| self.refuse_expired(pair)) {
             Ok(pair) => {
                 let expires = pair.expires.map_or_else(|| "unknown".into(), Timestamp::to_text);
                 self.in_force.store(Arc::new(pair));
-                seen.warned = None;
+                (seen.refused, seen.warned) = (None, None);
                 tracing::info!(%expires, "certificate reloaded");
                 self.files.warn_of_readers();
+                Ok(())
             }
             Err(error) => {
                 tracing::warn!(%error, "certificate not reloaded: the previous certificate stays in force");
+                seen.refused = Some(error.clone());
+                Err(error)
             }
+        }
+    }
+
+    /// Refuses a pair that clients refuse if they accept the one in force.
+    fn refuse_expired(&self, pair: Pair) -> Result<Pair, UnusableCertificate> {
+        let has_expired = |expires: &Timestamp| *expires <= self.clock.now();
+        match (pair.expires.filter(has_expired), self.expires()) {
+            (Some(expired), Some(valid)) if !has_expired(&valid) => {
+                let (expired, valid) = (expired.to_text(), valid.to_text());
+                let cause = format!(
+                    "it has expired on {expired}, and the one in force is valid until {valid}: renew it"
+                );
+                Err(UnusableCertificate::new(&self.files.certificate, &cause))
+            }
+            _ => Ok(pair),
         }
     }
 
@@ -139,7 +163,8 @@ pub(super) fn watch(certificates: Arc<Certificates>) {
         loop {
             thread::sleep(CHECK_INTERVAL);
             let checked = catch_unwind(AssertUnwindSafe(|| {
-                certificates.reload();
+                // A failure has been logged.
+                let _ = certificates.reload();
                 certificates.warn_of_expiry();
             }));
             if let Err(panic) = checked {

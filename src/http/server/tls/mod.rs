@@ -49,8 +49,11 @@ impl Tls {
     }
 
     /// Reads the files again if they have changed. A pair that cannot be used is logged, and the one in force stays.
-    pub fn reload(&self) {
-        self.certificates.reload();
+    ///
+    /// # Errors
+    /// If the pair in the files cannot be used.
+    pub fn reload(&self) -> Result<(), UnusableCertificate> {
+        self.certificates.reload()
     }
 
     /// Reads the files again when they change, in a thread of its own: a file system that hangs must not stop the runtime.
