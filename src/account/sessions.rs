@@ -74,6 +74,16 @@ pub(crate) async fn end(
     doorward.store().end_session(user, session, doorward.now(), &effects).await
 }
 
+/// Ends one session of a user by the operator. False if they have no such session.
+pub(crate) async fn end_by_operator(
+    doorward: &Doorward,
+    user: UserId,
+    session: SessionId,
+) -> Result<bool, store::Error> {
+    let effects = doorward.event_by_operator(user, EventKind::SessionEnded { session }).into();
+    doorward.store().end_session(user, session, doorward.now(), &effects).await
+}
+
 impl Doorward {
     /// Ends all sessions of a user and returns how many there were, as `doorward user logout` does. Their tokens are
     /// refused from the next request on.

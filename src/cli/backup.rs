@@ -80,7 +80,10 @@ impl Backup {
             check_name(file, self.force)?;
         }
         settings.database.ensure_exists()?;
-        let in_file = || file.display().to_string();
+        let in_file = || match is_stdout {
+            true => "standard output".to_owned(),
+            false => file.display().to_string(),
+        };
         let description = block_on(async {
             let source = Source::open(&settings).await?;
             let mut output = match is_stdout {
@@ -90,7 +93,8 @@ impl Backup {
                     Output::File(created.with_context(in_file)?)
                 }
             };
-            let description = source.write_to(&mut output, settings.key_file.is_some()).await?;
+            let keys_in_file = settings.key_file.is_some();
+            let description = source.write_to(&mut output, &in_file(), keys_in_file).await?;
             output.finish().with_context(in_file)?;
             Ok(description)
         })?;
@@ -157,16 +161,19 @@ impl Source {
         }
     }
 
+    /// `name` is that of the output, for errors.
     async fn write_to(
         self,
         output: &mut Output,
+        name: &str,
         keys_in_file: bool,
     ) -> anyhow::Result<Description> {
         let mut progress = ProgressLine::new();
+        let mut output = NamedOutput { output, name, has_failed: false };
         match self {
             Self::Server(Sent { stream, bytes }) => {
                 let copied = Cell::new(0);
-                let tee = TeeReader { input: stream, output, copied: &copied };
+                let tee = TeeReader { input: stream, output: &mut output, copied: &copied };
                 let receive = || {
                     let mut reader = Reader::open(BufReader::with_capacity(BUFFER_BYTES, tee))?;
                     while reader.next_page()?.is_some() {
@@ -174,7 +181,10 @@ impl Source {
                     }
                     Ok::<_, backup::Error>(reader.finish()?.0)
                 };
-                receive().context("what the server sent")
+                match receive() {
+                    Err(error) if output.has_failed => Err(error.into()),
+                    received => received.context("what the server sent"),
+                }
             }
             Self::Database(opened) => {
                 let installation = &opened.installation;
@@ -189,21 +199,49 @@ impl Source {
                 };
                 let mut report = |done, total| progress.set("writing", done, total);
                 let written =
-                    backup::write(&snapshot, &keys, keys_in_file, now, output, &mut report);
+                    backup::write(&snapshot, &keys, keys_in_file, now, &mut output, &mut report);
                 Ok(written.await?)
             }
         }
     }
 }
 
-/// Writes everything that is read to the output.
-struct TeeReader<'a, R> {
-    input: R,
+/// An output whose errors name it.
+struct NamedOutput<'a> {
     output: &'a mut Output,
+    name: &'a str,
+    has_failed: bool,
+}
+
+impl NamedOutput<'_> {
+    fn named<T>(&mut self, written: io::Result<T>) -> io::Result<T> {
+        written.map_err(|error| {
+            self.has_failed = true;
+            io::Error::new(error.kind(), format!("{}: {error}", self.name))
+        })
+    }
+}
+
+impl Write for NamedOutput<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.output.write(bytes);
+        self.named(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.output.flush();
+        self.named(flushed)
+    }
+}
+
+/// Writes everything that is read to the output.
+struct TeeReader<'a, R, W> {
+    input: R,
+    output: &'a mut W,
     copied: &'a Cell<u64>,
 }
 
-impl<R: Read> Read for TeeReader<'_, R> {
+impl<R: Read, W: Write> Read for TeeReader<'_, R, W> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         self.output.write_all(&buffer[..count])?;

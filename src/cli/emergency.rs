@@ -7,7 +7,8 @@ use anyhow::bail;
 use super::{Output, block_on, counted, print_json, run, unexpected_reply};
 use crate::{
     Settings,
-    control::{Command, EmergencyReport, Reply},
+    control::{Command, EmergencyReport, Reply, is_new_passwords},
+    user::Role,
 };
 
 #[derive(clap::Args)]
@@ -16,7 +17,7 @@ use crate::{
   doorward emergency --new-passwords role:admin --yes")]
 pub(super) struct Emergency {
     /// Whose passwords are removed, so that they have to set a new one: all, none, or role:NAME
-    #[arg(long, value_name = "WHOSE")]
+    #[arg(long, value_name = "WHOSE", value_parser = check_new_passwords)]
     new_passwords: String,
     /// Do not ask
     #[arg(long)]
@@ -48,6 +49,19 @@ impl Emergency {
         }
         Ok(())
     }
+}
+
+/// Before anything is asked or done.
+fn check_new_passwords(text: &str) -> Result<String, String> {
+    if is_new_passwords(text) {
+        return Ok(text.to_owned());
+    }
+    Err(match Role::parse(text) {
+        Some(_) if !text.starts_with("role:") => {
+            format!("write all, none, or role:{text} for users with that role")
+        }
+        _ => "write all, none, or role: and a role, such as role:admin".into(),
+    })
 }
 
 fn confirm(new_passwords: &str) -> anyhow::Result<()> {

@@ -278,6 +278,9 @@ fn reject_failure(reply: Reply) -> anyhow::Result<Reply> {
         Reply::NoSuchInvitation => not_found(
             "there is no such invitation: `doorward user invitations` shows all invitations",
         ),
+        Reply::NoSuchSession => not_found(
+            "the user has no such session: `doorward user sessions USER` shows all sessions",
+        ),
         Reply::NoSuchGuard => {
             not_found("there is no such guard: `doorward guard list` shows all guards")
         }

@@ -91,6 +91,8 @@ pub(super) enum User {
     /// Mark a user's e-mail address as not verified
     #[command(after_help = "Examples:\n  doorward user unverify ada@example.com")]
     Unverify(UserArguments),
+    /// List the sessions of a user, or end some of them
+    Sessions(Sessions),
     /// End all sessions of a user. Their tokens are refused from the next request on
     #[command(after_help = "Examples:\n  doorward user logout ada@example.com")]
     Logout(UserArguments),
@@ -124,6 +126,20 @@ pub(super) enum User {
 pub(super) struct UserArguments {
     /// E-mail address or id
     user: String,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  doorward user sessions ada@example.com
+  doorward user sessions ada@example.com --end 0190a0a0-0000-4000-8000-00000000000a")]
+pub(super) struct Sessions {
+    /// E-mail address or id
+    user: String,
+    /// End the session with this id; its tokens are refused from the next request on. Can be repeated
+    #[arg(long, value_name = "ID")]
+    end: Vec<String>,
     #[command(flatten)]
     output: Output,
 }
@@ -225,6 +241,7 @@ impl User {
                     let command = Command::SetEmailVerified(UserRef(user), false);
                     change(settings, command, "unverified", Some("was not verified"), &output).await
                 }
+                Self::Sessions(sessions) => sessions.run(settings).await,
                 Self::Logout(UserArguments { user, output }) => {
                     match run(settings, Command::EndSessions(UserRef(user))).await? {
                         Reply::SessionsEnded(sessions_ended) if output.json => {
@@ -307,6 +324,50 @@ struct NewCode<'a> {
     code: &'a str,
 }
 
+impl Sessions {
+    async fn run(self, settings: Settings) -> anyhow::Result<()> {
+        let Self { user, end, output } = self;
+        let runner = CommandRunner::open(settings).await?;
+        if !end.is_empty() {
+            for session in &end {
+                let command = Command::EndSession(UserRef(user.clone()), session.clone());
+                match reject_failure(runner.run(&command).await?)? {
+                    Reply::Done if output.json => {}
+                    Reply::Done => print_line!("{session}  ended"),
+                    _ => return Err(unexpected_reply()),
+                }
+            }
+            return match output.json {
+                true => print_json(&Ended { sessions_ended: end.len() }),
+                false => Ok(()),
+            };
+        }
+        let command = Command::ShowUser(UserRef(user));
+        let Reply::User(UserInfo { sessions, .. }) = reject_failure(runner.run(&command).await?)?
+        else {
+            return Err(unexpected_reply());
+        };
+        let sessions = sessions.unwrap_or_default();
+        if output.json {
+            return print_json(&sessions);
+        }
+        for session in &sessions {
+            print_line!("{}  {}", session.id, in_words(session));
+        }
+        if sessions.is_empty() {
+            eprint_line!("no sessions");
+        }
+        Ok(())
+    }
+}
+
+/// A session in a line.
+fn in_words(session: &SessionInfo) -> String {
+    let SessionInfo { created_at, last_seen_at, address, user_agent, .. } = session;
+    let program = if user_agent.is_empty() { "an unknown program" } else { user_agent };
+    format!("since {created_at}, last seen {last_seen_at}, from {address} with {program}")
+}
+
 impl List {
     /// Prints page by page, because a long list may not fit into memory.
     async fn run(self, settings: Settings) -> anyhow::Result<()> {
@@ -384,10 +445,7 @@ fn print_details(user: &UserInfo) {
     print_line!("changed     {}", user.updated_at);
     print_line!("last login  {}", user.last_login_at.as_deref().unwrap_or("never"));
     print_line!("sessions    {}", sessions.len());
-    for SessionInfo { created_at, last_seen_at, address, user_agent, .. } in sessions {
-        let program = if user_agent.is_empty() { "an unknown program" } else { user_agent };
-        print_line!(
-            "  since {created_at}, last seen {last_seen_at}, from {address} with {program}"
-        );
+    for session in sessions {
+        print_line!("  {}", in_words(session));
     }
 }

@@ -87,9 +87,33 @@ impl SettingsFile {
 
     pub(super) fn parse(&self) -> Result<DeTable<'_>, SettingsError> {
         let parsed = DeTable::parse(&self.text).map_err(|error| {
-            self.error(error.span().map_or(0, |span| span.start), error.message())
+            let at = error.span().map_or(0, |span| span.start);
+            self.unquoted_value(at).unwrap_or_else(|| self.error(at, error.message()))
         })?;
         Ok(parsed.into_inner())
+    }
+
+    /// The error for a line that cannot be parsed because its value is a text without quotes, such as an address. Does not repeat
+    /// the value, which may be a secret.
+    fn unquoted_value(&self, at: usize) -> Option<SettingsError> {
+        let start =
+            self.text[..self.text.floor_char_boundary(at)].rfind('\n').map_or(0, |end| end + 1);
+        let line = self.text[start..].lines().next()?;
+        let (name, value) = line.split_once('=')?;
+        let (name, offset) = (name.trim(), start + line.len() - value.trim_start().len());
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if name.is_empty() || !name.chars().all(is_name) {
+            return None;
+        }
+        match value.trim().chars().next() {
+            None | Some('#') => Some(self.error(offset, &format!("{name}: the value is missing"))),
+            // A text, a list or a table has begun, and something else is wrong with it.
+            Some('"' | '\'' | '[' | '{') => None,
+            Some(_) => {
+                let message = format!("{name}: write the value in quotes: {name} = \"…\"");
+                Some(self.error(offset, &message))
+            }
+        }
     }
 
     pub(super) fn path(&self) -> &Path {

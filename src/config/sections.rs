@@ -37,6 +37,31 @@ pub fn keys() -> impl Iterator<Item = &'static Key> {
 pub(super) fn key_by_name(name: &str) -> Result<&'static Key, SettingsError> {
     keys().find(|key| key.name == name).ok_or_else(|| {
         let hint = did_you_mean(spelling::suggest(name, keys().map(|key| key.name)));
-        SettingsError::new(format!("{name}: unknown setting{hint}"))
+        SettingsError::new(format!("{name}: unknown setting{}", misplaced(name).unwrap_or(hint)))
     })
+}
+
+/// What to do about a setting that stands in a table to which it does not belong: in TOML everything below `[table]` is in it.
+fn misplaced(name: &str) -> Option<String> {
+    let (table, setting) = name.split_once('.')?;
+    Some(match is_setting_of_file(setting) {
+        true => format!(": {setting} is not in [{table}]: {}", move_up(setting)),
+        // A table in a table.
+        false => return misplaced(setting),
+    })
+}
+
+/// Where a setting belongs that stands below a table which does not have it.
+pub(super) fn move_up(setting: &str) -> String {
+    match setting.split_once('.') {
+        None => "move it above the first [table]".into(),
+        Some((table, setting)) => {
+            format!("move it above the first [table], or write {setting} below [{table}]")
+        }
+    }
+}
+
+/// Whether a file can have this setting outside of all tables.
+pub(super) fn is_setting_of_file(name: &str) -> bool {
+    keys().any(|key| key.name == name)
 }

@@ -17,7 +17,11 @@ use serde_spanned::{
 };
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::{SettingsError, file::SettingsFile};
+use super::{
+    SettingsError,
+    file::SettingsFile,
+    sections::{is_setting_of_file, move_up},
+};
 use crate::spelling::suggest;
 
 /// Reads the table with this name within `parent`, such as `staff` within `guards`.
@@ -88,6 +92,9 @@ impl de::Error for TableError {
 
     fn unknown_field(name: &str, known: &'static [&'static str]) -> Self {
         let hint = match suggest(name, known.iter().copied()) {
+            _ if is_setting_of_file(name) => {
+                format!("{name} is not of this table: {}", move_up(name))
+            }
             Some(meant) => format!("did you mean {meant}?"),
             None => format!("there are {}", known.join(", ")),
         };
@@ -298,6 +305,10 @@ mod tests {
             ("[a]\nurl = 1", "settings:2:7: hooks.a.url: a value of type integer is not a text"),
             ("[a]\ntrys = 1", "settings:2:1: hooks.a.trys: unknown setting: did you mean tries?"),
             ("[a]\nx = 'x'", "settings:2:1: hooks.a.x: unknown setting: there are url, tries"),
+            (
+                "[a]\nlisten = 'x'",
+                "settings:2:1: hooks.a.listen: unknown setting: listen is not of this table: move it above the first [table]",
+            ),
         ] {
             assert_eq!(hook(text).unwrap_err(), error, "{text}");
         }

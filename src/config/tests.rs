@@ -124,6 +124,52 @@ fn a_file_that_is_not_toml_is_refused_with_line_and_column() {
 }
 
 #[test]
+fn a_text_without_quotes_is_refused_with_what_to_write() {
+    for (line, column, name) in [
+        ("listen = 127.0.0.1:3000", 10, "listen"),
+        ("listen = localhost:3000 # here", 10, "listen"),
+        ("token.lifetime  =  7d", 20, "token.lifetime"),
+        ("log = info", 7, "log"),
+        ("trusted_proxies = 10.0.0.0/8", 19, "trusted_proxies"),
+    ] {
+        let error = load(&[], &[], &format!("# a comment\n{line}\n")).unwrap_err();
+        let place = format!("doorward.toml:2:{column}: {name}: ");
+        assert_eq!(error, format!("{place}write the value in quotes: {name} = \"…\""));
+    }
+    let secret = load(&[], &[], "database_url = postgres://me:hunter2@db/x\n").unwrap_err();
+    assert!(secret.contains("in quotes") && !secret.contains("hunter2"), "{secret}");
+    let missing = load(&[], &[], "listen = # later\n").unwrap_err();
+    assert_eq!(missing, "doorward.toml:1:10: listen: the value is missing");
+    // Something else is wrong with these.
+    for line in ["listen = \"127.0.0.1:3000", "clients = [\"a\"", "[token"] {
+        let error = load(&[], &[], line).unwrap_err();
+        assert!(!error.contains("in quotes") && !error.contains("missing"), "{error}");
+    }
+}
+
+#[test]
+fn a_setting_below_a_table_that_does_not_have_it_is_to_be_moved_up() {
+    for (file, message) in [
+        (
+            "[token]\nlifetime = \"1h\"\nlisten = \"127.0.0.1:1\"\n",
+            "doorward.toml:3:1: token.listen: unknown setting: listen is not in [token]: move it above the first [table]",
+        ),
+        (
+            "[mail]\ntoken.lifetime = \"1h\"\n",
+            "doorward.toml:2:7: mail.token.lifetime: unknown setting: token.lifetime is not in [mail]: move it above the first \
+             [table], or write lifetime below [token]",
+        ),
+        (
+            "[guards.staff]\nallow = \"true\"\npublic_url = \"https://auth.example.com\"\n",
+            "doorward.toml:3:1: guards.staff.public_url: unknown setting: public_url is not of this table: move it above the \
+             first [table]",
+        ),
+    ] {
+        assert_eq!(load(&[], &[], file), Err(message.into()), "{file}");
+    }
+}
+
+#[test]
 fn a_public_url_ends_without_a_slash() {
     let url = |text| {
         let settings = load(&[("public_url", text)], &[], "").unwrap();

@@ -41,10 +41,16 @@ pub(super) async fn run(
     })
 }
 
+/// Whose passwords are removed: `all`, `none` or `role:NAME`.
 fn parse(text: &str) -> Option<NewPasswords> {
     match text {
         "all" => Some(NewPasswords::All),
         "none" => Some(NewPasswords::None),
         _ => text.strip_prefix("role:").and_then(Role::parse).map(NewPasswords::WithRole),
     }
+}
+
+/// Whether the text says whose passwords are removed.
+pub fn is_new_passwords(text: &str) -> bool {
+    parse(text).is_some()
 }

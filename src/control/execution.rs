@@ -9,7 +9,7 @@ use std::{
 use super::{
     BrowserCheck, Command, GuardInfo, ImportOutcome, ImportedHashInfo, KeyInfo, Reply,
     SampleRequest, Secret, SessionInfo, UserInfo, UserRef, diagnosis, emergency, imports,
-    invitations, outbox, refusals,
+    invitations, outbox, person::export_person, refusals,
 };
 use crate::{
     Caller, Doorward, Settings,
@@ -73,6 +73,18 @@ async fn try_execute(
         Command::EndSessions(user) => {
             let user = find(doorward, user).await?;
             Reply::SessionsEnded(doorward.end_sessions(user.id).await?)
+        }
+        Command::EndSession(user, session) => {
+            let user = find(doorward, user).await?;
+            let is_ended = match session.parse() {
+                Ok(session) => sessions::end_by_operator(doorward, user.id, session).await?,
+                Err(_) => false,
+            };
+            if is_ended { Reply::Done } else { Reply::NoSuchSession }
+        }
+        Command::ExportPerson(user) => {
+            let user = find(doorward, user).await?;
+            Reply::Person(Box::new(export_person(doorward, user).await?))
         }
         Command::SetPassword(user, password) => {
             let user = find(doorward, user).await?;

@@ -10,6 +10,7 @@ mod imports;
 mod invitations;
 mod operator;
 mod outbox;
+mod person;
 mod protocol;
 mod refusals;
 mod runner;
@@ -23,9 +24,11 @@ pub use self::runner::Error;
 pub use self::{
     backup::is_in_use,
     diagnosis::Diagnosis,
+    emergency::is_new_passwords,
     execution::{ReadSettings, execute, reload_guards},
     imports::{ImportOutcome, ImportedHashInfo, UserRecord},
     invitations::{InvitationInfo, Invite, TicketInfo},
+    person::PersonExport,
     protocol::{
         BrowserCheck, BudgetState, Command, EmergencyReport, GuardInfo, KeyInfo, MailInfo,
         NetworkBudgetState, RecentRefusal, RecentRefusals, RefusedAction, Reply, SampleRequest,

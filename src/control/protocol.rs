@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Diagnosis, ImportOutcome, ImportedHashInfo, Secret, UserRecord,
+    Diagnosis, ImportOutcome, ImportedHashInfo, PersonExport, Secret, UserRecord,
     invitations::{InvitationInfo, Invite, TicketInfo},
 };
 use crate::{
@@ -47,6 +47,10 @@ pub enum Command {
     DeleteUser(UserRef),
     /// Ends all sessions of a user.
     EndSessions(UserRef),
+    /// Ends the session of a user with this id.
+    EndSession(UserRef, String),
+    /// Exports everything that is stored about a user.
+    ExportPerson(UserRef),
     /// Sets the password of a user and ends all their sessions.
     SetPassword(UserRef, Secret),
     /// Creates a code with which the user can set a password.
@@ -154,6 +158,7 @@ pub enum Reply {
         next: Option<String>,
     },
     User(UserInfo),
+    Person(Box<PersonExport>),
     /// A new invitation, and what its holder registers with unless it is mailed.
     Invited(InvitationInfo, Option<TicketInfo>),
     /// A page of invitations.
@@ -165,6 +170,7 @@ pub enum Reply {
     NoSuchInvitation,
     /// The number of sessions that were ended.
     SessionsEnded(usize),
+    NoSuchSession,
     /// A new reset code. It cannot be read again.
     ResetCode(Secret),
     /// The command was executed.

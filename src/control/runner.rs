@@ -216,6 +216,8 @@ impl Command {
             | Self::AddUser { .. }
             | Self::DeleteUser(_)
             | Self::EndSessions(_)
+            | Self::EndSession(..)
+            | Self::ExportPerson(_)
             | Self::SetPassword(..)
             | Self::CreateResetCode(_)
             | Self::DisableUser(_)

@@ -23,6 +23,12 @@ impl DataFolder {
         Ok(millis.map(Timestamp::from_millis))
     }
 
+    /// Whether Litestream has copied this SQLite database: it has a folder of its own beside it.
+    pub fn is_replicated(database: &Path) -> bool {
+        let name = database.file_name().unwrap_or_default().to_string_lossy();
+        database.with_file_name(format!(".{name}-litestream")).is_dir()
+    }
+
     /// Records that a good backup was made. Works while another process uses the folder.
     ///
     /// # Errors

@@ -126,7 +126,6 @@ impl DataFolder {
     }
 
     /// The signing key in a folder, which another process may have locked.
-    #[cfg(feature = "cli")]
     pub(crate) fn signing_key_in(folder: &Path) -> PathBuf {
         folder.join(key_files::SIGNING)
     }

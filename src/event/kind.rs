@@ -95,7 +95,7 @@ pub enum EventKind {
     SignedOut {
         session: SessionId,
     },
-    /// A person has ended one of their sessions.
+    /// A person, or the operator, has ended one of their sessions.
     SessionEnded {
         session: SessionId,
     },

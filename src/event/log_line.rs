@@ -98,6 +98,9 @@ pub(super) fn write(event: &Event) {
             info!(user, %session, network, "signed in to an app")
         }
         EventKind::SignedOut { session } => info!(user, %session, network, "logged out"),
+        EventKind::SessionEnded { session } if is_by_operator => {
+            info!(user, %session, "session ended by the operator");
+        }
         EventKind::SessionEnded { session } => {
             info!(user, %session, network, "session ended by its user")
         }

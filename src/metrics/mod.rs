@@ -4,7 +4,7 @@ mod exposition;
 mod process;
 mod sizes;
 
-use std::fmt;
+use std::{fmt, fs, time::UNIX_EPOCH};
 
 pub(crate) use self::{
     exposition::{Exposition, Format, render},
@@ -53,6 +53,7 @@ pub(crate) fn write(
     write_store(doorward, snapshot, metrics)?;
     write_mail(doorward, snapshot, metrics)?;
     write_backup(doorward, metrics)?;
+    write_folder(doorward, metrics)?;
     let dropped = log::dropped();
     metrics.counter(
         "doorward_log_lines_dropped",
@@ -270,14 +271,54 @@ fn write_mail(
     Ok(())
 }
 
-/// Nothing if no backup was made, so that an installation with other backups causes no alert.
+/// The time of the last backup exists once one was made. Other ways to back up PostgreSQL are not known here.
 fn write_backup(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result {
-    let last = doorward.settings().folder().map(DataFolder::last_backup);
-    let Some(Ok(Some(at))) = last else { return Ok(()) };
+    let Some(Ok(last)) = doorward.settings().folder().map(DataFolder::last_backup) else {
+        return Ok(());
+    };
+    if let DatabaseUrl::Sqlite(file) = &doorward.settings().database {
+        let is_missing = last.is_none() && !DataFolder::is_replicated(file);
+        metrics.gauge(
+            "doorward_backup_missing",
+            "Whether the database was never backed up, and Litestream does not copy it: 1 or 0",
+            u64::from(is_missing),
+        )?;
+    }
+    let Some(at) = last else { return Ok(()) };
     metrics.fractional_gauge(
         "doorward_backup_last_success_timestamp_seconds",
         "When the last good backup was made, in seconds since 1970",
         at.millis() as f64 / 1000.0,
+    )
+}
+
+fn write_folder(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result {
+    let Some(folder) = doorward.folder() else { return Ok(()) };
+    if let Some(bytes) = folder.reserve().available() {
+        metrics.gauge(
+            "doorward_data_folder_free_bytes",
+            "Free space of the disk that has the data folder",
+            bytes,
+        )?;
+    }
+    if let DatabaseUrl::Sqlite(file) = &doorward.settings().database {
+        let mut log = file.clone().into_os_string();
+        log.push("-wal");
+        metrics.gauge(
+            "doorward_database_log_bytes",
+            "Size of the write-ahead log of SQLite",
+            fs::metadata(log).map_or(0, |log| log.len()),
+        )?;
+    }
+    // PostgreSQL does not record when a key was made.
+    let key = doorward.settings().key_file.clone();
+    let key = key.unwrap_or_else(|| DataFolder::signing_key_in(folder.path()));
+    let Ok(written) = fs::metadata(key).and_then(|key| key.modified()) else { return Ok(()) };
+    let since_1970 = written.duration_since(UNIX_EPOCH).unwrap_or_default();
+    metrics.fractional_gauge(
+        "doorward_signing_key_created_timestamp_seconds",
+        "When the file of the signing key was written, in seconds since 1970",
+        since_1970.as_secs_f64(),
     )
 }
 

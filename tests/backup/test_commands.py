@@ -49,6 +49,26 @@ def test_only_a_regular_file_is_replaced(filled, tmp_path):
         assert os.path.samestat(os.lstat(path), before)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small disk")
+def test_a_disk_that_is_full_is_named(filled, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "doorward-test", disk], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a small disk: {mounted.stderr}")
+    try:
+        file = disk / "backup"
+        (disk / "ballast").write_bytes(bytes(4096))
+        message = f"{file}: No space left on device"
+        assert message in filled.refuses("backup", file)
+        with filled.service():
+            said = filled.refuses("backup", file)
+            assert message in said and "what the server sent" not in said, said
+        assert [path.name for path in disk.iterdir()] == ["ballast"]
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
 def test_standard_output_gets_the_backup_and_nothing_else(filled, tmp_path):
     with filled.service():
         process = filled.start("backup", "-")

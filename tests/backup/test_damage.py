@@ -140,9 +140,8 @@ def test_a_backup_is_encrypted_and_decrypted_in_a_pipe(kind, new_installation, t
         assert refused(service, people) == []
 
 
-def test_the_script_of_the_docs_makes_a_file_only_of_a_whole_backup(new_installation, tmp_path, identity, recipient):
-    docs = Path(__file__).resolve().parents[2] / "docs" / "backup.md"
-    [script] = re.findall(r"```bash\n(#!/bin/bash\n.*?)```", docs.read_text(), re.DOTALL)
+def test_the_script_of_the_package_makes_a_file_only_of_a_whole_backup(new_installation, tmp_path, identity, recipient):
+    script = (Path(__file__).resolve().parents[2] / "deploy" / "doorward-backup").read_text()
     folder, recipients = tmp_path / "backups", tmp_path / "recipients"
     recipients.write_text(recipient)
     script = script.replace("/var/backups/doorward", str(folder)).replace("/etc/doorward/recipients", str(recipients))
@@ -155,6 +154,18 @@ def test_the_script_of_the_docs_makes_a_file_only_of_a_whole_backup(new_installa
     [file] = folder.iterdir()
     assert re.fullmatch(r"\d{4}-\d\d-\d\d\.age", file.name) and file.stat().st_mode & 0o777 == 0o600
     bash(source, f"age -d -i {identity} {file} | doorward backup verify -")
+    # Without public keys the backup is not encrypted, and one of the same day is replaced. Old ones are deleted, other files are not.
+    recipients.write_text("")
+    old, other = folder / "2020-01-01.age", folder / "notes"
+    for left in (old, other):
+        left.touch()
+        os.utime(left, (0, 0))
+    for _ in range(2):
+        bash(source, script)
+    plain = folder / file.stem
+    assert {path.name for path in folder.iterdir()} == {file.name, plain.name, other.name}
+    assert plain.stat().st_mode & 0o777 == 0o600
+    bash(source, f"doorward backup verify {plain}")
 
 
 def bash(installation, script, code=0):

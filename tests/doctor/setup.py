@@ -153,19 +153,24 @@ def nginx(folder, backend, ports):
     return process
 
 
-class LateProxy(ThreadingHTTPServer):
-    """A proxy whose clock is an hour behind. nginx sends the real time, so this one is ours."""
+class OurProxy(ThreadingHTTPServer):
+    """A proxy that can do what nginx does not: it appends another address than that of the client, or its clock is late."""
 
-    def __init__(self, backend):
+    def __init__(self, backend, client=None, seconds_late=0):
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
-                headers["X-Forwarded-For"] = self.client_address[0]
+                received = next((headers.pop(name) for name in list(headers) if name.lower() == "x-forwarded-for"), None)
+                address = client or self.client_address[0]
+                headers["X-Forwarded-For"] = f"{received}, {address}" if received and client else address
                 request = urllib.request.Request(f"http://127.0.0.1:{backend}{self.path}", headers=headers)
-                with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
-                    body = answer.read()
-                self.send_response_only(200)
-                self.send_header("Date", self.date_time_string(time.time() - 3600))
+                try:
+                    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+                        status, body = answer.status, answer.read()
+                except urllib.error.HTTPError as error:
+                    status, body = error.code, error.read()
+                self.send_response_only(status)
+                self.send_header("Date", self.date_time_string(time.time() - seconds_late))
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)

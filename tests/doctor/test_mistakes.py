@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import shutil
+import socket
 import sqlite3
 import subprocess
 import threading
@@ -14,7 +15,7 @@ import pytest
 from harness import BINARY
 from harness.ports import reserved_port
 from harness.postgres import PASSWORD
-from setup import Doctor, LateProxy, serve, variables
+from setup import Doctor, OurProxy, serve, variables
 
 # Flags for a command only, so the running server has another value.
 CHANGED = "settings-changed"
@@ -73,8 +74,44 @@ def test_a_proxy_that_leads_to_another_server(site, tmp_path, write_settings):
     assert "another server" in found["public-url-elsewhere"]["problem"]
 
 
+def test_trusted_proxies_that_trust_a_client(site, tmp_path, write_settings):
+    client, port = "198.51.100.7", reserved_port()
+    with OurProxy(port, client) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{proxy.server_port}"
+        settings = write_settings(tmp_path, port, url, f"sqlite://{tmp_path}/data/doorward.db")
+        good = settings.read_text()
+        doctor = Doctor(settings, site.authority)
+        with serve(tmp_path, settings, port):
+            assert doctor.findings() == {}
+        settings.write_text(good.replace('["127.0.0.1"]', '["127.0.0.1", "198.51.100.0/24"]'))
+        with serve(tmp_path, settings, port):
+            found = doctor.findings()
+        proxy.shutdown()
+    assert set(found) == {"proxies-too-wide"}
+    assert client in found["proxies-too-wide"]["problem"], found
+
+
+def test_a_port_that_another_program_has(site, tmp_path, write_settings):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", f"sqlite://{tmp_path}/data/doorward.db")
+        doctor = Doctor(settings, site.authority)
+        found = doctor.findings()
+        assert set(found) == {"server-not-running", "port-taken"}
+        assert f"(process {os.getpid()}) listens on 127.0.0.1:{port}" in found["port-taken"]["problem"], found
+        found = doctor.findings("--listen=127.0.0.1:1", f"--metrics-listen=127.0.0.1:{port}")
+        assert "metrics.listen" in found["port-taken"]["problem"], found
+    # Another program answers where metrics would be.
+    with OurProxy(site.port, "127.0.0.1") as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        found = site.doctor.findings(f"--metrics-listen=127.0.0.1:{other.server_port}")
+        other.shutdown()
+    assert set(found) == {"port-taken", CHANGED}
+
+
 def test_a_clock_that_differs_from_that_of_the_proxy(site):
-    with LateProxy(site.port) as proxy:
+    with OurProxy(site.port, seconds_late=3600) as proxy:
         threading.Thread(target=proxy.serve_forever, daemon=True).start()
         found = site.doctor.findings(f"--public-url=http://127.0.0.1:{proxy.server_port}")
         proxy.shutdown()
@@ -97,6 +134,10 @@ def test_a_clock_that_differs_from_that_of_the_proxy(site):
         (["--password-memory-kib=1048576", "--password-threads=256"], {"hash-memory", CHANGED}),
         (["--mail-url=smtp://127.0.0.1:1"], {"mail-unreachable", CHANGED}),
         (["--mail-url=none", "--invitations-allow=true"], {"mail-missing", CHANGED}),
+        (["--listen=0.0.0.0:3000"], {"listen-everywhere", CHANGED}),
+        (["--metrics-listen=[::]:9464"], {"metrics-everywhere", CHANGED}),
+        (["--token-lifetime=30d", "--session-lifetime=1d"], {"token-lifetime", CHANGED}),
+        (["--trusted-proxies=0.0.0.0/0"], {"proxies-too-wide", CHANGED}),
     ],
 )  # fmt: skip
 def test_mistakes_in_the_settings(site, flags, found):
@@ -201,9 +242,14 @@ def test_guards(site):
     guard = "\n[guards.ours]\nallow = 'user.email.endsWith(\"@example.com\")'\n"
     browsers = "\n[guards.app]\nallow = 'true'\nproxy = 'nginx'\norigins = ['https://localhost:1']\nmode = 'report'\n"
     verified = "\n[guards.verified]\nallow = 'user.emailVerified'\n"
+    never = "\n[guards.never]\nallow = 'user.roles == \"staff\"'\n"
     try:
         site.settings.write_text(before + guard)
         assert set(site.doctor.findings()) == {"guards-changed", "guard-warning"}
+        site.settings.write_text(before + never)
+        found = site.doctor.findings()
+        assert set(found) == {"guards-changed", "guard-warning"}
+        assert 'write "staff" in user.roles' in found["guard-warning"]["problem"], found
         site.settings.write_text(before + verified)
         assert set(site.doctor.findings("--mail-url=none")) == {"guards-changed", "mail-missing", CHANGED}
         site.settings.write_text(before + browsers)
@@ -236,13 +282,13 @@ def test_no_server_and_a_damaged_database(site, tmp_path, write_settings):
 
 
 def test_a_server_whose_command_socket_is_gone(site):
-    socket = site.folder / "data" / "doorward.sock"
+    path = site.folder / "data" / "doorward.sock"
     away = site.folder / "doorward.sock"
-    socket.rename(away)
+    path.rename(away)
     try:
         found = site.doctor.findings()
     finally:
-        away.rename(socket)
+        away.rename(path)
     assert set(found) == {"server-unreachable"}
 
 

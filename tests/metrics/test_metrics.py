@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -91,12 +92,20 @@ def test_the_dashboard_uses_only_metrics_that_exist(service):
 
 
 def test_the_rules_use_only_metrics_that_exist(every_metric):
-    expressions = re.sub(r"(?m)^ *(summary|description|runbook|- alert):.*$", "", RULES.read_text())
+    expressions = re.sub(r"(?m)^ *(summary|description|runbook_url|- alert):.*$", "", RULES.read_text())
     assert families(expressions) <= names(every_metric)
 
 
 def test_every_alert_is_on_the_page():
     assert re.findall(r"(?m)^### (Doorward\w+)$", PAGE.read_text()) == alerts()
+
+
+def test_the_runbook_of_each_alert_is_its_section_on_the_installed_page():
+    installed = "file:///usr/share/doc/doorward/docs/metrics.md"
+    urls = re.findall(r"(?m)^ *runbook_url: (\S+)$", RULES.read_text())
+    anchors = {heading.lower().replace(" ", "-") for heading in re.findall(r"(?m)^#+ (.+)$", PAGE.read_text())}
+    assert urls == [f"{installed}#{alert.lower()}" for alert in alerts()]
+    assert {url.partition("#")[2] for url in urls} <= anchors
 
 
 def test_promtool_accepts_rules_configuration_and_metrics(service):
@@ -188,11 +197,22 @@ def test_the_time_of_the_last_backup_is_shown_when_there_is_one():
     metric = "doorward_backup_last_success_timestamp_seconds"
     with WatchedService() as service:
         assert metric not in names(service.metrics())
+        assert service.value("doorward_backup_missing") == 1
         before = time.time()
         service.back_up()
+        assert service.value("doorward_backup_missing") == 0
         assert before - 1 <= service.value(metric) <= time.time() + 1
         service.set_last_backup("damaged")
         assert metric not in names(service.metrics())
+
+
+def test_the_disk_the_log_and_the_key_are_shown_as_they_are(service):
+    value = service.value
+    key, log = service.folder / "signing-key.pem", service.folder / "doorward.db-wal"
+    assert value("doorward_signing_key_created_timestamp_seconds") == pytest.approx(key.stat().st_mtime, abs=1)
+    assert value("doorward_database_log_bytes") == log.stat().st_size
+    free = shutil.disk_usage(service.folder)
+    assert 0 < value("doorward_data_folder_free_bytes") < free.total
 
 
 def test_a_guard_counts_what_it_decides_and_continues_after_a_reload(service):

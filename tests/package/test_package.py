@@ -1,6 +1,10 @@
 """What is in the Debian package, and whether it follows Debian's rules."""
 
+import os
+import re
 import subprocess
+
+from harness import REPOSITORY
 
 
 def test_lintian_finds_no_error_and_no_warning(package):
@@ -25,7 +29,23 @@ def test_the_package_has_everything_that_its_users_expect(package):
         "/usr/share/zsh/vendor-completions/_doorward",
         "/usr/share/fish/vendor_completions.d/doorward.fish",
         *(f"/usr/share/doc/doorward/{name}" for name in documents),
+        *(f"/usr/share/doc/doorward/docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md")),
+        *(f"/usr/share/doorward/prometheus/{name}" for name in ["doorward.rules.yml", "dashboard.json", "prometheus.yml"]),
+        "/usr/libexec/doorward/doorward-backup",
+        "/lib/systemd/system/doorward-backup.service",
+        "/lib/systemd/system/doorward-backup.timer",
     }
+
+
+def test_the_unit_of_the_backup_runs_the_script_of_the_package(package, tmp_path):
+    subprocess.run(["dpkg-deb", "--extract", package, tmp_path], check=True)
+    unit = (tmp_path / "lib/systemd/system/doorward-backup.service").read_text()
+    [script] = re.findall(r"(?m)^ExecStart=(.+)$", unit)
+    assert os.access(tmp_path / script.lstrip("/"), os.X_OK)
+    # Alerts name pages that the package has.
+    rules = (tmp_path / "usr/share/doorward/prometheus/doorward.rules.yml").read_text()
+    for page in set(re.findall(r"runbook_url: file://([^#\s]+)", rules)):
+        assert (tmp_path / page.lstrip("/")).is_file(), page
 
 
 def test_the_settings_file_is_the_only_one_that_operators_edit(package):

@@ -40,6 +40,10 @@ def test_the_archive_has_what_docs_install_md_uses_and_no_trace_of_its_maker(art
     assert len(used) >= 5
     assert {name for name in used if name not in members} == set()
     assert {"LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES", "completions/_doorward"} < members.keys()
+    watching = {"prometheus/doorward.rules.yml", "prometheus/dashboard.json", "docs/metrics.md", "docs/operate.md"}
+    backup = {"doorward-backup", "systemd/doorward-backup.service", "systemd/doorward-backup.timer"}
+    assert watching | backup < members.keys()
+    assert members["doorward-backup"].mode == 0o755
 
 
 def test_the_bill_of_materials_lists_exactly_what_is_in_the_binary(artifacts, binary):

@@ -19,9 +19,20 @@ def test_the_exposure_of_the_service_is_at_most_two():
 
 
 def test_systemd_understands_every_line_of_the_units(tmp_path, binary):
-    for name in ["doorward.service", "doorward.socket"]:
-        text = (DEPLOY / name).read_text()
-        (tmp_path / name).write_text(text.replace("/usr/local/bin/doorward", str(binary)))
+    names = ["doorward.service", "doorward.socket", "doorward-backup.service", "doorward-backup.timer"]
+    for name in names:
+        text = (DEPLOY / name).read_text().replace("/usr/local/bin/doorward", str(binary))
+        (tmp_path / name).write_text(text.replace("/usr/local/sbin/doorward-backup", str(DEPLOY / "doorward-backup")))
     # A manual page that is not installed is none of the unit's faults.
-    done = analyze("verify", "--man=no", tmp_path / "doorward.service", tmp_path / "doorward.socket")
+    done = analyze("verify", "--man=no", *(tmp_path / name for name in names))
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_everything_but_a_mistake_in_the_settings_is_tried_again(binary):
+    text = (DEPLOY / "doorward.service").read_text()
+    unit, _, service = text.partition("[Service]")
+    assert "\nStartLimitIntervalSec=0\n" in unit
+    assert {"Restart=on-failure", "RestartSec=2", "RestartPreventExitStatus=2"} <= set(service.splitlines())
+    for arguments in [["--token-lifetime", "1y"], ["--no-such-setting", "1"], ["--tls-key", "key.pem"]]:
+        done = subprocess.run([binary, "serve", *arguments], capture_output=True, check=False)
+        assert done.returncode == 2, done

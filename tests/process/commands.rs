@@ -525,3 +525,101 @@ fn a_client_that_sends_no_command_delays_no_other() {
     assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
     drop(silent);
 }
+
+#[test]
+fn whose_passwords_an_emergency_removes_is_checked_before_anything_is_asked() {
+    let home = Home::new();
+    home.start().stop();
+    for (value, advice) in [
+        ("staff", "role:staff"),
+        ("role:", "role:admin"),
+        ("ALL!", "write all, none, or role: and a role"),
+    ] {
+        for flags in [&[][..], &["--yes"]] {
+            let arguments = [&["emergency", "--new-passwords", value], flags].concat();
+            let Finished { status, stderr, .. } = home.run(&arguments);
+            assert_eq!(status.code(), Some(2), "{arguments:?}: {stderr}");
+            assert!(stderr.contains(&format!("'{value}'")) && stderr.contains(advice), "{stderr}");
+            assert!(!stderr.contains("signs everybody out"), "{stderr}");
+        }
+    }
+    let asked = home.run(&["emergency", "--new-passwords", "role:staff"]).stderr;
+    assert!(asked.contains("add --yes; nothing has changed"), "{asked}");
+}
+
+#[test]
+fn single_sessions_are_listed_and_ended() {
+    let home = Home::new();
+    let server = home.start();
+    let ada = server.client.register("ada@example.com");
+    let bob = server.client.register("bob@example.com");
+    let other = server.client.login(&ada.email, PASSWORD).field("token");
+    let list = || -> Vec<Value> {
+        let json = stdout_of(&home, &["user", "sessions", &ada.email, "--json"]);
+        serde_json::from_str(&json).unwrap()
+    };
+    let [first, second] = &list()[..] else { panic!("{:?}", list()) };
+    let (first, second) = (first["id"].as_str().unwrap(), second["id"].as_str().unwrap());
+    let listed = stdout_of(&home, &["user", "sessions", &ada.email]);
+    assert!(listed.lines().next().unwrap().starts_with(&format!("{first}  since 20")), "{listed}");
+
+    let ended = stdout_of(&home, &["user", "sessions", &ada.id, "--end", first]);
+    assert_eq!(ended, format!("{first}  ended\n"));
+    assert_eq!((server.client.guard(&ada.token), server.client.guard(&other)), (401, 200));
+    assert_eq!(list().len(), 1);
+    // Neither a session of somebody else nor one that has ended.
+    for (user, session) in [(&bob.email, second), (&ada.email, first), (&ada.email, "x")] {
+        let arguments = ["user", "sessions", user, "--end", session];
+        let Finished { status, stderr, .. } = home.run(&arguments);
+        assert_eq!(status.code(), Some(4), "{stderr}");
+        assert!(stderr.contains("has no such session"), "{stderr}");
+    }
+    assert_eq!((server.client.guard(&other), server.client.guard(&bob.token)), (200, 200));
+    let logged = server.stop().stderr;
+    assert!(logged.contains("session ended by the operator"), "{logged}");
+    // Without a server, too.
+    let ended = stdout_of(&home, &["user", "sessions", &ada.email, "--end", second, "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&ended).unwrap()["sessionsEnded"], 1);
+    assert_eq!(list().len(), 0);
+}
+
+#[test]
+fn what_is_stored_about_one_person_is_exported_as_they_would_get_it() {
+    let home = Home::new();
+    let server = home.start();
+    let ada = server.client.register("ada@example.com");
+    server.client.register("bob@example.com");
+    let theirs = server.client.request("GET", "/api/me/export", &ada.token, &Value::Null).json();
+    let file = home.root().join("ada.json");
+    let path = file.to_str().unwrap();
+    stdout_of(&home, &["export", "--user", &ada.email, path]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let ours: Value = serde_json::from_str(&text).unwrap();
+    for part in [
+        "id",
+        "name",
+        "email",
+        "emailVerified",
+        "roles",
+        "createdAt",
+        "updatedAt",
+        "hasPassword",
+        "lastLoginAt",
+    ] {
+        assert_eq!(ours["user"][part], theirs["user"][part], "{part}");
+    }
+    assert_eq!(ours["knownNetworks"], theirs["knownNetworks"]);
+    assert_eq!(ours["sessions"][0]["id"], theirs["sessions"][0]["id"]);
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&ours), keys(&theirs));
+    assert!(!text.contains("argon2") && !text.contains("bob@example.com"), "{text}");
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&file).unwrap());
+    assert_eq!(mode & 0o777, 0o600);
+    // The file stays, and a name that nobody has is an error.
+    assert!(error_of(&home, &["export", "--user", &ada.email, path]).contains("exists"));
+    let missing = home.run(&["export", "--user", "eve@example.com"]);
+    assert_eq!((missing.status.code(), missing.stdout.as_str()), (Some(4), ""));
+    server.stop();
+    let printed = stdout_of(&home, &["export", "--user", &ada.id]);
+    assert_eq!(serde_json::from_str::<Value>(&printed).unwrap()["user"]["name"], ada.name);
+}

@@ -239,6 +239,9 @@ impl Guard {
 
     /// A warning for the operator about a guard that is valid but probably wrong.
     pub fn warning(&self) -> Option<String> {
+        if let Some(found) = self.condition.comparison_warning() {
+            return Some(format!("guard {}: allow: {found}", self.name));
+        }
         self.condition.trusts_unverified_email().then(|| {
             format!(
                 "guard {}: allow reads the e-mail address but not user.emailVerified, and anybody can register any \

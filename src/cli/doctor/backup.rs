@@ -7,8 +7,6 @@ use crate::{clock::Timestamp, data_folder::DataFolder};
 
 /// Who backs up once a week has a day to notice that it failed.
 const OLD: Duration = Duration::from_secs(8 * 24 * 60 * 60);
-/// Litestream's own folder beside a database.
-const LITESTREAM_SUFFIX: &str = "-litestream";
 
 /// PostgreSQL has other ways to be backed up, so there only a backup that is no longer repeated is a mistake.
 pub(super) fn check(report: &mut Report, folder: &Path, database: Option<&Path>, now: Timestamp) {
@@ -25,7 +23,7 @@ pub(super) fn check(report: &mut Report, folder: &Path, database: Option<&Path>,
         ),
         Some(last) => report.checked(format!("the last backup, of {}", last.to_text())),
         None => match database {
-            Some(file) if is_replicated(file) => {
+            Some(file) if DataFolder::is_replicated(file) => {
                 report.checked("no backup, but Litestream copies the database");
             }
             Some(file) if file.exists() => report.add(
@@ -37,10 +35,4 @@ pub(super) fn check(report: &mut Report, folder: &Path, database: Option<&Path>,
             None => report.checked("no backup by this program; PostgreSQL has its own"),
         },
     }
-}
-
-/// Whether Litestream has copied this database.
-fn is_replicated(database: &Path) -> bool {
-    let name = database.file_name().unwrap_or_default().to_string_lossy();
-    database.with_file_name(format!(".{name}{LITESTREAM_SUFFIX}")).is_dir()
 }

@@ -10,6 +10,7 @@ mod finding;
 mod guards;
 mod hashing;
 mod mail;
+mod port;
 mod public_url;
 mod server;
 mod settings;
@@ -90,6 +91,8 @@ async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> 
     }
     files::check_secrets(report, &settings, origins);
     server::check_exposure(report, &settings);
+    server::check_proxies(report, &settings);
+    settings::check_lifetimes(report, &settings);
     hashing::check(report, &settings).await?;
     let opened = open(report, &settings).await;
     let running = match &opened {
@@ -109,6 +112,12 @@ async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> 
     };
     // A server on PostgreSQL without a data folder has no command socket.
     let has_no_socket = settings.folder().is_none();
+    let is_stopped = !has_no_socket
+        && match &opened {
+            Some((runner, _)) => !runner.is_server(),
+            None => settings.database.is_missing(),
+        };
+    port::check(report, &settings, is_stopped).await;
     if has_no_socket {
         let address = reachable(settings.listen);
         server::answers(report, settings.scheme(), address, false).await;

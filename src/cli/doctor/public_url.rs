@@ -1,7 +1,10 @@
 //! Asks the public URL for this server, and the server how the request arrived: whether a proxy passes requests to it, and with
 //! the address of the client.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 use chrono::DateTime;
 use hyper::{Uri, header::DATE};
@@ -121,8 +124,23 @@ fn judge(
     let same_end = |peer: &SocketAddr| {
         (peer.ip().to_canonical(), peer.port()) == (local.ip().to_canonical(), local.port())
     };
+    // The address that was forged counts, although the proxy has named the one that it got the request from.
+    let is_believed = |forged: &&Arrival| forged.client.to_string() == FORGED;
+    let too_wide = |report: &mut Report, client: IpAddr| {
+        report.add(
+            Kind::ProxiesTooWide,
+            format!(
+                "trusted_proxies trusts {client}, which is a client of public_url: with X-Forwarded-For: {FORGED} it \
+                 counted as {FORGED}"
+            ),
+            "list only the addresses of your proxies in trusted_proxies, and restart the server",
+        );
+    };
     if honest.peer.as_ref().is_some_and(same_end) {
         report.checked("no proxy is between public_url and the server");
+        if forged.as_ref().is_some_and(is_believed) && !local.ip().to_canonical().is_loopback() {
+            too_wide(report, local.ip().to_canonical());
+        }
         return;
     }
     let peer = honest
@@ -147,6 +165,11 @@ fn judge(
             "the proxy passes X-Forwarded-For of clients on, so everybody can forge an address",
             "let the proxy replace it (nginx: proxy_set_header X-Forwarded-For $remote_addr) or append to it",
         );
+    } else if let Some(forged) = forged.filter(is_believed)
+        && let Some(client) = last_hop(forged).and_then(|hop| hop.parse().ok())
+        && !is_same_machine(client, honest.peer)
+    {
+        too_wide(report, client);
     }
     let scheme = if public_url.is_https() { "https" } else { "http" };
     if let Some(sent) = honest.forwarded_proto.as_deref().filter(|sent| *sent != scheme) {
@@ -156,6 +179,14 @@ fn judge(
             format!("let the proxy send {scheme}: conditions read it as request.scheme"),
         );
     }
+}
+
+/// Whether this command is on the machine of the proxy, which is rightly trusted.
+fn is_same_machine(client: IpAddr, proxy: Option<SocketAddr>) -> bool {
+    proxy.is_some_and(|proxy| {
+        let proxy = proxy.ip().to_canonical();
+        proxy == client.to_canonical() || proxy.is_loopback() && client.to_canonical().is_loopback()
+    })
 }
 
 fn last_hop(arrival: &Arrival) -> Option<&str> {
@@ -272,6 +303,15 @@ mod tests {
         assert_eq!(found(https, &real, &appended), "");
         let direct = arrival("198.51.100.7:5000", false, None);
         assert_eq!(found(https, &direct, &direct), "");
+        // This command runs on the machine of the proxy.
+        for proxy in ["198.51.100.7:4711", "127.0.0.1:4711"] {
+            let client = if proxy.starts_with("127") { "::1" } else { "198.51.100.7" };
+            let believed = Arrival {
+                client: FORGED.parse().unwrap(),
+                ..arrival(proxy, true, Some(&format!("192.0.2.123, {client}")))
+            };
+            assert_eq!(found(https, &arrival(proxy, true, Some(client)), &believed), "", "{proxy}");
+        }
     }
 
     #[test]
@@ -283,6 +323,14 @@ mod tests {
         let silent = arrival(proxy, true, None);
         assert_eq!(found(https, &real, &forged), "proxy-forgeable");
         assert_eq!(found(https, &untrusted, &untrusted), "proxy-untrusted");
+        let believed = Arrival {
+            client: FORGED.parse().unwrap(),
+            ..arrival(proxy, true, Some("192.0.2.123, 198.51.100.7"))
+        };
+        assert_eq!(found(https, &real, &believed), "proxies-too-wide");
+        let direct = arrival("198.51.100.7:5000", true, None);
+        let believed = Arrival { client: FORGED.parse().unwrap(), ..direct.clone() };
+        assert_eq!(found(https, &direct, &believed), "proxies-too-wide");
         assert_eq!(found(https, &silent, &silent), "proxy-hides-clients");
         assert_eq!(found("http://localhost:8000", &real, &real), "proxy-scheme");
     }

@@ -2,11 +2,17 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use ipnet::IpNet;
+
 use super::{
     super::{health::readiness, serve::OTHER_DESCRIPTORS},
     finding::{Kind, Report},
 };
-use crate::{Settings, config::reachable, control::Diagnosis};
+use crate::{
+    Settings,
+    config::{MetricsListen, reachable},
+    control::Diagnosis,
+};
 
 /// Checks what the running server says about itself, and whether it answers at its address.
 pub(super) async fn check(report: &mut Report, running: &Diagnosis, settings: &Settings) {
@@ -61,8 +67,60 @@ pub(super) async fn answers(
     }
 }
 
+/// Whether `trusted_proxies` has a network that no proxy needs: one request cannot show that, because it comes from this machine.
+pub(super) fn check_proxies(report: &mut Report, settings: &Settings) {
+    let is_wide = |network: &&IpNet| match network {
+        IpNet::V4(network) => network.prefix_len() < 8,
+        IpNet::V6(network) => network.prefix_len() < 16,
+    };
+    if let Some(network) = settings.trusted_proxies.iter().find(is_wide) {
+        report.add(
+            Kind::ProxiesTooWide,
+            format!("trusted_proxies has {network}, so everybody can choose their address with X-Forwarded-For"),
+            "list only the addresses of your proxies in trusted_proxies, and restart the server",
+        );
+    }
+}
+
+/// Whether the server is the first process, as in a container. There it listens on all addresses, and what publishes its port decides who
+/// reaches it.
+fn is_in_container() -> bool {
+    std::fs::read_to_string("/proc/1/comm").is_ok_and(|name| name.trim_end() == "doorward")
+}
+
+/// Whether other machines reach the server, or its metrics, past the proxy with https.
+fn check_past_proxy(report: &mut Report, settings: &Settings) {
+    if !settings.is_reached_by_https() {
+        return;
+    }
+    if is_in_container() {
+        report.checked("in a container, whose published ports decide who can connect");
+        return;
+    }
+    if settings.listen.ip().is_unspecified() && settings.tls.pair().is_none() {
+        report.add(
+            Kind::ListenEverywhere,
+            format!(
+                "public_url is https, but other machines can also connect to {} without TLS, past the proxy",
+                settings.listen
+            ),
+            "listen on 127.0.0.1, or on the address of the network that the proxy connects from",
+        );
+    }
+    if let MetricsListen::At(address) = settings.metrics_listen
+        && address.ip().is_unspecified()
+    {
+        report.add(
+            Kind::MetricsEverywhere,
+            format!("other machines can read the metrics at {address}, without TLS and without a password"),
+            "let metrics.listen be 127.0.0.1, or the address of the network that Prometheus connects from",
+        );
+    }
+}
+
 /// Whether other machines reach the server without encryption.
 pub(super) fn check_exposure(report: &mut Report, settings: &Settings) {
+    check_past_proxy(report, settings);
     let is_local = settings.listen.ip().to_canonical().is_loopback();
     report.checked(format!("who can reach {}", settings.listen));
     if settings.is_exposed_on(settings.listen.ip()) {

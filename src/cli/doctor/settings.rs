@@ -52,6 +52,21 @@ fn ignored_variables(environment: &[(OsString, OsString)]) -> Vec<String> {
     names.filter(looks_like_ours).filter(is_longer).map(str::to_owned).collect()
 }
 
+/// Checks lifetimes that depend on each other.
+pub(super) fn check_lifetimes(report: &mut Report, settings: &Settings) {
+    let (token, session) = (settings.token.lifetime, settings.session_lifetime);
+    if token > session {
+        let value = |name| keys().find(|key| key.name == name).map(|key| key.value(settings));
+        let [token, session] =
+            ["token.lifetime", "session.lifetime"].map(|name| value(name).unwrap_or_default());
+        report.add(
+            Kind::TokenLifetime,
+            format!("token.lifetime is {token}, but tokens end with their session, which session.lifetime ends after {session}"),
+            "let token.lifetime be shorter: a token is refreshed for as long as its session lasts",
+        );
+    }
+}
+
 /// Compares the settings with those of the running server.
 pub(super) fn compare(report: &mut Report, settings: &Settings, running: &Diagnosis) {
     report.checked("the running server has these settings");

@@ -1,6 +1,7 @@
 //! Conditions in CEL: checked when they are parsed, evaluated per caller, explained on request. Only this module uses CEL.
 
 mod check;
+mod comparison;
 mod evaluate;
 mod explain;
 mod facts;
@@ -26,6 +27,7 @@ use cel::{
 
 use self::{
     check::Checked,
+    comparison::constant_comparison,
     evaluate::Evaluation,
     facts::Variables,
     ip_network::{IpNetwork, in_network},
@@ -46,6 +48,8 @@ pub struct Condition {
     /// The fields of `request` that it reads. Only these are determined.
     request_fields: Vec<&'static str>,
     trusts_unverified_email: bool,
+    /// What is wrong with a comparison that has the same result for everybody.
+    comparison_warning: Option<String>,
 }
 
 /// What is wrong with a condition, and where.
@@ -90,7 +94,12 @@ impl Condition {
         let Checked { prepared, request_fields } = check::check(subject, &program, text)?;
         let trusts_unverified_email =
             unverified_email::trusts_unverified_email(program.expression());
-        Ok(Self { text: text.to_owned(), prepared, request_fields, trusts_unverified_email })
+        let (caller, request) = (subject.sample_facts(), sample::request());
+        let evaluation = Evaluation::new(&prepared, Variables::new(&caller, &request));
+        let comparison_warning = constant_comparison(program.expression(), &evaluation);
+        drop(evaluation);
+        let text = text.to_owned();
+        Ok(Self { text, prepared, request_fields, trusts_unverified_email, comparison_warning })
     }
 
     pub fn text(&self) -> &str {
@@ -105,6 +114,11 @@ impl Condition {
     /// Whether it reads the user's e-mail address but not `user.emailVerified`. Anybody can register any address.
     pub fn trusts_unverified_email(&self) -> bool {
         self.trusts_unverified_email
+    }
+
+    /// What is wrong with a comparison that has the same result for everybody, and what to write.
+    pub fn comparison_warning(&self) -> Option<&str> {
+        self.comparison_warning.as_deref()
     }
 
     /// The fields of the request that it reads. The others need not be determined.

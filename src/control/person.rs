@@ -1,0 +1,58 @@
+//! Everything that is stored about one user, for `doorward export --user`. The fields are those of `GET /api/me/export`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{SessionInfo, UserInfo};
+use crate::{
+    Doorward,
+    account::{change::pending_email, export},
+    store,
+    user::User,
+};
+
+/// Everything that is stored about a user, without the password hash.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PersonExport {
+    pub user: PersonRecord,
+    pub sessions: Vec<SessionInfo>,
+    pub known_networks: Vec<KnownNetworkInfo>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PersonRecord {
+    #[serde(flatten)]
+    pub user: UserInfo,
+    /// A new address that is still to be verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending_email: Option<String>,
+}
+
+/// A network with its own budget of failed logins, because the user has signed in from it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KnownNetworkInfo {
+    pub address: String,
+    pub noted_at: String,
+}
+
+pub(super) async fn export_person(
+    doorward: &Doorward,
+    user: User,
+) -> Result<PersonExport, store::Error> {
+    let pending = pending_email(doorward, &user).await?;
+    let stored = export::export(doorward, &user).await?;
+    let known_networks = stored.known_networks.iter().map(|(network, at)| KnownNetworkInfo {
+        address: network.to_string(),
+        noted_at: at.to_string(),
+    });
+    Ok(PersonExport {
+        sessions: stored.sessions.into_iter().map(SessionInfo::from).collect(),
+        known_networks: known_networks.collect(),
+        user: PersonRecord {
+            user: user.into(),
+            pending_email: pending.map(|email| email.as_str().to_owned()),
+        },
+    })
+}
