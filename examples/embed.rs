@@ -1,8 +1,8 @@
-//! Doorward inside an axum app: its routes and pages beside those of the app, and two policies of the app. `doorward user
-//! list` and the other commands work while it runs.
+//! Doorward inside an axum app: its routes and pages beside those of the app, two policies of the app, and a page for people.
+//! `doorward user list` and the other commands work while it runs.
 //!
 //! ```sh
-//! cargo run --example embed
+//! cargo run --example embed      # then open http://127.0.0.1:4000/ in a browser
 //! ```
 
 use std::{net::SocketAddr, sync::Arc};
@@ -10,9 +10,12 @@ use std::{net::SocketAddr, sync::Arc};
 use axum::{
     Router,
     extract::{FromRef, State},
+    response::{Html, Redirect},
     routing::get,
 };
-use doorward::{Authenticated, Caller, Doorward, FromState, Only, Policy, Settings, User, UserId};
+use doorward::{
+    Authenticated, Caller, Doorward, FromState, Only, Policy, Settings, SignedIn, User, UserId,
+};
 
 /// The state that the app's routes share.
 #[derive(Clone)]
@@ -68,6 +71,26 @@ impl Policy for Colleague {
     }
 }
 
+/// A page for people. A browser without a session goes to `/sign-in` and comes back here.
+async fn desk(caller: Only<SignedIn>) -> Html<String> {
+    let name = escaped(caller.user.name.as_str());
+    Html(format!(
+        "<!doctype html><title>Your desk</title><h1>The desk of {name}</h1>\
+         <form method=post><button>Tidy up</button></form>\
+         <p><a href=/account>Your account</a> <a href=/sign-out>Sign out</a>"
+    ))
+}
+
+/// What the form of that page does. The same form on a page of another site gets 403, so it needs no token of its own.
+async fn tidy_up(_: Only<Authenticated>) -> Redirect {
+    Redirect::to("/desk?tidy")
+}
+
+/// A text in HTML. Anybody can choose a name.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
 /// For every signed-in user. The handler receives only the id.
 async fn hello(State(app): State<App>, user_id: Only<Authenticated>) -> String {
     format!("{}, user {user_id}.\n", app.greeting)
@@ -93,6 +116,8 @@ async fn main() -> anyhow::Result<()> {
     let state =
         App { doorward: doorward.clone(), greeting: "Hello", company_domain: "example.com" };
     let app = Router::new()
+        .route("/", get(async || Redirect::to("/desk")))
+        .route("/desk", get(desk).post(tidy_up))
         .route("/hello", get(hello))
         .route("/reports", get(reports))
         .route("/canteen", get(canteen))
@@ -100,7 +125,8 @@ async fn main() -> anyhow::Result<()> {
         .merge(doorward.routes())
         .merge(doorward.pages())
         .into_make_service_with_connect_info::<SocketAddr>();
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:4000").await?;
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:4000".to_owned());
+    let listener = tokio::net::TcpListener::bind(address).await?;
     println!("listening on http://{}", listener.local_addr()?);
     axum::serve(listener, app).await?;
     Ok(())
@@ -117,5 +143,10 @@ mod tests {
         assert!(policy.admit(&caller).is_none());
         Arc::make_mut(&mut caller.user).email_verified = true;
         assert!(policy.admit(&caller).is_some());
+    }
+
+    #[test]
+    fn a_name_cannot_add_elements_to_a_page() {
+        assert_eq!(escaped("<b>\"Ada\" & Co"), "&lt;b&gt;&quot;Ada&quot; &amp; Co");
     }
 }

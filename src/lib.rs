@@ -144,7 +144,7 @@ pub use self::{
     config::{Settings, SettingsError},
     credential::password::Busy,
     doorward::{Doorward, OpenError},
-    http::only::{FromState, Only},
+    http::{bearer::FromState, only::Only},
     network::ClientInfo,
     session::{Method, Methods, Session, SessionId, TokenId},
     store::Error as StoreError,

@@ -199,6 +199,275 @@ async fn an_app_mounts_the_pages_beside_its_own() {
     assert_eq!(send(&app, elsewhere).await, (StatusCode::NOT_FOUND, String::new()));
 }
 
+/// An app with pages for people beside its JSON, called as a browser does.
+struct Site {
+    app: Router,
+    doorward: Doorward,
+    _folder: tempfile::TempDir,
+}
+
+const HOST: &str = "localhost:4000";
+const ORIGIN: &str = "http://localhost:4000";
+/// The headers of a person who opens a link.
+const NAVIGATION: [(&str, &str); 3] =
+    [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document"), ("sec-fetch-site", "none")];
+/// The headers of `fetch` in a page of the app.
+const SCRIPT: [(&str, &str); 3] =
+    [("sec-fetch-mode", "cors"), ("sec-fetch-dest", "empty"), ("sec-fetch-site", "same-origin")];
+
+impl Site {
+    async fn open() -> Self {
+        Self::open_with(true).await
+    }
+
+    async fn open_with(has_pages: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::new()
+            .with("database_url", format!("sqlite://{}/doorward.db", folder.path().display()))
+            .with("branding.name", "The Shop");
+        let doorward = Doorward::open(settings).await.unwrap();
+        let shop = Shop { doorward: doorward.clone(), owner: "olga@example.com" };
+        let mut app = Router::new()
+            .route("/basket", get(basket).post(basket))
+            .route("/counter", get(counter))
+            .route("/till", get(till).post(till))
+            .nest("/backroom", Router::new().route("/shelf", get(basket)))
+            .fallback(basket)
+            .with_state(shop)
+            .merge(doorward.routes());
+        if has_pages {
+            app = app.merge(doorward.pages());
+        }
+        Self { app, doorward, _folder: folder }
+    }
+
+    async fn request(
+        &self,
+        (method, path): (&str, &str),
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> axum::response::Response {
+        let mut request = Request::builder().method(method).uri(path).header("host", HOST);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.app.clone().oneshot(request.body(Body::from(body.to_owned())).unwrap()).await.unwrap()
+    }
+
+    async fn status(&self, at: (&str, &str), cookie: &str, headers: &[(&str, &str)]) -> u16 {
+        let headers = [headers, &[("cookie", cookie)]].concat();
+        self.request(at, &headers, "").await.status().as_u16()
+    }
+
+    /// Sends a form of a page; returns where it leads and the cookie.
+    async fn submit(&self, path: &str, form: &str) -> (String, String) {
+        let headers = [("origin", ORIGIN), ("content-type", "application/x-www-form-urlencoded")];
+        let answer = self.request(("POST", path), &headers, form).await;
+        assert_eq!(answer.status(), StatusCode::SEE_OTHER, "{form}");
+        let header = |name| answer.headers()[name].to_str().unwrap().to_owned();
+        let cookie = header("set-cookie").split(';').next().unwrap().to_owned();
+        (header("location"), cookie)
+    }
+
+    /// Where a person without a session is sent to, as the value of `for`.
+    async fn way_to_sign_in(&self, at: (&str, &str), headers: &[(&str, &str)]) -> String {
+        let answer = self.request(at, headers, "").await;
+        assert_eq!(answer.status(), StatusCode::SEE_OTHER, "{at:?}");
+        assert_eq!(answer.headers()["cache-control"], "no-store");
+        let location = answer.headers()["location"].to_str().unwrap();
+        location.strip_prefix("/sign-in?for=").unwrap().to_owned()
+    }
+
+    /// Where a person is who opened a link and then signed in.
+    async fn after_sign_in(&self, at: (&str, &str), headers: &[(&str, &str)]) -> String {
+        let target = self.way_to_sign_in(at, headers).await;
+        self.submit("/sign-in", &format!("{SIGN_IN}&for={target}")).await.0
+    }
+}
+
+const SIGN_UP: &str = "name=Pete&email=pete%40example.com&password=correct+horse";
+const SIGN_IN: &str = "email=pete%40example.com&password=correct+horse";
+
+#[tokio::test]
+async fn a_person_without_a_session_signs_in_and_returns_to_the_very_link() {
+    let site = Site::open().await;
+    let link = "/counter?year=2026&of=%2Fa%20b&x=1";
+    // The page says where it leads, and both forms do.
+    let target = site.way_to_sign_in(("GET", link), &NAVIGATION).await;
+    let page = site.request(("GET", &format!("/sign-in?for={target}")), &NAVIGATION, "").await;
+    let page = String::from_utf8(to_bytes(page.into_body(), usize::MAX).await.unwrap().into());
+    let page = page.unwrap();
+    assert!(page.contains("The Shop") && page.contains(&target), "{page}");
+    let (location, cookie) = site.submit("/sign-up", &format!("{SIGN_UP}&for={target}")).await;
+    assert_eq!(location, link);
+    assert_eq!(site.after_sign_in(("GET", link), &NAVIGATION).await, link);
+    let answer = site.request(("GET", link), &[("cookie", &cookie)], "").await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    let body = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+    assert_eq!(&body[..], b"the counter, Pete");
+    // Somebody who is signed in already is led on.
+    let again = [&NAVIGATION[..], &[("cookie", &*cookie)]].concat();
+    let led = site.request(("GET", &format!("/sign-in?for={target}")), &again, "").await;
+    assert_eq!(led.headers()["location"], link);
+
+    // Browsers that send no fetch metadata ask for HTML.
+    let old = [("accept", "text/html,*/*;q=0.8")];
+    assert_eq!(site.after_sign_in(("GET", "/basket"), &old).await, "/basket");
+    assert_eq!(site.after_sign_in(("GET", "/backroom/shelf?a"), &old).await, "/backroom/shelf?a");
+
+    // A session that ended begins here again.
+    let user = site.doorward.user_by_email("pete@example.com").await.unwrap().unwrap();
+    site.doorward.end_sessions(user.id).await.unwrap();
+    let ended = [&NAVIGATION[..], &[("cookie", &*cookie)]].concat();
+    site.way_to_sign_in(("GET", link), &ended).await;
+}
+
+#[tokio::test]
+async fn no_return_target_leads_to_another_origin() {
+    let site = Site::open().await;
+    site.submit("/sign-up", SIGN_UP).await;
+    for path in ["//evil.example/x", "/%5Cevil.example", "/a//evil.example"] {
+        let expected = if path.starts_with("//") { "/" } else { path };
+        assert_eq!(site.after_sign_in(("GET", path), &NAVIGATION).await, expected, "{path}");
+    }
+    // A form returns to its page, if that is one of the app.
+    let form = |page| [&NAVIGATION[..], &[("referer", page)]].concat();
+    for (page, expected) in [
+        ("http://localhost:4000/basket?a=b", "/basket?a=b"),
+        ("http://localhost:4000//evil.example/", "/"),
+        ("http://localhost:4000.evil.example/basket", "/"),
+        ("http://localhost:40000/basket", "/"),
+        ("https://evil.example/basket", "/"),
+    ] {
+        let at = ("POST", "/basket");
+        assert_eq!(site.after_sign_in(at, &form(page)).await, expected, "{page}");
+    }
+    // A long query is left out, and a forged target is ignored.
+    let long = format!("/counter?{}", "x".repeat(3000));
+    assert_eq!(site.after_sign_in(("GET", &long), &NAVIGATION).await, "/counter");
+    let target = site.way_to_sign_in(("GET", "/counter"), &NAVIGATION).await;
+    for forged in ["/counter", "https://evil.example/", &target[1..], &format!("{target}A")] {
+        let (location, _) = site.submit("/sign-in", &format!("{SIGN_IN}&for={forged}")).await;
+        assert_eq!(location, "/account", "{forged}");
+    }
+}
+
+#[tokio::test]
+async fn a_cookie_counts_under_the_rules_of_the_pages() {
+    let site = Site::open().await;
+    let (_, cookie) = site.submit("/sign-up", SIGN_UP).await;
+    let status =
+        async |at: (&str, &str), headers: &[(&str, &str)]| site.status(at, &cookie, headers).await;
+    let from = |site| [("sec-fetch-site", site)];
+    for site in ["same-origin", "none", "same-site", "cross-site"] {
+        // Nothing changes.
+        assert_eq!(status(("GET", "/basket"), &from(site)).await, 200, "{site}");
+        let is_own = ["same-origin", "none"].contains(&site);
+        let expected = if is_own { 200 } else { 403 };
+        assert_eq!(status(("POST", "/basket"), &from(site)).await, expected, "{site}");
+        let websocket = [from(site)[0], ("upgrade", "websocket"), ("connection", "upgrade")];
+        assert_eq!(status(("GET", "/basket"), &websocket).await, expected, "{site}");
+    }
+    for (origin, expected) in [
+        (ORIGIN, 200),
+        ("http://127.0.0.1:4000", 403),
+        ("http://localhost:4001", 403),
+        ("https://localhost:4000", 403),
+        ("null", 403),
+    ] {
+        assert_eq!(status(("POST", "/basket"), &[("origin", origin)]).await, expected, "{origin}");
+    }
+    assert_eq!(status(("POST", "/basket"), &[]).await, 403, "neither header");
+    let twice = format!("{cookie}; {cookie}");
+    assert_eq!(site.status(("GET", "/basket"), &twice, &SCRIPT).await, 401, "ambiguous");
+    assert_eq!(site.status(("GET", "/basket"), &cookie[..40], &SCRIPT).await, 401, "damaged");
+    let elsewhere = Request::get("/basket")
+        .header("host", "shop.example.com")
+        .header("cookie", &cookie)
+        .body(Body::empty());
+    let (status, _) = send(&site.app, elsewhere.unwrap()).await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED, "plain HTTP beyond this machine");
+}
+
+#[tokio::test]
+async fn with_authorization_nothing_else_counts() {
+    let site = Site::open().await;
+    let (_, cookie) = site.submit("/sign-up", SIGN_UP).await;
+    let olga = register(&site.app, "Olga", "olga@example.com").await;
+    let bearer = format!("Bearer {}", olga["token"].as_str().unwrap());
+    let both = [("authorization", &*bearer), ("cookie", &*cookie)];
+    let answer = site.request(("GET", "/counter"), &both, "").await;
+    let body = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+    assert_eq!(&body[..], b"the counter, Olga");
+    // The method and the site do not matter to a token.
+    let foreign = [("authorization", &*bearer), ("sec-fetch-site", "cross-site")];
+    assert_eq!(site.request(("POST", "/basket"), &foreign, "").await.status(), StatusCode::OK);
+    for authorization in ["Bearer x", "Basic eA==", "x", ""] {
+        let headers = [&NAVIGATION[..], &[("authorization", authorization)]].concat();
+        assert_eq!(site.status(("GET", "/basket"), &cookie, &headers).await, 401);
+    }
+}
+
+#[tokio::test]
+async fn scripts_and_programs_get_json_and_not_the_way_to_a_page() {
+    let site = Site::open().await;
+    for headers in [&SCRIPT[..], &[], &[("accept", "*/*")], &[("accept", "application/json")]] {
+        let answer = site.request(("GET", "/basket"), headers, "").await;
+        assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "{headers:?}");
+        assert_eq!(answer.headers()["content-type"], "application/json");
+        assert_eq!(answer.headers()["www-authenticate"], "Bearer realm=\"doorward\"");
+        assert!(answer.headers().contains_key("x-decision-id"));
+    }
+    let frame = [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")];
+    let answer = site.request(("GET", "/basket"), &frame, "").await;
+    assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_person_whom_a_policy_refuses_gets_a_page_and_a_script_gets_json() {
+    let site = Site::open().await;
+    let (_, cookie) = site.submit("/sign-up", SIGN_UP).await;
+    let headers = [&NAVIGATION[..], &[("cookie", &*cookie)]].concat();
+    let answer = site.request(("GET", "/till"), &headers, "").await;
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+    assert_eq!(answer.headers()["content-type"], "text/html; charset=utf-8");
+    let decision = answer.headers()["x-decision-id"].to_str().unwrap().to_owned();
+    let page = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+    let page = String::from_utf8(page.to_vec()).unwrap();
+    assert!(page.contains("The Shop") && page.contains(&decision), "{page}");
+    assert!(page.contains("pete@example.com") && page.contains("/sign-in?for="), "{page}");
+    assert!(page.contains("href=\"/till\""), "try again: {page}");
+    let headers = [&SCRIPT[..], &[("cookie", &*cookie)]].concat();
+    let answer = site.request(("GET", "/till"), &headers, "").await;
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+    assert_eq!(answer.headers()["content-type"], "application/json");
+}
+
+#[tokio::test]
+async fn the_api_of_the_service_takes_no_cookie_and_sends_nobody_to_sign_in() {
+    let site = Site::open().await;
+    let (_, cookie) = site.submit("/sign-up", SIGN_UP).await;
+    for path in ["/api/me", "/api/sessions", "/api/me/export", "/api/auth/guard", "/api/auth/miles"]
+    {
+        for headers in [&NAVIGATION[..], &SCRIPT] {
+            assert_eq!(site.status(("GET", path), &cookie, headers).await, 401, "{path}");
+        }
+    }
+    for (method, path) in
+        [("DELETE", "/api/me"), ("POST", "/api/auth/logout"), ("POST", "/api/auth/refresh")]
+    {
+        let own = [("sec-fetch-site", "same-origin"), ("origin", ORIGIN)];
+        assert_eq!(site.status((method, path), &cookie, &own).await, 401, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn without_pages_a_person_gets_the_answer_of_a_program() {
+    let site = Site::open_with(false).await;
+    let answer = site.request(("GET", "/basket"), &NAVIGATION, "").await;
+    assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+}
+
 /// Runs the binary as an operator does, with the database of a running app.
 async fn command(folder: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = process::Command::new(env!("CARGO_BIN_EXE_doorward"));

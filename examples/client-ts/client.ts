@@ -39,6 +39,8 @@ type InputArgument<P extends keyof paths, M extends Method> =
 export interface TokenStore {
   get(): string | undefined;
   set(token: string | undefined): void;
+  /** Whether other tabs use the same token. */
+  readonly isShared?: boolean;
 }
 
 export interface Options {
@@ -93,9 +95,18 @@ export function memoryStore(token?: string): TokenStore {
   return { get: () => token, set: (next) => void (token = next) };
 }
 
+/** Keeps the token where all tabs of an app find it, such as in `localStorage`. */
+export function storageStore(storage: Storage, key = "doorward"): TokenStore {
+  return {
+    isShared: true,
+    get: () => storage.getItem(key) ?? undefined,
+    set: (token) => (token === undefined ? storage.removeItem(key) : storage.setItem(key, token)),
+  };
+}
+
 export function createClient(options: Options) {
   const { baseUrl, tokens = memoryStore(), maxWaitSeconds = 10, fetch: send = fetch } = options;
-  let refreshing: Promise<boolean> | undefined;
+  let refreshing: Promise<DoorwardError | undefined> | undefined;
 
   /** Sends a request, and sends it again after `Retry-After` if the server asks for that. */
   async function attempt(method: Method, path: string, body: unknown, token: string | undefined): Promise<Response> {
@@ -115,20 +126,35 @@ export function createClient(options: Options) {
     }
   }
 
-  /** Gets a new token. Requests that fail at the same time share one refresh. */
-  function refreshed(old: string): Promise<boolean> {
+  const isReplaced = (old: string | undefined) => tokens.get() !== undefined && tokens.get() !== old;
+
+  /**
+   * Gets a new token, also for one that has expired, or says why there is none. Requests that fail at the same time share one
+   * refresh. Tabs take turns: a refresh with a replaced token would end the session.
+   */
+  function refreshed(old: string | undefined): Promise<DoorwardError | undefined> {
     const run = async () => {
       // Another tab may have replaced the token.
-      if (tokens.get() !== old) return tokens.get() !== undefined;
-      const response = await attempt("post", REFRESH, undefined, old);
-      if (!response.ok) {
-        await response.body?.cancel();
-        return false;
+      if (isReplaced(old)) return undefined;
+      const response = await attempt("post", REFRESH, undefined, tokens.get());
+      if (response.ok) {
+        tokens.set(((await response.json()) as { token: string }).token);
+        return undefined;
       }
-      tokens.set(((await response.json()) as { token: string }).token);
-      return true;
+      const error = await DoorwardError.from(response);
+      // A tab sees what another one has stored a moment later.
+      for (let waits = 0; tokens.isShared && waits < 20; waits++) {
+        if (isReplaced(old)) return undefined;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      return error;
     };
-    refreshing ??= run().finally(() => (refreshing = undefined));
+    const takeTurn = async () => {
+      // Browsers have locks on HTTPS and on this machine.
+      const locks: LockManager | undefined = globalThis.navigator?.locks;
+      return locks ? await locks.request("doorward refresh", run) : run();
+    };
+    refreshing ??= takeTurn().finally(() => (refreshing = undefined));
     return refreshing;
   }
 
@@ -145,7 +171,7 @@ export function createClient(options: Options) {
       let error = await DoorwardError.from(response);
       // A new token helps if this one is not valid any more. It never helps against `insufficient_scope`.
       if (error.challenge !== "invalid_token" || token === undefined || path === REFRESH) throw error;
-      if (!(await refreshed(token))) throw error;
+      if (await refreshed(token)) throw error;
       response = await attempt(method, filled, body, tokens.get());
       if (!response.ok) throw await DoorwardError.from(response);
     }
@@ -165,7 +191,10 @@ export function createClient(options: Options) {
     call,
     register: (body: Input<"/api/user", "post">["body"]) => signedIn(call("post", "/api/user", { body })),
     login: (body: Input<"/api/auth/login", "post">["body"]) => signedIn(call("post", "/api/auth/login", { body })),
-    refresh: () => signedIn(call("post", REFRESH)),
+    refresh: async () => {
+      const failed = await refreshed(tokens.get());
+      if (failed) throw failed;
+    },
     me: () => call("get", "/api/me"),
     sessions: () => call("get", "/api/sessions"),
     endSession: (id: string) => call("delete", "/api/sessions/{id}", { path: { id } }),

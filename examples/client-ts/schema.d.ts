@@ -202,7 +202,7 @@ export interface paths {
         put?: never;
         /**
          * Get a new token for this session and end the old one
-         * @description Refreshing with a token that was replaced more than 30 seconds ago ends the session.
+         * @description The token may have expired, as long as its session lives. Refreshing with a token that was replaced more than 30 seconds ago ends the session.
          */
         post: operations["refresh"];
         delete?: never;

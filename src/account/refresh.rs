@@ -10,7 +10,7 @@ use crate::{
     network::Requester,
     session::{Session, TokenId},
     store::{self, Effects, ReusedToken},
-    token::Token,
+    token::{Claims, Token},
 };
 
 /// A client that lost the response may send its old token again for this long. It gets no new token, because a token is
@@ -48,10 +48,9 @@ pub(crate) async fn end_reused_session(
     requester: &Requester,
 ) -> Result<(), store::Error> {
     let now = doorward.now();
-    let Ok(replaced) = doorward.mint().read(token, now) else { return Ok(()) };
-    let claims = replaced.claims;
-    let (user_id, session_id, token_id) = (claims.user_id, claims.session_id, claims.token_id);
-    let reused = ReusedToken { user_id, session_id, token_id };
+    let Ok(replaced) = doorward.mint().read_to_refresh(token, now) else { return Ok(()) };
+    let Claims { user_id, session_id, token_id, expires_at, .. } = replaced.claims;
+    let reused = ReusedToken { user_id, session_id, token_id, expires_at };
     let effects = match doorward.store().user_by_id(user_id).await? {
         Some(user) => sessions_ended(doorward, &user, EndedBy::Reuse),
         None => Effects::NONE,

@@ -53,6 +53,9 @@ impl Keys {
                     KeyStatus::Next => format!("next, signs from {until}"),
                     KeyStatus::Verifying => "verifies".to_owned(),
                     KeyStatus::Retired => format!("retired, verifies until {until}"),
+                    KeyStatus::Refreshing => {
+                        format!("retired, refreshes expired tokens until {until}")
+                    }
                 }
             );
         }

@@ -4,6 +4,7 @@ mod branding;
 mod browser_check;
 mod builder;
 mod clients;
+mod cors;
 mod database;
 mod designated;
 mod file;
@@ -65,7 +66,7 @@ pub use self::{
 pub(crate) use self::{key::VARIABLE_PREFIX, service_manager::ServiceManager};
 use crate::{
     access::{
-        guard::GuardSet,
+        guard::{AppOrigin, GuardSet},
         registration::{InvitationPolicy, RegistrationPolicy},
     },
     credential::{oauth_client::OAuthClients, password::Cost},
@@ -131,6 +132,8 @@ pub struct Settings {
     pub(crate) connections: usize,
     /// OAuth clients, which may introspect and revoke tokens.
     pub(crate) clients: OAuthClients,
+    /// Origins whose pages may call the API from a browser.
+    pub(crate) cors_origins: Vec<AppOrigin>,
     /// Networks of proxies whose headers about a request are trusted.
     pub(crate) trusted_proxies: Vec<IpNet>,
     /// Sets of identity headers that an admission has besides `X-Auth-…`.
@@ -184,6 +187,7 @@ impl Default for Settings {
             body_limit: 64 << 10,
             connections: 10_000,
             clients: OAuthClients::default(),
+            cors_origins: Vec::new(),
             trusted_proxies: proxies::loopback().into(),
             identity_headers: Vec::new(),
             guards: Arc::default(),

@@ -1,7 +1,7 @@
 //! The table of all settings.
 
 use super::{
-    SettingsError, branding, clients, database, designated,
+    SettingsError, branding, clients, cors, database, designated,
     key::{Key, did_you_mean},
     limits, log, mail, metrics, password, proxies, registration, server, session, throttle, tls,
     token,
@@ -9,7 +9,7 @@ use super::{
 use crate::spelling;
 
 /// All settings by section, in the order of the help text.
-static SECTIONS: [&[Key]; 16] = [
+static SECTIONS: [&[Key]; 17] = [
     server::KEYS,
     tls::KEYS,
     database::KEYS,
@@ -20,6 +20,7 @@ static SECTIONS: [&[Key]; 16] = [
     throttle::KEYS,
     limits::KEYS,
     clients::KEYS,
+    cors::KEYS,
     proxies::KEYS,
     branding::KEYS,
     registration::KEYS,

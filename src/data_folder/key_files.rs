@@ -246,7 +246,9 @@ mod tests {
 
     use super::*;
     use crate::token::{
-        Algorithm, TokenTerms, key_store::cookie_secret, signing_keys::SigningKeys,
+        Algorithm, TokenTerms,
+        key_store::cookie_secret,
+        signing_keys::{KeyStatus, SigningKeys},
     };
 
     fn mode(path: &Path) -> u32 {
@@ -369,7 +371,8 @@ mod tests {
             algorithm: Algorithm::Es256,
         };
         let folder = Arc::new(DataFolder::open(path).unwrap());
-        SigningKeys::open(folder, false, terms, NOW).await.unwrap()
+        let session_lifetime = Duration::from_secs(60 * 60 * 24);
+        SigningKeys::open(folder, false, terms, session_lifetime, NOW).await.unwrap()
     }
 
     fn published(keys: &SigningKeys) -> usize {
@@ -436,7 +439,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_retired_key_verifies_for_the_lifetime_of_a_token() {
+    async fn a_retired_key_verifies_for_the_lifetime_of_a_token_and_refreshes_for_that_of_a_session()
+     {
         let folder = tempfile::tempdir().unwrap();
         let keys = open_keys(folder.path()).await;
         keys.rotate(NOW).await.unwrap();
@@ -446,5 +450,15 @@ mod tests {
         assert_eq!(published(&keys), 2);
         keys.apply_due_changes(until).await.unwrap();
         assert_eq!(published(&keys), 1);
+        let listed = keys.list().await;
+        let last = until + Duration::from_secs(60 * 60 * 24);
+        assert_eq!((listed[1].status, listed[1].until), (KeyStatus::Refreshing, Some(last)));
+        keys.apply_due_changes(Timestamp::from_millis(last.millis() - 1)).await.unwrap();
+        assert_eq!(keys.list().await, listed);
+        keys.apply_due_changes(last).await.unwrap();
+        assert_eq!(keys.list().await.len(), 1);
+        drop(keys);
+        let stored = DataFolder::open(folder.path()).unwrap().stored_keys().await.unwrap();
+        assert!(stored.retired.is_empty());
     }
 }

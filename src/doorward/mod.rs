@@ -11,7 +11,10 @@ mod upkeep;
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::AtomicBool},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Instant,
 };
 
@@ -82,6 +85,8 @@ struct Inner {
     opened_at: Timestamp,
     /// The address that the server listens on, once it does.
     address: OnceLock<SocketAddr>,
+    /// Whether an app that embeds the service serves its pages.
+    has_pages: AtomicBool,
     /// The last field, so that its lock is released after the other fields are dropped.
     folder: Option<Arc<DataFolder>>,
 }
@@ -98,6 +103,14 @@ impl Doorward {
     /// As [`Self::caller`]. The token need not be UTF-8.
     pub(crate) async fn caller_by_token(&self, token: &[u8]) -> Result<Caller, AuthError> {
         self.inner.callers.by_token(token, self.now()).await
+    }
+
+    /// The user and session of a token that is to be refreshed. It may have expired.
+    pub(crate) async fn caller_by_token_to_refresh(
+        &self,
+        token: &[u8],
+    ) -> Result<Caller, AuthError> {
+        self.inner.callers.by_token_to_refresh(token, self.now()).await
     }
 
     /// The user and session that a cookie of Doorward's own pages belongs to.
@@ -169,6 +182,16 @@ impl Doorward {
 
     pub(crate) fn store(&self) -> &Store {
         &self.inner.store
+    }
+
+    /// Records that an app that embeds the service serves its pages, on which people sign in.
+    pub(crate) fn set_has_pages(&self) {
+        self.inner.has_pages.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether an app that embeds the service serves its pages.
+    pub(crate) fn has_pages(&self) -> bool {
+        self.inner.has_pages.load(Ordering::Relaxed)
     }
 
     /// Sets the address that the server listens on. It is part of the URLs in the metadata unless `public_url` is set.

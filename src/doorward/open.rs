@@ -145,7 +145,8 @@ impl Doorward {
         }
         let tokens_exist =
             missing_key == MissingKey::Refuse && store.has_users().await.map_err(in_store)?;
-        let (terms, now) = (settings.token.clone(), clock.now());
+        let (terms, lifetime) = (settings.token.clone(), settings.session_lifetime);
+        let now = clock.now();
         let key_store = match &settings.key_file {
             Some(path) => {
                 let file = KeyFile::open(path, installation.key_store)?;
@@ -167,7 +168,7 @@ impl Doorward {
             }
         };
         let cookie_secret = cookie_secret.map_err(signing_keys::Error::from)?;
-        let keys = SigningKeys::open(key_store, tokens_exist, terms, now).await?;
+        let keys = SigningKeys::open(key_store, tokens_exist, terms, lifetime, now).await?;
         if opened_for == OpenedFor::Serve {
             settings.guards.log_warnings();
         }
@@ -247,6 +248,7 @@ impl Doorward {
             opened_at: clock.now(),
             clock,
             address: OnceLock::new(),
+            has_pages: false.into(),
             folder,
         };
         Ok(Self { inner: Arc::new(inner) })

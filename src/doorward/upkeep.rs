@@ -131,7 +131,8 @@ impl Doorward {
         self.tend_keys().await
     }
 
-    /// Makes the next key the signing one when it is due, and removes retired keys whose last token has expired.
+    /// Makes the next key the signing one when it is due, and removes retired keys whose last token can no longer be
+    /// refreshed.
     ///
     /// # Errors
     /// If the key store cannot be written.

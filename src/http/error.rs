@@ -32,6 +32,8 @@ pub enum Error {
     Unauthorized(Challenge, Option<DecisionId>),
     /// The action needs a sign-in that is not long ago.
     SignInAgain,
+    /// A person at a route of an app that embeds the service gets a page, or the way to one.
+    Person(Box<Response>),
     /// A guard refuses a person whose browser holds a valid cookie. Signing in again does not help.
     Refused(DecisionId),
     /// Another site has caused a request that changes something.
@@ -119,6 +121,7 @@ impl Error {
             Self::Refused(_) | Self::CrossSite(_) | Self::MayNotRegister | Self::MayNotInvite => {
                 StatusCode::FORBIDDEN
             }
+            Self::Person(response) => response.status(),
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
@@ -294,6 +297,9 @@ impl IntoResponse for Error {
             // An app that embeds the service may not set it.
             response.headers_mut().remove(REQUEST_ID);
             return response;
+        }
+        if let Self::Person(response) = self {
+            return *response;
         }
         self.log();
         let status = self.status();

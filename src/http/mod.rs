@@ -3,8 +3,10 @@
 mod answer;
 mod api;
 mod app;
+pub mod bearer;
 mod browser;
 mod client_ip;
+mod cors;
 #[cfg(feature = "cli")]
 pub(crate) mod dev;
 mod error;
@@ -37,7 +39,7 @@ pub use self::{
     forward_auth::fast_path::Service,
 };
 use self::{
-    forward_auth::{GuardKind, GuardRoute, GuardRoutes},
+    forward_auth::{GuardKind, GuardRoutes},
     pages::Pages,
     routes::{Route, RouteHandler, routes},
 };
@@ -57,7 +59,11 @@ impl Doorward {
     /// `/account`, `/refused/…` and `/.well-known/change-password`. The start page is the app's own.
     ///
     /// The pages need the setting `public_url` with `https://`, except on loopback hosts.
+    ///
+    /// From then on, [`Only`](crate::Only) knows people by the session cookie of these pages, and sends those without one to
+    /// `/sign-in` and back.
     pub fn pages(&self) -> Router {
+        self.set_has_pages();
         page_router(embedded_routes(), &Arc::new(Pages::new(self.clone())))
     }
 }
@@ -72,13 +78,22 @@ pub fn service(doorward: Doorward) -> Service {
     let guards = Arc::new(GuardRoutes::new(&pages));
     let mut service = api_router(routes(), &pages, &guards);
     let mut other_paths = Router::new()
-        .fallback(async || Error::NotFound)
-        .layer(from_fn_with_state(doorward.clone(), request_log::log_polled_request));
+        .fallback(cors::not_found)
+        .layer(from_fn_with_state(doorward.clone(), request_log::log_polled_request))
+        .with_state(doorward.clone());
     if doorward.settings().pages {
         service = service.merge(page_router(routes(), &pages));
         other_paths = other_paths.layer(from_fn_with_state(pages, pages::for_other_paths));
     }
+    if has_cors(&doorward) {
+        other_paths = other_paths.layer(from_fn_with_state(doorward, cors::let_read));
+    }
     Service::new(service.merge(other_paths), guards)
+}
+
+/// Whether pages of other origins may call the API.
+fn has_cors(doorward: &Doorward) -> bool {
+    !doorward.settings().cors_origins.is_empty()
 }
 
 /// The routes for programs, and the guards.
@@ -100,18 +115,22 @@ fn api_router(
             RouteHandler::Page(_) => {}
         }
     }
-    let method_not_allowed = async || Error::MethodNotAllowed;
     let doorward = pages.doorward().clone();
-    api.method_not_allowed_fallback(method_not_allowed)
+    let router = api
+        .method_not_allowed_fallback(cors::method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(pages), other_sites::refuse_other_sites))
         .layer(from_fn_with_state(doorward.clone(), request_log::log_request))
         .merge(
             polled
-                .method_not_allowed_fallback(method_not_allowed)
+                .method_not_allowed_fallback(cors::method_not_allowed)
                 .layer(from_fn_with_state(doorward.clone(), request_log::log_polled_request)),
         )
         .merge(guarded)
-        .with_state(doorward)
+        .with_state(doorward.clone());
+    match has_cors(&doorward) {
+        true => router.route_layer(from_fn_with_state(doorward, cors::let_read)),
+        false => router,
+    }
 }
 
 /// A guard answers every path below its own and every method except for `CONNECT`: some proxies send the method of the
@@ -126,10 +145,7 @@ fn with_guard(
     let guards = Arc::clone(guards);
     let answer = any(move |request: Request| {
         let (parts, _) = request.into_parts();
-        let route = match parts.method == axum::http::Method::CONNECT {
-            true => GuardRoute::Tunnel,
-            false => guards.route(kind, parts.uri.path()),
-        };
+        let route = guards.route_of(kind, &parts);
         let peer = client_ip::peer(&parts.extensions);
         guards.answer(route, parts, peer)
     });

@@ -4,15 +4,19 @@ use std::{fmt, ops::Deref};
 
 use axum::{
     extract::{FromRef, FromRequestParts},
-    http::{HeaderMap, header, request::Parts},
+    http::{header, request::Parts},
 };
 
-use super::error::{Challenge, Error};
+use super::{
+    bearer::{FromState, admit, identify, refuse},
+    error::Error,
+    pages::AppRoute,
+};
 use crate::{
     Doorward,
     access::{
         caller::{AuthError, Caller, Unauthenticated},
-        policy::{Designated, Policy},
+        policy::Policy,
         refusals::{Refused, RefusedBy},
     },
 };
@@ -24,6 +28,18 @@ use crate::{
 ///
 /// The app's state must provide a [`Doorward`] through `FromRef`. The policy must implement `Default` or
 /// [`FromState`].
+///
+/// The caller is the one whose bearer token a request carries. An app that serves [`Doorward::pages`] also has people with
+/// a browser. A request without `Authorization` counts as theirs by the session cookie of the pages, if it changes nothing or a
+/// page of the app itself has caused it:
+///
+/// | request | without a session | policy refuses |
+/// |---|---|---|
+/// | with `Authorization` | 401 | 401 |
+/// | a page that a person opens | redirect to `/sign-in`, and back | 403, a page |
+/// | any other, such as `fetch` | 401 | 403 |
+///
+/// A request that another site has caused gets 403 if it would change something.
 ///
 /// ```
 /// # use doorward::{Authenticated, Designated, Only};
@@ -64,59 +80,6 @@ impl<P: Policy<Grant: fmt::Display>> fmt::Display for Only<P> {
     }
 }
 
-/// Constructs a policy from the state `S` of an app, once per request. A policy that implements `Default` is
-/// constructed by it for every state. A policy with data takes it from the state:
-///
-/// ```
-/// # use doorward::{Caller, FromState, Policy, UserId};
-/// struct App {
-///     reviewers: Vec<UserId>,
-/// }
-///
-/// /// Admits the app's reviewers.
-/// struct Reviewer(Vec<UserId>);
-///
-/// impl FromState<App> for Reviewer {
-///     fn from_state(app: &App) -> Self {
-///         Self(app.reviewers.clone())
-///     }
-/// }
-///
-/// impl Policy for Reviewer {
-///     const NAME: &str = "reviewer";
-///
-///     type Grant = UserId;
-///
-///     fn admit(&self, caller: &Caller) -> Option<UserId> {
-///         self.0.contains(&caller.user.id).then_some(caller.user.id)
-///     }
-/// }
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "the policy `{Self}` cannot be constructed from the state `{S}`",
-    note = "a policy without data needs `#[derive(Default)]`",
-    note = "a policy with data needs `impl FromState<{S}> for {Self}`"
-)]
-pub trait FromState<S>: Sized {
-    /// The policy, for one request.
-    fn from_state(state: &S) -> Self;
-}
-
-impl<S, P: Policy + Default> FromState<S> for P {
-    fn from_state(_: &S) -> Self {
-        Self::default()
-    }
-}
-
-impl<S> FromState<S> for Designated
-where
-    Doorward: FromRef<S>,
-{
-    fn from_state(state: &S) -> Self {
-        Doorward::from_ref(state).designated().clone()
-    }
-}
-
 impl<P, S> FromRequestParts<S> for Only<P>
 where
     P: Policy + FromState<S> + Send,
@@ -128,123 +91,50 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let doorward = Doorward::from_ref(state);
-        let caller = authenticate::<P>(&doorward, &parts.headers).await?;
-        admit(&doorward, &P::from_state(state), &caller).map(Self)
+        match identify(&doorward, &parts.headers).await {
+            Ok(caller) => admit(&doorward, &P::from_state(state), &caller).map(Self),
+            Err(AuthError::Unauthenticated(Unauthenticated::NoToken))
+                if doorward.has_pages() && !parts.headers.contains_key(header::AUTHORIZATION) =>
+            {
+                let route = AppRoute::new(&doorward, parts);
+                // Boxed, because the future of every request would otherwise reserve space for it.
+                let caller = Box::pin(authenticate_person::<P>(&route)).await?;
+                admit_person(&route, &P::from_state(state), &caller).map(Self)
+            }
+            Err(error) => Err(refuse(&doorward, P::NAME, error)),
+        }
     }
 }
 
-/// The caller of a request that policy `P` guards.
-pub(super) async fn authenticate<P: Policy>(
-    doorward: &Doorward,
-    headers: &HeaderMap,
-) -> Result<Caller, Error> {
-    identify(doorward, headers).await.map_err(|error| refuse(doorward, P::NAME, error))
-}
-
-/// What a policy grants to a caller. A refusal is recorded.
-pub(super) fn admit<P: Policy>(
-    doorward: &Doorward,
-    policy: &P,
-    caller: &Caller,
-) -> Result<P::Grant, Error> {
-    policy.admit(caller).ok_or_else(|| {
-        let refused = Refused::caller(RefusedBy::Policy(P::NAME), caller, doorward.now());
-        Error::Unauthorized(Challenge::InsufficientScope, Some(doorward.record_refusal(refused)))
+/// The person whose browser sent a request to a route of the app that policy `P` guards.
+async fn authenticate_person<P: Policy>(route: &AppRoute<'_>) -> Result<Caller, Error> {
+    let doorward = route.doorward();
+    route.caller().await.map_err(|error| match error {
+        AuthError::Unauthenticated(reason @ Unauthenticated::CrossSite) => {
+            let by = RefusedBy::Policy(P::NAME);
+            let refused = Refused::unauthenticated(by, reason, doorward.now());
+            Error::CrossSite(Some(doorward.record_refusal(refused)))
+        }
+        AuthError::Unauthenticated(_) if route.is_navigation() => {
+            Error::Person(Box::new(route.way_to_sign_in()))
+        }
+        error => refuse(doorward, P::NAME, error),
     })
 }
 
-/// Records that a policy refused an unauthenticated request, and returns its error.
-pub(super) fn refuse(doorward: &Doorward, policy: &'static str, error: AuthError) -> Error {
-    match error {
-        AuthError::Unauthenticated(reason) => {
-            let refused =
-                Refused::unauthenticated(RefusedBy::Policy(policy), reason, doorward.now());
-            Error::Unauthorized(reason.into(), Some(doorward.record_refusal(refused)))
+/// What a policy grants to a person with a browser. A refusal is recorded.
+fn admit_person<P: Policy>(
+    route: &AppRoute<'_>,
+    policy: &P,
+    caller: &Caller,
+) -> Result<P::Grant, Error> {
+    let doorward = route.doorward();
+    policy.admit(caller).ok_or_else(|| {
+        let refused = Refused::caller(RefusedBy::Policy(P::NAME), caller, doorward.now());
+        let decision = doorward.record_refusal(refused);
+        match route.is_navigation() {
+            true => Error::Person(Box::new(route.refused(caller, decision))),
+            false => Error::Refused(decision),
         }
-        AuthError::Store(error) => error.into(),
-    }
-}
-
-/// The caller whose bearer token a request carries.
-pub(super) async fn identify(
-    doorward: &Doorward,
-    headers: &HeaderMap,
-) -> Result<Caller, AuthError> {
-    let token = credentials("bearer", headers).map_err(Unauthenticated::from)?;
-    doorward.caller_by_token(token).await
-}
-
-/// Why a request has no credentials in the expected scheme.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoCredentials {
-    /// There is no `Authorization` header, or it has another scheme.
-    Missing,
-    /// The header is repeated.
-    Repeated,
-}
-
-impl From<NoCredentials> for Unauthenticated {
-    fn from(fault: NoCredentials) -> Self {
-        match fault {
-            NoCredentials::Missing => Self::NoToken,
-            NoCredentials::Repeated => Self::NotOurs,
-        }
-    }
-}
-
-/// The credentials in the `Authorization` header, if its scheme is `scheme`. They are not checked to be UTF-8: a token
-/// that is known need not be.
-pub(super) fn credentials<'h>(
-    scheme: &str,
-    headers: &'h HeaderMap,
-) -> Result<&'h [u8], NoCredentials> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let value = values.next().ok_or(NoCredentials::Missing)?;
-    if values.next().is_some() {
-        return Err(NoCredentials::Repeated);
-    }
-    let (sent_scheme, rest) =
-        value.as_bytes().split_at_checked(scheme.len()).ok_or(NoCredentials::Missing)?;
-    let ends = rest.first().is_none_or(|b| *b == b' ');
-    if !ends || !sent_scheme.eq_ignore_ascii_case(scheme.as_bytes()) {
-        return Err(NoCredentials::Missing);
-    }
-    let spaces = rest.iter().take_while(|b| **b == b' ').count();
-    Ok(&rest[spaces..])
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::http::HeaderValue;
-
-    use super::*;
-
-    fn bearer_of(values: &[&[u8]]) -> Result<Vec<u8>, NoCredentials> {
-        let mut headers = HeaderMap::new();
-        for value in values {
-            headers.append(header::AUTHORIZATION, HeaderValue::from_bytes(value).unwrap());
-        }
-        credentials("bearer", &headers).map(<[u8]>::to_vec)
-    }
-
-    #[test]
-    fn the_scheme_is_bearer_in_any_letter_case() {
-        for value in [b"Bearer x.y.z", b"bearer x.y.z", b"BEARER x.y.z"] {
-            assert_eq!(bearer_of(&[value]), Ok("x.y.z".into()));
-        }
-        assert_eq!(bearer_of(&[b"Bearer   x.y.z"]), Ok("x.y.z".into()));
-        assert_eq!(bearer_of(&[b"Bearer \xff"]), Ok(b"\xff".into()));
-        for value in [&b"Bearer"[..], b"Bearer "] {
-            assert_eq!(bearer_of(&[value]), Ok("".into()));
-        }
-        for value in [&b"Basic eA=="[..], b"x.y.z", b"Bearerx.y.z", b"Bearer\tx.y.z", b""] {
-            assert_eq!(bearer_of(&[value]), Err(NoCredentials::Missing));
-        }
-    }
-
-    #[test]
-    fn a_repeated_header_is_refused_even_when_both_values_are_the_same() {
-        assert_eq!(bearer_of(&[]), Err(NoCredentials::Missing));
-        assert_eq!(bearer_of(&[b"Bearer x", b"Bearer x"]), Err(NoCredentials::Repeated));
-    }
+    })
 }

@@ -1,5 +1,5 @@
 //! What browsers may do with the API. A page of another site can send requests from its visitor's network, and a page under a
-//! name that resolves to this service (DNS rebinding) can also read the answers.
+//! name that resolves to this service (DNS rebinding) can also read the answers. Sites in `cors.origins` are the service's own.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -17,6 +17,7 @@ use super::{
         single,
     },
     client_ip::{is_trusted, peer},
+    cors,
     error::Error,
     pages::Pages,
 };
@@ -39,7 +40,10 @@ pub(super) async fn refuse_other_sites(
         return Error::OtherHost.into_response();
     }
     let is_own_origin = |origin: &str| destination.is_own_origin(origin, &pages);
-    if !is_safe(request.method().as_str()) && !may_use_api(request.headers(), is_own_origin) {
+    if !is_safe(request.method().as_str())
+        && !may_use_api(request.headers(), is_own_origin)
+        && !cors::is_allowed(pages.doorward(), request.uri(), request.headers())
+    {
         return Error::CrossSite(None).into_response();
     }
     next.run(request).await

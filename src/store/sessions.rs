@@ -33,11 +33,13 @@ macro_rules! insert_session {
     };
 }
 
-/// The unexpired session of a token that was replaced at or before $4.
+/// The unexpired session of a token that was replaced at or before $4. One that has expired ($6) and is not among the ended
+/// tokens was replaced longer ago than those are kept.
 macro_rules! reused {
     () => {
-        "id = $1 AND user_id = $2 AND token_id <> $3 AND expires_at > $5 AND EXISTS \
-         (SELECT 1 FROM ended_tokens e WHERE e.token_id = $3 AND e.ended_at <= $4)"
+        "id = $1 AND user_id = $2 AND token_id <> $3 AND expires_at > $5 AND (EXISTS \
+         (SELECT 1 FROM ended_tokens e WHERE e.token_id = $3 AND e.ended_at <= $4) OR ($6 <= $5 AND NOT EXISTS \
+         (SELECT 1 FROM ended_tokens e WHERE e.token_id = $3)))"
     };
 }
 
@@ -77,7 +79,7 @@ statements! {
          WHERE id = $1 AND token_id = $2 ON CONFLICT (token_id) DO NOTHING";
     RENEW_SESSION = "UPDATE sessions SET token_id = $3 WHERE id = $1 AND token_id = $2";
     END_TOKEN_OF_REUSED = concat!(
-        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $6, $5 FROM sessions WHERE ",
+        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $7, $5 FROM sessions WHERE ",
         reused!(), " ON CONFLICT (token_id) DO NOTHING"
     );
     END_REUSED_SESSION = concat!("DELETE FROM sessions WHERE ", reused!());
@@ -98,6 +100,8 @@ pub struct ReusedToken {
     pub user_id: UserId,
     pub session_id: SessionId,
     pub token_id: TokenId,
+    /// When the token expires.
+    pub expires_at: Timestamp,
 }
 
 impl Store {
@@ -175,12 +179,13 @@ impl Store {
         now: Timestamp,
         effects: &Effects,
     ) -> Result<bool, Error> {
-        let ReusedToken { user_id, session_id, token_id } = *reused;
+        let ReusedToken { user_id, session_id, token_id, expires_at } = *reused;
         let effects = effects.clone();
         self.revoke_from_user(user_id, false, move |change_id, _| {
             let values = || {
                 let ids = [session_id.into(), user_id.into(), token_id.into()];
-                Vec::from_iter(ids.into_iter().chain([replaced_by.into(), now.into()]))
+                let times = [replaced_by.into(), now.into(), expires_at.into()];
+                Vec::from_iter(ids.into_iter().chain(times))
             };
             let mut batch = StatementBatch::default();
             let mut token_values = values();

@@ -17,6 +17,7 @@ use std::{fmt, time::Duration};
 
 use serde::Serialize;
 
+pub(crate) use self::mint::Unverified;
 pub use self::{
     key::{Algorithm, KeyId, SigningKey, UnusableKey},
     mint::{FeedPage, KeySet, TokenMint},

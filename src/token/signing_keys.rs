@@ -1,4 +1,5 @@
-//! The lifecycle of signing keys: published, signing, retired, removed. Every step is stored before it takes effect.
+//! The lifecycle of signing keys: published, signing, retired, only for refreshes, removed. Every step is stored before it
+//! takes effect.
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,6 +33,8 @@ pub enum Error {
 pub struct SigningKeys {
     key_store: Arc<dyn KeyStore>,
     mint: Arc<TokenMint>,
+    /// How long a session may outlive its token: an expired token can be refreshed while its session lives.
+    session_lifetime: Duration,
     ring: Mutex<KeyRing>,
 }
 
@@ -44,6 +47,8 @@ struct KeyRing {
     verifying: Vec<Arc<SigningKey>>,
     /// Keys that no longer sign, and until when they verify.
     retired: Vec<(Arc<SigningKey>, Timestamp)>,
+    /// Keys whose last token has expired, and until when it can be refreshed.
+    refreshing: Vec<(Arc<SigningKey>, Timestamp)>,
 }
 
 /// What a key is used for.
@@ -58,6 +63,8 @@ pub enum KeyStatus {
     Verifying,
     /// Only verifies, until the last token that it signed has expired.
     Retired,
+    /// Not published any more. Only refreshes its expired tokens, until the last session of one has ended.
+    Refreshing,
 }
 
 /// A key and what it is used for.
@@ -82,6 +89,7 @@ impl SigningKeys {
         key_store: Arc<dyn KeyStore>,
         tokens_exist: bool,
         terms: TokenTerms,
+        session_lifetime: Duration,
         now: Timestamp,
     ) -> Result<Self, Error> {
         let mut stored = key_store.stored_keys().await?;
@@ -92,10 +100,10 @@ impl SigningKeys {
         }
         // Verifiers could not fetch the next key while no server ran, so its waiting time starts again.
         let signs_at = now + terms.publish_before_signing;
-        let ring = KeyRing::new(stored, |_| signs_at)
+        let ring = KeyRing::new(stored, |_| signs_at, session_lifetime, now)
             .ok_or_else(|| Error::Missing(key_store.location()))?;
         let mint = Arc::new(TokenMint::new(ring.key_set(), terms));
-        Ok(Self { key_store, mint, ring: Mutex::new(ring) })
+        Ok(Self { key_store, mint, session_lifetime, ring: Mutex::new(ring) })
     }
 
     /// The mint that signs and verifies tokens with these keys.
@@ -103,7 +111,7 @@ impl SigningKeys {
         &self.mint
     }
 
-    /// All keys, in the order in which they are published.
+    /// All keys, in the order in which they are published. Those that only refresh come last.
     pub async fn list(&self) -> Vec<KeyInfo> {
         self.ring.lock().await.list()
     }
@@ -118,16 +126,20 @@ impl SigningKeys {
         self.promote_next_key_if_due(&mut ring, now).await
     }
 
-    /// Promotes the next key if it is due, and removes retired keys whose last token has expired.
+    /// Promotes the next key if it is due, leaves retired keys whose last token has expired to refreshes, and removes those
+    /// whose last token can no longer be refreshed.
     ///
     /// # Errors
     /// If the key store fails.
     pub async fn apply_due_changes(&self, now: Timestamp) -> Result<(), Error> {
         let mut ring = self.ring.lock().await;
         let promoted = self.promote_next_key_if_due(&mut ring, now).await;
-        let is_expired = |(_, until): &&(Arc<SigningKey>, Timestamp)| *until <= now;
+        let is_due = |(_, until): &&(Arc<SigningKey>, Timestamp)| *until <= now;
+        if ring.retired.iter().any(|key| is_due(&key)) {
+            self.reload_ring(&mut ring, now).await?;
+        }
         let expired: Vec<_> =
-            ring.retired.iter().filter(is_expired).map(|(key, _)| Arc::clone(key)).collect();
+            ring.refreshing.iter().filter(is_due).map(|(key, _)| Arc::clone(key)).collect();
         for key in expired {
             self.key_store.remove_key(key.id()).await?;
             tracing::info!(kid = %key.id(), "retired key removed");
@@ -177,7 +189,9 @@ impl SigningKeys {
         let mut ring = self.ring.lock().await;
         self.reload_ring(&mut ring, now).await?;
         let is_managed = self.key_store.is_managed_by_operator();
-        let is_removed = |key: &KeyInfo| key.status == KeyStatus::Retired || !is_managed;
+        let is_removed = |key: &KeyInfo| {
+            !is_managed || matches!(key.status, KeyStatus::Retired | KeyStatus::Refreshing)
+        };
         let old: Vec<_> = ring.list().into_iter().filter(is_removed).map(|key| key.id).collect();
         for _ in 0..ATTEMPTS {
             for id in old.iter().filter(|id| *id != ring.signing.id()) {
@@ -275,7 +289,8 @@ impl SigningKeys {
             Some((next, at)) if next.id() == id => *at,
             _ => self.signs_at(now),
         };
-        *ring = KeyRing::new(stored, signs_at).ok_or_else(|| self.missing())?;
+        *ring = KeyRing::new(stored, signs_at, self.session_lifetime, now)
+            .ok_or_else(|| self.missing())?;
         self.mint.replace_keys(ring.key_set());
         Ok(())
     }
@@ -298,21 +313,29 @@ async fn new_key(algorithm: Algorithm) -> SigningKey {
 
 impl KeyRing {
     /// `None` without a signing key. `signs_at` applies to a next key whose time is not stored.
-    fn new(stored: StoredKeys, signs_at: impl Fn(&KeyId) -> Timestamp) -> Option<Self> {
+    fn new(
+        stored: StoredKeys,
+        signs_at: impl Fn(&KeyId) -> Timestamp,
+        session_lifetime: Duration,
+        now: Timestamp,
+    ) -> Option<Self> {
         let next = stored.next.map(|(key, at)| {
             let at = at.unwrap_or_else(|| signs_at(key.id()));
             (Arc::new(key), at)
         });
         let verifying = stored.verifying.into_iter().map(Arc::new).collect();
-        let retired =
-            stored.retired.into_iter().map(|(key, until)| (Arc::new(key), until)).collect();
-        Some(Self { signing: Arc::new(stored.signing?), next, verifying, retired })
+        let retired = stored.retired.into_iter().map(|(key, until)| (Arc::new(key), until));
+        let (retired, expired): (Vec<_>, Vec<_>) = retired.partition(|(_, until)| now < *until);
+        let refreshing =
+            expired.into_iter().map(|(key, until)| (key, until + session_lifetime)).collect();
+        Some(Self { signing: Arc::new(stored.signing?), next, verifying, retired, refreshing })
     }
 
     fn key_set(&self) -> KeySet {
         let key = |(key, _): &(Arc<SigningKey>, _)| Arc::clone(key);
         let others = self.next.iter().map(key).chain(self.verifying.iter().cloned());
         KeySet::new(Arc::clone(&self.signing), others.chain(self.retired.iter().map(key)))
+            .with_refreshing(self.refreshing.iter().map(key))
     }
 
     fn list(&self) -> Vec<KeyInfo> {
@@ -326,6 +349,8 @@ impl KeyRing {
         list.extend(self.next.iter().map(|(key, at)| info(key, KeyStatus::Next, Some(*at))));
         list.extend(self.verifying.iter().map(|key| info(key, KeyStatus::Verifying, None)));
         list.extend(self.retired.iter().map(|(key, at)| info(key, KeyStatus::Retired, Some(*at))));
+        let refreshing = self.refreshing.iter();
+        list.extend(refreshing.map(|(key, at)| info(key, KeyStatus::Refreshing, Some(*at))));
         list
     }
 }

@@ -103,11 +103,26 @@ async fn tokens_of_a_retired_key_stay_valid_until_they_expire_even_across_restar
     assert!(keys(&server, Command::ListKeys).await.iter().any(|key| key.kid == first));
     server.let_pass(Duration::from_secs(1));
     server.doorward.tend_keys().await.unwrap();
-    assert!(keys(&server, Command::ListKeys).await.iter().all(|key| key.kid != first));
+    assert!(!published(&server).await.contains(&first));
     assert!(!is_good(&server, &ada.token).await);
+    // It is kept for refreshes of expired tokens, for as long as a session can last.
+    assert_eq!(stages(&server).await, [KeyStatus::Signing, KeyStatus::Refreshing]);
+    server.let_pass(30 * DAY - Duration::from_secs(1));
+    server.doorward.tend_keys().await.unwrap();
+    assert_eq!(stages(&server).await, [KeyStatus::Signing, KeyStatus::Refreshing]);
+    server.let_pass(Duration::from_secs(1));
+    server.doorward.tend_keys().await.unwrap();
+    assert!(keys(&server, Command::ListKeys).await.iter().all(|key| key.kid != first));
     let server = TestServer::reopen(server.close(), at_once).await;
     assert_eq!(stages(&server).await, [KeyStatus::Signing], "its file is deleted");
     assert!(!is_good(&server, &ada.token).await);
+}
+
+/// The ids of the published keys.
+async fn published(server: &TestServer) -> Vec<String> {
+    let set = server.get("/.well-known/jwks.json").await.json();
+    let ids = set["keys"].as_array().unwrap().iter().map(|key| key["kid"].as_str().unwrap());
+    ids.map(str::to_owned).collect()
 }
 
 #[tokio::test]
@@ -204,12 +219,17 @@ async fn keys_in_a_key_file_sign_and_verify_and_are_not_copied() {
         assert!(!bytes.windows(line.len()).any(|window| window == line));
     }
 
-    // The previous key is deleted when its last token has expired.
+    // The previous key refreshes when its last token has expired, and is deleted when that cannot be refreshed any more.
     let server = TestServer::reopen(data, with_file).await;
     assert_eq!(stages(&server).await.len(), 3);
     server.let_pass(DAY + MINUTE);
     server.doorward.tend_keys().await.unwrap();
-    assert_eq!(stages(&server).await, [KeyStatus::Signing, KeyStatus::Verifying]);
+    let of_file = [KeyStatus::Signing, KeyStatus::Verifying];
+    assert_eq!(stages(&server).await, [&of_file[..], &[KeyStatus::Refreshing]].concat());
+    assert_eq!(published(&server).await, own);
+    server.let_pass(30 * DAY);
+    server.doorward.tend_keys().await.unwrap();
+    assert_eq!(stages(&server).await, of_file);
 }
 
 #[tokio::test]

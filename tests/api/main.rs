@@ -2,8 +2,10 @@
 
 mod codes;
 mod common_passwords;
+mod cors;
 mod declared;
 mod errors;
+mod expired_tokens;
 mod figures;
 mod guards;
 mod invitations;

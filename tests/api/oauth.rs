@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::{
     revocations::{everything, part},
+    sessions::refresh,
     support::{Answer, MALFORMED, TestServer, UNAUTHORIZED},
 };
 
@@ -119,6 +120,21 @@ async fn a_revoked_token_ends_with_its_session_at_once() {
             "there is no session to end"
         );
     }
+}
+
+#[tokio::test]
+async fn revoking_an_expired_token_ends_the_session_in_which_it_could_be_refreshed() {
+    let service = WithClient::open().await;
+    let [ada, bob] = ["ada@example.com", "bob@example.com"];
+    let revoked = service.server.register("Ada", ada).await.token;
+    let other = service.server.register("Bob", bob).await.token;
+    service.server.let_pass(Duration::from_secs(2 * 24 * 60 * 60));
+    for token in [&revoked, &other] {
+        assert_eq!(service.request(INTROSPECT, token).await.status_and_body(), INACTIVE);
+    }
+    assert_eq!(service.request(REVOKE, &revoked).await.status_and_body(), REVOKED);
+    assert_eq!(refresh(&service.server, &revoked).await, None);
+    assert!(refresh(&service.server, &other).await.is_some());
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const PASSWORD: &str = "correct horse";
 
 /// Every route for the signed-in user, with a body that succeeds and the status of success.
-fn routes() -> [(&'static str, &'static str, Value, u16); 11] {
+pub fn routes() -> [(&'static str, &'static str, Value, u16); 11] {
     let ended_below = "/api/sessions/00000000-0000-4000-8000-000000000000";
     [
         ("GET", "/api/me", Value::Null, 200),
@@ -295,7 +295,7 @@ async fn of_100_refreshes_at_once_exactly_one_yields_a_token() {
 }
 
 /// Refreshes, and returns the token if there is one.
-async fn refresh(server: &TestServer, token: &str) -> Option<String> {
+pub async fn refresh(server: &TestServer, token: &str) -> Option<String> {
     let answer = server.request_as(token, "POST", "/api/auth/refresh", Value::Null).await;
     if answer.status == StatusCode::OK {
         return Some(answer.json()["token"].as_str().unwrap().to_owned());
@@ -393,16 +393,11 @@ async fn a_replaced_token_ends_its_session_only_at_a_refresh() {
         assert_eq!(server.guard(guard, &first).await.status_and_body(), REFUSED);
     }
     assert_eq!(server.guard("guard", &second).await.status, StatusCode::OK);
-    // Neither does a forged or an expired one.
+    // Neither does a forged one.
     let (signed, _) = first.rsplit_once('.').unwrap();
     let (_, signature) = second.rsplit_once('.').unwrap();
     assert_eq!(refresh(&server, &format!("{signed}.{signature}")).await, None);
     assert_eq!(server.guard("guard", &second).await.status, StatusCode::OK);
-    server.let_pass(DAY - Duration::from_secs(3600 + 10));
-    let third = refresh(&server, &second).await.unwrap();
-    server.let_pass(Duration::from_secs(10));
-    assert_eq!(refresh(&server, &first).await, None);
-    assert_eq!(server.guard("guard", &third).await.status, StatusCode::OK, "it has expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]

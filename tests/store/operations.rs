@@ -289,9 +289,14 @@ async fn verify_addresses(store: &Store, ada: &User) {
     store.change_user(ada.id, None, Some(&ada.email), later, &Effects::NONE).await.unwrap();
 }
 
-/// The token of this session as a reused one.
+/// The token of this session as a reused one, which expires with the session.
 pub fn reused(session: &Session) -> ReusedToken {
-    ReusedToken { user_id: session.user_id, session_id: session.id, token_id: session.token_id }
+    ReusedToken {
+        user_id: session.user_id,
+        session_id: session.id,
+        token_id: session.token_id,
+        expires_at: session.expires_at,
+    }
 }
 
 /// A session that has been renewed at `NOW`, and as it was before.
@@ -324,6 +329,17 @@ async fn end_reused_sessions(store: &Store, ada: &User, bob: &User) {
     assert_eq!(store.session_with_user(first.id).await.unwrap(), None);
     wait_until_listed(store, [&first, &second]).await;
     assert!(!end(reused(&first), NOW, NOW).await);
+
+    // An expired token that is not listed as ended any more was replaced long ago. The current one was not.
+    let (first, second) = renewed_session(store, ada).await;
+    let expired = |session: &Session| ReusedToken { expires_at: NOW, ..reused(session) };
+    assert!(!end(expired(&first), before, NOW).await, "it was replaced just now");
+    let unlisted = ReusedToken { token_id: TokenId::random(), ..reused(&first) };
+    assert!(!end(unlisted, NOW, NOW).await, "it has not expired");
+    assert!(!end(expired(&second), NOW, NOW).await);
+    assert!(!end(ReusedToken { user_id: bob.id, ..expired(&first) }, NOW, NOW).await);
+    assert!(end(ReusedToken { expires_at: NOW, ..unlisted }, before, NOW).await);
+    assert_eq!(store.session_with_user(first.id).await.unwrap(), None);
 }
 
 async fn change_names_and_addresses(store: &Store, ada: &User, bob: &User) {

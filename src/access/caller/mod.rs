@@ -22,12 +22,12 @@ use crate::{
     clock::Timestamp,
     network::ClientInfo,
     session::{
-        Session,
+        Session, TokenId,
         last_seen::{LastRecorded, LastSeenBuffer},
     },
     store::{self, Connectivity, Stamp, Store},
     token::{
-        Claims, InvalidToken, TokenMint,
+        Claims, InvalidToken, TokenMint, Unverified,
         cookie::{CookieClaims, CookieMint},
     },
     user::{Email, Name, User},
@@ -165,6 +165,9 @@ enum Credential {
     },
 }
 
+/// Reads a token and checks everything but its signature.
+type ReadToken = for<'t> fn(&TokenMint, &'t str, Timestamp) -> Result<Unverified<'t>, InvalidToken>;
+
 /// The cookies of Doorward's own pages.
 const OWN_PAGES: &str = "";
 
@@ -227,20 +230,8 @@ impl Callers {
         // A change to the user leaves the signature valid.
         let claims = match &cached {
             Some((_, claims)) if now < claims.expires_at => Ok(*claims),
-            Some(_) => Err(Unauthenticated::Expired),
-            None => {
-                let token = str::from_utf8(token).map_err(|_| Unauthenticated::NotOurs)?;
-                match self.check_token(token, now) {
-                    // Another instance may have added the key since the connection was lost.
-                    Err(InvalidToken::NotOurs)
-                        if !self.is_connected() && !self.mint.knows_key_of(token) =>
-                    {
-                        let message = "it may hold a signing key that is not loaded yet";
-                        return Err(store::Error::Unavailable(message.into()).into());
-                    }
-                    checked => checked.map_err(Unauthenticated::from),
-                }
-            }
+            Some(_) => Err(Unauthenticated::Expired.into()),
+            None => self.check_token(token, TokenMint::read, now),
         };
         let was_cached = cached.is_some();
         let caller = match claims {
@@ -257,12 +248,34 @@ impl Callers {
                     (outcome, _) => outcome,
                 }
             }
-            Err(reason) => Err(reason.into()),
+            Err(error) => Err(error),
         };
         if was_cached && matches!(caller, Err(AuthError::Unauthenticated(_))) {
             self.cache.remove(token);
         }
         caller
+    }
+
+    /// The caller who refreshes this token. It may have expired, but its session may not. Nothing is added to the cache: what
+    /// is in it counts for guards, too.
+    ///
+    /// # Errors
+    /// If the token is not valid in any other way, or the store cannot be read.
+    pub async fn by_token_to_refresh(
+        &self,
+        token: &[u8],
+        now: Timestamp,
+    ) -> Result<Caller, AuthError> {
+        let key_removals = self.mint.key_removals();
+        let cached = self.cache.get(token).and_then(|cached| cached.token_claims(key_removals));
+        let claims = match cached {
+            Some(claims) => claims,
+            None => self.check_token(token, TokenMint::read_to_refresh, now)?,
+        };
+        let names = CookieClaims { user_id: claims.user_id, session_id: claims.session_id };
+        let (caller, last_used) = self.find(names, Some(claims.token_id), now).await?;
+        self.last_seen.record(caller.session.id, &LastRecorded::new(last_used), now);
+        Ok(caller)
     }
 
     /// The caller whose browser holds this cookie of Doorward's own pages.
@@ -383,10 +396,33 @@ impl Callers {
         }
     }
 
-    /// The claims of a token that is not cached. The signature is checked last, and not at all after too many wrong
-    /// signatures for the same session.
-    fn check_token(&self, token: &str, now: Timestamp) -> Result<Claims, InvalidToken> {
-        let unverified = self.mint.read(token, now)?;
+    /// The claims of a token that is not cached. `read` checks everything but the signature.
+    fn check_token(
+        &self,
+        token: &[u8],
+        read: ReadToken,
+        now: Timestamp,
+    ) -> Result<Claims, AuthError> {
+        let token = str::from_utf8(token).map_err(|_| Unauthenticated::NotOurs)?;
+        match self.check_signature(read(&self.mint, token, now), now) {
+            // Another instance may have added the key since the connection was lost.
+            Err(InvalidToken::NotOurs)
+                if !self.is_connected() && !self.mint.knows_key_of(token) =>
+            {
+                let message = "it may hold a signing key that is not loaded yet";
+                Err(store::Error::Unavailable(message.into()).into())
+            }
+            checked => Ok(checked.map_err(Unauthenticated::from)?),
+        }
+    }
+
+    /// The claims of a token whose signature is valid. It is not checked after too many wrong signatures for the same session.
+    fn check_signature(
+        &self,
+        read: Result<Unverified<'_>, InvalidToken>,
+        now: Timestamp,
+    ) -> Result<Claims, InvalidToken> {
+        let unverified = read?;
         let claims = unverified.claims;
         if self.signature_failures.is_exhausted(claims.session_id, now) {
             return Err(InvalidToken::NotOurs);
@@ -406,8 +442,33 @@ impl Callers {
         credential: Credential,
         now: Timestamp,
     ) -> Result<Caller, AuthError> {
-        self.look_ups.fetch_add(1, Ordering::Relaxed);
         let stamp = self.store.changes().stamp(names.user_id);
+        let token_id = match &credential {
+            Credential::Token { claims, .. } => Some(claims.token_id),
+            Credential::Cookie { .. } => None,
+        };
+        let (caller, last_used) = self.find(names, token_id, now).await?;
+        let last_recorded = LastRecorded::new(last_used);
+        self.last_seen.record(caller.session.id, &last_recorded, now);
+        let cached = CachedCaller {
+            credential,
+            caller: caller.clone(),
+            stamp,
+            looked_up_at: now,
+            last_recorded,
+        };
+        self.cache.insert(sent.into(), Arc::new(cached));
+        Ok(caller)
+    }
+
+    /// The stored caller with a valid session, and when the session was last used. `token_id` is that of a token.
+    async fn find(
+        &self,
+        names: CookieClaims,
+        token_id: Option<TokenId>,
+        now: Timestamp,
+    ) -> Result<(Caller, Timestamp), AuthError> {
+        self.look_ups.fetch_add(1, Ordering::Relaxed);
         let found = self.store.session_with_user(names.session_id).await?;
         let Some((session, user)) = found.filter(|(_, user)| user.id == names.user_id) else {
             let user = self.store.user_by_id(names.user_id).await?;
@@ -418,23 +479,10 @@ impl Callers {
         if session.has_expired(last_used, now) {
             return Err(Unauthenticated::SessionEnded.into());
         }
-        if let Credential::Token { claims, .. } = &credential
-            && session.token_id != claims.token_id
-        {
+        if token_id.is_some_and(|token_id| session.token_id != token_id) {
             return Err(Unauthenticated::Replaced.into());
         }
-        let last_recorded = LastRecorded::new(last_used);
-        self.last_seen.record(session.id, &last_recorded, now);
-        let caller = Caller::new(Arc::new(user), Arc::new(session));
-        let cached = CachedCaller {
-            credential,
-            caller: caller.clone(),
-            stamp,
-            looked_up_at: now,
-            last_recorded,
-        };
-        self.cache.insert(sent.into(), Arc::new(cached));
-        Ok(caller)
+        Ok((Caller::new(Arc::new(user), Arc::new(session)), last_used))
     }
 }
 

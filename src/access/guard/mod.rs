@@ -19,7 +19,7 @@ use serde::Deserialize;
 #[cfg(test)]
 pub(crate) use self::condition::sample;
 pub use self::{
-    app_origin::{AppOrigin, is_host_header, is_loopback_host},
+    app_origin::{AppOrigin, InvalidOrigin, is_host_header, is_loopback_host},
     condition::{
         CallerFacts, Condition, ConditionError, Explanation, MAX_ROLES, RequestFacts, Step,
         Subject, Unsatisfied, host_of, path_of,

@@ -14,8 +14,8 @@ use crate::{
     http::{
         Error,
         answer::{NoContent, NoStore},
+        bearer::Bearer,
         form::Form,
-        only::Only,
     },
     network::Requester,
     user::{Email, Invitation},
@@ -72,7 +72,7 @@ impl From<Invited> for MadeInvitation {
 
 pub(crate) async fn invite(
     State(doorward): State<Doorward>,
-    caller: Only<SignedIn>,
+    caller: Bearer<SignedIn>,
     requester: Requester,
     mut form: Form,
 ) -> Result<NoStore<MadeInvitation>, Error> {
@@ -86,7 +86,7 @@ pub(crate) async fn invite(
 
 pub(crate) async fn list(
     State(doorward): State<Doorward>,
-    user_id: Only<Authenticated>,
+    user_id: Bearer<Authenticated>,
 ) -> Result<NoStore<Vec<ListedInvitation>>, Error> {
     let invitations = invite::of_user(&doorward, *user_id).await?;
     let invitations = invitations.into_iter().map(ListedInvitation::from).collect();
@@ -95,7 +95,7 @@ pub(crate) async fn list(
 
 pub(crate) async fn revoke(
     State(doorward): State<Doorward>,
-    user_id: Only<Authenticated>,
+    user_id: Bearer<Authenticated>,
     requester: Requester,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<NoContent, Error> {

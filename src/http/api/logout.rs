@@ -6,13 +6,13 @@ use crate::{
     Doorward,
     access::policy::{Authenticated, SignedIn},
     account::sessions,
-    http::{Error, answer::NoContent, only::Only},
+    http::{Error, answer::NoContent, bearer::Bearer},
     network::Requester,
 };
 
 pub(crate) async fn logout(
     State(doorward): State<Doorward>,
-    caller: Only<SignedIn>,
+    caller: Bearer<SignedIn>,
     requester: Requester,
 ) -> Result<NoContent, Error> {
     sessions::log_out(&doorward, &caller, &requester).await?;
@@ -21,7 +21,7 @@ pub(crate) async fn logout(
 
 pub(crate) async fn logout_everywhere(
     State(doorward): State<Doorward>,
-    user_id: Only<Authenticated>,
+    user_id: Bearer<Authenticated>,
     requester: Requester,
 ) -> Result<NoContent, Error> {
     sessions::log_out_everywhere(&doorward, *user_id, &requester).await?;

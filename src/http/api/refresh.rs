@@ -1,5 +1,5 @@
-//! `POST /api/auth/refresh`: a new token for the same session. The old one becomes invalid at once, and using it again ends
-//! the session.
+//! `POST /api/auth/refresh`: a new token for the same session, also if the old one has expired. The old one becomes invalid at
+//! once, and using it again ends the session.
 
 use axum::{
     extract::State,
@@ -10,14 +10,14 @@ use serde::Serialize;
 use crate::{
     Doorward,
     access::{
-        caller::{AuthError, Unauthenticated},
+        caller::{AuthError, Caller, Unauthenticated},
         policy::{Policy, SignedIn},
     },
     account::refresh,
     http::{
         Error,
         answer::NoStore,
-        only::{credentials, identify, refuse},
+        bearer::{credentials, refuse},
     },
     network::Requester,
     token::Token,
@@ -47,4 +47,10 @@ pub(crate) async fn refresh(
     };
     let token = refresh::refresh(&doorward, &caller).await?;
     Ok(NoStore(StatusCode::OK, Refreshed { token }))
+}
+
+/// The caller whose token is to be refreshed.
+async fn identify(doorward: &Doorward, headers: &HeaderMap) -> Result<Caller, AuthError> {
+    let token = credentials("bearer", headers).map_err(Unauthenticated::from)?;
+    doorward.caller_by_token_to_refresh(token).await
 }

@@ -13,7 +13,7 @@ use crate::{
     http::{
         Error,
         answer::{NoContent, NoStore},
-        only::Only,
+        bearer::Bearer,
     },
     network::Requester,
     session::Session,
@@ -57,7 +57,7 @@ pub(crate) fn listed(sessions: Vec<Session>, current: &Session) -> Vec<ListedSes
 
 pub(crate) async fn list(
     State(doorward): State<Doorward>,
-    caller: Only<SignedIn>,
+    caller: Bearer<SignedIn>,
 ) -> Result<NoStore<Vec<ListedSession>>, Error> {
     let sessions = sessions::list(&doorward, caller.user.id).await?;
     Ok(NoStore(StatusCode::OK, listed(sessions, &caller.session)))
@@ -65,7 +65,7 @@ pub(crate) async fn list(
 
 pub(crate) async fn end(
     State(doorward): State<Doorward>,
-    user_id: Only<Authenticated>,
+    user_id: Bearer<Authenticated>,
     requester: Requester,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<NoContent, Error> {

@@ -11,15 +11,15 @@ use crate::{
     http::{
         Error,
         answer::{Accepted, NoContent},
+        bearer::Bearer,
         form::Form,
-        only::Only,
     },
     network::Requester,
 };
 
 pub(crate) async fn send(
     State(doorward): State<Doorward>,
-    caller: Only<SignedIn>,
+    caller: Bearer<SignedIn>,
     requester: Requester,
 ) -> Result<Accepted, Error> {
     verify::send(&doorward, &caller.user, &requester).await?;

@@ -11,8 +11,8 @@ use crate::{
         policy::{Authenticated, Designated},
     },
     http::{
+        bearer::{admit, authenticate},
         error::Error,
-        only::{admit, authenticate},
     },
 };
 

@@ -17,8 +17,8 @@ use crate::{
         refusals::{Refused, RefusedBy},
     },
     http::{
+        bearer::identify,
         error::{Challenge, Error},
-        only::identify,
     },
     log::FloodLine,
 };

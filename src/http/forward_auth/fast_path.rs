@@ -16,16 +16,19 @@ use crate::http::{
 };
 
 /// Answers every request. A `GET` of exactly the path of a guard, which nearly all requests are, skips the router: routing
-/// costs more than the decision. Every other request to a guard gets the same answer through the router.
+/// costs more than the decision. Every other request to a guard gets the same answer through the router, and so does one of a
+/// page of another origin, if there are origins whose pages may call the API.
 #[derive(Clone)]
 pub struct Service {
     router: Router,
     guards: Arc<GuardRoutes>,
+    has_cors: bool,
 }
 
 impl Service {
     pub(crate) fn new(router: Router, guards: Arc<GuardRoutes>) -> Self {
-        Self { router, guards }
+        let has_cors = !guards.doorward.settings().cors_origins.is_empty();
+        Self { router, guards, has_cors }
     }
 }
 
@@ -36,8 +39,9 @@ impl App for Service {
             let client = counted_address(request.headers(), peer.ip(), &doorward);
             return Box::pin(refuse_malformed(doorward, request.method().clone(), client));
         }
-        let is_get = request.method() == Method::GET;
-        match is_get.then(|| self.guards.at(request.uri().path())).flatten() {
+        let is_fast = request.method() == Method::GET
+            && !(self.has_cors && request.headers().contains_key(header::ORIGIN));
+        match is_fast.then(|| self.guards.at(request.uri().path())).flatten() {
             Some(route) => {
                 let (parts, _) = request.into_parts();
                 Box::pin(Arc::clone(&self.guards).answer(route, parts, peer.ip()))

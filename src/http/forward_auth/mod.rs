@@ -15,7 +15,7 @@ use std::{net::IpAddr, pin::pin, sync::Arc};
 
 use axum::{
     body::Bytes,
-    http::{HeaderValue, header, request::Parts},
+    http::{HeaderValue, Method, header, request::Parts},
     response::Response,
 };
 
@@ -26,6 +26,7 @@ use self::{
     full_answer::{asks_for_full_answer, replace_admission},
 };
 use super::{
+    cors,
     error::Error,
     pages::Pages,
     paths::{AUTHENTICATED_GUARD, DECLARED_GUARD, DESIGNATED_GUARD, GUARD_PREFIX, SEGMENT},
@@ -67,6 +68,8 @@ pub(super) enum GuardRoute {
     Undeclared,
     /// A `CONNECT` request, to any guard. None admits it: what follows it in the tunnel would pass without a decision.
     Tunnel,
+    /// A CORS preflight to any guard, before a script asks it about a token.
+    Preflight,
 }
 
 impl GuardRoutes {
@@ -83,12 +86,19 @@ impl GuardRoutes {
         &self.doorward.settings().designated_segment
     }
 
-    /// The guard of this kind that a path leads to.
-    pub(super) fn route(&self, kind: GuardKind, path: &str) -> GuardRoute {
+    /// The guard of this kind that a request is for.
+    pub(super) fn route_of(&self, kind: GuardKind, parts: &Parts) -> GuardRoute {
+        let Parts { method, uri, headers, .. } = parts;
+        if *method == Method::CONNECT {
+            return GuardRoute::Tunnel;
+        }
+        if cors::is_preflight_to_guard(&self.doorward, method, uri, headers) {
+            return GuardRoute::Preflight;
+        }
         match kind {
             GuardKind::Authenticated => GuardRoute::Authenticated,
             GuardKind::Designated => GuardRoute::Designated,
-            GuardKind::Declared => guard_name(path)
+            GuardKind::Declared => guard_name(uri.path())
                 .and_then(|name| self.doorward.guards().by_name(name).cloned())
                 .map_or(GuardRoute::Undeclared, GuardRoute::Declared),
         }
@@ -143,6 +153,7 @@ impl GuardRoutes {
             }
             GuardRoute::Undeclared => Err(Error::NotFound),
             GuardRoute::Tunnel => Ok(no_tunnel()),
+            GuardRoute::Preflight => Ok(cors::preflight()),
         };
         let mut response = answer.unwrap_or_else(Error::into_guard_response);
         if asks_for_full_answer(&parts.uri) {
@@ -166,7 +177,7 @@ impl GuardRoutes {
             }
             GuardRoute::Designated => self.doorward.counts().designated_guard.add_one(decision),
             GuardRoute::Declared(guard) => guard.count(decision),
-            GuardRoute::Undeclared | GuardRoute::Tunnel => {}
+            GuardRoute::Undeclared | GuardRoute::Tunnel | GuardRoute::Preflight => {}
         }
     }
 
@@ -178,7 +189,7 @@ impl GuardRoutes {
             GuardRoute::Declared(guard) => {
                 parts.uri.path().get(..GUARD_PREFIX.len() + guard.name.len()).unwrap_or("-")
             }
-            GuardRoute::Undeclared | GuardRoute::Tunnel => DECLARED_GUARD,
+            GuardRoute::Undeclared | GuardRoute::Tunnel | GuardRoute::Preflight => DECLARED_GUARD,
         }
     }
 }

@@ -12,7 +12,7 @@ use axum::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use zeroize::Zeroizing;
 
-use super::{client_ip::requester, error::Error, form, only::credentials};
+use super::{bearer::credentials, client_ip::requester, error::Error, form};
 use crate::{Doorward, log::FloodLine};
 
 /// The name of a client that has authenticated.

@@ -1,4 +1,5 @@
-//! `POST /oauth/revoke` (RFC 7009): ends the session of a token. Revoking an invalid token also succeeds.
+//! `POST /oauth/revoke` (RFC 7009): ends the session of a token, also of one that has expired and could be refreshed. Revoking an
+//! invalid token also succeeds.
 
 use axum::{extract::State, http::StatusCode};
 use serde::Serialize;
@@ -21,7 +22,7 @@ pub(crate) async fn revoke(
     requester: Requester,
     TokenField(token): TokenField,
 ) -> Result<NoStore<Revoked>, Error> {
-    match doorward.caller(&token).await {
+    match doorward.caller_by_token_to_refresh(token.as_bytes()).await {
         Ok(caller) => {
             sessions::end_by_client(&doorward, &caller, client, &requester).await?;
         }

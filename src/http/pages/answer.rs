@@ -40,7 +40,7 @@ pub(super) struct FixedPage {
 }
 
 /// The headers on which a page depends.
-const VARY: HeaderValue = HeaderValue::from_static(
+pub(super) const VARY: HeaderValue = HeaderValue::from_static(
     "Cookie, Authorization, Accept, Sec-Fetch-Mode, Sec-Fetch-Dest, X-Requested-With, Accept-Language",
 );
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");

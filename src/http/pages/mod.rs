@@ -2,6 +2,7 @@
 
 pub(super) mod account;
 mod answer;
+mod app_route;
 pub(super) mod docs;
 mod error_page;
 pub(super) mod forgot;
@@ -29,6 +30,7 @@ use axum::extract::FromRef;
 
 pub(super) use self::{
     answer::{CROSS_ORIGIN_OPENER_POLICY, Pages},
+    app_route::AppRoute,
     error_page::{for_other_paths, for_pages},
     in_place::WaysOn,
 };

@@ -1,4 +1,4 @@
-//! Where a person returns to after signing in: the app whose guard sent them here.
+//! Where a person returns to after signing in: the app whose guard sent them here, or a page of the app that embeds the service.
 
 use axum::response::Response;
 
@@ -6,12 +6,29 @@ use super::visit::Visit;
 use crate::{
     Doorward,
     account::app_sign_in,
-    http::{Error, paths::APP_SIGN_IN},
+    http::{Error, browser::site::Site, paths::APP_SIGN_IN},
     session::Session,
-    token::cookie::ReturnTarget,
+    token::cookie::{AttemptDigest, ReturnTarget},
 };
 
-/// A return target to an app whose guard still has its origin.
+/// The longest path that is kept across a sign-in.
+pub(super) const MAX_PATH_BYTES: usize = 2048;
+
+/// Whether a text is a path on this origin. Browsers take `//` and `/\` for the start of another host.
+pub(super) fn is_own_path(path: &str) -> bool {
+    path.starts_with('/')
+        && !path[1..].starts_with(['/', '\\'])
+        && path.bytes().all(|b| b.is_ascii_graphic())
+}
+
+/// Seals a path of the app that embeds the service. It belongs to no guard.
+pub(super) fn seal_path(doorward: &Doorward, path: &str) -> String {
+    let (guard, url) = (String::new(), path.to_owned());
+    let target = ReturnTarget { guard, url, attempt: AttemptDigest::of("") };
+    doorward.cookies().seal_target(&target)
+}
+
+/// A return target to an app whose guard still has its origin, or to the app that embeds the service.
 pub(super) struct AppTarget {
     /// As in the URL.
     pub(super) sealed: String,
@@ -25,6 +42,11 @@ impl AppTarget {
     /// Opens a sealed return target. One that is forged, or whose guard no longer has the origin, is ignored.
     pub(super) fn open(doorward: &Doorward, sealed: String) -> Option<Self> {
         let target = doorward.cookies().open_target(&sealed)?;
+        if target.guard.is_empty() {
+            let title = doorward.settings().service_name().to_owned();
+            let origin = Site::new(doorward.public_base()).origin().to_owned();
+            return is_own_path(&target.url).then_some(Self { sealed, title, origin, target });
+        }
         let guards = doorward.guards();
         let guard = guards.by_name(&target.guard)?;
         let origin = guard.origins.iter().find(|origin| origin.contains(&target.url))?;
@@ -38,11 +60,43 @@ impl AppTarget {
     /// # Errors
     /// If a frame or a script asks, or the person has been given too many codes.
     pub(super) fn redirect(self, visit: &Visit, session: &Session) -> Result<Response, Error> {
+        if self.target.guard.is_empty() {
+            // The session cookie counts there, too.
+            return Ok(visit.redirect(&self.target.url));
+        }
         if !visit.is_in_window {
             return Err(Error::CrossSite(None));
         }
         let Self { origin, target, .. } = self;
         let code = app_sign_in::create_code(visit.doorward(), session, target, &origin)?;
         Ok(visit.pages.redirect(&format!("{origin}{APP_SIGN_IN}?code={code}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_path_of_this_origin_is_an_own_path() {
+        for path in ["/", "/a?b=c&d=%2F", "/a//b", "/.//a", "/?//evil.example", "/a\\b"] {
+            assert!(is_own_path(path), "{path}");
+        }
+        for path in [
+            "",
+            "a",
+            "//evil.example",
+            "///evil.example",
+            "/\\evil.example",
+            "\\evil.example",
+            "https://evil.example/",
+            "/a b",
+            "/a\tb",
+            "/\t/evil.example",
+            "/\u{e4}",
+            "javascript:alert(1)",
+        ] {
+            assert!(!is_own_path(path), "{path}");
+        }
     }
 }

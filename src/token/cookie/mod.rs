@@ -70,9 +70,9 @@ pub struct CookieClaims {
 /// Where a person returns to after signing in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReturnTarget {
-    /// The guard that sent the person to sign in.
+    /// The guard that sent the person to sign in. Empty for a route of the app that embeds the service.
     pub guard: String,
-    /// The URL that they asked for.
+    /// The URL that they asked for; a path for a route of the app that embeds the service.
     pub url: String,
     /// The attempt, which the browser proves by its try cookie.
     pub attempt: AttemptDigest,

@@ -27,10 +27,12 @@ pub struct TokenMint {
     key_changes: watch::Sender<u64>,
 }
 
-/// The keys of a mint. One signs; all verify and are published.
+/// The keys of a mint. One signs; all that verify are published.
 pub struct KeySet {
     signing: Arc<SigningKey>,
     verifying: Vec<Arc<SigningKey>>,
+    /// Keys whose tokens have all expired. A token of theirs can be refreshed, and is valid nowhere else.
+    refreshing: Vec<Arc<SigningKey>>,
     public: JwkSet,
 }
 
@@ -45,13 +47,24 @@ impl KeySet {
             signing,
             public: JwkSet { keys: all.iter().map(|key| key.jwk().clone()).collect() },
             verifying: all,
+            refreshing: Vec::new(),
         }
+    }
+
+    /// The same set, with keys whose tokens can only be refreshed. They are not published.
+    pub fn with_refreshing(self, keys: impl IntoIterator<Item = Arc<SigningKey>>) -> Self {
+        Self { refreshing: keys.into_iter().collect(), ..self }
     }
 
     /// The key whose tokens have this encoded header, which is the same for all tokens of a key. A token with any other
     /// header (another algorithm, an embedded key, a critical extension) is not ours.
     fn by_header(&self, header: &str) -> Option<&Arc<SigningKey>> {
         self.verifying.iter().find(|key| key.header() == header)
+    }
+
+    /// As [`Self::by_header`], for a token that is to be refreshed.
+    fn by_header_to_refresh(&self, header: &str) -> Option<&Arc<SigningKey>> {
+        self.verifying.iter().chain(&self.refreshing).find(|key| key.header() == header)
     }
 
     fn algorithms(&self) -> Vec<&'static str> {
@@ -194,7 +207,7 @@ impl TokenMint {
     /// False if the text has the form of a token and its header is that of no key in use.
     pub fn knows_key_of(&self, token: &str) -> bool {
         let header = token.split_once('.').map(|(header, _)| header);
-        header.is_none_or(|header| self.keys.load().by_header(header).is_some())
+        header.is_none_or(|header| self.keys.load().by_header_to_refresh(header).is_some())
     }
 
     /// Reads a token and checks everything, including its signature.
@@ -214,17 +227,33 @@ impl TokenMint {
         token: &'t str,
         now: Timestamp,
     ) -> Result<Unverified<'t>, InvalidToken> {
-        let unverified = self.read_parts(token, now).ok_or(InvalidToken::NotOurs)?;
+        let unverified =
+            self.read_parts(token, now, KeySet::by_header).ok_or(InvalidToken::NotOurs)?;
         let is_valid = now < unverified.claims.expires_at;
         if is_valid { Ok(unverified) } else { Err(InvalidToken::Expired) }
     }
 
-    fn read_parts<'t>(&self, token: &'t str, now: Timestamp) -> Option<Unverified<'t>> {
+    /// Reads a token that is to be refreshed, and checks everything but its signature. It may have expired: the session
+    /// decides for how long it can be refreshed.
+    pub(crate) fn read_to_refresh<'t>(
+        &self,
+        token: &'t str,
+        now: Timestamp,
+    ) -> Result<Unverified<'t>, InvalidToken> {
+        self.read_parts(token, now, KeySet::by_header_to_refresh).ok_or(InvalidToken::NotOurs)
+    }
+
+    fn read_parts<'t>(
+        &self,
+        token: &'t str,
+        now: Timestamp,
+        key_by_header: for<'k> fn(&'k KeySet, &str) -> Option<&'k Arc<SigningKey>>,
+    ) -> Option<Unverified<'t>> {
         if token.len() > Self::MAX_CHARACTERS {
             return None;
         }
         let (header, rest) = token.split_once('.')?;
-        let key = Arc::clone(self.keys.load().by_header(header)?);
+        let key = Arc::clone(key_by_header(&self.keys.load(), header)?);
         let (claims, signature) = rest.split_once('.')?;
         let message = &token[..header.len() + 1 + claims.len()];
         let claims: WireClaims = serde_json::from_slice(&key.claims(claims)?).ok()?;

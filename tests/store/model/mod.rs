@@ -280,7 +280,9 @@ impl Model<'_> {
             }
             "reuse" => {
                 let Session { id: session_id, user_id, token_id, .. } = session;
-                let reused = ReusedToken { user_id, session_id, token_id };
+                let expires_at = now + Duration::from_millis(self.chance.number(20_000) as u64)
+                    - Duration::from_millis(10_000);
+                let reused = ReusedToken { user_id, session_id, token_id, expires_at };
                 let replaced_by = now - Duration::from_millis(self.chance.number(20_000) as u64);
                 same!(self, store => store.end_reused_session(&reused, replaced_by, now, &effects));
             }

@@ -10,14 +10,14 @@ use crate::{
         change::{self, Change},
         proof::Proof,
     },
-    http::{Error, answer::NoStore, form::Form, only::Only},
+    http::{Error, answer::NoStore, bearer::Bearer, form::Form},
     network::Requester,
     user::{Email, Name},
 };
 
 pub(crate) async fn change(
     State(doorward): State<Doorward>,
-    caller: Only<SignedIn>,
+    caller: Bearer<SignedIn>,
     requester: Requester,
     mut form: Form,
 ) -> Result<NoStore<SignedInMe>, Error> {

@@ -12,7 +12,7 @@ use crate::{
         Error,
         answer::NoStore,
         api::sessions::{ListedSession, listed},
-        only::Only,
+        bearer::Bearer,
     },
 };
 
@@ -44,7 +44,7 @@ struct Record {
 
 pub(crate) async fn export(
     State(doorward): State<Doorward>,
-    caller: Only<SignedIn>,
+    caller: Bearer<SignedIn>,
 ) -> Result<NoStore<Exported>, Error> {
     Ok(NoStore(StatusCode::OK, exported(&doorward, &caller).await?))
 }

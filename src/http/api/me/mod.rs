@@ -18,7 +18,7 @@ use crate::{
     Doorward,
     access::policy::SignedIn,
     account::change::pending_email,
-    http::{Error, answer::NoStore, only::Only},
+    http::{Error, answer::NoStore, bearer::Bearer},
     session::Session,
     user::{Email, User},
 };
@@ -83,7 +83,7 @@ impl SignedInMe {
 /// `GET /api/me`
 pub(crate) async fn show(
     State(doorward): State<Doorward>,
-    caller: Only<SignedIn>,
+    caller: Bearer<SignedIn>,
 ) -> Result<NoStore<SignedInMe>, Error> {
     let pending = pending_email(&doorward, &caller.user).await?;
     Ok(NoStore(StatusCode::OK, SignedInMe::new(&caller.user, pending, &caller.session)))

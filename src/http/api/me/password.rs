@@ -6,13 +6,13 @@ use crate::{
     Doorward,
     access::policy::SignedIn,
     account::{password, proof::Proof},
-    http::{Error, answer::NoContent, form::Form, only::Only},
+    http::{Error, answer::NoContent, bearer::Bearer, form::Form},
     network::Requester,
 };
 
 pub(crate) async fn change(
     State(doorward): State<Doorward>,
-    caller: Only<SignedIn>,
+    caller: Bearer<SignedIn>,
     requester: Requester,
     mut form: Form,
 ) -> Result<NoContent, Error> {
