@@ -1375,7 +1375,7 @@ export interface components {
         /** @description Seconds after which the request may succeed */
         RetryAfter: number;
         /** @description RFC 6750. Without a code: the request had no credentials. `invalid_token`: get a new token. `insufficient_scope`: the token is valid, but not for this */
-        BearerChallenge: "Bearer realm=\"doorward\"" | "Bearer realm=\"doorward\", error=\"invalid_token\"" | "Bearer realm=\"doorward\", error=\"insufficient_scope\"" | "Bearer realm=\"doorward\", max_age=600, error=\"insufficient_user_authentication\"";
+        BearerChallenge: "Bearer realm=\"doorward\"" | "Bearer realm=\"doorward\", error=\"invalid_token\"" | "Bearer realm=\"doorward\", error=\"insufficient_scope\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with a verified address\", error=\"insufficient_scope\"" | "Bearer realm=\"doorward\", max_age=600, error=\"insufficient_user_authentication\"";
         /** @description RFC 7617 */
         BasicChallenge: "Basic realm=\"doorward\"";
         /** @description The answer depends on the token */

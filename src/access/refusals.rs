@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{
     caller::{Caller, Unauthenticated},
-    guard::{Explanation, Guard, Memo, Mode, RequestFacts},
+    guard::{Explanation, Guard, Memo, Missing, Mode, Reachable, RequestFacts},
 };
 use crate::{clock::Timestamp, user::UserId};
 
@@ -45,6 +45,9 @@ pub struct Refusal {
     pub condition: Option<String>,
     /// The parts of the condition with their values.
     pub explanation: Option<Explanation>,
+    /// With what the user would be admitted, if they can reach it by themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Missing>,
 }
 
 /// A refusal as it is recorded. Its reason is determined on request.
@@ -76,6 +79,7 @@ pub enum RefusedBy {
 struct ConditionInput {
     caller: Arc<Memo>,
     request: RequestFacts<'static>,
+    missing: Option<Missing>,
 }
 
 impl Refused {
@@ -89,15 +93,29 @@ impl Refused {
         Self { time, by, whom: RefusedCaller::Known(caller.user.id, None) }
     }
 
-    /// A known caller who does not satisfy the condition of a guard.
-    pub fn by_condition(guard: &Arc<Guard>, caller: &Caller, request: &RequestFacts<'_>) -> Self {
+    /// A known caller who does not satisfy the condition of a guard, and what they can still reach.
+    pub fn by_condition(
+        guard: &Arc<Guard>,
+        caller: &Caller,
+        request: &RequestFacts<'_>,
+        reachable: Reachable,
+    ) -> Self {
         let input = ConditionInput {
             caller: Arc::clone(&caller.memo),
             request: request.copy_of(guard.condition.request_fields()),
+            missing: guard.missing(&caller.user, &caller.session, request, reachable),
         };
         let by = RefusedBy::Guard(Arc::clone(guard));
         let whom = RefusedCaller::Known(caller.user.id, Some(input));
         Self { time: request.time, by, whom }
+    }
+
+    /// What the caller lacks to be admitted, if they can reach it.
+    pub fn missing(&self) -> Option<Missing> {
+        match &self.whom {
+            RefusedCaller::Known(_, Some(input)) => input.missing,
+            RefusedCaller::Known(_, None) | RefusedCaller::Unauthenticated(_) => None,
+        }
     }
 
     /// The user, if the token is valid.
@@ -137,6 +155,7 @@ impl Refused {
                 .filter(|_| explanation.is_some())
                 .map(|guard| guard.condition.text().to_owned()),
             explanation,
+            missing: self.missing(),
         }
     }
 }
@@ -250,7 +269,8 @@ mod tests {
                 guard.decide(&caller.user, &caller.session, &caller.memo, &request),
                 Err(Unsatisfied::False)
             );
-            refusals.record(Refused::by_condition(&guard, &caller, &request))
+            let nothing = Reachable::default();
+            refusals.record(Refused::by_condition(&guard, &caller, &request, nothing))
         };
         drop(caller);
         let report = refusals.by_id(&id.to_string()).unwrap();

@@ -9,7 +9,7 @@ use crate::{
     session::Session,
     store::{self, Effects},
     throttle::Throttled,
-    token::cookie::{AttemptDigest, CodeId, ReturnTarget, SignInCode},
+    token::cookie::{AttemptDigest, CodeId, SignInCode},
 };
 
 /// How long a code can be used. A browser follows the redirect with it at once.
@@ -36,18 +36,19 @@ pub(crate) struct CodeUsed {
     pub(crate) url: String,
 }
 
-/// A code with which the guard at `origin` signs the browser of this session in to its app.
+/// A code with which the guard at `origin` signs the browser of this session in to its app. `attempt` is the attempt that the
+/// browser has begun there, and `url` where the person returns to.
 ///
 /// # Errors
 /// If the user has been given too many.
 pub(crate) fn create_code(
     doorward: &Doorward,
     session: &Session,
-    target: ReturnTarget,
+    attempt: AttemptDigest,
+    url: String,
     origin: &str,
 ) -> Result<String, Throttled> {
     doorward.throttle().charge_sign_in_code(session.user_id, doorward.instant())?;
-    let ReturnTarget { guard: _, url, attempt } = target;
     let code = SignInCode {
         id: CodeId::random(),
         user_id: session.user_id,

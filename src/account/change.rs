@@ -132,6 +132,7 @@ pub(crate) async fn pending_email(
     if !doorward.sends_mail() {
         return Ok(None);
     }
-    let pending = doorward.store().pending_email(user, doorward.now()).await?;
+    let (purpose, now) = (Purpose::ChangeEmail, doorward.now());
+    let pending = doorward.store().pending_one_time(user, purpose, now).await?;
     Ok(pending.map(|one_time| one_time.email))
 }

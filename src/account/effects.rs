@@ -11,7 +11,10 @@ use crate::{
     store,
     store::Effects,
     throttle::{MailPurpose, Throttled},
-    token::one_time::{OneTime, OneTimeId, Purpose},
+    token::{
+        cookie::MailedTarget,
+        one_time::{OneTime, OneTimeId, Purpose},
+    },
     user::{Email, PasswordVersion, User, UserId},
 };
 
@@ -33,6 +36,12 @@ pub(super) fn with_secret(
         Mail { expires_at, ..mail }
     });
     Effects { mails: mails.into_iter().collect(), secrets: vec![one_time], ..Effects::NONE }
+}
+
+/// The same effects, with links that lead back to an app.
+pub(super) fn leading_to(effects: Effects, target: Option<&MailedTarget>) -> Effects {
+    let lead = |mail: Mail| Mail { message: mail.message.leading_to(target), ..mail };
+    Effects { mails: effects.mails.into_iter().map(lead).collect(), ..effects }
 }
 
 /// The same work as [`with_secret`] for an address without a user, or for a user who gets another message. Nobody can use
@@ -89,12 +98,12 @@ pub(super) fn decoy(doorward: &Doorward, purpose: Purpose, email: &Email) -> One
 /// The message that carries a secret. The operator gives theirs to the person.
 fn secret_message(purpose: Purpose, one_time: OneTimeId) -> Option<Message> {
     Some(match purpose {
-        Purpose::VerifyEmail => Message::VerifyEmail { one_time },
+        Purpose::VerifyEmail => Message::VerifyEmail { one_time, target: None },
         Purpose::ChangeEmail => Message::ChangeEmail { one_time },
         Purpose::RestoreEmail => Message::EmailChanged { one_time },
-        Purpose::ResetPassword => Message::ResetPassword { one_time },
+        Purpose::ResetPassword => Message::ResetPassword { one_time, target: None },
         Purpose::OperatorReset => return None,
-        Purpose::SignIn => Message::SignIn { one_time },
+        Purpose::SignIn => Message::SignIn { one_time, target: None },
         Purpose::Invitation => Message::Invitation { one_time, invited_by: None },
     })
 }

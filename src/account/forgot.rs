@@ -1,14 +1,24 @@
 //! A forgotten password: mails a link with which the user sets a new one. The answer and its time are the same for every
 //! address.
 
-use super::{effects::with_secret, enumeration::request_mail, one_time::MailError};
-use crate::{Doorward, network::Requester, token::one_time::Purpose, user::Email};
+use super::{
+    effects::{leading_to, with_secret},
+    enumeration::request_mail,
+    one_time::MailError,
+};
+use crate::{
+    Doorward,
+    network::Requester,
+    token::{cookie::MailedTarget, one_time::Purpose},
+    user::Email,
+};
 
-/// Mails a link to the user with this address, if there is one.
+/// Mails a link to the user with this address, if there is one. The link may lead back to an app.
 pub(crate) async fn forgot(
     doorward: &Doorward,
     email: Email,
     requester: &Requester,
+    target: Option<&MailedTarget>,
 ) -> Result<(), MailError> {
     if !doorward.sends_mail() {
         return Err(MailError::NeedsMail);
@@ -16,7 +26,7 @@ pub(crate) async fn forgot(
     let (purpose, language) = (Purpose::ResetPassword, requester.language);
     // To the stored address, not to the one in the request: both have the same key but need not be the same mailbox.
     let requested = request_mail(doorward, email, requester, purpose, |user| {
-        with_secret(doorward, user, purpose, &user.email, language)
+        leading_to(with_secret(doorward, user, purpose, &user.email, language), target)
     });
     Ok(requested.await?)
 }

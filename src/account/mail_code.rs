@@ -3,7 +3,7 @@
 
 use super::{
     OpenedSession, SignInError,
-    effects::{with_secret, without_secret},
+    effects::{leading_to, with_secret, without_secret},
     enumeration::request_mail,
     one_time::{Found, MailError, find, refund},
     session_start::{Evidence, complete_sign_in},
@@ -13,15 +13,20 @@ use crate::{
     mail::Message,
     network::Requester,
     session::Persistence,
-    token::one_time::{Presented, Purpose},
+    token::{
+        cookie::MailedTarget,
+        one_time::{Presented, Purpose},
+    },
     user::Email,
 };
 
 /// Mails a code to the user with this address, if there is one without a password. One with a password is told to use it.
+/// The link may lead back to an app.
 pub(crate) async fn send(
     doorward: &Doorward,
     email: Email,
     requester: &Requester,
+    target: Option<&MailedTarget>,
 ) -> Result<(), MailError> {
     if !doorward.sends_mail() || !doorward.settings().mail_code_sign_in {
         return Err(MailError::NeedsMail);
@@ -32,7 +37,7 @@ pub(crate) async fn send(
             let (id, message) = (Some(user.id), Message::HasPassword);
             return without_secret(doorward, id, purpose, &user.email, language, message);
         }
-        with_secret(doorward, user, purpose, &user.email, language)
+        leading_to(with_secret(doorward, user, purpose, &user.email, language), target)
     });
     Ok(requested.await?)
 }

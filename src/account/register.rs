@@ -4,7 +4,7 @@ use zeroize::Zeroizing;
 
 use super::{
     Failure, InvalidInput, NewSession, OpenedSession,
-    effects::{may_mail, verify_email, with_secret, without_secret},
+    effects::{leading_to, may_mail, verify_email, with_secret, without_secret},
     enumeration::on_tick,
     has_failure, invite,
     one_time::refund,
@@ -20,7 +20,7 @@ use crate::{
     store,
     store::Effects,
     throttle::MailPurpose,
-    token::one_time::Purpose,
+    token::{cookie::MailedTarget, one_time::Purpose},
     user::{Email, Name, User},
 };
 
@@ -32,6 +32,8 @@ pub(crate) struct Registration {
     pub(crate) password: Option<Password>,
     /// The secret or code of an invitation.
     pub(crate) invitation: Option<Zeroizing<String>>,
+    /// Where the link of the mail that verifies the address leads back to.
+    pub(crate) target: Option<MailedTarget>,
 }
 
 /// What has come of a registration.
@@ -68,13 +70,14 @@ has_failure!(RegisterError);
 impl Registration {
     /// Rejects a password that is the name or the address, if the settings refuse common passwords.
     fn check_password(self, doorward: &Doorward) -> Result<Self, RegisterError> {
-        let Self { name, email, password, invitation } = self;
+        let Self { name, email, password, invitation, target } = self;
         let rules = doorward.settings().password_rules();
         let password = password
             .map(|password| password.reject_identity(name.as_str(), email.as_str(), rules))
             .transpose();
         let password = password.map_err(InvalidInput::new("password"));
-        Ok(Self { password: password.map_err(RegisterError::Invalid)?, name, email, invitation })
+        let password = password.map_err(RegisterError::Invalid)?;
+        Ok(Self { name, email, password, invitation, target })
     }
 
     async fn into_user(self, doorward: &Doorward, network: Network) -> Result<User, Busy> {
@@ -122,6 +125,7 @@ async fn try_to_register(
     if doorward.sends_mail() && !is_verified {
         earlier = doorward.throttle().charge_sign_up_mail(requester, doorward.instant())?;
     }
+    let target = registration.target.clone();
     // Hashed before the insert, so that the response time does not reveal whether the address is taken.
     let mut user = registration.into_user(doorward, requester.network()).await?;
     if let Some(invitation) = &invitation {
@@ -130,9 +134,11 @@ async fn try_to_register(
     user.email_verified = is_verified;
     // An invitation is addressed to the person, so there is nothing to hide from them.
     if doorward.signs_up_silently() && invitation.is_none() {
-        return on_tick(register_silently(doorward, &user, requester, earlier)).await;
+        let registered = register_silently(doorward, &user, requester, earlier, target.as_ref());
+        return on_tick(registered).await;
     }
-    let effects = Effects { earlier, ..verify_email(doorward, &user, requester.language) };
+    let effects = verify_email(doorward, &user, requester.language);
+    let effects = Effects { earlier, ..leading_to(effects, target.as_ref()) };
     let evidence = Evidence::Registration { user: &user, invitation: invitation.as_ref(), effects };
     let opened = match complete_sign_in(doorward, evidence, requester, persistence).await {
         // A guessed code must not tell by its answer that it is right.
@@ -185,6 +191,7 @@ async fn register_silently(
     user: &User,
     requester: &Requester,
     earlier: u32,
+    target: Option<&MailedTarget>,
 ) -> Result<Registered, RegisterError> {
     let (email, language) = (&user.email, requester.language);
     let may_mail = may_mail(doorward, email, MailPurpose::SignUp);
@@ -202,7 +209,7 @@ async fn register_silently(
             };
             let kind = EventKind::Registered { session: None };
             let event = doorward.event_by_unknown(user.id, requester, kind);
-            let effects = Effects { earlier, ..effects }.with(event);
+            let effects = Effects { earlier, ..leading_to(effects, target) }.with(event);
             match add(doorward, user, &effects).await {
                 Ok(()) => return Ok(Registered::Mailed),
                 // Somebody else has registered it in the meantime.
@@ -231,7 +238,7 @@ async fn register_silently(
             }
             with_secret(doorward, &owner, Purpose::ResetPassword, email, language)
         };
-        let effects = Effects { earlier, ..effects };
+        let effects = Effects { earlier, ..leading_to(effects, target) };
         doorward.store().queue_mail(&effects).await?;
     }
     Ok(Registered::Mailed)
@@ -307,6 +314,7 @@ impl NewUser {
                 email: Email::parse(email).map_err(InvalidInput::new("email"))?,
                 password: password.map(parse).transpose().map_err(InvalidInput::new("password"))?,
                 invitation,
+                target: None,
             })
         };
         validate().map_err(RegisterError::Invalid)

@@ -9,7 +9,7 @@ use crate::{
     network::{ClientInfo, Network, Requester},
     session::Method,
     store::NewPasswords,
-    token::cookie::{AttemptDigest, ReturnTarget},
+    token::cookie::AttemptDigest,
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
 
@@ -292,9 +292,8 @@ async fn the_end_of_all_sessions_and_the_use_of_a_code_are_events_once() {
     doorward.events().take_published();
 
     let new_code = || {
-        let (guard, url, attempt) = ("app".into(), ORIGIN.into(), AttemptDigest::of(ATTEMPT));
-        let target = ReturnTarget { guard, url, attempt };
-        app_sign_in::create_code(&doorward, &session, target, ORIGIN).unwrap()
+        let (attempt, url) = (AttemptDigest::of(ATTEMPT), ORIGIN.into());
+        app_sign_in::create_code(&doorward, &session, attempt, url, ORIGIN).unwrap()
     };
     let use_code = async |code: &str, attempt: &str| {
         let used =

@@ -1,7 +1,7 @@
 //! Verifying e-mail addresses: by a mailed link or code, or by the operator.
 
 use super::{
-    effects::{charge_mail, email_changed, with_secret},
+    effects::{charge_mail, email_changed, leading_to, with_secret},
     one_time::{Found, MailError, OneTimeError, find, refund},
 };
 use crate::{
@@ -10,7 +10,10 @@ use crate::{
     network::Requester,
     store::{self, Effects, OneTimeUse},
     throttle::MailPurpose,
-    token::one_time::{Presented, Purpose},
+    token::{
+        cookie::MailedTarget,
+        one_time::{MAX_GUESSES, Presented, Purpose},
+    },
     user::{EmailKey, User, UserId},
 };
 
@@ -29,11 +32,12 @@ pub enum VerifyError {
     Store(#[from] store::Error),
 }
 
-/// Mails a user a new link that verifies their address, unless it is verified.
+/// Mails a user a new link that verifies their address, unless it is verified. The link may lead back to an app.
 pub(crate) async fn send(
     doorward: &Doorward,
     user: &User,
     requester: &Requester,
+    target: Option<&MailedTarget>,
 ) -> Result<(), MailError> {
     if !doorward.sends_mail() {
         return Err(MailError::NeedsMail);
@@ -44,11 +48,27 @@ pub(crate) async fn send(
     let earlier = charge_mail(doorward, &user.email, MailPurpose::SignUp, requester)?;
     let purpose = Purpose::VerifyEmail;
     let effects = with_secret(doorward, user, purpose, &user.email, requester.language);
+    let effects = leading_to(effects, target);
     let kind = EventKind::VerificationRequested;
     let effects =
         Effects { earlier, ..effects }.with(doorward.event_by_user(user.id, requester, kind));
     doorward.store().queue_mail(&effects).await?;
     Ok(())
+}
+
+/// The same as [`send`], unless a mail with a code that can still be typed has been sent.
+pub(crate) async fn send_once(
+    doorward: &Doorward,
+    user: &User,
+    requester: &Requester,
+    target: Option<&MailedTarget>,
+) -> Result<(), MailError> {
+    let (store, now) = (doorward.store(), doorward.now());
+    let pending = store.pending_one_time(user, Purpose::VerifyEmail, now).await?;
+    match pending.is_some_and(|one_time| one_time.guesses < MAX_GUESSES) {
+        true => Ok(()),
+        false => send(doorward, user, requester, target).await,
+    }
 }
 
 /// Verifies the address of a user, or replaces it with the new address that the link or code was sent to. The old address is

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Output, block_on, counted, print_explanation, print_json, run, unexpected_reply};
 use crate::{
     Settings,
-    access::guard::Explanation,
+    access::guard::{Explanation, Missing},
     control::{BrowserCheck, Command, GuardInfo, Reply, SampleRequest, UserRef},
 };
 
@@ -118,15 +118,19 @@ impl Check {
         };
         let request = SampleRequest { method, host, path, address };
         let command = Command::CheckGuard { guard, user: UserRef(user), request };
-        let Reply::Decision { admitted, condition, warning, explanation } =
+        let Reply::Decision { admitted, condition, warning, missing, explanation } =
             block_on(run(settings, command))?
         else {
             return Err(unexpected_reply());
         };
         if output.json {
-            return print_json(&Decision { admitted, condition, warning, explanation });
+            return print_json(&Decision { admitted, condition, warning, missing, explanation });
         }
-        print_line!("{}", if admitted { "admitted" } else { "refused" });
+        match (admitted, missing) {
+            (true, _) => print_line!("admitted"),
+            (false, None) => print_line!("refused"),
+            (false, Some(missing)) => print_line!("refused: {}", missing.sentence()),
+        }
         print_line!("\n{condition}\n");
         print_explanation(&explanation, !admitted);
         warn(warning.as_deref());
@@ -141,6 +145,8 @@ struct Decision {
     condition: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<Missing>,
     explanation: Explanation,
 }
 

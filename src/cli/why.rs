@@ -87,8 +87,18 @@ fn format_time(time: i64) -> String {
 }
 
 fn print(refusal: &Refusal) {
-    let Refusal { id: _, time, guard, version, only_reported, token, user, condition, explanation } =
-        refusal;
+    let Refusal {
+        id: _,
+        time,
+        guard,
+        version,
+        only_reported,
+        token,
+        user,
+        condition,
+        explanation,
+        missing,
+    } = refusal;
     print_line!("time       {}", format_time(*time));
     match version {
         Some(version) => print_line!("guard      {guard} (version {version})"),
@@ -96,6 +106,8 @@ fn print(refusal: &Refusal) {
     }
     if *only_reported {
         print_line!("outcome    admitted, because the guard only reports; otherwise refused");
+    } else if let Some(missing) = missing {
+        print_line!("outcome    refused: {}", missing.sentence());
     } else {
         print_line!("outcome    refused");
     }

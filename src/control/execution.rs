@@ -13,14 +13,13 @@ use super::{
 };
 use crate::{
     Caller, Doorward, Settings,
-    access::guard::{ExampleRequest, Guard, GuardSet},
+    access::guard::{ExampleRequest, Guard, GuardSet, Reachable},
     account::{
         InviteError, NewUser, RegisterError, RoleError, SetPasswordError, UserError, VerifyError,
         import, look_up, password, roles,
         search::{self, UserFilter, UserPage},
         sessions, unlock, verify,
     },
-    clock::Timestamp,
     config,
     network::ClientInfo,
     session::Session,
@@ -141,7 +140,7 @@ async fn try_execute(
         Command::CheckGuard { guard, user, request } => {
             let user = find(doorward, user).await?;
             match doorward.guards().by_name(guard) {
-                Some(guard) => check(guard, user, request, doorward.now()),
+                Some(guard) => check(doorward, guard, user, request),
                 None => Reply::NoSuchGuard,
             }
         }
@@ -239,7 +238,8 @@ fn done_or_unchanged(changed: bool) -> Reply {
 }
 
 /// The decision about a user as if they had just signed in.
-fn check(guard: &Guard, user: User, request: &SampleRequest, now: Timestamp) -> Reply {
+fn check(doorward: &Doorward, guard: &Guard, user: User, request: &SampleRequest) -> Reply {
+    let now = doorward.now();
     let SampleRequest { method, host, path, address } = request;
     let client = ClientInfo::new(address.unwrap_or(Ipv4Addr::LOCALHOST.into()), "");
     let session = Session::new(user.id, client, now, Duration::ZERO);
@@ -252,10 +252,16 @@ fn check(guard: &Guard, user: User, request: &SampleRequest, now: Timestamp) -> 
         address: *address,
     };
     let facts = request.facts(now);
+    let decision = guard.decide(&caller.user, &caller.session, &caller.memo, &facts);
+    let missing = decision.as_ref().err().and_then(|_| {
+        let reachable = Reachable::by(&caller.user, doorward.sends_mail());
+        guard.missing(&caller.user, &caller.session, &facts, reachable)
+    });
     Reply::Decision {
-        admitted: guard.decide(&caller.user, &caller.session, &caller.memo, &facts).is_ok(),
+        admitted: decision.is_ok(),
         condition: guard.condition.text().to_owned(),
         warning: guard.warning(),
+        missing,
         explanation: guard.condition.explain(caller.facts(), &facts),
     }
 }

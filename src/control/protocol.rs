@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     access::{
-        guard::{Explanation, Guard, Mode},
+        guard::{Explanation, Guard, Missing, Mode},
         refusals::Refusal,
     },
     network::Arrival,
@@ -182,6 +182,9 @@ pub enum Reply {
         admitted: bool,
         condition: String,
         warning: Option<String>,
+        /// With what the user would be admitted, if they can reach it by themselves.
+        #[serde(default)]
+        missing: Option<Missing>,
         /// The value of each part of the condition.
         explanation: Explanation,
     },

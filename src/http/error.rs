@@ -14,7 +14,7 @@ use super::answer::{
     json,
 };
 use crate::{
-    access::{caller::Unauthenticated, refusals::DecisionId},
+    access::{caller::Unauthenticated, guard::Missing, refusals::DecisionId},
     account::proof::RECENT,
     credential::password::Busy,
     fault::Fault,
@@ -34,8 +34,9 @@ pub enum Error {
     SignInAgain,
     /// A person at a route of an app that embeds the service gets a page, or the way to one.
     Person(Box<Response>),
-    /// A guard refuses a person whose browser holds a valid cookie. Signing in again does not help.
-    Refused(DecisionId),
+    /// A guard refuses a person whose browser holds a valid cookie. Signing in again does not help. They may lack something
+    /// that they can reach.
+    Refused(DecisionId, Option<Missing>),
     /// Another site has caused a request that changes something.
     CrossSite(Option<DecisionId>),
     /// The API was asked for under a host name that is not one of the service.
@@ -87,6 +88,8 @@ pub enum Challenge {
     InvalidToken,
     /// The token is valid, but the policy refuses.
     InsufficientScope,
+    /// The token is valid, but the user lacks something that they can reach.
+    Missing(Missing),
 }
 
 impl From<Unauthenticated> for Challenge {
@@ -104,6 +107,11 @@ impl Challenge {
             Self::NoCredentials => "Bearer realm=\"doorward\"",
             Self::InvalidToken => "Bearer realm=\"doorward\", error=\"invalid_token\"",
             Self::InsufficientScope => "Bearer realm=\"doorward\", error=\"insufficient_scope\"",
+            // The error comes last, where the request log looks for it.
+            Self::Missing(Missing::VerifiedEmail) => {
+                "Bearer realm=\"doorward\", error_description=\"would be admitted with a verified address\", \
+                 error=\"insufficient_scope\""
+            }
         })
     }
 }
@@ -118,7 +126,7 @@ impl Error {
             Self::Unauthorized(..) | Self::SignInAgain | Self::InvalidClient => {
                 StatusCode::UNAUTHORIZED
             }
-            Self::Refused(_) | Self::CrossSite(_) | Self::MayNotRegister | Self::MayNotInvite => {
+            Self::Refused(..) | Self::CrossSite(_) | Self::MayNotRegister | Self::MayNotInvite => {
                 StatusCode::FORBIDDEN
             }
             Self::Person(response) => response.status(),
@@ -140,6 +148,9 @@ impl Error {
         match self {
             Self::SignInAgain => {
                 "This action needs a sign-in within the last 10 minutes. Please sign in again."
+            }
+            Self::Refused(_, Some(Missing::VerifiedEmail)) => {
+                "The requested action is not allowed. You would be admitted with a verified address."
             }
             Self::MayNotRegister => "Registration is not open for this address.",
             Self::MayNotInvite => "You may not invite others.",
@@ -167,7 +178,7 @@ impl Error {
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN);
         match self {
-            Self::Refused(decision) | Self::CrossSite(Some(decision)) => {
+            Self::Refused(decision, _) | Self::CrossSite(Some(decision)) => {
                 add_decision(headers, *decision);
             }
             // RFC 9470. The error comes last, where the request log looks for it.

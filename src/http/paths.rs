@@ -22,3 +22,5 @@ pub const INTROSPECT: &str = "/oauth/introspect";
 pub const REVOKE: &str = "/oauth/revoke";
 /// The path at which a guard ends a sign-in. It exists on the host of every app and never reaches the app.
 pub const APP_SIGN_IN: &str = "/.doorward/in";
+/// The path at which a guard sends a browser to sign out. It exists on the host of every app and never reaches the app.
+pub const APP_SIGN_OUT: &str = "/.doorward/out";

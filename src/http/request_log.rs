@@ -257,7 +257,7 @@ mod tests {
         credential::password::Cost,
         http::{App, paths::APP_SIGN_IN, service},
         network::ClientInfo,
-        token::cookie::{AttemptDigest, ReturnTarget},
+        token::cookie::AttemptDigest,
     };
 
     const ORIGIN: &str = "https://app.example.com";
@@ -300,12 +300,8 @@ mod tests {
         let ada = NewUser::new("Ada", "ada@example.com").password("correct horse");
         let client = ClientInfo::new(peer.ip(), "an app");
         let session = doorward.register(ada, client).await.unwrap().session;
-        let target = ReturnTarget {
-            guard: "app".into(),
-            url: format!("{ORIGIN}/"),
-            attempt: AttemptDigest::of(ATTEMPT),
-        };
-        let code = create_code(&doorward, &session, target, ORIGIN).unwrap();
+        let (attempt, url) = (AttemptDigest::of(ATTEMPT), format!("{ORIGIN}/"));
+        let code = create_code(&doorward, &session, attempt, url, ORIGIN).unwrap();
         doorward.events().take_published();
 
         let service = service(doorward.clone());

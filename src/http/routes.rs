@@ -77,6 +77,7 @@ pub fn routes() -> Vec<Route> {
         page(Post, "/forgot", Anyone, pages::forgot::submit),
         page(Get, "/verify", Anyone, pages::verify::show),
         page(Post, "/verify", Anyone, pages::verify::submit),
+        page(Post, "/verify/send", SignedIn, pages::verify::send_again),
         page(Get, "/restore-email", Anyone, pages::restore_email::show),
         page(Post, "/restore-email", Anyone, pages::restore_email::submit),
         page(Get, "/sign-in/code", Anyone, pages::mail_code::show),

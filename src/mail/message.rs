@@ -5,22 +5,35 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::token::one_time::OneTimeId;
+use crate::token::{cookie::MailedTarget, one_time::OneTimeId};
 
-/// What a mail says. None contains a text that a stranger has chosen, such as a name: the address may be anybody's.
+/// What a mail says. None contains a text that a stranger has chosen, such as a name: the address may be anybody's. A `target`
+/// is where the link leads back to: a URL of an app, within the origins of its guard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
     /// A link that verifies the address of a new user.
-    VerifyEmail { one_time: OneTimeId },
+    VerifyEmail {
+        one_time: OneTimeId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<MailedTarget>,
+    },
     /// A link that makes this the address of a user.
     ChangeEmail { one_time: OneTimeId },
     /// To the old address: the user has another one now. A link takes it back.
     EmailChanged { one_time: OneTimeId },
     /// A link with which the user sets a new password.
-    ResetPassword { one_time: OneTimeId },
+    ResetPassword {
+        one_time: OneTimeId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<MailedTarget>,
+    },
     /// A link and a code that sign in.
-    SignIn { one_time: OneTimeId },
+    SignIn {
+        one_time: OneTimeId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<MailedTarget>,
+    },
     /// Somebody asked for a code to sign in, but this user has a password.
     HasPassword,
     /// Somebody tried to register the address of this user, or to change theirs to it.
@@ -55,6 +68,17 @@ pub enum Message {
 }
 
 impl Message {
+    /// The same message, whose link leads back to an app.
+    pub fn leading_to(mut self, to: Option<&MailedTarget>) -> Self {
+        if let Self::VerifyEmail { target, .. }
+        | Self::ResetPassword { target, .. }
+        | Self::SignIn { target, .. } = &mut self
+        {
+            *target = to.cloned();
+        }
+        self
+    }
+
     /// Who waits for it.
     pub fn urgency(&self) -> Urgency {
         match self {

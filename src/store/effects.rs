@@ -179,8 +179,8 @@ mod tests {
     fn what_people_wait_for_comes_first() {
         let one_time = OneTimeId::random();
         let turns = [
-            turn(Message::ResetPassword { one_time }, 23, 0),
-            turn(Message::VerifyEmail { one_time }, 0, 0),
+            turn(Message::ResetPassword { one_time, target: None }, 23, 0),
+            turn(Message::VerifyEmail { one_time, target: None }, 0, 0),
             turn(Message::Invitation { one_time, invited_by: None }, 0, 0),
             turn(Message::PasswordChanged { at: 0 }, 0, 0),
         ];

@@ -147,15 +147,16 @@ impl Store {
         .await
     }
 
-    /// The change of the user's address that waits to be confirmed and expires last.
-    pub async fn pending_email(
+    /// The secret of this purpose that the user can still use and that expires last.
+    pub async fn pending_one_time(
         &self,
         user: &User,
+        purpose: Purpose,
         now: Timestamp,
     ) -> Result<Option<OneTime>, Error> {
         let values = [
             user.id.into(),
-            Purpose::ChangeEmail.as_str().into(),
+            purpose.as_str().into(),
             now.into(),
             user.email.as_str().into(),
             user.password_version.number().into(),

@@ -515,7 +515,11 @@ async fn without_mail_everything_works_as_before_and_what_needs_mail_says_so() {
     assert_eq!(answer.status, StatusCode::NOT_IMPLEMENTED);
     assert!(server.doorward.store().mail_queue(None, 10).await.unwrap().is_empty());
     let pending = by_email(&server, "ada@new.example").await;
-    let pending = server.doorward.store().pending_email(&pending, pending.created_at).await;
+    let pending = server
+        .doorward
+        .store()
+        .pending_one_time(&pending, Purpose::ChangeEmail, pending.created_at)
+        .await;
     assert_eq!(pending.unwrap(), None);
 }
 

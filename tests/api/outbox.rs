@@ -32,11 +32,11 @@ pub async fn one_time(server: &TestServer, to: &str, purpose: Purpose) -> OneTim
 
 fn one_time_in(message: &Message) -> Option<(OneTimeId, Purpose)> {
     Some(match message {
-        Message::VerifyEmail { one_time } => (*one_time, Purpose::VerifyEmail),
+        Message::VerifyEmail { one_time, .. } => (*one_time, Purpose::VerifyEmail),
         Message::ChangeEmail { one_time } => (*one_time, Purpose::ChangeEmail),
         Message::EmailChanged { one_time } => (*one_time, Purpose::RestoreEmail),
-        Message::ResetPassword { one_time } => (*one_time, Purpose::ResetPassword),
-        Message::SignIn { one_time } => (*one_time, Purpose::SignIn),
+        Message::ResetPassword { one_time, .. } => (*one_time, Purpose::ResetPassword),
+        Message::SignIn { one_time, .. } => (*one_time, Purpose::SignIn),
         Message::Invitation { one_time, .. } => (*one_time, Purpose::Invitation),
         _ => return None,
     })

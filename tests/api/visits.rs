@@ -152,7 +152,7 @@ async fn a_browser_without_a_cookie_is_sent_to_sign_in_and_keeps_its_url() {
         let (pair, attributes) = set.split_once(';').unwrap();
         let (name, value) = pair.split_once('=').unwrap();
         assert!(name.starts_with("__Host-doorward-try-"), "{set}");
-        assert_eq!(read.attempt, AttemptDigest::of(value));
+        assert_eq!(read.attempt, Some(AttemptDigest::of(value)));
         for attribute in ["Path=/", "HttpOnly", "Secure", "SameSite=Lax"] {
             assert!(attributes.contains(attribute), "{set}");
         }
@@ -164,6 +164,32 @@ async fn a_browser_without_a_cookie_is_sent_to_sign_in_and_keeps_its_url() {
         let again = Visit::navigation(style, "/b").with("cookie", pair).send(&server).await;
         assert_eq!(target_of(&server, &again).attempt, read.attempt);
         assert!(again.set_cookies()[0].starts_with(pair), "its time is extended");
+    }
+}
+
+#[tokio::test]
+async fn the_link_to_sign_out_leads_back_to_the_start_page_of_the_app() {
+    let server = server().await;
+    let ada = server.register("Ada", "ada@example.com").await;
+    let app = cookie(&server, &ada, APP).await;
+    for style in STYLES {
+        for cookie in ["a=b", &*app] {
+            let visit = Visit::navigation(style, "/.doorward/out").with("cookie", cookie);
+            let answer = visit.clone().send(&server).await;
+            assert_eq!(answer.status, 303, "{style}");
+            let location = answer.header(header::LOCATION).unwrap();
+            let sealed = location.strip_prefix("https://auth.example.net/sign-out?for=").unwrap();
+            let target = server.doorward.cookies().open_target(sealed).unwrap();
+            assert_eq!((&*target.guard, target.url), (style, format!("{APP}/")));
+            if style == "nginx" {
+                let first = Visit { is_second: false, ..visit }.send(&server).await;
+                assert_eq!((first.status.as_u16(), first.set_cookies().len()), (403, 0));
+            }
+        }
+        // A script does not sign anybody out, and is admitted as to any other path.
+        let script = Visit { is_second: false, ..Visit::to(style, "/.doorward/out") };
+        let answer = script.with("cookie", app.clone()).send(&server).await;
+        assert_eq!(answer.status, 200, "{style}");
     }
 }
 

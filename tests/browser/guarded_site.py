@@ -12,15 +12,17 @@ TITLE = "Reports"
 BARRED = "barred"
 
 # The role keeps a person out of the second app, and only until it is revoked.
+ALLOW = 'request.host != "{wiki_host}" || !("{barred}" in user.roles)'
 SETTINGS = """
 public_url = "{auth}"
 
+{more}
 [guards.apps]
 proxy = "{style}"
 origins = ["{app}", "{wiki}"]
 title = "{title}"
 grant = "user"
-allow = 'request.host != "{wiki_host}" || !("{barred}" in user.roles)'
+allow = '{allow}'
 """
 
 
@@ -95,7 +97,8 @@ class PageApp(EchoApp):
 class GuardedSite:
     """Everything behind one kind of proxy."""
 
-    def __init__(self, name, folder, certificate):
+    def __init__(self, name, folder, certificate, allow=ALLOW, more=""):
+        """`allow` is the condition of both apps, and `more` are settings of Doorward."""
         folder.mkdir()
         port = reserved_port()
         self.name = name
@@ -106,10 +109,10 @@ class GuardedSite:
             auth=self.auth_url,
             app=self.app_url,
             wiki=self.wiki_url,
-            wiki_host=OTHER_APP,
             style=KINDS[name].style,
             title=TITLE,
-            barred=BARRED,
+            allow=allow.format(wiki_host=OTHER_APP, barred=BARRED),
+            more=more,
         )
         self.doorward = Service(folder / "doorward", settings)
         self.app = PageApp(Journal(folder / "journal"))

@@ -258,6 +258,38 @@ def verify_wrong_code(tour):
 
 
 @state(with_mail=True)
+def verify_for_an_app(tour):
+    person = tour.signed_up()
+    tour.site.doorward.run("user", "grant", person.email, "staff")
+    tour.open_app("staff", "/plans?year=2027")
+    return person
+
+
+@state(with_mail=True)
+def verify_for_an_app_sent_again(tour):
+    verify_for_an_app(tour)
+    submit(tour.page, "/verify/send")
+
+
+@state(status=400, with_mail=True)
+def verify_for_an_app_wrong_code(tour):
+    verify_for_an_app(tour)
+    fill(tour.page, "/verify", code="0000 0000")
+    submit(tour.page, "/verify")
+
+
+@state(with_mail=True)
+def verified_on_another_device(tour):
+    tour.open_app("reports", "/numbers?year=2026")
+    press(tour.page, "main a[href*='/sign-up']")
+    person = Person()
+    sign_up(tour.page, person)
+    tour.context.clear_cookies()
+    tour.open(tour.site.mailed_link(person.email, "/verify"))
+    submit(tour.page, "/verify")
+
+
+@state(with_mail=True)
 def restore_email_link(tour):
     person = tour.signed_up()
     tour.open(tour.site.mailed_link(person.email, "/verify"))

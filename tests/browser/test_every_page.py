@@ -26,6 +26,7 @@ DOCUMENTED = (
     "sign-in-for-an-app",
     "sign-in-wrong-password",
     "sign-up-with-faults",
+    "verify-for-an-app",
     "sign-out-question",
     "reset-plain",
     "account-with-sessions",

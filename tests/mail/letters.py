@@ -2,7 +2,8 @@
 
 import re
 from functools import cached_property
-from urllib.parse import urlsplit
+from html import unescape
+from urllib.parse import parse_qsl, urlsplit
 
 from harness import PATIENCE_SECONDS
 
@@ -43,7 +44,7 @@ class Letter:
     def link(self):
         links = set(LINK.findall(self.text))
         assert len(links) == 1, self.text
-        hrefs = set(re.findall(r'href="([^"]*)"', self.html))
+        hrefs = {unescape(href) for href in re.findall(r'href="([^"]*)"', self.html)}
         assert hrefs == links, (hrefs, links)
         return links.pop()
 
@@ -54,7 +55,9 @@ class Letter:
     @property
     def secret(self):
         """The one-time secret in the link."""
-        [(_, secret)] = [pair.split("=", 1) for pair in urlsplit(self.link).query.split("&")]
+        [(_, secret), *others] = parse_qsl(urlsplit(self.link).query)
+        # Where the link leads back to is no secret.
+        assert [name for name, _ in others] in ([], ["for"]), self.link
         assert re.fullmatch(r"[\w-]{43}", secret, re.ASCII), self.link
         return secret
 
@@ -68,7 +71,7 @@ class Letter:
 
     def secrets(self):
         """Every text in it that nobody else may know."""
-        secrets = [link.split("=")[-1] for link in LINK.findall(self.text) if "=" in link]
+        secrets = [parse_qsl(urlsplit(link).query)[0][1] for link in LINK.findall(self.text) if "=" in link]
         for code in CODE.findall(self.text):
             secrets += [code, code.replace(" ", "")]
         return secrets

@@ -28,7 +28,7 @@ async fn everything_is_revoked(store: &Store) {
     let user_agent = r#"{"one_time":"x"}"#.to_owned();
     let notice = Message::NewSignIn { user_agent, address: [192, 0, 2, 7].into(), at: 0 };
     let mails = vec![
-        mail(Some(ada.id), Message::ResetPassword { one_time: link.id }),
+        mail(Some(ada.id), Message::ResetPassword { one_time: link.id, target: None }),
         mail(Some(ada.id), notice),
         mail(None, Message::SessionsEnded { by: EndedBy::Operator, at: 0 }),
     ];

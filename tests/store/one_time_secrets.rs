@@ -222,7 +222,9 @@ async fn change_email(store: &Store) {
     for secret in [&first, &second, &reset, &of_bob] {
         add(store, secret).await;
     }
-    let pending = async |user: &User, now| store.pending_email(user, now).await.unwrap();
+    let pending = async |user: &User, now| {
+        store.pending_one_time(user, Purpose::ChangeEmail, now).await.unwrap()
+    };
     assert_eq!(pending(&ada, NOW).await.as_ref(), Some(&second));
     assert_eq!(pending(&ada, second.expires_at).await, None);
     let mut elsewhere = ada.clone();

@@ -63,11 +63,11 @@ fn messages() -> Vec<Message> {
     let one_time = OneTimeId::random();
     let at = NOW.millis();
     vec![
-        Message::VerifyEmail { one_time },
+        Message::VerifyEmail { one_time, target: None },
         Message::ChangeEmail { one_time },
         Message::EmailChanged { one_time },
-        Message::ResetPassword { one_time },
-        Message::SignIn { one_time },
+        Message::ResetPassword { one_time, target: None },
+        Message::SignIn { one_time, target: None },
         Message::HasPassword,
         Message::AlreadyRegistered,
         Message::Invitation { one_time, invited_by: Some("a'b\"@example.com".into()) },
@@ -222,7 +222,7 @@ async fn give_way_to_others(store: &Store) {
         store.queue_mail(&effects).await.unwrap();
         mail.id
     };
-    let sign_up = || Message::VerifyEmail { one_time };
+    let sign_up = || Message::VerifyEmail { one_time, target: None };
     let mut flood = Vec::new();
     for earlier in 0..10 {
         flood.push(queue(sign_up(), 0, earlier).await);
@@ -232,7 +232,7 @@ async fn give_way_to_others(store: &Store) {
     assert_eq!(first[0].mail.id, flood[0]);
     store.postpone_mail(flood[0], after(60), "451 later").await.unwrap();
     let other = queue(sign_up(), 30, 0).await;
-    let reset = queue(Message::ResetPassword { one_time }, 100, 3).await;
+    let reset = queue(Message::ResetPassword { one_time, target: None }, 100, 3).await;
     let mut sent = Vec::new();
     for second in [50, 55, 61, 62] {
         let claimed = store.claim_mail(after(second), LEASE, 1).await.unwrap();

@@ -13,7 +13,7 @@ pub enum Decision {
     Unauthenticated,
     /// The caller is known, and the policy or the condition refuses.
     Refused,
-    /// The browser is on its way through sign-in.
+    /// The browser is on its way through sign-in, or to sign-out.
     SigningIn,
     /// The guard cannot decide, for example because the database cannot be read.
     Unavailable,

@@ -4,6 +4,7 @@ mod app_origin;
 pub mod condition;
 mod decision;
 mod expectation;
+mod reachable;
 
 use std::{
     collections::HashMap,
@@ -26,6 +27,7 @@ pub use self::{
     },
     decision::{Decision, Decisions},
     expectation::{ExampleRequest, ExampleUser, Expectation, Expected, FailedExpectation},
+    reachable::{Missing, Reachable},
 };
 use crate::{session::Session, user::User};
 

@@ -25,7 +25,7 @@ pub(crate) async fn send(
     else {
         return Err(form.into_error());
     };
-    mail_code::send(&doorward, email, &requester).await?;
+    mail_code::send(&doorward, email, &requester, None).await?;
     Ok(Accepted)
 }
 

@@ -44,7 +44,7 @@ pub(crate) async fn register(
     else {
         return Err(form.into_error());
     };
-    let registration = Registration { name, email, password, invitation };
+    let registration = Registration { name, email, password, invitation, target: None };
     let persistence = Persistence::Lifetime;
     match register::register(&doorward, registration, &requester, persistence).await? {
         Registered::SignedIn(opened) => {

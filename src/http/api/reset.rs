@@ -26,7 +26,7 @@ pub(crate) async fn forgot(
     else {
         return Err(form.into_error());
     };
-    forgot::forgot(&doorward, email, &requester).await?;
+    forgot::forgot(&doorward, email, &requester, None).await?;
     Ok(Accepted)
 }
 

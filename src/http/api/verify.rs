@@ -22,7 +22,7 @@ pub(crate) async fn send(
     caller: Bearer<SignedIn>,
     requester: Requester,
 ) -> Result<Accepted, Error> {
-    verify::send(&doorward, &caller.user, &requester).await?;
+    verify::send(&doorward, &caller.user, &requester, None).await?;
     Ok(Accepted)
 }
 

@@ -1,5 +1,5 @@
-//! What a guard answers to the browser of a person: an admission, the way to the sign-in page and back, or a page that says
-//! why not.
+//! What a guard answers to the browser of a person: an admission, the way to sign in or to confirm their address and back, or a
+//! page that says why not.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{
     },
     account::app_sign_in::CodeError,
     http::{
-        error::Error,
+        error::{Error, add_decision},
         pages::{CROSS_ORIGIN_OPENER_POLICY, WaysOn},
     },
 };
@@ -49,19 +49,27 @@ impl GuardRoutes {
             *decision = Decision::SigningIn;
             return self.finish_sign_in(guard, &request).await;
         }
+        if request.is_sign_out() {
+            *decision = Decision::SigningIn;
+            return match request.use_of_answer() {
+                UseOfAnswer::Status => Err(Error::CrossSite(None)),
+                _ => Ok(self.redirect(request.way_to_sign_out(doorward))),
+            };
+        }
         let unauthenticated = |reason| {
             let by = RefusedBy::Guard(Arc::clone(guard));
             Refused::unauthenticated(by, reason, doorward.now())
         };
         let (reason, refused, caller) = match request.caller(doorward).await {
-            Ok(caller) => match refusal(doorward, guard, &caller, &request.forwarded) {
-                None if request.use_of_answer() == UseOfAnswer::Refusal
-                    && request.is_navigation() =>
+            Ok(caller) => match self.refusal_of_browser(guard, &request, caller).await {
+                (_, None)
+                    if request.use_of_answer() == UseOfAnswer::Refusal
+                        && request.is_navigation() =>
                 {
                     return Ok(self.admitted_since(guard, &request));
                 }
-                None => return Ok(declared_admission(doorward, guard, Some(&caller))),
-                Some(refused) => {
+                (caller, None) => return Ok(declared_admission(doorward, guard, Some(&caller))),
+                (caller, Some(refused)) => {
                     *decision = Decision::Refused;
                     (AppRefusal::Condition, refused, Some(caller))
                 }
@@ -81,6 +89,30 @@ impl GuardRoutes {
             return Ok(report(doorward, guard, refused, caller.as_ref()));
         }
         self.refuse_browser(guard, &request, reason, refused, caller.as_ref())
+    }
+
+    /// The refusal of a person, and the person. One who lacks something is looked up again: if another instance has given it
+    /// to them a moment ago, the browser would go back and forth until this one has heard of it.
+    async fn refusal_of_browser(
+        &self,
+        guard: &Arc<Guard>,
+        request: &AppRequest<'_>,
+        caller: Caller,
+    ) -> (Caller, Option<Refused>) {
+        let refused = refusal(&self.doorward, guard, &caller, &request.forwarded);
+        let lacks = refused.as_ref().is_some_and(|refused| refused.missing().is_some());
+        if !lacks || !request.is_navigation() {
+            return (caller, refused);
+        }
+        match self.doorward.store().session_with_user(caller.session.id).await {
+            Ok(Some((session, user))) => {
+                let caller = Caller::new(Arc::new(user), Arc::new(session));
+                let refused = refusal(&self.doorward, guard, &caller, &request.forwarded);
+                (caller, refused)
+            }
+            // The next request notices an ended session, and an outage must not change what is known.
+            Ok(None) | Err(_) => (caller, refused),
+        }
     }
 
     /// Answers a person who was refused by the first request of nginx and is admitted by the second. The app does not get
@@ -117,13 +149,20 @@ impl GuardRoutes {
                 self.redirect(around.unwrap_or_else(|| request.way_to_sign_in(&self.doorward)))
             );
         }
+        let missing = refused.missing();
         let decision = self.doorward.record_refusal(refused);
         if !request.is_navigation() {
             return Err(match reason {
                 AppRefusal::SignIn(reason) => Error::Unauthorized(reason.into(), Some(decision)),
                 AppRefusal::CrossSite => Error::CrossSite(Some(decision)),
-                AppRefusal::Condition => Error::Refused(decision),
+                AppRefusal::Condition => Error::Refused(decision, missing),
             });
+        }
+        if let Some(missing) = missing {
+            let way = request.way_to_missing(&self.doorward, missing);
+            let mut response = self.redirect(way);
+            add_decision(response.headers_mut(), decision);
+            return Ok(response);
         }
         let (pages, headers) = (&self.pages, request.headers);
         Ok(match caller {

@@ -11,7 +11,7 @@ use crate::{
     Doorward,
     access::{
         caller::{AuthError, Caller, Unauthenticated},
-        guard::{AppOrigin, Guard, ProxyStyle},
+        guard::{AppOrigin, Guard, Missing, ProxyStyle},
     },
     account::app_sign_in::{self, CodeError},
     http::{
@@ -21,7 +21,7 @@ use crate::{
             navigation::is_navigation,
         },
         client_ip::client_info,
-        paths::APP_SIGN_IN,
+        paths::{APP_SIGN_IN, APP_SIGN_OUT},
     },
     network::Requester,
     token::cookie::{AttemptDigest, ReturnTarget, random_attempt},
@@ -108,6 +108,11 @@ impl<'a> AppRequest<'a> {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
     }
 
+    /// Whether a person follows the link with which they leave the app.
+    pub(super) fn is_sign_out(&self) -> bool {
+        self.target == APP_SIGN_OUT && self.is_navigation()
+    }
+
     /// The person whose browser sent the request. A request that changes something counts only if the app itself caused it.
     pub(super) async fn caller(&self, doorward: &Doorward) -> Result<Caller, AuthError> {
         let cookie = cookies::value(self.headers, self.cookie_names().app);
@@ -167,8 +172,25 @@ impl<'a> AppRequest<'a> {
         whole.or_else(without_query).unwrap_or_else(|| self.start_url())
     }
 
-    /// Where a browser goes to sign in, with the try cookie that binds the attempt to it.
+    /// Where a browser goes to sign in.
     pub(super) fn way_to_sign_in(&self, doorward: &Doorward) -> Redirection {
+        self.way_to_page(doorward, "/sign-in", self.return_url())
+    }
+
+    /// Where a person signs out, and returns from to the start page of the app.
+    pub(super) fn way_to_sign_out(&self, doorward: &Doorward) -> Redirection {
+        self.way_to_page(doorward, "/sign-out", self.start_url())
+    }
+
+    /// Where a signed-in person gets what they lack.
+    pub(super) fn way_to_missing(&self, doorward: &Doorward, missing: Missing) -> Redirection {
+        match missing {
+            Missing::VerifiedEmail => self.way_to_page(doorward, "/verify", self.return_url()),
+        }
+    }
+
+    /// The way to a page that leads back to this URL of the app, with the try cookie that binds the attempt to the browser.
+    fn way_to_page(&self, doorward: &Doorward, page: &str, url: String) -> Redirection {
         let names = self.cookie_names();
         let attempt = match names.attempts(self.headers).first() {
             // One attempt for all tabs: whichever finishes first does not invalidate the others.
@@ -177,12 +199,12 @@ impl<'a> AppRequest<'a> {
         };
         let target = ReturnTarget {
             guard: self.guard.name.clone(),
-            url: self.return_url(),
-            attempt: AttemptDigest::of(&attempt),
+            url,
+            attempt: Some(AttemptDigest::of(&attempt)),
         };
         let sealed = doorward.cookies().seal_target(&target);
         Redirection {
-            location: format!("{}/sign-in?for={sealed}", doorward.public_base()),
+            location: format!("{}{page}?for={sealed}", doorward.public_base()),
             cookies: vec![names.set_attempt(&attempt)],
         }
     }

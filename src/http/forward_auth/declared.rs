@@ -13,7 +13,7 @@ use crate::{
     Doorward,
     access::{
         caller::{AuthError, Caller, Unauthenticated},
-        guard::{Decision, Guard, Mode, ProxyStyle},
+        guard::{Decision, Guard, Mode, ProxyStyle, Reachable},
         refusals::{Refused, RefusedBy},
     },
     http::{
@@ -46,7 +46,9 @@ impl GuardRoutes {
                 None => return Ok(declared_admission(doorward, guard, Some(&caller))),
                 Some(refused) => {
                     *decision = Decision::Refused;
-                    (Challenge::InsufficientScope, refused, Some(caller))
+                    let challenge =
+                        refused.missing().map_or(Challenge::InsufficientScope, Challenge::Missing);
+                    (challenge, refused, Some(caller))
                 }
             },
             Err(AuthError::Unauthenticated(mut reason)) => {
@@ -95,7 +97,8 @@ pub(super) fn refusal(
     let (trusted, now) = (&doorward.settings().trusted_proxies, doorward.now());
     let facts = request.facts(guard.proxy, trusted, guard.condition.request_fields(), now);
     guard.decide(&caller.user, &caller.session, &caller.memo, &facts).err()?;
-    Some(Refused::by_condition(guard, caller, &facts))
+    let reachable = Reachable::by(&caller.user, doorward.sends_mail());
+    Some(Refused::by_condition(guard, caller, &facts, reachable))
 }
 
 /// The admission by a guard that only reports whom it would have refused. Anybody can cause the log line.

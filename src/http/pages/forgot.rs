@@ -5,6 +5,7 @@ use axum::response::Response;
 use super::{
     form_refusal::{FormFailure, FormRefusal},
     one_time::form_page,
+    return_target::{AppTarget, with_target},
     text::Notice,
     view::{CodeEntry, MailRequest, MailRequestKind, OneTimeForm, OneTimeKind},
     visit::Visit,
@@ -20,9 +21,10 @@ use crate::{
 
 /// Without mail, the operator gives people a code for the page that sets a new password.
 pub(in crate::http) async fn show(visit: Visit) -> Response {
+    let app = AppTarget::of(&visit);
     match visit.doorward().sends_mail() {
-        true => page(&visit, "", None),
-        false => visit.redirect("/reset"),
+        true => page(&visit, app.as_ref(), "", None),
+        false => visit.redirect(&with_target("/reset", app.as_ref())),
     }
 }
 
@@ -31,9 +33,11 @@ pub(in crate::http) async fn submit(
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
     let typed = form.typed("email");
+    let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let sent = match form.required("email", Email::parse) {
         Ok(email) => {
-            let sent = forgot(visit.doorward(), email, &visit.requester).await;
+            let target = app.as_ref().map(|app| app.for_mail(visit.doorward()));
+            let sent = forgot(visit.doorward(), email, &visit.requester, target.as_ref()).await;
             sent.map_err(FormFailure::from)
         }
         Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
@@ -46,20 +50,25 @@ pub(in crate::http) async fn submit(
                 notice: Some(Notice::MailSent),
                 ..OneTimeForm::default()
             };
-            Ok(form_page(&visit, page, None, None))
+            Ok(form_page(&visit, page, app.as_ref(), None))
         }
         Err(failure) => {
             let refusal = failure.refusal()?;
-            Ok(page(&visit, &typed, Some(&refusal)))
+            Ok(page(&visit, app.as_ref(), &typed, Some(&refusal)))
         }
     }
 }
 
-fn page(visit: &Visit, email: &str, refusal: Option<&FormRefusal>) -> Response {
+fn page(
+    visit: &Visit,
+    app: Option<&AppTarget>,
+    email: &str,
+    refusal: Option<&FormRefusal>,
+) -> Response {
     let page = MailRequest {
         kind: MailRequestKind::Forgot,
-        app: None,
-        target: None,
+        app: app.map(|app| &*app.title),
+        target: app.map(|app| &*app.sealed),
         email,
         error: refusal.and_then(|refusal| refusal.error),
         email_fault: refusal.and_then(|refusal| refusal.fault("email")),

@@ -52,6 +52,8 @@ impl Pages {
             somebody_else: Some(ways.somebody_else),
             decision: &id,
             decision_link: is_operator(caller).then_some(&*decision_link),
+            // Whoever lacks something is sent to where they get it.
+            missing: None,
             why: None,
         };
         let html = page.render(&self.foreign_context(language));

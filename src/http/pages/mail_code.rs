@@ -6,7 +6,7 @@ use axum::response::Response;
 use super::{
     form_refusal::{FormFailure, FormRefusal},
     one_time::{Sent, form_page, link_page, refused},
-    return_target::AppTarget,
+    return_target::{AppTarget, with_target},
     session_cookie::persistence,
     text::Notice,
     view::{CodeEntry, MailRequest, MailRequestKind, OneTimeForm, OneTimeKind},
@@ -26,10 +26,10 @@ use crate::{
 };
 
 pub(in crate::http) async fn show(visit: Visit) -> Response {
+    let app = AppTarget::of(&visit);
     if !visit.doorward().signs_in_by_mail() {
-        return visit.redirect("/sign-in");
+        return visit.redirect(&with_target("/sign-in", app.as_ref()));
     }
-    let app = visit.parameter("for").and_then(|sealed| AppTarget::open(visit.doorward(), sealed));
     page(&visit, app.as_ref(), "", None)
 }
 
@@ -41,7 +41,8 @@ pub(in crate::http) async fn submit(
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let sent = match form.required("email", Email::parse) {
         Ok(email) => {
-            let sent = send(visit.doorward(), email, &visit.requester).await;
+            let target = app.as_ref().map(|app| app.for_mail(visit.doorward()));
+            let sent = send(visit.doorward(), email, &visit.requester, target.as_ref()).await;
             sent.map_err(FormFailure::from)
         }
         Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
@@ -80,11 +81,11 @@ fn page(
     visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))
 }
 
-/// A mail does not know which app asked for it, so its link leads to the account.
 pub(in crate::http) async fn show_use(visit: Visit) -> Result<Response, Error> {
+    let app = AppTarget::of(&visit);
     match visit.parameter("code") {
-        Some(secret) => Ok(link_page(&visit, &secret, OneTimeKind::SignIn, None).await?),
-        None => Ok(visit.redirect("/sign-in/code")),
+        Some(secret) => Ok(link_page(&visit, &secret, OneTimeKind::SignIn, app.as_ref()).await?),
+        None => Ok(visit.redirect(&with_target("/sign-in/code", app.as_ref()))),
     }
 }
 

@@ -4,7 +4,7 @@ use axum::{http::StatusCode, response::Response};
 
 use super::{
     form_refusal::{FormFailure, FormRefusal},
-    return_target::AppTarget,
+    return_target::{AppTarget, with_target},
     text::{FieldFault, FormError, LinkTo, Message},
     view::{CodeEntry, OneTimeForm, OneTimeKind},
     visit::Visit,
@@ -63,7 +63,7 @@ pub(super) async fn link_page(
             return Ok(form_page(visit, page, app, None));
         }
     }
-    Ok(dead_link(visit, kind))
+    Ok(dead_link(visit, kind, app))
 }
 
 fn purposes(kind: OneTimeKind) -> &'static [Purpose] {
@@ -75,14 +75,19 @@ fn purposes(kind: OneTimeKind) -> &'static [Purpose] {
     }
 }
 
-fn dead_link(visit: &Visit, kind: OneTimeKind) -> Response {
+fn dead_link(visit: &Visit, kind: OneTimeKind, app: Option<&AppTarget>) -> Response {
+    // The guard of the app knows whether the address is confirmed, and how to go on.
+    if let (OneTimeKind::Verify, Some(app)) = (kind, app) {
+        let (message, to) = (Message::VerifyLinkDead, LinkTo::ContinueTo(&app.title));
+        return visit.message_with_link(StatusCode::GONE, message, to, app.url());
+    }
     let (message, to, path) = match kind {
         OneTimeKind::Verify => (Message::VerifyLinkDead, LinkTo::Account, "/account"),
         OneTimeKind::Restore => (Message::RestoreLinkDead, LinkTo::SignIn, "/sign-in"),
         OneTimeKind::Reset => (Message::ResetLinkDead, LinkTo::NewMail, "/forgot"),
         OneTimeKind::SignIn => (Message::SignInLinkDead, LinkTo::NewMail, "/sign-in/code"),
     };
-    visit.message(StatusCode::GONE, message, to, path)
+    visit.message(StatusCode::GONE, message, to, &with_target(path, app))
 }
 
 /// The form once more with what is wrong, or the page about a dead link.
@@ -98,7 +103,7 @@ pub(super) fn refused(
     let entry = sent.entry(typed);
     let code_fault = refusal.fault("code");
     if matches!(entry, CodeEntry::Link { .. }) && code_fault == Some(FieldFault::WrongCode) {
-        return Ok(dead_link(visit, kind));
+        return Ok(dead_link(visit, kind, app));
     }
     let email_fault = refusal.fault("email");
     let is_taken = email_fault == Some(FieldFault::Rule(FaultKind::EmailTaken));

@@ -55,6 +55,7 @@ pub(in crate::http) async fn show(
         somebody_else: user.is_some().then_some(&*somebody_else),
         decision: &refusal.id,
         decision_link: None,
+        missing: refusal.missing.filter(|_| is_own || is_operator),
         why: is_operator.then(|| why(&refusal)),
     };
     Ok(visit.page(StatusCode::OK, page.render(&visit.context())))

@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 use super::{
     form_refusal::FormFailure,
     one_time::{Sent, form_page, link_page, refused},
+    return_target::{AppTarget, with_target},
     view::{CodeEntry, OneTimeForm, OneTimeKind},
     visit::Visit,
 };
@@ -17,10 +18,11 @@ use crate::{
 };
 
 pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
+    let app = AppTarget::of(&visit);
     if let Some(secret) = visit.parameter("code") {
-        return Ok(link_page(&visit, &secret, OneTimeKind::Reset, None).await?);
+        return Ok(link_page(&visit, &secret, OneTimeKind::Reset, app.as_ref()).await?);
     }
-    Ok(form_page(&visit, OneTimeForm::default(), None, None))
+    Ok(form_page(&visit, OneTimeForm::default(), app.as_ref(), None))
 }
 
 pub(in crate::http) async fn submit(
@@ -28,6 +30,7 @@ pub(in crate::http) async fn submit(
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
     let sent = Sent::of(&form);
+    let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let rules = visit.doorward().settings().password_rules();
     let code = form.required("code", |sent| Ok(Zeroizing::new(sent.trim().to_owned())));
     let email = form.optional("email", |typed| Ok(EmailKey::of(&typed)));
@@ -41,13 +44,13 @@ pub(in crate::http) async fn submit(
         _ => Err(FormFailure::faults_of(form)),
     };
     match done {
-        Ok(_) => Ok(visit.redirect("/sign-in?done=reset")),
+        Ok(_) => Ok(visit.redirect(&with_target("/sign-in?done=reset", app.as_ref()))),
         Err(failure) => {
             let typed = match sent.email.is_empty() {
                 true => CodeEntry::Operator,
                 false => CodeEntry::Mailed(&sent.email),
             };
-            refused(&visit, failure, OneTimeKind::Reset, &sent, typed, None)
+            refused(&visit, failure, OneTimeKind::Reset, &sent, typed, app.as_ref())
         }
     }
 }

@@ -1,14 +1,15 @@
-//! Where a person returns to after signing in: the app whose guard sent them here, or a page of the app that embeds the service.
+//! Where a person returns to: the app whose guard sent them here, or a page of the app that embeds the service. Pages, forms and
+//! mails carry it along.
 
 use axum::response::Response;
 
-use super::visit::Visit;
+use super::{view::PageContext, visit::Visit};
 use crate::{
     Doorward,
     account::app_sign_in,
     http::{Error, browser::site::Site, paths::APP_SIGN_IN},
     session::Session,
-    token::cookie::{AttemptDigest, ReturnTarget},
+    token::cookie::{MailedTarget, ReturnTarget},
 };
 
 /// The longest path that is kept across a sign-in.
@@ -24,7 +25,7 @@ pub(super) fn is_own_path(path: &str) -> bool {
 /// Seals a path of the app that embeds the service. It belongs to no guard.
 pub(super) fn seal_path(doorward: &Doorward, path: &str) -> String {
     let (guard, url) = (String::new(), path.to_owned());
-    let target = ReturnTarget { guard, url, attempt: AttemptDigest::of("") };
+    let target = ReturnTarget { guard, url, attempt: None };
     doorward.cookies().seal_target(&target)
 }
 
@@ -37,6 +38,9 @@ pub(super) struct AppTarget {
     pub(super) origin: String,
     target: ReturnTarget,
 }
+
+/// A mail shows its link, so it carries a longer URL to the start page of the app instead.
+const MAX_MAILED_URL_BYTES: usize = 700;
 
 impl AppTarget {
     /// Opens a sealed return target. One that is forged, or whose guard no longer has the origin, is ignored.
@@ -54,22 +58,57 @@ impl AppTarget {
         Some(Self { sealed, title, origin, target })
     }
 
+    /// The return target in the URL of a page.
+    pub(super) fn of(visit: &Visit) -> Option<Self> {
+        Self::open(visit.doorward(), visit.parameter("for")?)
+    }
+
+    /// Whether it is a path of the app that embeds the service.
+    fn is_own(&self) -> bool {
+        self.target.guard.is_empty()
+    }
+
+    /// The URL that the person asked for.
+    pub(super) fn url(&self) -> &str {
+        &self.target.url
+    }
+
+    /// The return target for the link of a mail.
+    pub(super) fn for_mail(&self, doorward: &Doorward) -> MailedTarget {
+        let mut target = self.target.clone();
+        if target.url.len() > MAX_MAILED_URL_BYTES {
+            target.url = if self.is_own() { "/".into() } else { format!("{}/", self.origin) };
+        }
+        doorward.cookies().seal_mailed_target(target)
+    }
+
     /// Sends the person back to the app, with a code that signs them in there. Only a window that the person sees gets one: a
-    /// script of an app could ask for it from a frame, for the attempt of somebody else.
+    /// script of an app could ask for it from a frame, for the attempt of somebody else. From a mail they return without a
+    /// code, and the guard sends them here once more if they are not signed in there.
     ///
     /// # Errors
     /// If a frame or a script asks, or the person has been given too many codes.
     pub(super) fn redirect(self, visit: &Visit, session: &Session) -> Result<Response, Error> {
-        if self.target.guard.is_empty() {
+        if self.is_own() {
             // The session cookie counts there, too.
             return Ok(visit.redirect(&self.target.url));
         }
+        let Self { origin, target: ReturnTarget { guard: _, url, attempt }, .. } = self;
+        let Some(attempt) = attempt else { return Ok(visit.pages.redirect(&url)) };
         if !visit.is_in_window {
             return Err(Error::CrossSite(None));
         }
-        let Self { origin, target, .. } = self;
-        let code = app_sign_in::create_code(visit.doorward(), session, target, &origin)?;
+        let code = app_sign_in::create_code(visit.doorward(), session, attempt, url, &origin)?;
         Ok(visit.pages.redirect(&format!("{origin}{APP_SIGN_IN}?code={code}")))
+    }
+}
+
+/// A path that carries the return target along. It may have a query.
+pub(super) fn with_target(path: &str, app: Option<&AppTarget>) -> String {
+    let query = PageContext::query(app.map(|app| &*app.sealed));
+    match path.contains('?') {
+        true => format!("{path}{}", query.replacen('?', "&", 1)),
+        false => format!("{path}{query}"),
     }
 }
 

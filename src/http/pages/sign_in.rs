@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
-    let app = visit.parameter("for").and_then(|sealed| AppTarget::open(visit.doorward(), sealed));
+    let app = AppTarget::of(&visit);
     // A signed-in person is asked to sign in only if they want to be somebody else.
     if let Some(caller) = visit.caller()
         && visit.parameter("other").is_none()

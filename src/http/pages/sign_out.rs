@@ -1,22 +1,33 @@
-//! `/sign-out`: ends the session of this browser, and with it the person is signed out of every app. A link only asks.
+//! `/sign-out`: ends the session of this browser, and with it the person is signed out of every app. A link only asks. Whoever
+//! came from an app returns to it.
 
-use axum::{http::StatusCode, response::Response};
+use axum::response::Response;
 
 use super::{
+    return_target::{AppTarget, with_target},
     view,
-    visit::{SignedInVisit, Visit},
+    visit::{SIGN_IN, Visit},
 };
 use crate::{account::sessions, http::Error};
 
-pub(in crate::http) async fn show(visit: SignedInVisit) -> Response {
-    visit.page(StatusCode::OK, view::SignOut.render(&visit.context()))
+pub(in crate::http) async fn show(visit: Visit) -> Response {
+    let app = AppTarget::of(&visit);
+    if visit.caller().is_none() {
+        return visit.redirect(&with_target(SIGN_IN, app.as_ref()));
+    }
+    let page = view::SignOut { target: app.as_ref().map(|app| &*app.sealed) };
+    visit.form(page.render(&visit.context()), None, app.as_ref().map(|app| &*app.origin))
 }
 
+/// The return target is in the URL: the form has no fields.
 pub(in crate::http) async fn submit(visit: Visit) -> Result<Response, Error> {
     if let Some(caller) = visit.caller() {
         sessions::log_out(visit.doorward(), caller, &visit.requester).await?;
     }
-    let mut response = visit.redirect("/sign-in?signed-out=1");
+    let mut response = match AppTarget::of(&visit) {
+        Some(app) => visit.pages.redirect(app.url()),
+        None => visit.redirect("/sign-in?signed-out=1"),
+    };
     visit.remove_cookie(&mut response);
     Ok(response)
 }

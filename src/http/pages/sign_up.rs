@@ -6,10 +6,10 @@ use zeroize::Zeroizing;
 
 use super::{
     form_refusal::{FormFailure, FormRefusal},
-    return_target::AppTarget,
+    return_target::{AppTarget, with_target},
     session_cookie::persistence,
     text::{FieldFault, FormError, LinkTo, Message},
-    view::{self, InvitationEntry, PageContext},
+    view::{self, InvitationEntry},
     visit::Visit,
 };
 use crate::{
@@ -26,13 +26,13 @@ use crate::{
 
 /// Shows the form even to a signed-in person, who may want a second account.
 pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
-    let app = visit.parameter("for").and_then(|sealed| AppTarget::open(visit.doorward(), sealed));
+    let app = AppTarget::of(&visit);
     let policy = &visit.doorward().settings().registration;
     if visit.parameter("done").as_deref() == Some("mailed") {
-        return Ok(explanation(&visit, StatusCode::OK, Message::SignUpMailed));
+        return Ok(explanation(&visit, StatusCode::OK, Message::SignUpMailed, app.as_ref()));
     }
     if *policy == RegistrationPolicy::Closed {
-        return Ok(explanation(&visit, StatusCode::OK, Message::SignUpClosed));
+        return Ok(explanation(&visit, StatusCode::OK, Message::SignUpClosed, app.as_ref()));
     }
     let mut typed = Typed::default();
     match visit.parameter("invitation") {
@@ -42,15 +42,13 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
                 typed.email = invitation.email.as_str().to_owned();
                 (typed.invitation, typed.has_link) = (secret, true);
             }
-            None => return Ok(explanation(&visit, StatusCode::GONE, Message::InvitationDead)),
+            None => {
+                let message = Message::InvitationDead;
+                return Ok(explanation(&visit, StatusCode::GONE, message, app.as_ref()));
+            }
         },
         None if *policy == RegistrationPolicy::Invited => {
-            let path = match &app {
-                Some(app) => {
-                    format!("/sign-up{}&invitation=", PageContext::query(Some(&app.sealed)))
-                }
-                None => "/sign-up?invitation=".to_owned(),
-            };
+            let path = with_target("/sign-up?invitation=", app.as_ref());
             let (message, to) = (Message::SignUpInvited, LinkTo::InvitationCode);
             return Ok(visit.message(StatusCode::OK, message, to, &path));
         }
@@ -60,8 +58,13 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
 }
 
 /// A page in the place of the form.
-fn explanation(visit: &Visit, status: StatusCode, message: Message) -> Response {
-    visit.message(status, message, LinkTo::SignIn, "/sign-in")
+fn explanation(
+    visit: &Visit,
+    status: StatusCode,
+    message: Message,
+    app: Option<&AppTarget>,
+) -> Response {
+    visit.message(status, message, LinkTo::SignIn, &with_target("/sign-in", app))
 }
 
 pub(in crate::http) async fn submit(
@@ -91,10 +94,17 @@ pub(in crate::http) async fn submit(
     });
     let registered = match (invitation, name, email, password) {
         (Ok(invitation), Ok(name), Ok(email), Ok((password, again))) => {
-            let registration = Registration { name, email, password: Some(password), invitation };
+            let registration = Registration {
+                name,
+                email,
+                password: Some(password),
+                invitation,
+                target: app.as_ref().map(|app| app.for_mail(visit.doorward())),
+            };
             let registered = sign_up(&visit, registration, again, &typed).await;
             if typed.has_link && matches!(registered, Err(RegisterError::NotAllowed)) {
-                return Ok(explanation(&visit, StatusCode::GONE, Message::InvitationDead));
+                let message = Message::InvitationDead;
+                return Ok(explanation(&visit, StatusCode::GONE, message, app.as_ref()));
             }
             registered.map_err(FormFailure::from)
         }
@@ -102,7 +112,9 @@ pub(in crate::http) async fn submit(
     };
     match registered {
         Ok(Registered::SignedIn(opened)) => Ok(visit.begin_session(&opened, app).await),
-        Ok(Registered::Mailed) => Ok(visit.redirect("/sign-up?done=mailed")),
+        Ok(Registered::Mailed) => {
+            Ok(visit.redirect(&with_target("/sign-up?done=mailed", app.as_ref())))
+        }
         Err(failure) => {
             let refusal = failure.refusal()?;
             Ok(page(&visit, app.as_ref(), &typed, Some(&refusal)))

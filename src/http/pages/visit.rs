@@ -153,8 +153,18 @@ impl Visit {
         to: LinkTo<'_>,
         path: &str,
     ) -> Response {
-        let address = format!("{}{path}", self.context().base);
-        let page = MessagePage { message, link: Some((to, &address)) };
+        self.message_with_link(status, message, to, &format!("{}{path}", self.context().base))
+    }
+
+    /// A page that is one message, with a link to this address.
+    pub(super) fn message_with_link(
+        &self,
+        status: StatusCode,
+        message: Message,
+        to: LinkTo<'_>,
+        address: &str,
+    ) -> Response {
+        let page = MessagePage { message, link: Some((to, address)) };
         self.page(status, page.render(&self.context()))
     }
 

@@ -21,7 +21,10 @@ use crate::{
     clock::Timestamp,
     colour::Colour,
     session::device::Device,
-    token::one_time::{OneTimeId, OneTimeMint, OneTimeSecret, Purpose},
+    token::{
+        cookie::MailedTarget,
+        one_time::{OneTimeId, OneTimeMint, OneTimeSecret, Purpose},
+    },
 };
 
 /// What all mails have in common.
@@ -115,30 +118,33 @@ fn header(name: &'static str, value: &str) -> HeaderValue {
 }
 
 /// What the button of a mail does.
-enum Action {
-    /// Leads to the page that uses a one-time secret.
-    Use(OneTimeId, Purpose),
+enum Action<'a> {
+    /// Leads to the page that uses a one-time secret, and from there back to an app.
+    Use(OneTimeId, Purpose, Option<&'a MailedTarget>),
     /// Leads to a page.
     Open(&'static str),
 }
 
-fn letter(mail: &Mail, texts: &Texts, service: &str) -> Option<(Letter, Action)> {
+fn letter<'a>(mail: &'a Mail, texts: &Texts, service: &str) -> Option<(Letter, Action<'a>)> {
     let time = |at: &i64| Timestamp::from_millis(*at).to_text();
     Some(match &mail.message {
-        Message::VerifyEmail { one_time } => {
-            ((texts.verify_email)(service), Action::Use(*one_time, Purpose::VerifyEmail))
+        Message::VerifyEmail { one_time, target } => {
+            let action = Action::Use(*one_time, Purpose::VerifyEmail, target.as_ref());
+            ((texts.verify_email)(service), action)
         }
         Message::ChangeEmail { one_time } => {
-            ((texts.change_email)(service), Action::Use(*one_time, Purpose::ChangeEmail))
+            ((texts.change_email)(service), Action::Use(*one_time, Purpose::ChangeEmail, None))
         }
         Message::EmailChanged { one_time } => {
-            ((texts.email_changed)(service), Action::Use(*one_time, Purpose::RestoreEmail))
+            ((texts.email_changed)(service), Action::Use(*one_time, Purpose::RestoreEmail, None))
         }
-        Message::ResetPassword { one_time } => {
-            ((texts.reset_password)(service), Action::Use(*one_time, Purpose::ResetPassword))
+        Message::ResetPassword { one_time, target } => {
+            let action = Action::Use(*one_time, Purpose::ResetPassword, target.as_ref());
+            ((texts.reset_password)(service), action)
         }
-        Message::SignIn { one_time } => {
-            ((texts.sign_in)(service), Action::Use(*one_time, Purpose::SignIn))
+        Message::SignIn { one_time, target } => {
+            let action = Action::Use(*one_time, Purpose::SignIn, target.as_ref());
+            ((texts.sign_in)(service), action)
         }
         Message::HasPassword => ((texts.has_password)(service), Action::Open("/sign-in")),
         Message::AlreadyRegistered => {
@@ -146,7 +152,7 @@ fn letter(mail: &Mail, texts: &Texts, service: &str) -> Option<(Letter, Action)>
         }
         Message::Invitation { one_time, invited_by } => (
             (texts.invitation)(service, invited_by.as_deref()),
-            Action::Use(*one_time, Purpose::Invitation),
+            Action::Use(*one_time, Purpose::Invitation, None),
         ),
         Message::NewSignIn { user_agent, address, at } => {
             let sign_in = NewSignIn {
@@ -184,26 +190,28 @@ struct View<'a> {
 impl<'a> View<'a> {
     fn new(
         letter: Letter,
-        action: Action,
+        action: Action<'_>,
         texts: &Texts,
         one_time_secrets: &OneTimeMint,
         letterhead: &Letterhead<'a>,
     ) -> Self {
         // The operator decides how long an invitation is valid.
         let lifetime = match action {
-            Action::Use(_, Purpose::Invitation) | Action::Open(_) => None,
-            Action::Use(_, purpose) => Some(purpose.lifetime()),
+            Action::Use(_, Purpose::Invitation, _) | Action::Open(_) => None,
+            Action::Use(_, purpose, _) => Some(purpose.lifetime()),
         };
-        let has_code = !matches!(action, Action::Use(_, purpose) if !purpose.has_code());
+        let has_code = !matches!(action, Action::Use(_, purpose, _) if !purpose.has_code());
         let (link, code) = match (action, letterhead.site) {
-            (Action::Use(id, purpose), site) => {
+            (Action::Use(id, purpose, target), site) => {
                 let secret = one_time_secrets.secret(id, purpose);
                 let code = match has_code {
                     true => Some(one_time_secrets.code(id, purpose).to_text()),
                     // Without pages there is no link, and an app takes the secret itself.
                     false => site.is_none().then(|| secret.as_str().to_owned()),
                 };
-                (site.map(|site| link(site, purpose, &secret)), code)
+                let back = target.map(|target| format!("&for={}", target.as_str()));
+                let back = back.unwrap_or_default();
+                (site.map(|site| link(site, purpose, &secret) + &back), code)
             }
             (Action::Open(path), Some(site)) => {
                 (Some(format!("{}{path}", site.trim_end_matches('/'))), None)

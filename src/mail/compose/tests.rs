@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     language::Language,
     mail::{EndedBy, MailId},
-    token::cookie::CookieSecret,
+    token::cookie::{CookieMint, CookieSecret, ReturnTarget},
     user::Email,
 };
 
@@ -106,8 +106,8 @@ fn mail(message: Message, language: Language) -> Mail {
 }
 
 /// Every message, with what its button does.
-fn messages(one_time: OneTimeId) -> Vec<(Message, Action)> {
-    let use_it = |purpose| Action::Use(one_time, purpose);
+fn messages(one_time: OneTimeId) -> Vec<(Message, Action<'static>)> {
+    let use_it = |purpose| Action::Use(one_time, purpose, None);
     let new_sign_in = |user_agent: &str| Message::NewSignIn {
         user_agent: user_agent.into(),
         address: "2001:db8::7".parse().unwrap(),
@@ -118,11 +118,11 @@ fn messages(one_time: OneTimeId) -> Vec<(Message, Action)> {
         invited_by: invited_by.map(Into::into),
     };
     vec![
-        (Message::VerifyEmail { one_time }, use_it(Purpose::VerifyEmail)),
+        (Message::VerifyEmail { one_time, target: None }, use_it(Purpose::VerifyEmail)),
         (Message::ChangeEmail { one_time }, use_it(Purpose::ChangeEmail)),
         (Message::EmailChanged { one_time }, use_it(Purpose::RestoreEmail)),
-        (Message::ResetPassword { one_time }, use_it(Purpose::ResetPassword)),
-        (Message::SignIn { one_time }, use_it(Purpose::SignIn)),
+        (Message::ResetPassword { one_time, target: None }, use_it(Purpose::ResetPassword)),
+        (Message::SignIn { one_time, target: None }, use_it(Purpose::SignIn)),
         (Message::HasPassword, Action::Open("/sign-in")),
         (Message::AlreadyRegistered, Action::Open("/sign-in")),
         (invitation(None), use_it(Purpose::Invitation)),
@@ -213,7 +213,7 @@ fn a_sender_without_a_name_has_that_of_the_service() {
 fn a_mail_has_the_link_and_the_code_of_its_one_time_secret_and_no_other() {
     for_each_mail(|message, action, mint, has_pages, mail| {
         let (link, code) = match action {
-            Action::Use(id, purpose) => (
+            Action::Use(id, purpose, _) => (
                 super::link(SITE, *purpose, &mint.secret(*id, *purpose)),
                 match (purpose.has_code(), has_pages) {
                     (true, _) => Some(mint.code(*id, *purpose).to_text()),
@@ -241,6 +241,43 @@ fn a_mail_has_the_link_and_the_code_of_its_one_time_secret_and_no_other() {
         }
         assert_eq!(mail.text.contains("    "), code.is_some(), "{message:?}: {}", mail.text);
     });
+}
+
+#[test]
+fn a_link_leads_back_to_the_app_that_the_person_came_from() {
+    let secret = CookieSecret::random();
+    let mint = OneTimeMint::new(&secret);
+    let target = CookieMint::new(&secret).seal_mailed_target(ReturnTarget {
+        guard: "reports".into(),
+        url: "https://reports.example.com/q3?a=1&b=2".into(),
+        attempt: None,
+    });
+    let from = "no-reply@example.com".parse().unwrap();
+    let letterhead =
+        Letterhead { site: Some(SITE), name: "Acme", accent: [0; 3], from: &from, reply_to: None };
+    let one_time = OneTimeId::random();
+    for (message, purpose) in [
+        (Message::VerifyEmail { one_time, target: None }, Purpose::VerifyEmail),
+        (Message::ResetPassword { one_time, target: None }, Purpose::ResetPassword),
+        (Message::SignIn { one_time, target: None }, Purpose::SignIn),
+    ] {
+        let message = message.leading_to(Some(&target));
+        let stored = serde_json::to_string(&message).unwrap();
+        assert_eq!(serde_json::from_str::<Message>(&stored).unwrap(), message);
+        let mail = mail(message, Language::English);
+        let contents = compose(&mail, &mint, &letterhead).unwrap().unwrap().contents;
+        let plain = super::link(SITE, purpose, &mint.secret(one_time, purpose));
+        let link = format!("{plain}&for={}", target.as_str());
+        assert!(contents.text.contains(&format!("\n{link}\n")), "{}", contents.text);
+        let escaped = link.replace('&', "&#38;");
+        assert_eq!(contents.html.matches(&format!("href=\"{escaped}\"")).count(), 2);
+        assert_eq!(contents.link, Some(link));
+    }
+    // A mail that was queued by an earlier version has none.
+    let stored = format!(r#"{{"verify_email":{{"one_time":"{one_time}"}}}}"#);
+    let message: Message = serde_json::from_str(&stored).unwrap();
+    assert_eq!(message, Message::VerifyEmail { one_time, target: None });
+    assert_eq!(serde_json::to_string(&message).unwrap(), stored);
 }
 
 #[test]

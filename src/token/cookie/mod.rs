@@ -8,6 +8,7 @@ use std::{fmt, sync::Arc};
 use arc_swap::ArcSwap;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
@@ -74,8 +75,20 @@ pub struct ReturnTarget {
     pub guard: String,
     /// The URL that they asked for; a path for a route of the app that embeds the service.
     pub url: String,
-    /// The attempt, which the browser proves by its try cookie.
-    pub attempt: AttemptDigest,
+    /// The attempt, which the browser proves by its try cookie. A target in a mail has none: its link can be opened in any
+    /// browser, and the guard begins a new attempt there.
+    pub attempt: Option<AttemptDigest>,
+}
+
+/// A sealed return target in the link of a mail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MailedTarget(String);
+
+impl MailedTarget {
+    /// As it stands in a URL.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// A code with which a guard signs a browser in to the app on its host.
@@ -102,6 +115,9 @@ id!(
 pub struct AttemptDigest([u8; 16]);
 
 impl AttemptDigest {
+    /// In the place of the digest of a target without an attempt.
+    const NONE: [u8; 16] = [0; 16];
+
     /// The digest of the value of a try cookie.
     pub fn of(cookie: &str) -> Self {
         let mut half = [0; 16];
@@ -171,8 +187,14 @@ impl CookieMint {
     pub fn seal_target(&self, target: &ReturnTarget) -> String {
         let ReturnTarget { guard, url, attempt } = target;
         let length = u8::try_from(guard.len()).expect("a guard name has at most 64 characters");
-        let payload = [&attempt.0, &[length][..], guard.as_bytes(), url.as_bytes()].concat();
+        let attempt = attempt.map_or(AttemptDigest::NONE, |attempt| attempt.0);
+        let payload = [&attempt, &[length][..], guard.as_bytes(), url.as_bytes()].concat();
         self.sealers.load().target.seal(&payload, "")
+    }
+
+    /// Seals a return target for the link of a mail, without its attempt.
+    pub fn seal_mailed_target(&self, target: ReturnTarget) -> MailedTarget {
+        MailedTarget(self.seal_target(&ReturnTarget { attempt: None, ..target }))
     }
 
     /// The return target; `None` if it is not ours.
@@ -184,7 +206,7 @@ impl CookieMint {
         Some(ReturnTarget {
             guard: str::from_utf8(guard).ok()?.to_owned(),
             url: str::from_utf8(url).ok()?.to_owned(),
-            attempt: AttemptDigest(*attempt),
+            attempt: (*attempt != AttemptDigest::NONE).then_some(AttemptDigest(*attempt)),
         })
     }
 
@@ -296,9 +318,15 @@ mod tests {
     #[test]
     fn targets_and_codes_are_read_as_they_were_sealed() {
         let (mint, attempt) = (mint(), AttemptDigest::of("try"));
-        let target =
-            ReturnTarget { guard: "staff".into(), url: format!("{APP}/ä?b=%20&c"), attempt };
+        let target = ReturnTarget {
+            guard: "staff".into(),
+            url: format!("{APP}/ä?b=%20&c"),
+            attempt: Some(attempt),
+        };
         assert_eq!(mint.open_target(&mint.seal_target(&target)), Some(target.clone()));
+        let mailed = mint.seal_mailed_target(target.clone());
+        let without = ReturnTarget { attempt: None, ..target.clone() };
+        assert_eq!(mint.open_target(mailed.as_str()), Some(without));
         let code = SignInCode {
             id: CodeId::random(),
             user_id: UserId::random(),

@@ -36,19 +36,19 @@ const GUARDS: &str = r#"
 const APP: &str = "https://app.example.com";
 
 /// The browser on the host of an app, behind Caddy.
-struct App<'s> {
-    server: &'s TestServer,
-    host: &'static str,
-    guard: &'static str,
-    cookies: Cookies,
+pub(super) struct App<'s> {
+    pub(super) server: &'s TestServer,
+    pub(super) host: &'static str,
+    pub(super) guard: &'static str,
+    pub(super) cookies: Cookies,
 }
 
 impl<'s> App<'s> {
-    fn new(server: &'s TestServer) -> Self {
+    pub(super) fn new(server: &'s TestServer) -> Self {
         Self { server, host: "app.example.com", guard: "reports", cookies: Cookies::new() }
     }
 
-    async fn get(&mut self, target: &str) -> Answer {
+    pub(super) async fn get(&mut self, target: &str) -> Answer {
         let request = Request::get(format!("/api/auth/{}", self.guard))
             .header("x-forwarded-method", "GET")
             .header("x-forwarded-proto", "https")
@@ -64,7 +64,7 @@ impl<'s> App<'s> {
     }
 
     /// Follows a redirect to this app.
-    async fn follow(&mut self, answer: &Answer) -> Answer {
+    pub(super) async fn follow(&mut self, answer: &Answer) -> Answer {
         let origin = format!("https://{}", self.host);
         let location = location(answer).strip_prefix(&*origin).expect("on this host");
         self.get(location).await
@@ -72,19 +72,19 @@ impl<'s> App<'s> {
 }
 
 #[track_caller]
-fn location(answer: &Answer) -> &str {
+pub(super) fn location(answer: &Answer) -> &str {
     assert_eq!(answer.status, 303, "{}", answer.body);
     answer.header(header::LOCATION).unwrap()
 }
 
 /// The path of a redirect to a page.
 #[track_caller]
-fn page_path(answer: &Answer) -> &str {
+pub(super) fn page_path(answer: &Answer) -> &str {
     location(answer).strip_prefix(super::PUBLIC).expect("on the host of Doorward")
 }
 
 /// The sealed target in a path.
-fn sealed(path: &str) -> &str {
+pub(super) fn sealed(path: &str) -> &str {
     path.split_once("for=").unwrap().1
 }
 
@@ -186,8 +186,11 @@ async fn a_code_is_used_once_in_its_browser_on_its_origin_within_a_minute() {
 async fn a_target_that_is_not_ours_or_no_longer_allowed_is_ignored() {
     let server = server_with(GUARDS).await;
     let seal = |guard: &str, url: &str| {
-        let target =
-            ReturnTarget { guard: guard.into(), url: url.into(), attempt: AttemptDigest::of("x") };
+        let target = ReturnTarget {
+            guard: guard.into(),
+            url: url.into(),
+            attempt: Some(AttemptDigest::of("x")),
+        };
         server.doorward.cookies().seal_target(&target)
     };
     let mut browser = Browser::of(&server, "Ada", "ada@example.com").await;

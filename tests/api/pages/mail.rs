@@ -25,13 +25,13 @@ async fn server() -> TestServer {
 }
 
 /// The link and the code in the latest mail to an address.
-struct Mailed {
-    path: String,
+pub(super) struct Mailed {
+    pub(super) path: String,
     secret: String,
-    code: String,
+    pub(super) code: String,
 }
 
-async fn mailed(server: &TestServer, to: &str, purpose: Purpose) -> Mailed {
+pub(super) async fn mailed(server: &TestServer, to: &str, purpose: Purpose) -> Mailed {
     let id = one_time(server, to, purpose).await;
     let mint = server.doorward.one_time_secrets();
     let secret = mint.secret(id, purpose);
@@ -44,7 +44,7 @@ async fn mailed(server: &TestServer, to: &str, purpose: Purpose) -> Mailed {
 }
 
 /// The hidden fields of the form with this action, with more that the person types.
-fn fields<'a>(
+pub(super) fn fields<'a>(
     page: &'a Answer,
     action: &str,
     typed: &[(&'a str, &'a str)],

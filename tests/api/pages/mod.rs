@@ -13,6 +13,7 @@ mod reset;
 mod sessions;
 mod sign_in;
 mod sign_up;
+mod verify_for_app;
 
 use std::collections::BTreeMap;
 

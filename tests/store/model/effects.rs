@@ -44,7 +44,7 @@ impl Model<'_> {
     fn mail_to(&mut self, user: &User) -> Mail {
         let messages = [
             Message::Nothing,
-            Message::SignIn { one_time: OneTimeId::random() },
+            Message::SignIn { one_time: OneTimeId::random(), target: None },
             Message::PasswordChanged { at: self.now.millis() },
             Message::Invitation {
                 one_time: OneTimeId::random(),
@@ -194,7 +194,9 @@ impl Model<'_> {
         let (now, purpose, key) = (self.now, one_time.purpose, self.email().key());
         same!(self, store => store.one_time_by_digest(purpose, &one_time.digest));
         same!(self, store => store.one_time_secrets_by_email(purpose, &key, now));
-        same!(self, store => store.pending_email(user, now));
+        for purpose in [Purpose::ChangeEmail, Purpose::VerifyEmail] {
+            same!(self, store => store.pending_one_time(user, purpose, now));
+        }
         same!(self, store => store.mail_queue(Some(mail), 3));
         same!(self, store => store.invitation_by_email(&key, now));
         same!(self, store => store.invitations(None, Some(&key), 3, now));

@@ -9,7 +9,7 @@ use super::{
 use crate::{account::verify::send, http::Error};
 
 pub(in crate::http) async fn send_verification(visit: SignedInVisit) -> Result<Response, Error> {
-    match send(visit.doorward(), &visit.caller.user, &visit.requester).await {
+    match send(visit.doorward(), &visit.caller.user, &visit.requester, None).await {
         Ok(()) => Ok(visit.redirect("/account?done=verify-sent")),
         Err(error) => {
             let refusal = FormFailure::from(error).refusal()?;

@@ -1,7 +1,7 @@
 //! The texts in German.
 
 use super::{FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts};
-use crate::{fault::FaultKind, language::Language};
+use crate::{access::guard::Missing, fault::FaultKind, language::Language};
 
 pub(super) static TEXTS: Texts = Texts {
     language: Language::German,
@@ -65,6 +65,16 @@ pub(super) static TEXTS: Texts = Texts {
     verify_heading: "Bestätigen Sie Ihre E-Mail-Adresse",
     verify_link: |address| format!("Bestätigen Sie, dass {address} Ihre Adresse ist."),
     confirm_address: "Adresse bestätigen",
+    verify_for: |app| format!("Bestätigen Sie Ihre Adresse, um zu {app} zu gelangen"),
+    verify_mailed: |address| {
+        format!(
+            "Wir haben einen Code an {address} gesendet. Geben Sie ihn hier ein oder öffnen Sie auf einem beliebigen Gerät den Link in der Mail."
+        )
+    },
+    link_opened: "Haben Sie den Link in der Mail geöffnet?",
+    go_on_to: |app| format!("Weiter zu {app}"),
+    not_your_address: "Nicht Ihre Adresse?",
+    change_address: "Adresse ändern",
     restore_heading: "Änderung Ihrer Adresse rückgängig machen",
     restore_link: |address| format!("{address} wird wieder die Adresse Ihres Kontos."),
     restore_explanation: "Legen Sie auch ein neues Passwort fest, denn vielleicht kennt jemand das alte. Danach sind Sie auf allen Geräten abgemeldet.",
@@ -150,6 +160,9 @@ pub(super) static TEXTS: Texts = Texts {
     refused_heading: |app| format!("Sie haben keinen Zugang zu {app}"),
     refused_other_heading: |app| format!("{app} hat eine Anfrage abgelehnt"),
     refused_explanation: "Sie sind angemeldet, aber dieses Konto hat keinen Zugang zu dieser Seite.",
+    missing: |missing| match missing {
+        Missing::VerifiedEmail => "Mit einer bestätigten E-Mail-Adresse wäre das erlaubt.",
+    },
     signed_in_as: "Angemeldet als",
     somebody_else: "Mit einem anderen Konto anmelden",
     decision: "Entscheidung",
@@ -334,6 +347,10 @@ pub(super) static TEXTS: Texts = Texts {
             "Sie brauchen eine Einladung",
             "Nur wer eingeladen ist, kann hier ein Konto anlegen. Öffnen Sie den Link in der Mail mit Ihrer Einladung.",
         ),
+        Message::EmailVerified => MessageText::new(
+            "Ihre E-Mail-Adresse ist bestätigt",
+            "Machen Sie dort weiter, wo Sie begonnen haben, oder auf diesem Gerät.",
+        ),
         Message::SignUpMailed => MessageText::new(
             "Sehen Sie in Ihre Mails",
             "Wir haben Ihnen eine Mail gesendet. Darin steht, wie es weitergeht. Das kann einige Minuten dauern. Sehen Sie auch im Spam-Ordner nach.",
@@ -347,6 +364,7 @@ pub(super) static TEXTS: Texts = Texts {
         LinkTo::NewMail => "Neue Mail senden lassen".into(),
         LinkTo::InvitationCode => "Ich habe den Code einer Einladung".into(),
         LinkTo::App(title) => format!("{title} öffnen"),
+        LinkTo::ContinueTo(title) => format!("Weiter zu {title}"),
     },
     ago: |span| match span {
         Span::Seconds(_) => "gerade eben".into(),

@@ -1,7 +1,7 @@
 //! The texts in English.
 
 use super::{FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts};
-use crate::{fault::FaultKind, language::Language};
+use crate::{access::guard::Missing, fault::FaultKind, language::Language};
 
 pub(super) static TEXTS: Texts = Texts {
     language: Language::English,
@@ -61,6 +61,16 @@ pub(super) static TEXTS: Texts = Texts {
     verify_heading: "Confirm your e-mail address",
     verify_link: |address| format!("Confirm that {address} is your address."),
     confirm_address: "Confirm address",
+    verify_for: |app| format!("Confirm your address to go on to {app}"),
+    verify_mailed: |address| {
+        format!(
+            "We mailed a code to {address}. Type it here, or open the link in the mail on any device."
+        )
+    },
+    link_opened: "Opened the link in the mail?",
+    go_on_to: |app| format!("Go on to {app}"),
+    not_your_address: "Not your address?",
+    change_address: "Change it",
     restore_heading: "Undo the change of your address",
     restore_link: |address| format!("{address} becomes the address of your account again."),
     restore_explanation: "Set a new password as well, because somebody else may know the old one. After that you are signed out on every device.",
@@ -142,6 +152,9 @@ pub(super) static TEXTS: Texts = Texts {
     refused_heading: |app| format!("You have no access to {app}"),
     refused_other_heading: |app| format!("{app} refused a request"),
     refused_explanation: "You are signed in, but this account has no access to this page.",
+    missing: |missing| match missing {
+        Missing::VerifiedEmail => "This would be admitted with a confirmed e-mail address.",
+    },
     signed_in_as: "Signed in as",
     somebody_else: "Sign in as somebody else",
     decision: "Decision",
@@ -320,6 +333,10 @@ pub(super) static TEXTS: Texts = Texts {
             "You need an invitation",
             "Only people with an invitation can create an account here. Open the link in the mail with your invitation.",
         ),
+        Message::EmailVerified => MessageText::new(
+            "Your e-mail address is confirmed",
+            "Go on where you began, or on this device.",
+        ),
         Message::SignUpMailed => MessageText::new(
             "Look into your mail",
             "We sent you a mail that says how to go on. It may take a few minutes. Look in the spam folder too.",
@@ -333,6 +350,7 @@ pub(super) static TEXTS: Texts = Texts {
         LinkTo::NewMail => "Have a new mail sent".into(),
         LinkTo::InvitationCode => "I have the code of an invitation".into(),
         LinkTo::App(title) => format!("Open {title}"),
+        LinkTo::ContinueTo(title) => format!("Continue to {title}"),
     },
     ago: |span| match span {
         Span::Seconds(_) => "just now".into(),

@@ -56,6 +56,8 @@ pub enum Message {
     SignUpInvited,
     /// The owner of the address gets a mail.
     SignUpMailed,
+    /// A person who is not signed in here has confirmed their address.
+    EmailVerified,
 }
 
 /// The words of a message.

@@ -13,7 +13,7 @@ pub use self::{
     problem::{FieldFault, FormError},
     time::Span,
 };
-use crate::language::Language;
+use crate::{access::guard::Missing, language::Language};
 
 /// Every text of the pages in one language. A text with parameters is a function.
 pub struct Texts {
@@ -76,6 +76,13 @@ pub struct Texts {
     pub verify_heading: &'static str,
     pub verify_link: fn(&str) -> String,
     pub confirm_address: &'static str,
+    /// On the way to this app.
+    pub verify_for: fn(&str) -> String,
+    pub verify_mailed: fn(&str) -> String,
+    pub link_opened: &'static str,
+    pub go_on_to: fn(&str) -> String,
+    pub not_your_address: &'static str,
+    pub change_address: &'static str,
     pub restore_heading: &'static str,
     pub restore_link: fn(&str) -> String,
     pub restore_explanation: &'static str,
@@ -150,6 +157,8 @@ pub struct Texts {
     /// For somebody else than the person who was refused.
     pub refused_other_heading: fn(&str) -> String,
     pub refused_explanation: &'static str,
+    /// For what the person lacks and can reach.
+    pub missing: fn(Missing) -> &'static str,
     pub signed_in_as: &'static str,
     pub somebody_else: &'static str,
     pub decision: &'static str,

@@ -42,4 +42,6 @@ pub enum LinkTo<'a> {
     InvitationCode,
     /// The start page of this app.
     App(&'a str),
+    /// The URL that the person asked for in this app.
+    ContinueTo(&'a str),
 }

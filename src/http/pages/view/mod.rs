@@ -15,6 +15,7 @@ mod sign_up;
 mod style;
 #[cfg(test)]
 mod tests;
+mod verify;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -31,6 +32,7 @@ pub use self::{
     sign_out::SignOut,
     sign_up::{InvitationEntry, SignUp},
     style::Style,
+    verify::VerifyForApp,
 };
 use super::text::Texts;
 use crate::language::Language;

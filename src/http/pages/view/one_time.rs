@@ -124,7 +124,7 @@ impl OneTimeForm<'_> {
         let summary = Summary::of(t, self.error, &mut fields, mailed_to.map(|_| "code"));
         let query = PageContext::query(self.target);
         let again = match (self.kind, mailed_to) {
-            (OneTimeKind::Reset, Some(_)) => Some("/forgot".to_owned()),
+            (OneTimeKind::Reset, Some(_)) => Some(format!("/forgot{query}")),
             (OneTimeKind::SignIn, Some(_)) => Some(format!("/sign-in/code{query}")),
             _ => None,
         };

@@ -9,6 +9,7 @@ use super::{
     branding::Contact,
     html,
 };
+use crate::access::guard::Missing;
 
 /// The page about a request that a guard refused, for the person who was refused and for operators. It is also served on
 /// the host of the app, so all its links are absolute there.
@@ -28,6 +29,8 @@ pub struct Refused<'a> {
     pub decision: &'a str,
     /// The address of the page about the decision, for operators. That page itself has none.
     pub decision_link: Option<&'a str>,
+    /// What the person lacks and can reach, for them and for operators.
+    pub missing: Option<Missing>,
     /// The reason. Only operators may see it.
     pub why: Option<Why<'a>>,
 }
@@ -72,13 +75,21 @@ struct Html<'a> {
     try_again: String,
     /// Whom the person can ask: the address of the link and its words.
     contact: Option<(String, &'a str)>,
+    missing: Option<&'static str>,
 }
 
 impl Refused<'_> {
     pub fn render(&self, page: &PageContext<'_>) -> String {
         let t = page.texts();
         let contact = page.branding.contact.as_ref().map(|contact| self.ask(contact, t));
-        html(&Html { page, t, view: self, try_again: (t.link)(LinkTo::TryAgain), contact })
+        html(&Html {
+            page,
+            t,
+            view: self,
+            try_again: (t.link)(LinkTo::TryAgain),
+            contact,
+            missing: self.missing.map(t.missing),
+        })
     }
 
     /// The link with which the person asks for access. A mail has the id of the decision in its subject.

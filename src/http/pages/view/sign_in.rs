@@ -54,7 +54,8 @@ impl SignIn<'_> {
         let mut email = Field::email(t, self.email).with_fault(t, self.email_fault);
         let mut password = Field::password(t).with_fault(t, self.password_fault);
         let forgot = if self.sends_mail { "/forgot" } else { "/reset" };
-        password.aside = Some((format!("{}{forgot}", page.base), t.forgot_password));
+        let query = PageContext::query(self.target);
+        password.aside = Some((format!("{}{forgot}{query}", page.base), t.forgot_password));
         let first = if self.email.is_empty() { email.id } else { password.id };
         let summary = Summary::of(t, self.error, &mut [&mut email, &mut password], Some(first));
         html(&Html {
@@ -65,7 +66,7 @@ impl SignIn<'_> {
                 Some(app) => (t.sign_in_to)(app),
                 None => t.sign_in_heading.into(),
             },
-            query: PageContext::query(self.target),
+            query,
             notice: self.notice.map(t.notice),
             summary,
             email,

@@ -7,7 +7,7 @@ use super::{
     branding::Contact,
     *,
 };
-use crate::{clock::Timestamp, fault::FaultKind};
+use crate::{access::guard::Missing, clock::Timestamp, fault::FaultKind};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 const LONG_NAME: &str = "Hubert Blaine Wolfeschlegelsteinhausenbergerdorff-welche-vor-altern-waren-gewissenhaft-schafers-wessen-schafe-waren-wohl-gepflege-und-sorgfaltigkeit-beschutzen-vor-angreifen-durch-ihr-raubgierig-fei";
@@ -184,6 +184,44 @@ fn one_time_secrets() -> Vec<(&'static str, OneTimeForm<'static>)> {
             },
         ),
         ("reset-hostile", form(Reset, CodeEntry::Link { secret: HOSTILE, address: HOSTILE })),
+    ]
+}
+
+fn verifications() -> Vec<(&'static str, VerifyForApp<'static>)> {
+    let plain = VerifyForApp {
+        app: "Reports",
+        target: "abc",
+        address: "ada@example.com",
+        ..VerifyForApp::default()
+    };
+    let wrong = Some(FieldFault::WrongCode);
+    let wait = Duration::from_secs(900);
+    vec![
+        ("verify-for-app", plain.clone()),
+        (
+            "verify-for-app-sent",
+            VerifyForApp { notice: Some(Notice::VerificationSent), ..plain.clone() },
+        ),
+        (
+            "verify-for-app-wrong",
+            VerifyForApp { code: "1234 5679", code_fault: wrong, ..plain.clone() },
+        ),
+        (
+            "verify-for-app-throttled",
+            VerifyForApp { error: Some(FormError::Throttled(wait)), ..plain.clone() },
+        ),
+        ("verify-for-app-new-address", VerifyForApp { is_new_address: true, ..plain.clone() }),
+        ("verify-for-app-long", VerifyForApp { app: LONG_NAME, ..plain.clone() }),
+        (
+            "verify-for-app-hostile",
+            VerifyForApp {
+                app: HOSTILE,
+                target: HOSTILE,
+                address: HOSTILE,
+                code: HOSTILE,
+                ..plain
+            },
+        ),
     ]
 }
 
@@ -406,6 +444,7 @@ fn refusals() -> Vec<(&'static str, Refused<'static>)> {
         somebody_else: Some("https://id.example.com/sign-in?for=abc&other=1"),
         decision: "7f3c1d2e4b5a49788c6d0e1f2a3b4c5d",
         decision_link: Some("https://id.example.com/refused/7f3c1d2e4b5a49788c6d0e1f2a3b4c5d"),
+        missing: None,
         why: None,
     };
     let step = |depth, expression, value| WhyStep { expression, value, depth };
@@ -436,6 +475,7 @@ fn refusals() -> Vec<(&'static str, Refused<'static>)> {
                 is_own: false,
                 try_again: None,
                 decision_link: None,
+                missing: Some(Missing::VerifiedEmail),
                 why: Some(why),
                 ..refused.clone()
             },
@@ -454,7 +494,7 @@ fn refusals() -> Vec<(&'static str, Refused<'static>)> {
 
 type Link = Option<(LinkTo<'static>, &'static str)>;
 
-const MESSAGES: [(&str, Message, Link); 26] = [
+const MESSAGES: [(&str, Message, Link); 28] = [
     ("message-bad-request", Message::BadRequest, None),
     ("message-sign-in-again", Message::SignInAgain, Some((LinkTo::SignIn, "/sign-in?other"))),
     ("message-cross-site", Message::CrossSite, Some((LinkTo::TryAgain, "/sign-in"))),
@@ -497,11 +537,25 @@ const MESSAGES: [(&str, Message, Link); 26] = [
         Some((LinkTo::InvitationCode, "/sign-up?invitation=")),
     ),
     ("message-sign-up-mailed", Message::SignUpMailed, Some((LinkTo::SignIn, "/sign-in"))),
+    (
+        "message-verified",
+        Message::EmailVerified,
+        Some((LinkTo::ContinueTo("Reports"), "https://reports.example.com/")),
+    ),
+    (
+        "message-verify-dead-for-app",
+        Message::VerifyLinkDead,
+        Some((LinkTo::ContinueTo("Reports"), "https://reports.example.com/")),
+    ),
 ];
 
 /// Every page and state in a language.
 fn gallery(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
-    let mut all = vec![("sign-out", SignOut.render(page))];
+    let mut all = vec![
+        ("sign-out", SignOut::default().render(page)),
+        ("sign-out-of-app", SignOut { target: Some("abc") }.render(page)),
+    ];
+    all.extend(verifications().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(one_time_secrets().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(invitations().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(mail_requests().into_iter().map(|(state, view)| (state, view.render(page))));
