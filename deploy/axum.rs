@@ -65,7 +65,9 @@ fn remove_identity(headers: &mut HeaderMap) {
     let is_odd = |name: &str| !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let is_identity = |name: &str| {
         let prefixes = ["x-auth", "remote-", "x-remote-", "x-webauth-"];
-        prefixes.iter().any(|prefix| name.starts_with(prefix)) || is_odd(name)
+        prefixes.iter().any(|prefix| name.starts_with(prefix))
+            || IDENTITY.contains(&name)
+            || is_odd(name)
     };
     let found: Vec<_> = headers.keys().filter(|name| is_identity(name.as_str())).cloned().collect();
     for name in found {

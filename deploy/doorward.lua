@@ -99,7 +99,12 @@ core.register_action("doorward", { "http-req" }, function(txn, url)
 
     if answer.status == 200 then
         for _, name in ipairs(IDENTITY) do
-            txn.http:req_set_header(name, answer.headers[name][0])
+            local value = answer.headers[name] and answer.headers[name][0] or ""
+            if value == "" then
+                txn.http:req_del_header(name)
+            else
+                txn.http:req_set_header(name, value)
+            end
         end
         if sent["cookie"] then
             remove_doorwards_cookies(txn, sent)

@@ -21,7 +21,8 @@ export async function doorward(req, res, next) {
   for (const headers of [req.headers, req.headersDistinct]) {
     for (const name of Object.keys(headers)) {
       // Some libraries read X_Auth_User_Id and X!Auth!User!Id as X-Auth-User-Id.
-      if (/[^a-z0-9-]|^(x-auth|(x-)?remote-|x-webauth-)/.test(name)) delete headers[name];
+      const isForgeable = /[^a-z0-9-]|^(x-auth|(x-)?remote-|x-webauth-)/.test(name) || IDENTITY.includes(name);
+      if (isForgeable) delete headers[name];
     }
   }
 
@@ -31,7 +32,8 @@ export async function doorward(req, res, next) {
       req.headers[name] = answer.headers.get(name) ?? '';
       req.headersDistinct[name] = [req.headers[name]];
     }
-    const [id, policy, name, email, verified] = IDENTITY.map((name) => decodeURIComponent(req.headers[name]));
+    const own = IDENTITY.slice(0, 5).map((name) => decodeURIComponent(req.headers[name]));
+    const [id, policy, name, email, verified] = own;
     req.caller = { id, policy, name, email, emailVerified: verified === 'true' };
     next();
   } else if (answer?.status === 401) {

@@ -24,8 +24,13 @@ IDENTITY = (
     "X-Auth-User-Email-Verified",
 )
 FORGEABLE = re.compile(b"[^a-z0-9-]|^(x-auth|(x-)?remote-|x-webauth-)")
+NAMES = {name.lower().encode() for name in IDENTITY}
 FORWARDED_HEADERS = (b"authorization", b"origin", b"access-control-request-method")
 REFUSAL_HEADERS = ("Content-Type", "WWW-Authenticate", "Cache-Control", "Vary", "X-Decision-Id")
+
+
+def is_forgeable(name):
+    return FORGEABLE.search(name) or name in NAMES
 
 
 class Caller(NamedTuple):
@@ -47,7 +52,7 @@ class Doorward:
             return await self.app(scope, receive, send)
 
         # Some libraries read X_Auth_User_Id and X!Auth!User!Id as X-Auth-User-Id.
-        headers = [header for header in scope["headers"] if not FORGEABLE.search(header[0])]
+        headers = [header for header in scope["headers"] if not is_forgeable(header[0])]
         answer = await self.ask(scope, headers)
         if answer is not None and answer.status_code == 200:
             identity = [answer.headers.get(name, "") for name in IDENTITY]

@@ -646,7 +646,7 @@ export interface components {
     schemas: {
         /** @description 2 to 200 characters after trimming, without control characters, bidirectional controls and separators of lines */
         Name: string;
-        /** @description An e-mail address in the grammar of zod 3.23, with at most 64 characters before the @ */
+        /** @description An e-mail address, with at most 64 characters before the @ */
         Email: string;
         /**
          * Format: password

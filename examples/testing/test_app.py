@@ -69,6 +69,13 @@ def test_a_user_that_only_this_test_needs(doorward, reports):
     assert call(reports, token=token_of(doorward, "grace@example.com"))[0] == 200
 
 
+def test_a_role_counts_from_the_next_request_on(doorward, reports):
+    token = token_of(doorward, "bob@example.com")
+    assert call(reports, token=token)[0] == 401
+    call(f"{doorward}/dev/users/bob@example.com", "PATCH", roles=["analyst"], verified=True)
+    assert call(reports, token=token) == (200, "Reports for Bob Noyce")
+
+
 def test_a_token_expires_after_a_day(doorward, reports):
     login = {"email": "ada@example.com", "password": "correct horse"}
     token = call(f"{doorward}/api/auth/login", "POST", **login)[1]["token"]

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{
     caller::{Caller, Unauthenticated},
-    guard::{Explanation, Guard, Memo, Missing, Mode, Reachable, RequestFacts},
+    guard::{ExplainedHeader, Explanation, Guard, Memo, Missing, Mode, Reachable, RequestFacts},
 };
 use crate::{clock::Timestamp, user::UserId};
 
@@ -48,6 +48,9 @@ pub struct Refusal {
     /// With what the user would be admitted, if they can reach it by themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Missing>,
+    /// The headers that the app got, because the guard only reports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<ExplainedHeader>,
 }
 
 /// A refusal as it is recorded. Its reason is determined on request.
@@ -102,7 +105,7 @@ impl Refused {
     ) -> Self {
         let input = ConditionInput {
             caller: Arc::clone(&caller.memo),
-            request: request.copy_of(guard.condition.request_fields()),
+            request: request.copy_of(guard.request_fields()),
             missing: guard.missing(&caller.user, &caller.session, request, reachable),
         };
         let by = RefusedBy::Guard(Arc::clone(guard));
@@ -140,6 +143,10 @@ impl Refused {
             let facts = input.caller.known_facts()?;
             Some(guard.condition.explain(facts, &input.request))
         });
+        let only_reported = guard.is_some_and(|guard| guard.mode == Mode::Report);
+        let headers = input.zip(guard).filter(|_| only_reported).and_then(|(input, guard)| {
+            Some(guard.headers.explain(input.caller.known_facts()?, &input.request))
+        });
         Refusal {
             id: id.to_string(),
             time: self.time.millis(),
@@ -148,7 +155,7 @@ impl Refused {
                 RefusedBy::Guard(guard) => guard.name.clone(),
             },
             version: guard.map(|guard| guard.version.clone()),
-            only_reported: guard.is_some_and(|guard| guard.mode == Mode::Report),
+            only_reported,
             token,
             user: self.user().map(|user| user.to_string()),
             condition: guard
@@ -156,6 +163,7 @@ impl Refused {
                 .map(|guard| guard.condition.text().to_owned()),
             explanation,
             missing: self.missing(),
+            headers: headers.unwrap_or_default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `doorward dev`: a service in memory, on loopback only, for tests of apps. It can run the tests itself.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     future,
     io::{self, Write},
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -25,13 +25,14 @@ use tokio::{
 use crate::{
     Settings,
     clock::Timestamp,
-    config::{Key, SettingsError, Sources, URL_VARIABLE},
+    config::{Key, SettingsError, Sources, URL_VARIABLE, keys},
     dev::{DevServer, SeedUser, dev_settings, parse_time, read_users},
     http::{
         dev::{DevService, WARNING},
         server::{self, Limits},
     },
     log::{self, LogFilter},
+    spelling::suggest,
 };
 
 const DEFAULT_PORT: u16 = 3000;
@@ -62,6 +63,10 @@ pub(super) struct Dev {
     #[arg(long, conflicts_with = "command")]
     json: bool,
 
+    /// A command without `--` before it
+    #[arg(hide = true, num_args = 0.., allow_hyphen_values = true, value_name = "COMMAND")]
+    misplaced: Vec<OsString>,
+
     /// Run this command with DOORWARD_URL in its environment, and stop when it ends
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -69,6 +74,9 @@ pub(super) struct Dev {
 
 impl Dev {
     pub(super) fn run(self, settings: Settings, sources: &Sources) -> anyhow::Result<()> {
+        if let Some(first) = self.misplaced.first() {
+            return Err(unexpected(first, &self.misplaced));
+        }
         let flag = |name: &str| sources.flags.iter().any(|(key, _)| key.name == name);
         // The file of the settings is that of the production server, so its address does not count.
         let port = if self.command.is_empty() { DEFAULT_PORT } else { 0 };
@@ -199,6 +207,27 @@ impl Dev {
         });
         Ok(Some(pid))
     }
+}
+
+/// The error for a command without `--` before it, or for an unknown flag.
+fn unexpected(first: &OsStr, words: &[OsString]) -> anyhow::Error {
+    const FLAGS: [&str; 4] = ["users", "time", "throttle", "json"];
+    let first = first.to_string_lossy();
+    let hint = match first.strip_prefix('-') {
+        None => {
+            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+            format!("did you mean `doorward dev -- {}`?", words.join(" "))
+        }
+        Some(flag) => {
+            let settings: Vec<_> = keys().map(Key::flag).collect();
+            let known = FLAGS.into_iter().chain(settings.iter().map(String::as_str));
+            match suggest(flag.trim_start_matches('-'), known) {
+                Some(meant) => format!("did you mean --{meant}?"),
+                None => "`doorward dev --help` shows all options".into(),
+            }
+        }
+    };
+    SettingsError::new(format!("unexpected argument {first}: {hint}")).into()
 }
 
 async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {

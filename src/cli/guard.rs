@@ -4,10 +4,12 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use super::{Output, block_on, counted, print_explanation, print_json, run, unexpected_reply};
+use super::{
+    Output, block_on, counted, print_explanation, print_headers, print_json, run, unexpected_reply,
+};
 use crate::{
     Settings,
-    access::guard::{Explanation, Missing},
+    access::guard::{ExplainedHeader, Explanation, Missing},
     control::{BrowserCheck, Command, GuardInfo, Reply, SampleRequest, UserRef},
 };
 
@@ -84,13 +86,16 @@ fn print_no_guards() {
 
 pub(super) fn print_guards(guards: &[GuardInfo]) {
     let width = guards.iter().map(|guard| guard.name.len()).max().unwrap_or(0);
-    for GuardInfo { name, version, allow, only_reports, origins, .. } in guards {
+    for GuardInfo { name, version, allow, only_reports, origins, headers, .. } in guards {
         let note = if *only_reports { "  (only reports)" } else { "" };
         let origins = match &origins[..] {
             [] => String::new(),
             origins => format!("  for {}", origins.join(", ")),
         };
         print_line!("{name:width$}  {version}  {allow}{note}{origins}");
+        for (header, expression) in headers {
+            print_line!("{:width$}  {header}: {expression}", "");
+        }
     }
     warn(guards.iter().filter_map(|guard| guard.warning.as_deref()));
 }
@@ -118,13 +123,14 @@ impl Check {
         };
         let request = SampleRequest { method, host, path, address };
         let command = Command::CheckGuard { guard, user: UserRef(user), request };
-        let Reply::Decision { admitted, condition, warning, missing, explanation } =
+        let Reply::Decision { admitted, condition, warning, missing, explanation, headers } =
             block_on(run(settings, command))?
         else {
             return Err(unexpected_reply());
         };
         if output.json {
-            return print_json(&Decision { admitted, condition, warning, missing, explanation });
+            let decision = Decision { admitted, condition, warning, missing, explanation, headers };
+            return print_json(&decision);
         }
         match (admitted, missing) {
             (true, _) => print_line!("admitted"),
@@ -133,6 +139,9 @@ impl Check {
         }
         print_line!("\n{condition}\n");
         print_explanation(&explanation, !admitted);
+        if admitted {
+            print_headers(&headers);
+        }
         warn(warning.as_deref());
         Ok(())
     }
@@ -148,6 +157,8 @@ struct Decision {
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<Missing>,
     explanation: Explanation,
+    /// The headers that the app gets if the guard admits the user.
+    headers: Vec<ExplainedHeader>,
 }
 
 /// A guard whose examples pass, as JSON.
@@ -160,7 +171,7 @@ struct Tested<'a> {
 }
 
 fn print_browsers(check: &BrowserCheck) {
-    let BrowserCheck { sign_in, origins, findings } = check;
+    let BrowserCheck { sign_in, origins, findings, warnings } = check;
     if !origins.is_empty() {
         print_line!("people sign in at {sign_in}");
         print_line!("and return to {}", origins.join(", "));
@@ -171,6 +182,7 @@ fn print_browsers(check: &BrowserCheck) {
     if findings.is_empty() {
         print_line!("nothing is missing");
     }
+    warn(warnings.iter().map(String::as_str));
 }
 
 /// Reports the examples. Loading the settings has run them, and fails if one of them fails.

@@ -57,7 +57,7 @@ use self::{
     terminal::{visible, visible_json},
 };
 use crate::{
-    access::guard::{Explanation, Step},
+    access::guard::{ExplainedHeader, Explanation, Step},
     config::{CONFIG_VARIABLE, Settings, Sources, keys as setting_keys, parse_duration},
     control::{self, Reply},
     log,
@@ -310,6 +310,19 @@ fn print_explanation(explanation: &Explanation, refused: bool) {
     if refused {
         let Step { text, value, .. } = &explanation.cause;
         print_line!("\nrefused because  {text}  is  {value}");
+    }
+}
+
+/// Prints the headers that the app of a guard gets.
+fn print_headers(headers: &[ExplainedHeader]) {
+    if !headers.is_empty() {
+        print_line!("\nheaders for the app");
+    }
+    for ExplainedHeader { name, value, error } in headers {
+        match error {
+            None => print_line!("  {name}: {value}"),
+            Some(error) => print_line!("  {name}:  (empty, because of an error: {error})"),
+        }
     }
 }
 

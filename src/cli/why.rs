@@ -2,7 +2,9 @@
 
 use chrono::DateTime;
 
-use super::{Output, block_on, print_explanation, print_json, run, unexpected_reply};
+use super::{
+    Output, block_on, print_explanation, print_headers, print_json, run, unexpected_reply,
+};
 use crate::{
     Settings,
     access::refusals::Refusal,
@@ -98,6 +100,7 @@ fn print(refusal: &Refusal) {
         condition,
         explanation,
         missing,
+        headers,
     } = refusal;
     print_line!("time       {}", format_time(*time));
     match version {
@@ -119,4 +122,5 @@ fn print(refusal: &Refusal) {
         print_line!("condition  {condition}\n");
         print_explanation(explanation, true);
     }
+    print_headers(headers);
 }

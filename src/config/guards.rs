@@ -1,6 +1,6 @@
 //! The `[guards]` tables of a settings file.
 
-use std::net::IpAddr;
+use std::{collections::BTreeMap, net::IpAddr};
 
 use serde::Deserialize;
 use serde_spanned::Spanned;
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     access::guard::{
         AppOrigin, Declaration, ExampleRequest, ExampleUser, Expectation, Expected, Grant, Guard,
-        GuardSet, InvalidGuard, Mode, ProxyStyle,
+        GuardSet, HeaderEncoding, InvalidGuard, InvalidHeader, Mode, ProxyStyle,
     },
     user::{Email, Name, Role},
 };
@@ -36,6 +36,10 @@ struct GuardTable {
     allow: Option<Spanned<String>>,
     #[serde(default)]
     grant: Grant,
+    #[serde(default)]
+    headers: BTreeMap<String, Spanned<String>>,
+    #[serde(default)]
+    header_encoding: HeaderEncoding,
     #[serde(default)]
     mode: Mode,
     proxy: Option<ProxyStyle>,
@@ -115,6 +119,12 @@ fn guard(
         name: name.get_ref().to_string(),
         allow: allow.get_ref().clone(),
         grant: table.grant,
+        headers: table
+            .headers
+            .iter()
+            .map(|(name, text)| (name.clone(), text.get_ref().clone()))
+            .collect(),
+        header_encoding: table.header_encoding,
         mode: table.mode,
         proxy: table.proxy,
         preflight: table.preflight,
@@ -129,6 +139,16 @@ fn guard(
         InvalidGuard::Condition(fault) => {
             let at = file.within(allow.span(), allow.get_ref(), fault.at);
             file.error(at, &format!("{path}.allow: {}", fault.message))
+        }
+        InvalidGuard::Header(name, invalid) => {
+            let text = &table.headers[&name];
+            let (at, message) = match invalid {
+                InvalidHeader::Name(message) => (text.span().start, message),
+                InvalidHeader::Expression(fault) => {
+                    (file.within(text.span(), text.get_ref(), fault.at), fault.message)
+                }
+            };
+            file.error(at, &format!("{path}.headers.{name}: {message}"))
         }
         InvalidGuard::Expectation(number, failed) => {
             let (expected, actual) = match failed.expected {

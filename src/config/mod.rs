@@ -1,13 +1,13 @@
 //! Settings: one file per section states each name, default and bound once. Nothing else reads the environment.
 
 mod branding;
-mod browser_check;
 mod builder;
 mod clients;
 mod cors;
 mod database;
 mod designated;
 mod file;
+mod guard_check;
 mod guards;
 mod key;
 mod limits;
@@ -44,8 +44,8 @@ use ipnet::IpNet;
 
 pub(crate) use self::{
     branding::BrandingSettings,
-    browser_check::browser_findings,
     database::{absolute, folder_of},
+    guard_check::{GuardFindings, guard_findings},
     mail::Notices,
     metrics::MetricsListen,
     password::PasswordSettings,

@@ -8,7 +8,7 @@ use super::{
     Settings, SettingsError,
     file::{self, FileValue, SettingsFile},
     guards,
-    key::{Key, VARIABLE_PREFIX, did_you_mean},
+    key::{Key, VARIABLE_PREFIX},
     sections::{key_by_name, keys},
     value::NONE,
 };
@@ -229,8 +229,13 @@ impl Environment {
         let names = names.iter().map(String::as_str).chain([CONFIG_VARIABLE]);
         // Without the common prefix, which would make all names similar.
         let meant = spelling::suggest(without_prefix(variable), names.map(without_prefix));
-        let hint = did_you_mean(meant.map(|name| format!("{VARIABLE_PREFIX}{name}")).as_deref());
-        Err(SettingsError(format!("{variable}: unknown setting{hint}")))
+        let hint = match meant {
+            Some(name) => format!("did you mean {VARIABLE_PREFIX}{name}?"),
+            None => format!(
+                "every variable that begins with {VARIABLE_PREFIX} is a setting, so unset or rename this one"
+            ),
+        };
+        Err(SettingsError(format!("{variable}: unknown setting: {hint}")))
     }
 }
 

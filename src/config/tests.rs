@@ -60,7 +60,9 @@ fn an_unknown_setting_is_refused_with_its_place_and_the_nearest_name() {
     );
     assert_eq!(
         load(&[], &[("DOORWARD_UNHEARD_OF", "x")], ""),
-        Err("DOORWARD_UNHEARD_OF: unknown setting".into())
+        Err("DOORWARD_UNHEARD_OF: unknown setting: every variable that begins with DOORWARD_ is a setting, so unset or \
+             rename this one"
+            .into())
     );
     assert_eq!(
         load(&[], &[], "unheard_of = 1\n"),

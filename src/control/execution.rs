@@ -20,7 +20,7 @@ use crate::{
         search::{self, UserFilter, UserPage},
         sessions, unlock, verify,
     },
-    config,
+    config::{self, GuardFindings},
     network::ClientInfo,
     session::Session,
     store,
@@ -263,6 +263,7 @@ fn check(doorward: &Doorward, guard: &Guard, user: User, request: &SampleRequest
         warning: guard.warning(),
         missing,
         explanation: guard.condition.explain(caller.facts(), &facts),
+        headers: guard.headers.explain(caller.facts(), &facts),
     }
 }
 
@@ -274,10 +275,12 @@ pub(super) fn check_browsers(
     public_base: &str,
 ) -> Reply {
     let Some(guard) = guards.by_name(name) else { return Reply::NoSuchGuard };
+    let GuardFindings { missing, warnings } = config::guard_findings(guard, settings, public_base);
     Reply::Browsers(BrowserCheck {
         sign_in: format!("{public_base}/sign-in"),
         origins: guard.origins.iter().map(ToString::to_string).collect(),
-        findings: config::browser_findings(guard, settings, public_base),
+        findings: missing,
+        warnings,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Commands and replies. Each is sent as one line of JSON.
 
-use std::net::IpAddr;
+use std::{collections::BTreeMap, net::IpAddr};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     access::{
-        guard::{Explanation, Guard, Missing, Mode},
+        guard::{ExplainedHeader, Explanation, Guard, Missing, Mode},
         refusals::Refusal,
     },
     network::Arrival,
@@ -187,6 +187,8 @@ pub enum Reply {
         missing: Option<Missing>,
         /// The value of each part of the condition.
         explanation: Explanation,
+        /// The headers that the app gets.
+        headers: Vec<ExplainedHeader>,
     },
     /// What a guard lacks to sign people in with a browser.
     Browsers(BrowserCheck),
@@ -304,6 +306,8 @@ pub struct GuardInfo {
     pub only_reports: bool,
     /// The origins of its app, where people sign in with a browser.
     pub origins: Vec<String>,
+    /// The headers of its app: names and expressions.
+    pub headers: BTreeMap<String, String>,
     pub warning: Option<String>,
 }
 
@@ -315,6 +319,11 @@ impl From<&Guard> for GuardInfo {
             allow: guard.condition.text().to_owned(),
             only_reports: guard.mode == Mode::Report,
             origins: guard.origins.iter().map(ToString::to_string).collect(),
+            headers: guard
+                .headers
+                .expressions()
+                .map(|(name, text)| (name.to_owned(), text.to_owned()))
+                .collect(),
             warning: guard.warning(),
         }
     }
@@ -329,6 +338,8 @@ pub struct BrowserCheck {
     pub origins: Vec<String>,
     /// What is missing, and what to do about it.
     pub findings: Vec<String>,
+    /// What is valid but probably wrong.
+    pub warnings: Vec<String>,
 }
 
 /// A signing key as an operator sees it.

@@ -10,5 +10,5 @@ pub(crate) use self::{
     clock::{InvalidTime, parse_time},
     server::{DevServer, StartError},
     settings::dev_settings,
-    users::{SeedUser, read_users},
+    users::{SeedUser, UserChange, read_users},
 };

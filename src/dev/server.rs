@@ -1,6 +1,7 @@
 //! The running service of `doorward dev`, which a reset replaces by a new one.
 
 use std::{
+    fmt,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -8,11 +9,15 @@ use std::{
 use arc_swap::ArcSwap;
 use tokio::task::AbortHandle;
 
-use super::{clock::SettableClock, users::SeedUser};
+use super::{
+    clock::SettableClock,
+    users::{SeedUser, UserChange},
+};
 use crate::{
     Doorward, OpenError,
     account::{
         OpenedSession,
+        look_up::user_by_id_or_email,
         session_start::{Evidence, complete_sign_in},
     },
     clock::{Clock, Timestamp},
@@ -22,9 +27,9 @@ use crate::{
     mail::{MailUrl, MemoryMailbox, SentMail},
     network::{ClientInfo, Network, Requester},
     session::{Persistence, TokenId},
-    store::{self, Effects, MemoryDatabase},
+    store::{self, Effects, MemoryDatabase, PasswordCondition},
     token::memory_key_store::MemoryKeyStore,
-    user::{EmailKey, User, UserId},
+    user::{Role, Roles, User},
 };
 
 /// A service in memory, and what it is reset to.
@@ -68,9 +73,33 @@ pub(crate) enum StartError {
     Busy(#[from] Busy),
 }
 
+/// There is no such user.
+pub(crate) struct UnknownUser {
+    /// The addresses that there are.
+    known: Vec<String>,
+}
+
+impl fmt::Display for UnknownUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 20;
+        let (shown, rest) = self.known.split_at(self.known.len().min(SHOWN));
+        match (shown.is_empty(), rest.len()) {
+            (true, _) => {
+                f.write_str("There are no users: start with --users FILE, or POST /dev/users")
+            }
+            (false, 0) => write!(f, "No such user: there are {}", shown.join(", ")),
+            (false, more) => {
+                write!(f, "No such user: there are {} and {more} more", shown.join(", "))
+            }
+        }
+    }
+}
+
 impl DevServer {
     /// The most ended tokens that are kept.
     const MAX_ENDED: usize = 10_000;
+    /// The most users that are listed.
+    const MAX_LISTED: usize = 1_000;
 
     /// Starts the service with these users. Its clock shows `initial_time`, or the time of the system.
     pub(crate) async fn start(
@@ -168,17 +197,80 @@ impl DevServer {
         Ok(user)
     }
 
-    /// Opens a session without a password; `None` if there is no such user or they are disabled.
-    pub(crate) async fn sign_in(&self, user: &str) -> Result<Option<OpenedSession>, store::Error> {
+    /// The first users since the last reset, in the order of their addresses.
+    pub(crate) async fn users(&self) -> Result<Vec<User>, store::Error> {
+        self.doorward().store().users(None, Self::MAX_LISTED).await
+    }
+
+    /// The user with this address or id.
+    pub(crate) async fn user(
+        &self,
+        typed: &str,
+    ) -> Result<Result<User, UnknownUser>, store::Error> {
+        match user_by_id_or_email(&self.doorward(), typed).await? {
+            Some(user) => Ok(Ok(user)),
+            None => {
+                let users = self.users().await?;
+                let known = users.into_iter().map(|user| user.email.as_str().to_owned()).collect();
+                Ok(Err(UnknownUser { known }))
+            }
+        }
+    }
+
+    /// Opens a session without a password; `None` if the user is disabled.
+    pub(crate) async fn sign_in(&self, user: &User) -> Result<Option<OpenedSession>, store::Error> {
         let doorward = self.doorward();
-        let found = match user.parse::<UserId>() {
-            Ok(id) => doorward.store().user_by_id(id).await?,
-            Err(_) => doorward.store().user_by_email(&EmailKey::of(user)).await?,
-        };
-        let Some(user) = found else { return Ok(None) };
         let client = ClientInfo::new(IpAddr::V4(Ipv4Addr::LOCALHOST), "doorward dev");
         let (requester, persistence) = (Requester::new(client), Persistence::Lifetime);
-        complete_sign_in(&doorward, Evidence::TestOfApp(&user), &requester, persistence).await
+        complete_sign_in(&doorward, Evidence::TestOfApp(user), &requester, persistence).await
+    }
+
+    /// Changes a user until the next reset. As with the operator's commands, a new address is unverified, and a new password and
+    /// disabling end all sessions.
+    pub(crate) async fn change_user(
+        &self,
+        user: User,
+        change: UserChange,
+    ) -> Result<User, StartError> {
+        let UserChange { name, email, password, verified, roles, disabled } = change;
+        let doorward = self.doorward();
+        let (store, now, id) = (doorward.store(), doorward.now(), user.id);
+        let none = &Effects::NONE;
+        // First, because the address may be taken.
+        let user = match (&name, &email) {
+            (None, None) => user,
+            (name, email) => {
+                let changed = store.change_user(id, name.as_ref(), email.as_ref(), now, none);
+                changed.await?.unwrap_or(user)
+            }
+        };
+        if let Some(password) = password {
+            let hash = doorward.hasher().hash(password, Network::LOOPBACK).await?;
+            let condition = PasswordCondition::Unconditional;
+            store.set_password(id, condition, &hash, None, now, none).await?;
+        }
+        if let Some(verified) = verified {
+            store.set_email_verified(id, &user.email, verified, now, none).await?;
+        }
+        for role in roles.iter().flat_map(Roles::iter).filter_map(Role::parse) {
+            store.grant_role(id, &role, now, none).await?;
+        }
+        let is_revoked = |role: &&str| roles.as_ref().is_some_and(|kept| !kept.contains(role));
+        for role in user.roles.iter().filter(is_revoked).filter_map(Role::parse) {
+            store.revoke_role(id, &role, now, none).await?;
+        }
+        match disabled {
+            Some(true) => drop(store.disable_user(id, now, none).await?),
+            Some(false) => drop(store.enable_user(id, none).await?),
+            None => {}
+        }
+        Ok(store.user_by_id(id).await?.unwrap_or(user))
+    }
+
+    /// Deletes a user until the next reset.
+    pub(crate) async fn delete_user(&self, user: &User) -> Result<(), store::Error> {
+        let doorward = self.doorward();
+        doorward.store().delete_user(user.id, doorward.now(), &Effects::NONE).await.map(drop)
     }
 
     /// Removes what has expired and changes keys that are due, after the clock was set. Upkeep would do it later.

@@ -51,13 +51,13 @@ impl SeedUser {
         let name = fields.required("name", Name::parse);
         let email = fields.required("email", Email::parse);
         let password = fields.text("password", |text| Ok(Password::unchecked(text)));
-        let verified = fields.flag("verified");
-        let roles = fields.roles();
-        let disabled = fields.flag("disabled");
+        let verified = fields.flag("verified").unwrap_or_default();
+        let roles = fields.roles().unwrap_or_default();
+        let disabled = fields.flag("disabled").unwrap_or_default();
         let created_at = fields.text("createdAt", |text| {
             parse_time(&text).map_err(|error| Fault::malformed(format!("The text is {error}")))
         });
-        fields.refuse_others();
+        fields.refuse_others(&FIELDS);
         match (name, email, fields.faults.is_empty()) {
             (Some(name), Some(email), true) => Ok(Self {
                 id: id.unwrap_or_else(UserId::random),
@@ -71,6 +71,36 @@ impl SeedUser {
             }),
             _ => Err(fields.faults),
         }
+    }
+}
+
+/// A change of a user. What is absent stays as it is.
+#[derive(Debug, Default)]
+pub(crate) struct UserChange {
+    pub(crate) name: Option<Name>,
+    pub(crate) email: Option<Email>,
+    pub(crate) password: Option<Password>,
+    pub(crate) verified: Option<bool>,
+    pub(crate) roles: Option<Roles>,
+    pub(crate) disabled: Option<bool>,
+}
+
+const CHANGEABLE: [&str; 6] = ["name", "email", "password", "verified", "roles", "disabled"];
+
+impl UserChange {
+    /// Reads a change from a JSON object with the fields of a user.
+    pub(crate) fn parse(fields: BTreeMap<String, Value>) -> Result<Self, Faults> {
+        let mut fields = Fields { fields, faults: Faults::new() };
+        let change = Self {
+            name: fields.text("name", Name::parse),
+            email: fields.text("email", Email::parse),
+            password: fields.text("password", |text| Ok(Password::unchecked(text))),
+            verified: fields.flag("verified"),
+            roles: fields.roles(),
+            disabled: fields.flag("disabled"),
+        };
+        fields.refuse_others(&CHANGEABLE);
+        if fields.faults.is_empty() { Ok(change) } else { Err(fields.faults) }
     }
 }
 
@@ -109,40 +139,40 @@ impl Fields {
         self.text(field, parse)
     }
 
-    fn flag(&mut self, field: &'static str) -> bool {
+    fn flag(&mut self, field: &'static str) -> Option<bool> {
         match self.fields.remove(field) {
-            None | Some(Value::Null) => false,
-            Some(Value::Bool(flag)) => flag,
+            None | Some(Value::Null) => None,
+            Some(Value::Bool(flag)) => Some(flag),
             Some(other) => {
                 self.refuse(field, Fault::wrong_type("boolean", json_type(&other)));
-                false
+                None
             }
         }
     }
 
-    fn roles(&mut self) -> Roles {
+    fn roles(&mut self) -> Option<Roles> {
         let roles = match self.fields.remove("roles") {
-            None | Some(Value::Null) => return Roles::default(),
+            None | Some(Value::Null) => return None,
             Some(Value::Array(roles)) => roles,
             Some(other) => {
                 self.refuse("roles", Fault::wrong_type("array", json_type(&other)));
-                return Roles::default();
+                return None;
             }
         };
         let role = |value: &Value| value.as_str().and_then(Role::parse);
         let parsed: Option<Roles> = roles.iter().map(role).collect();
-        parsed.unwrap_or_else(|| {
+        if parsed.is_none() {
             let rule = "A role is a string of 1 to 64 letters, digits and _ - : . /";
             self.refuse("roles", Fault::malformed(rule));
-            Roles::default()
-        })
+        }
+        parsed
     }
 
-    fn refuse_others(&mut self) {
+    fn refuse_others(&mut self, known: &[&str]) {
         for field in self.fields.keys() {
-            let fault = match suggest(field, FIELDS.into_iter()) {
+            let fault = match suggest(field, known.iter().copied()) {
                 Some(meant) => Fault::did_you_mean(meant),
-                None => Fault::malformed(format!("Unrecognized key: use {}", FIELDS.join(", "))),
+                None => Fault::malformed(format!("Unrecognized key: use {}", known.join(", "))),
             };
             self.faults.push((field.clone().into(), fault));
         }

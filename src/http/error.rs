@@ -49,6 +49,9 @@ pub enum Error {
     Malformed,
     /// The resource does not exist, or a login failed.
     NotFound,
+    /// A test of an app names a user that `doorward dev` does not have.
+    #[cfg(feature = "cli")]
+    NoSuchUser(Fault),
     /// The route exists, the method does not. The router adds `Allow`.
     MethodNotAllowed,
     /// The client took too long to send its request.
@@ -131,6 +134,8 @@ impl Error {
             }
             Self::Person(response) => response.status(),
             Self::NotFound => StatusCode::NOT_FOUND,
+            #[cfg(feature = "cli")]
+            Self::NoSuchUser(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::EmailTaken | Self::AlreadyInvited => StatusCode::CONFLICT,
@@ -167,6 +172,8 @@ impl Error {
             Self::EmailTaken => {
                 Some(Detail::Fields([Faults(vec![("email".into(), Fault::EMAIL_TAKEN)])]))
             }
+            #[cfg(feature = "cli")]
+            Self::NoSuchUser(fault) => Some(Detail::Fields([Faults(vec![("user".into(), fault)])])),
             Self::InvalidClient => Some(Detail::Code("invalid_client")),
             Self::NoTokenField => Some(Detail::Code("invalid_request")),
             _ => None,

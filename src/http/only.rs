@@ -134,7 +134,7 @@ fn admit_person<P: Policy>(
         let decision = doorward.record_refusal(refused);
         match route.is_navigation() {
             true => Error::Person(Box::new(route.refused(caller, decision))),
-            false => Error::Refused(decision),
+            false => Error::Refused(decision, None),
         }
     })
 }

@@ -87,6 +87,66 @@ async fn a_declared_guard_admits_by_its_condition_and_sends_what_it_grants() {
 }
 
 #[tokio::test]
+async fn a_guard_sends_the_headers_that_it_declares() {
+    let server = server(
+        r#"
+        [guards.app]
+        allow = 'true'
+        preflight = true
+        headers = { "X-Remote-User" = "user.email", "Remote-User" = "user.name", "X-Groups" = "user.roles", "X-First" = "user.roles[0]", "X-Level" = '"staff" in user.roles ? 2 : 1' }
+
+        [guards.utf8]
+        allow = 'true'
+        headers = { "X-Name" = "user.name", "X-Path" = "request.path" }
+        header_encoding = "utf-8"
+
+        [guards.report]
+        allow = 'false'
+        mode = "report"
+        headers = { "X-Name" = "user.name" }
+        "#,
+    )
+    .await;
+    let zoe = server.register("Zoë Öz", "zoe@example.com").await;
+    let names = ["x-remote-user", "remote-user", "x-groups", "x-first", "x-level"];
+    let answer = server.guard("app", &zoe.token).await;
+    assert_eq!(answer.status_and_body(), PASSED);
+    let expected =
+        [Some("zoe@example.com"), Some("Zo%C3%AB %C3%96z"), Some(""), Some(""), Some("1")];
+    assert_eq!(names.map(|name| answer.header(name)), expected, "a failed expression is empty");
+    for role in ["staff", "night-shift"] {
+        give_role(&server, &zoe.id, role).await;
+    }
+    for _ in 0..2 {
+        let answer = server.guard("app", &zoe.token).await;
+        let roles = [Some("night-shift,staff"), Some("night-shift"), Some("2")];
+        assert_eq!(names.map(|name| answer.header(name))[2..], roles, "the next request");
+    }
+    assert_eq!(identity(&server.guard("app", &zoe.token).await)[0], Some(zoe.id.as_str()));
+
+    let bearer = format!("Bearer {}", zoe.token);
+    for path in ["/a/b", "/c"] {
+        let guard = format!("/api/auth/utf8{path}");
+        let answer = server.request(Method::GET, &guard, &[&bearer]).await;
+        assert_eq!(answer.headers.get("x-name").unwrap().as_bytes(), "Zoë Öz".as_bytes());
+        assert_eq!(answer.header("x-path"), Some(path));
+    }
+    let answer = server.guard("report", &zoe.token).await;
+    assert_eq!((answer.status.as_u16(), answer.header("x-name")), (200, Some("Zo%C3%AB %C3%96z")));
+    for refused in [server.guard("app", "nonsense").await, server.get("/api/auth/app").await] {
+        assert_eq!(refused.status_and_body(), REFUSED);
+        assert_eq!(names.map(|name| refused.header(name)), [None; 5], "not with a refusal");
+    }
+    let nobody = server.get("/api/auth/report").await;
+    assert_eq!((nobody.status.as_u16(), nobody.header("x-name")), (200, Some("")));
+    let preflight = Request::options("/api/auth/app")
+        .header(header::ORIGIN, "https://elsewhere.example")
+        .header(header::ACCESS_CONTROL_REQUEST_METHOD, "PUT");
+    let answer = server.send(preflight.body(Body::empty()).unwrap()).await;
+    assert_eq!((answer.status.as_u16(), answer.header("x-remote-user")), (200, Some("")));
+}
+
+#[tokio::test]
 async fn a_guard_answers_every_method_and_path_below_it_and_ignores_query_and_body() {
     let server = server(STAFF).await;
     let ada = server.register("Ada", "ada@example.com").await;
@@ -428,6 +488,23 @@ fn every_kind_of_broken_guard_is_refused_with_its_place() {
         (
             "[guards.a]\nallow = 'true'\nexpect = [{ user = { rolls = [] } }]",
             "doorward.toml:3:22: guards.a.expect.user.rolls: unknown setting: did you mean roles?",
+        ),
+        (
+            "[guards.a]\nallow = 'true'\nheaders = { \"X-User\" = \"user.nmae\" }",
+            "doorward.toml:3:28: guards.a.headers.X-User: user.nmae: did you mean name?",
+        ),
+        (
+            "[guards.a]\nallow = 'true'\n[guards.a.headers]\nX-User = 'user'",
+            "doorward.toml:4:11: guards.a.headers.X-User: gives map, not a text, a number, true or false, or a list of texts",
+        ),
+        (
+            "[guards.a]\nallow = 'true'\nheaders = { Cookie = 'user.email' }",
+            "doorward.toml:3:22: guards.a.headers.Cookie: a guard cannot set this header, because it carries credentials: \
+             choose another name",
+        ),
+        (
+            "[guards.a]\nallow = 'true'\nheader_encoding = 'latin-1'",
+            "doorward.toml:3:19: guards.a.header_encoding: \"latin-1\" is not one of percent, utf-8",
         ),
         (
             "[guards.a]\nallow = 'true'\nexpect = [{}]",

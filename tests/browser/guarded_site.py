@@ -116,7 +116,7 @@ class GuardedSite:
         )
         self.doorward = Service(folder / "doorward", settings)
         self.app = PageApp(Journal(folder / "journal"))
-        self.proxy = TlsProxy(name, folder / name, "apps", self.doorward, self.app.port, port, certificate)
+        self.proxy = TlsProxy(name, folder / name, ["apps"], self.doorward, [self.app.port], port, certificate)
 
     def arrivals(self, target):
         """The requests for a target that reached an app."""

@@ -355,6 +355,56 @@ def test_users_are_added_with_everything(dev):
     assert dev.post("/dev/sign-in").status == 400
 
 
+def test_an_unknown_user_is_answered_with_those_that_there_are(dev):
+    for refused in [
+        dev.post("/dev/sign-in", user="adda@example.com"),
+        dev.call("PATCH", "/dev/users/adda@example.com", {"roles": []}),
+        dev.call("DELETE", "/dev/users/adda@example.com"),
+    ]:
+        assert refused.status == 404
+        assert refused.json["error"] == [{"user": "No such user: there are ada@example.com, bob@example.com"}]
+    assert dev.call("PATCH", "/dev/users/ada@example.com", {"disabled": True}).status == 200
+    assert dev.post("/dev/sign-in", user="ada@example.com").json["error"] == [{"user": "The user is disabled"}]
+    for user in ("ada@example.com", BOB["id"]):
+        assert dev.call("DELETE", f"/dev/users/{user}").status == 204
+    [fault] = dev.post("/dev/sign-in", user="ada@example.com").json["error"]
+    assert fault["user"].startswith("There are no users"), fault
+    for number in range(25):
+        assert dev.post("/dev/users", name="User", email=f"user-{number:02}@example.com").status == 201
+    [fault] = dev.post("/dev/sign-in", user="ada@example.com").json["error"]
+    assert fault["user"].endswith("user-19@example.com and 5 more"), fault
+
+
+def test_users_and_their_roles_change_during_a_test(dev):
+    token = dev.sign_in("bob@example.com")
+    assert dev.guard(token, "staff") == 401
+
+    def change(status=200, **fields):
+        answer = dev.call("PATCH", "/dev/users/BOB@example.com", fields)
+        assert answer.status == status, answer
+        return answer.json
+
+    assert change(roles=["staff", "night-shift"])["roles"] == ["night-shift", "staff"]
+    assert dev.guard(token, "staff") == 200, "the next request of the same token"
+    assert change(roles=["night-shift"])["roles"] == ["night-shift"]
+    assert dev.guard(token, "staff") == 401 and dev.guard(token) == 200
+    changed = change(name="Robert Noyce", verified=True)
+    assert (changed["name"], changed["emailVerified"], changed["roles"]) == ("Robert Noyce", True, ["night-shift"])
+    assert change(password="short")["id"] == BOB["id"]
+    assert dev.guard(token) == 401, "a new password ends the sessions"
+    assert dev.login("bob@example.com", "short").status == 200
+    assert change(409, email="ada@example.com")
+    assert "rolse" in change(400, rolse=["staff"])["error"][0] and "id" in change(400, id=BOB["id"])["error"][0]
+    change(disabled=True)
+    assert dev.login("bob@example.com", "short").status == 404
+    change(disabled=False, email="robert@example.com")
+    assert dev.login("robert@example.com", "short").status == 200
+    assert [user["email"] for user in dev.get("/dev/users").json] == ["ada@example.com", "robert@example.com"]
+    assert dev.post("/dev/reset").status == 204
+    bob = dev.get("/api/me", token=dev.login("bob@example.com", "x").json["token"]).json
+    assert (bob["name"], bob["emailVerified"], bob["roles"]) == ("Bob Noyce", False, [])
+
+
 def test_pages_of_other_sites_cannot_control_it(dev):
     own = dev.url
     port = urlsplit(own).port
@@ -391,6 +441,7 @@ def test_no_other_server_has_the_control_routes(monkeypatch):
         connection.url = f"http://127.0.0.1:{service.port}"
         for method, path in [
             ("GET", "/dev/clock"), ("POST", "/dev/clock"), ("GET", "/dev/mail"), ("DELETE", "/dev/mail"), ("POST", "/dev/users"),
+            ("GET", "/dev/users"), ("PATCH", "/dev/users/ada@example.com"), ("DELETE", "/dev/users/ada@example.com"),
             ("POST", "/dev/sign-in"), ("POST", "/dev/rotate-keys"), ("POST", "/dev/reset"),
         ]:
             answer = connection.call(method, path)
@@ -408,6 +459,28 @@ def test_a_command_runs_with_the_url_and_its_exit_code_counts(folder):
     missing = run("dev", "--", "no-such-program", cwd=folder)
     assert missing.returncode != 0 and "cannot run no-such-program: No such file" in missing.stderr
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("typed, hint", [
+    (["pytest"], "unexpected argument pytest: did you mean `doorward dev -- pytest`?"),
+    (["pytest", "-q", "tests"], "did you mean `doorward dev -- pytest -q tests`?"),
+    (["--time", "2027-01-15T08:00:00Z", "npm", "test"], "did you mean `doorward dev -- npm test`?"),
+    (["--jsno"], "unexpected argument --jsno: did you mean --json?"),
+    (["--token-lifetme", "1h"], "unexpected argument --token-lifetme: did you mean --token-lifetime?"),
+    (["-x"], "unexpected argument -x: `doorward dev --help` shows all options"),
+])
+def test_a_forgotten_separator_is_named(folder, typed, hint):
+    refused = run("dev", *typed, cwd=folder)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert hint in refused.stderr
+
+
+def test_a_variable_that_is_no_setting_is_refused_with_what_to_do(folder):
+    refused = run("dev", "--", "true", cwd=folder, DOORWARD_BIN="/usr/bin/doorward")
+    assert refused.returncode == 2
+    assert "DOORWARD_BIN: unknown setting: every variable that begins with DOORWARD_ is a setting" in refused.stderr
+    assert "unset or rename this one" in refused.stderr
+    assert run("dev", "--", "true", cwd=folder, DOORWARD_URL="http://127.0.0.1:1").returncode == 0
 
 
 def test_ending_it_ends_its_command(folder):

@@ -178,7 +178,8 @@ fn every_refusal_is_explained_on_the_command_line() {
 fn a_guard_for_browsers_is_checked_listed_and_printed_with_its_hosts() {
     let home = Home::new();
     let app = "[guards.app]\nallow = 'true'\nproxy = \"caddy\"\norigins = [\"https://app.example.org\"]\n";
-    write_settings(&home, &format!("{STAFF}{app}"));
+    let invited = "registration = \"invited\"\n";
+    write_settings(&home, &format!("{invited}{STAFF}{app}"));
     let check = |guard: &str| stdout_of(&home, &["guard", "check", guard]);
     let before_the_first_start = check("app");
     assert!(error_of(&home, &["guard", "check", "ap"]).contains("no such guard"));
@@ -192,10 +193,14 @@ fn a_guard_for_browsers_is_checked_listed_and_printed_with_its_hosts() {
     assert!(check("staff").starts_with("missing: nobody is sent to sign in"), "{}", check("staff"));
     assert!(error_of(&home, &["guard", "check", "ap"]).contains("no such guard"));
     assert!(stdout_of(&home, &["guard", "list"]).contains("  true  for https://app.example.org\n"));
-    let plain = stdout_of(&home, &["snippet", "caddy", "app"]);
+    let printed = home.run(&["snippet", "caddy", "app"]);
+    let warning = "warning: guards.app: public_url is not set";
+    assert!(printed.status.success() && printed.stderr.starts_with(warning), "{}", printed.stderr);
+    let plain = printed.stdout;
     assert!(plain.contains("127.0.0.1\n") && !plain.contains("app.example"), "{plain}");
 
-    write_settings(&home, &format!("public_url = \"https://door.example.net\"\n{STAFF}{app}"));
+    let public_url = "public_url = \"https://door.example.net\"\n";
+    write_settings(&home, &format!("{invited}{public_url}{STAFF}{app}"));
     assert_eq!(
         check("app"),
         "people sign in at https://door.example.net/sign-in\nand return to https://app.example.org\nnothing is missing\n"
@@ -206,9 +211,78 @@ fn a_guard_for_browsers_is_checked_listed_and_printed_with_its_hosts() {
     }
     assert_eq!(stdout_of(&home, &["snippet", "caddy", "app", "--plain"]), plain);
     let app = app.replace("caddy", "traefik");
-    write_settings(&home, &format!("public_url = \"https://door.example.net\"\n{app}"));
+    write_settings(&home, &format!("{invited}{public_url}{app}"));
     let traefik = stdout_of(&home, &["snippet", "traefik", "app"]);
     assert!(traefik.contains("authResponseHeaders: [Cookie, X-Auth-User-Id"), "{traefik}");
+}
+
+#[test]
+fn the_headers_of_a_guard_are_shown_on_the_command_line() {
+    let home = Home::new();
+    let app = "[guards.app]\nallow = '\"staff\" in user.roles'\nmode = \"report\"\n\
+               headers = { \"X-Remote-User\" = \"user.email\", \"X-First\" = \"user.roles[0]\" }\n";
+    write_settings(&home, app);
+    let server = home.start();
+    let ada = server.client.register_quickly("ada@example.com");
+    let list = stdout_of(&home, &["guard", "list"]);
+    assert!(list.contains("X-Remote-User: user.email\n"), "{list}");
+    let check = || stdout_of(&home, &["guard", "check", "app", "--user", &ada.email]);
+    assert!(!check().contains("headers"), "{}", check());
+    let answer = ask(&server, "app", &ada);
+    assert_eq!(answer.status, 200, "it only reports");
+    let recent = stdout_of(&home, &["why", "--user", &ada.email]);
+    let (_, decision) = recent.split_once("doorward why ").expect("a decision");
+    let why = stdout_of(&home, &["why", decision.trim()]);
+    assert!(
+        why.contains("headers for the app\n  X-First:  (empty, because of an error: "),
+        "{why}"
+    );
+    assert!(why.contains("  X-Remote-User: ada@example.com\n"), "{why}");
+    stdout_of(&home, &["user", "grant", &ada.email, "staff"]);
+    let admitted = "\nheaders for the app\n  X-First: staff\n  X-Remote-User: ada@example.com\n";
+    assert!(check().contains(admitted), "{}", check());
+}
+
+#[test]
+fn several_guards_share_one_configuration() {
+    let home = Home::new();
+    let app = |name: &str| {
+        format!(
+            "[guards.{name}]\nallow = '\"staff\" in user.roles'\nproxy = \"nginx\"\n\
+             origins = [\"https://{name}.example.org\"]\n"
+        )
+    };
+    let url = "public_url = \"https://door.example.net\"\n";
+    write_settings(&home, &format!("{url}{}{}{STAFF}", app("notes"), app("cal")));
+    let run = |arguments: &[&str]| home.run(&[&["snippet"], arguments].concat());
+    let both = run(&["nginx", "notes", "cal", "--app", "cal=http://10.0.0.7:5232"]);
+    for part in [
+        "server_name notes.example.org;",
+        "server_name cal.example.org;",
+        "server_name notes.example.org cal.example.org door.example.net;",
+        "server 10.0.0.7:5232;",
+        "server 127.0.0.1:8080;",
+        "proxy_pass http://app-cal;",
+    ] {
+        assert!(both.stdout.contains(part), "{part}: {}", both.stdout);
+    }
+    let check = home.run(&["guard", "check", "notes"]);
+    let warning = "registration is open, so strangers can create accounts";
+    assert!(check.stderr.contains(warning) && both.stderr.contains(warning), "{}", check.stderr);
+    for (arguments, part) in [
+        (&["caddy", "notes", "staff"][..], "guard staff has no origins"),
+        (&["caddy", "notes", "notes"], "notes is named twice"),
+        (&["express", "notes", "cal"], "one app behind one guard"),
+        (&["caddy", "notes", "cal", "--app", "http://x:1"], "of which guard?"),
+        (&["caddy", "notes", "--servers-only"], "--servers-only is for nginx: the Caddyfile"),
+        (&["caddy", "staff", "--certificate", "x.pem"], "these files have no TLS"),
+        (&["haproxy", "notes", "--certificate", "x", "--key", "y"], "cat x y > both.pem"),
+        (&["nginx", "notes", "--certificate", "a b.pem"], "choose a path of letters"),
+    ] {
+        let refused = run(arguments);
+        assert!(refused.stderr.contains(part), "{arguments:?}: {}", refused.stderr);
+        assert!(!refused.stderr.contains("panicked") && refused.stdout.is_empty());
+    }
 }
 
 #[test]
@@ -247,7 +321,9 @@ fn guards_are_tried_out_from_the_command_line() {
     );
     server.stop();
     assert!(check("staff", &[]).starts_with("refused\n"), "and without a server");
-    let nginx = stdout_of(&home, &["snippet", "nginx", "staff", "--listen", "127.0.0.1:4711"]);
+    let printed = home.run(&["snippet", "nginx", "staff", "--listen", "127.0.0.1:4711"]);
+    assert!(printed.stderr.starts_with("warning: guards.staff: registration is open"));
+    let nginx = printed.stdout;
     assert!(nginx.contains("127.0.0.1:4711") && nginx.contains("/api/auth/staff"), "{nginx}");
     assert!(error_of(&home, &["snippet", "nginx", "stuff"]).contains("did you mean staff?"));
     write_settings(&home, &reading.replace("allow = false", "allow = true"));

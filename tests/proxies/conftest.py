@@ -58,6 +58,26 @@ preflight = true
 allow = "true"
 """
 
+# Guards with headers of their own.
+HEADERS_GUARD = """
+[guards.headers-{style}]
+proxy = "{style}"
+allow = "true"
+[guards.headers-{style}.headers]
+X-Remote-User = "user.email"
+Remote-User = "user.name"
+Tailscale-User-Login = "user.roles"
+X-Forwarded-User = "user.id"
+X-First-Role = "user.roles[0]"
+X-Asked = "request.method"
+
+[guards.utf8-{style}]
+proxy = "{style}"
+allow = "true"
+header_encoding = "utf-8"
+headers = {{ X-WEBAUTH-USER = "user.name" }}
+"""
+
 
 def pytest_terminal_summary(terminalreporter):
     if counts.ROWS:
@@ -73,7 +93,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def doorward(folder):
     styles = sorted({kind.style for kind in KINDS.values()})
-    declared = (CONDITIONAL_GUARD, LOOPBACK_GUARD, STAFF_GUARD, ATTACKED_GUARD)
+    declared = (CONDITIONAL_GUARD, LOOPBACK_GUARD, STAFF_GUARD, ATTACKED_GUARD, HEADERS_GUARD)
     guards = [guard.format(style=style) for guard in declared for style in styles]
     service = Doorward(folder / "doorward", "".join([SETTINGS, *guards]))
     yield service

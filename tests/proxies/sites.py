@@ -47,18 +47,31 @@ LOOPBACK = {
 }
 
 
+# As the comment of nginx.conf says.
+HTTP2 = {
+    "nginx": ("listen {port} ssl;", "listen {port} ssl http2;"),
+    "nginx-newest": ("listen {port} ssl;", "listen {port} ssl; http2 on;"),
+}
+
+
 class TlsProxy(Server):
     """A proxy that terminates TLS. The port is that of `public_url` and of the guard's origins."""
 
-    def __init__(self, name, folder, guard, doorward, app_port, port, certificate):
+    def __init__(self, name, folder, guards, doorward, app_ports, port, certificate):
         kind = KINDS[name]
         assert kind.available, f"{kind.program} is missing; it comes from {kind.comes_from}"
         self.name, self.http_port, self.certificate = name, reserved_port(), certificate
-        doorward.snippet(kind.snippet, guard, folder)
-        ports = {"8080": str(app_port), "80": str(self.http_port)}
+        apps = [f"--app={guard}=http://127.0.0.1:{app_port}" for guard, app_port in zip(guards, app_ports)]
+        files = ["--certificate", certificate.path, "--key", certificate.folder / "privkey.pem"]
+        if kind.snippet == "haproxy":
+            files = ["--certificate", certificate.folder / "fullchain-and-key.pem"]
+        doorward.snippet(kind.snippet, guards[0], folder, *guards[1:], *apps, *files)
         for file in kind.files:
-            text = (folder / file).read_text().replace("/etc/ssl/doorward", str(certificate.folder))
-            text = re.sub(r"\b(8080|80)\b", lambda match: ports[match[1]], text)
+            text = re.sub(r"(?<=[ :])80(?=[;\s])", str(self.http_port), (folder / file).read_text())
+            if name in HTTP2:
+                old, new = (line.format(port=port) for line in HTTP2[name])
+                assert old in text
+                text = text.replace(old, new)
             if not file.endswith(".lua"):
                 text = LOOPBACK[kind.snippet](text, self.http_port)
             for old, new in kind.adapt:
@@ -154,7 +167,7 @@ class Sites:
         place = folder / "proxy"
         place.mkdir()
         try:
-            self.proxy = TlsProxy(name, place, "staff", self.doorward, app.port, self.port, certificate)
+            self.proxy = TlsProxy(name, place, ["staff"], self.doorward, [app.port], self.port, certificate)
         except BaseException:
             self.doorward.stop()
             raise

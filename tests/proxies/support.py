@@ -157,8 +157,8 @@ class Server(Process):
     """A program that listens on a port, with a log file in its folder. It is ready when it answers with a status that is
     `ready`."""
 
-    def __init__(self, command, folder, port, settings, ready, tls=None):
-        self.folder, self.port, self.ready, self.tls = folder, port, ready, tls
+    def __init__(self, command, folder, port, settings, ready, tls=None, headers=()):
+        self.folder, self.port, self.ready, self.tls, self.headers = folder, port, ready, tls, headers
         self.variables = environment(**{"PATH": PATH, "HOME": str(folder)} | settings)
         super().__init__(command, folder / "log", folder=folder, variables=self.variables)
         self.wait_until(self.is_ready)
@@ -170,7 +170,7 @@ class Server(Process):
 
     def is_ready(self):
         try:
-            return self.ready(send(self.port, "GET", "/", tls=self.tls).status)
+            return self.ready(send(self.port, "GET", "/", self.headers, tls=self.tls).status)
         except OSError:
             return False
 
@@ -202,9 +202,9 @@ class Doorward(Server):
         }
         super().__init__([BINARY], folder, port, settings, ready=lambda status: True)
 
-    def snippet(self, kind, guard, folder):
+    def snippet(self, kind, guard, folder, *more):
         """Writes the output of `doorward snippet` for these settings."""
-        self.run("snippet", kind, guard, "--into", folder)
+        self.run("snippet", kind, guard, *more, "--into", folder)
 
     def run(self, *arguments):
         """Runs a command of the operator."""
@@ -453,11 +453,11 @@ class Integration(Server):
     """A proxy or an app with the configuration that `doorward snippet` prints. Only ports are replaced, and nginx gets
     settings `among` which its server stands."""
 
-    def __init__(self, name, folder, journal, guard, doorward, auth_port, app, port=None, among=""):
+    def __init__(self, name, folder, journal, guard, doorward, auth_port, app, port=None, among="", more=(), host=None):
         kind, port = KINDS[name], port or reserved_port()
         self.guard, self.journal = guard, journal
         ports = {str(doorward.port): auth_port, "8080": port if kind.is_app else app, "8000": port}
-        doorward.snippet(kind.snippet, guard, folder)
+        doorward.snippet(kind.snippet, guard, folder, *more)
 
         def adapted(text):
             return re.sub(rf"\b({'|'.join(ports)})\b", lambda match: str(ports[match[1]]), text)
@@ -474,7 +474,8 @@ class Integration(Server):
 
         settings = {"ECHO_JOURNAL": str(journal.path), "PYTHONPATH": f"{HERE}{os.pathsep}{HERE.parent}"}
         command = ["sh", "-c", f"exec {adapted(kind.command)}"]
-        super().__init__(command, folder, port, settings, ready=has_routes)
+        headers = [("Host", host)] if host else []
+        super().__init__(command, folder, port, settings, ready=has_routes, headers=headers)
 
     def send(self, method="GET", target="/", headers=(), body=None):
         """Sends a request under a unique path. Returns the response and the requests that reached the app."""

@@ -1,5 +1,6 @@
 //! Guards that operators declare: a name, a condition, and what the guarded app receives about the user.
 
+mod app_headers;
 mod app_origin;
 pub mod condition;
 mod decision;
@@ -14,12 +15,15 @@ use std::{
     },
 };
 
+use arc_swap::ArcSwapOption;
 use aws_lc_rs::digest::{SHA256, digest};
 use serde::Deserialize;
 
+pub(crate) use self::app_headers::ENCODED;
 #[cfg(test)]
 pub(crate) use self::condition::sample;
 pub use self::{
+    app_headers::{AppHeaders, ExplainedHeader, HeaderEncoding, InvalidHeader},
     app_origin::{AppOrigin, InvalidOrigin, is_host_header, is_loopback_host},
     condition::{
         CallerFacts, Condition, ConditionError, Explanation, MAX_ROLES, RequestFacts, Step,
@@ -39,6 +43,8 @@ pub struct Guard {
     pub condition: Condition,
     /// What the guarded app receives about the user.
     pub grant: Grant,
+    /// Headers of the operator's choice that the guarded app receives.
+    pub headers: AppHeaders,
     pub mode: Mode,
     /// The kind of proxy whose headers describe the guarded request. None by default.
     pub proxy: Option<ProxyStyle>,
@@ -54,6 +60,7 @@ pub struct Guard {
     pub expectations: Vec<Expectation>,
     /// A hash of the declaration: it changes with the condition and the options.
     pub version: String,
+    request_fields: Vec<&'static str>,
     /// Unique in this process, also among versions of the same guard.
     serial: u64,
     /// What it has decided, once it is in force. All versions of a guard count in the same place.
@@ -118,6 +125,9 @@ pub struct Declaration {
     pub allow: String,
     /// What the guarded app receives about the user.
     pub grant: Grant,
+    /// Headers for the guarded app: names and expressions.
+    pub headers: Vec<(String, String)>,
+    pub header_encoding: HeaderEncoding,
     pub mode: Mode,
     /// The kind of proxy whose headers are trusted.
     pub proxy: Option<ProxyStyle>,
@@ -139,6 +149,8 @@ pub enum InvalidGuard {
     /// It has origins and no kind of proxy.
     OriginsWithoutProxy,
     Condition(ConditionError),
+    /// The header with this name.
+    Header(String, InvalidHeader),
     /// The example with this index.
     Expectation(usize, FailedExpectation),
 }
@@ -151,7 +163,10 @@ impl InvalidGuard {
             Self::OriginsWithoutProxy => {
                 "origins needs proxy: the guard reads the URL of a request from the headers of that kind of proxy"
             }
-            Self::Condition(error) => &error.message,
+            Self::Condition(error) | Self::Header(_, InvalidHeader::Expression(error)) => {
+                &error.message
+            }
+            Self::Header(_, InvalidHeader::Name(message)) => message,
             Self::Expectation(_, failed) => &failed.because,
         }
     }
@@ -173,6 +188,8 @@ impl Guard {
             name,
             allow,
             grant,
+            headers,
+            header_encoding,
             mode,
             proxy,
             preflight,
@@ -181,11 +198,16 @@ impl Guard {
             cross_site,
             expectations,
         } = declaration;
+        let condition = Condition::parse(&allow).map_err(InvalidGuard::Condition)?;
+        let headers = AppHeaders::declare(headers, header_encoding)
+            .map_err(|(name, invalid)| InvalidGuard::Header(name, invalid))?;
         let guard = Self {
+            request_fields: [condition.request_fields(), headers.request_fields()].concat(),
             title: title.unwrap_or_else(|| name.clone()),
             name,
-            condition: Condition::parse(&allow).map_err(InvalidGuard::Condition)?,
+            condition,
             grant,
+            headers,
             mode,
             proxy,
             preflight,
@@ -227,6 +249,30 @@ impl Guard {
         Ok(())
     }
 
+    /// The values of its headers for an admitted caller, in the order of their names. What does not depend on the request is
+    /// remembered until the caller changes.
+    pub fn header_values(
+        &self,
+        user: &User,
+        session: &Session,
+        memo: &Memo,
+        request: &RequestFacts<'_>,
+    ) -> Arc<[String]> {
+        if !self.headers.request_fields().is_empty() {
+            return self.headers.values(memo.facts(user, session), request);
+        }
+        memo.header_values(self.serial).unwrap_or_else(|| {
+            let values = self.headers.values(memo.facts(user, session), request);
+            memo.record_header_values(self.serial, &values);
+            values
+        })
+    }
+
+    /// The fields of the request that its condition or a header reads.
+    pub(crate) fn request_fields(&self) -> &[&'static str] {
+        &self.request_fields
+    }
+
     /// Sets where its decisions are counted. Only the first call has an effect.
     pub(crate) fn count_in(&self, decisions: Arc<Decisions>) {
         let _ = self.decisions.set(decisions);
@@ -241,15 +287,19 @@ impl Guard {
 
     /// A warning for the operator about a guard that is valid but probably wrong.
     pub fn warning(&self) -> Option<String> {
+        self.condition_warning().map(|warning| format!("guard {}: {warning}", self.name))
+    }
+
+    /// A warning about the condition: a comparison with the same result for everybody, or trust in addresses that nobody has
+    /// verified.
+    pub(crate) fn condition_warning(&self) -> Option<String> {
         if let Some(found) = self.condition.comparison_warning() {
-            return Some(format!("guard {}: allow: {found}", self.name));
+            return Some(format!("allow: {found}"));
         }
         self.condition.trusts_unverified_email().then(|| {
-            format!(
-                "guard {}: allow reads the e-mail address but not user.emailVerified, and anybody can register any \
-                 address: write `user.emailVerified && (…)`",
-                self.name
-            )
+            "allow reads the e-mail address but not user.emailVerified, and anybody can register any address: write \
+             `user.emailVerified && (…)`"
+                .into()
         })
     }
 
@@ -298,6 +348,8 @@ fn version_of(declaration: &Declaration) -> String {
         name,
         allow,
         grant,
+        headers,
+        header_encoding,
         mode,
         proxy,
         preflight,
@@ -311,6 +363,9 @@ fn version_of(declaration: &Declaration) -> String {
     if title.is_some() || !origins.is_empty() || *cross_site {
         let origins: Vec<_> = origins.iter().map(AppOrigin::as_str).collect();
         all += &format!("\n{title:?} {origins:?} {cross_site}");
+    }
+    if !headers.is_empty() {
+        all += &format!("\n{headers:?} {header_encoding:?}");
     }
     let fingerprint = digest(&SHA256, all.as_bytes());
     fingerprint.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect()
@@ -371,6 +426,8 @@ pub struct Memo {
     facts: OnceLock<CallerFacts>,
     /// The serial numbers of guards that admit the caller to every request. A guard replaces another one in its slot.
     admitted_by: [AtomicU64; 8],
+    /// The values of headers, by the serial numbers of guards, the oldest first.
+    header_values: ArcSwapOption<Vec<(u64, Arc<[String]>)>>,
 }
 
 impl Memo {
@@ -389,6 +446,23 @@ impl Memo {
 
     fn record_admission_by(&self, serial: u64) {
         self.slot(serial).store(serial, Ordering::Relaxed);
+    }
+
+    fn header_values(&self, serial: u64) -> Option<Arc<[String]>> {
+        let all = self.header_values.load();
+        let (_, values) = all.as_ref()?.iter().find(|(other, _)| *other == serial)?;
+        Some(Arc::clone(values))
+    }
+
+    /// Two guards at the same time may keep only one of their values, and the other is computed again.
+    fn record_header_values(&self, serial: u64, values: &Arc<[String]>) {
+        const MAX_GUARDS: usize = 8;
+        let mut all = self.header_values.load().as_deref().cloned().unwrap_or_default();
+        if all.len() == MAX_GUARDS {
+            all.remove(0);
+        }
+        all.push((serial, Arc::clone(values)));
+        self.header_values.store(Some(Arc::new(all)));
     }
 
     fn slot(&self, serial: u64) -> &AtomicU64 {
@@ -453,6 +527,42 @@ mod tests {
             assert_eq!(caller.decide(&reading, &sample::request()), Ok(()));
             assert_eq!(caller.decide(&reading, &post), Err(Unsatisfied::False));
         }
+    }
+
+    #[test]
+    fn headers_are_remembered_for_a_caller_unless_they_read_the_request() {
+        let declare = |name: &str, text: &str| {
+            Guard::declare(Declaration {
+                name: name.into(),
+                allow: "true".into(),
+                headers: vec![("X-Value".into(), text.into())],
+                ..Declaration::default()
+            })
+            .unwrap()
+        };
+        let post = RequestFacts { method: Some("POST".into()), ..sample::request() };
+        let caller = Sample::new();
+        let values = |guard: &Guard, request: &RequestFacts<'_>| {
+            guard.header_values(&caller.user, &caller.session, &caller.memo, request)
+        };
+        let method = declare("method", "request.method");
+        assert_eq!(*values(&method, &sample::request()), ["GET"]);
+        assert_eq!(*values(&method, &post), ["POST"]);
+        // More guards than are remembered.
+        let guards: Vec<_> =
+            (0..20).map(|n| declare(&format!("g-{n}"), &format!("\"{n} \" + user.name"))).collect();
+        for _ in 0..2 {
+            for (n, guard) in guards.iter().enumerate() {
+                let first = values(guard, &post);
+                assert_eq!(*first, [format!("{n} Ada L%C3%B6velace")]);
+                assert!(Arc::ptr_eq(&first, &values(guard, &sample::request())));
+            }
+        }
+        let changed = Sample::new();
+        let guard = &guards[0];
+        let user = User { name: crate::user::Name::from_store("Eve".into()), ..changed.user };
+        let values = guard.header_values(&user, &changed.session, &changed.memo, &post);
+        assert_eq!(*values, ["0 Eve"]);
     }
 
     #[test]

@@ -1,147 +1,187 @@
-//! The host names in the files of `deploy/tls/`: those of the app and of Doorward itself.
+//! Where a proxy is reached: the hosts of the apps and of Doorward over HTTPS, or a port on this machine.
 
 use anyhow::bail;
 
+use super::app::App;
 use crate::{access::guard::AppOrigin, config::PublicUrl};
 
 const DEFAULT_PORT: u16 = 443;
+/// The port of the files without TLS.
+const PLAIN_PORT: u16 = 8000;
 
-/// The hosts at which a proxy serves HTTPS.
+/// How a proxy is reached.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Hosts {
-    apps: Vec<String>,
-    doorward: String,
-    port: u16,
+pub(super) enum Entry {
+    /// By plain HTTP on this port of this machine.
+    Plain { port: u16 },
+    /// By HTTPS. Doorward has this host, and every host has this port.
+    Tls { doorward: String, port: u16 },
 }
 
-impl Hosts {
-    /// The hosts of a guard with `https` origins and of Doorward. None if one of them has none.
+impl Entry {
+    /// The entry to guards with these origins: over HTTPS if `public_url` and an origin of each guard are `https`.
     ///
     /// # Errors
     /// If the files of `deploy/tls/` cannot serve these hosts.
     pub(super) fn of(
         public_url: Option<&PublicUrl>,
-        origins: &[AppOrigin],
-    ) -> anyhow::Result<Option<Self>> {
-        let apps: Vec<_> = origins.iter().filter(|origin| origin.is_https()).collect();
-        let (Some(url), Some(first)) = (public_url.filter(|url| url.is_https()), apps.first())
-        else {
-            return Ok(None);
+        origins: &[&[AppOrigin]],
+        is_plain: bool,
+    ) -> anyhow::Result<Self> {
+        let has_https = |of_guard: &&[AppOrigin]| of_guard.iter().any(AppOrigin::is_https);
+        let url = public_url.filter(|url| url.is_https() && !is_plain);
+        let Some(url) = url.filter(|_| !origins.is_empty() && origins.iter().all(has_https)) else {
+            let mut ports = origins.iter().copied().flatten().filter(|origin| !origin.is_https());
+            let first = ports.next().map(AppOrigin::port);
+            let is_only = first.is_some_and(|port| ports.all(|origin| origin.port() == port));
+            return Ok(Self::Plain { port: first.filter(|_| is_only).unwrap_or(PLAIN_PORT) });
         };
         let Ok(doorward) = AppOrigin::parse(&url.to_string()) else {
             bail!(
                 "public_url has a path ({url}): --plain prints the files without TLS and without Doorward's pages"
             );
         };
-        let port = first.port();
-        if let Some(other) = apps.iter().find(|origin| origin.port() != port) {
-            bail!("{first} and {other} have different ports: --plain prints the files without TLS");
-        }
-        if doorward.port() != port {
-            bail!(
-                "{first} and public_url ({url}) have different ports: --plain prints the files without TLS"
-            );
-        }
-        if let Some(same) = apps.iter().find(|origin| origin.host() == doorward.host()) {
-            bail!("{same} is also the public_url: Doorward needs a host of its own");
-        }
-        let apps = apps.iter().map(|origin| origin.host().to_owned()).collect();
-        Ok(Some(Self { apps, doorward: doorward.host().to_owned(), port }))
-    }
-
-    /// Replaces the hosts and the port that the files of `deploy/tls/` name.
-    pub(super) fn fill_in(&self, contents: &str) -> String {
-        let port = self.port;
-        let port_suffix = if port == DEFAULT_PORT { String::new() } else { format!(":{port}") };
-        let list = |separator: &str, write: &dyn Fn(&str) -> String| {
-            self.apps.iter().map(|host| write(host)).collect::<Vec<_>>().join(separator)
-        };
-        let mut text = contents
-            .replace(
-                "server_name app.example.com;",
-                &format!("server_name {};", list(" ", &str::to_owned)),
-            )
-            .replace(
-                "\napp.example.com {",
-                &format!("\n{} {{", list(", ", &|host| format!("{host}{port_suffix}"))),
-            )
-            .replace("\nauth.example.com {", &format!("\n{}{port_suffix} {{", self.doorward))
-            .replace("Host(`app.example.com`)", &list(" || ", &|host| format!("Host(`{host}`)")))
-            .replace("auth.example.com", &self.doorward);
-        if port != DEFAULT_PORT {
-            for (default, chosen) in [
-                ("listen 443 ", format!("listen {port} ")),
-                ("bind :443 ", format!("bind :{port} ")),
-                ("address: :443\n", format!("address: :{port}\n")),
-                ("port_value: 443 ", format!("port_value: {port} ")),
-                ("https://$host$request_uri", format!("https://$host{port_suffix}$request_uri")),
-                (
-                    "prefix https://%[req.hdr(host),field(1,:)]",
-                    format!("prefix https://%[req.hdr(host),field(1,:)]{port_suffix}"),
-                ),
-                ("https_redirect: true,", format!("https_redirect: true, port_redirect: {port},")),
-            ] {
-                text = text.replace(default, &chosen);
+        let port = doorward.port();
+        for origin in origins.iter().copied().flatten().filter(|origin| origin.is_https()) {
+            if origin.port() != port {
+                bail!(
+                    "{origin} and public_url ({url}) have different ports: --plain prints the files without TLS"
+                );
+            }
+            if origin.host() == doorward.host() {
+                bail!("{origin} is also the public_url: Doorward needs a host of its own");
             }
         }
-        text
+        Ok(Self::Tls { doorward: doorward.host().to_owned(), port })
     }
+
+    pub(super) fn is_tls(&self) -> bool {
+        matches!(self, Self::Tls { .. })
+    }
+
+    /// The hosts of a guard with these origins.
+    pub(super) fn hosts(&self, origins: &[AppOrigin]) -> Vec<String> {
+        let counts = |origin: &&AppOrigin| origin.is_https() || !self.is_tls();
+        let mut hosts: Vec<_> =
+            origins.iter().filter(counts).map(|origin| origin.host().to_owned()).collect();
+        hosts.dedup();
+        hosts
+    }
+
+    /// Writes the hosts of an app into its part of a file.
+    pub(super) fn fill_in_app(&self, block: &str, app: &App<'_>) -> String {
+        if app.hosts.is_empty() {
+            return block.to_owned();
+        }
+        let list = |separator: &str, write: &dyn Fn(&str) -> String| {
+            app.hosts.iter().map(|host| write(host)).collect::<Vec<_>>().join(separator)
+        };
+        let rule = list(" || ", &|host| format!("Host(`{host}`)"));
+        let names = list(" ", &str::to_owned);
+        match self {
+            Self::Tls { port, .. } => {
+                let suffix = port_suffix(*port);
+                let sites = list(", ", &|host| format!("{host}{suffix}"));
+                block
+                    .replace("server_name app.example.com;", &format!("server_name {names};"))
+                    .replace("app.example.com {", &format!("{sites} {{"))
+                    .replace("Host(`app.example.com`)", &rule)
+            }
+            Self::Plain { port } => {
+                let sites = list(", ", &|host| format!("http://{host}:{port}"));
+                let listen = "listen 127.0.0.1:8000;\n";
+                block
+                    .replace(listen, &format!("{listen}        server_name {names};\n"))
+                    .replace("http://:8000 {", &format!("{sites} {{"))
+                    .replace("rule: PathPrefix(`/`) &&", &format!("rule: ({rule}) &&"))
+                    .replace("rule: PathPrefix(`/`)", &format!("rule: {rule}"))
+            }
+        }
+    }
+
+    /// Writes the host of Doorward, the port and the redirects into a file.
+    pub(super) fn fill_in(&self, contents: &str, apps: &[App<'_>]) -> String {
+        match self {
+            Self::Plain { port } => contents
+                .replace("127.0.0.1:8000", &format!("127.0.0.1:{port}"))
+                .replace("http://:8000 {", &format!("http://:{port} {{"))
+                .replace("port_value: 8000 ", &format!("port_value: {port} ")),
+            Self::Tls { doorward, port } => {
+                let hosts: Vec<_> =
+                    apps.iter().flat_map(|app| &app.hosts).map(String::as_str).collect();
+                let hosts = hosts.join(" ");
+                let suffix = port_suffix(*port);
+                let mut text = contents
+                    .replace(
+                        "server_name app.example.com auth.example.com;",
+                        &format!("server_name {hosts} {doorward};"),
+                    )
+                    .replace("\nauth.example.com {", &format!("\n{doorward}{suffix} {{"))
+                    .replace("auth.example.com", doorward);
+                if *port != DEFAULT_PORT {
+                    for (default, chosen) in [
+                        ("listen 443 ", format!("listen {port} ")),
+                        ("bind :443 ", format!("bind :{port} ")),
+                        ("address: :443\n", format!("address: :{port}\n")),
+                        ("port_value: 443 ", format!("port_value: {port} ")),
+                        ("https://$host$request_uri", format!("https://$host{suffix}$request_uri")),
+                        (
+                            "prefix https://%[req.hdr(host),field(1,:)]",
+                            format!("prefix https://%[req.hdr(host),field(1,:)]{suffix}"),
+                        ),
+                        (
+                            "https_redirect: true,",
+                            format!("https_redirect: true, port_redirect: {port},"),
+                        ),
+                    ] {
+                        text = text.replace(default, &chosen);
+                    }
+                }
+                text
+            }
+        }
+    }
+}
+
+fn port_suffix(port: u16) -> String {
+    if port == DEFAULT_PORT { String::new() } else { format!(":{port}") }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{Form, Kind},
-        *,
-    };
+    use super::*;
 
-    fn hosts(public_url: &str, origins: &[&str]) -> Result<Option<Hosts>, String> {
+    fn entry(public_url: &str, origins: &[&[&str]]) -> Result<Entry, String> {
         let url = PublicUrl::parse(public_url).unwrap();
-        let origins: Vec<_> = origins.iter().map(|text| AppOrigin::parse(text).unwrap()).collect();
-        Hosts::of(Some(&url), &origins).map_err(|error| error.to_string())
-    }
-
-    const PROXIES: [Kind; 5] =
-        [Kind::Nginx, Kind::Caddy, Kind::Traefik, Kind::Haproxy, Kind::Envoy];
-
-    #[test]
-    fn every_proxy_serves_the_hosts_and_the_port_of_the_settings() {
-        let origins = ["https://a.one.test:8443", "https://b.two.test:8443"];
-        let hosts = hosts("https://door.one.test:8443", &origins).unwrap().unwrap();
-        for kind in PROXIES {
-            let files = kind.files(Form::Tls).iter();
-            let text: String = files.map(|(_, contents)| hosts.fill_in(contents)).collect();
-            assert!(!text.contains("example.com"), "{text}");
-            assert!(!text.contains("443 ") || text.contains("8443 "), "{text}");
-            assert!(text.contains("door.one.test") && text.contains("8443"), "{text}");
-            // HAProxy and Envoy guard every host except for Doorward's.
-            if !matches!(kind, Kind::Haproxy | Kind::Envoy) {
-                assert!(text.contains("a.one.test") && text.contains("b.two.test"), "{text}");
-            }
-        }
+        let parse = |text: &&str| AppOrigin::parse(text).unwrap();
+        let origins: Vec<Vec<_>> =
+            origins.iter().map(|of_guard| of_guard.iter().map(parse).collect()).collect();
+        let origins: Vec<_> = origins.iter().map(Vec::as_slice).collect();
+        Entry::of(Some(&url), &origins, false).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn the_tls_form_needs_https_for_both_and_one_port() {
-        assert_eq!(hosts("https://door.test", &[]), Ok(None));
-        assert_eq!(hosts("https://door.test", &["http://localhost:8000"]), Ok(None));
-        assert_eq!(hosts("http://127.0.0.1:3000", &["https://app.test"]), Ok(None));
-        let mixed = hosts("https://door.test", &["https://app.test", "http://localhost:8000"]);
-        assert_eq!(
-            mixed,
-            Ok(Some(Hosts {
-                apps: vec!["app.test".into()],
-                doorward: "door.test".into(),
-                port: 443
-            }))
-        );
+    fn the_tls_form_needs_https_for_everything_and_one_port() {
+        let tls = |port| Ok(Entry::Tls { doorward: "door.test".into(), port });
+        let plain = |port| Ok(Entry::Plain { port });
+        assert_eq!(entry("https://door.test", &[&[]]), plain(8000));
+        assert_eq!(entry("https://door.test", &[]), plain(8000));
+        assert_eq!(entry("https://door.test", &[&["http://localhost:8123"]]), plain(8123));
+        assert_eq!(entry("http://127.0.0.1:3000", &[&["https://app.test"]]), plain(8000));
+        let apart: [&[&str]; 2] = [&["http://a.localhost:1"], &["http://b.localhost:2"]];
+        assert_eq!(entry("http://127.0.0.1:3000", &apart), plain(8000));
+        let mixed: &[&str] = &["https://app.test", "http://localhost:8000"];
+        assert_eq!(entry("https://door.test", &[mixed]), tls(443));
+        assert_eq!(entry("https://door.test", &[mixed, &["https://other.test"]]), tls(443));
+        assert_eq!(entry("https://door.test", &[mixed, &[]]), plain(8000));
+        assert_eq!(entry("https://door.test:8443", &[&["https://app.test:8443"]]), tls(8443));
         for (public_url, origins, part) in [
             ("https://door.test/auth", &["https://app.test"][..], "has a path"),
             ("https://door.test", &["https://app.test:8443"], "different ports"),
             ("https://door.test", &["https://a.test", "https://b.test:8443"], "different ports"),
             ("https://door.test", &["https://door.test"], "host of its own"),
         ] {
-            let error = hosts(public_url, origins).unwrap_err();
+            let error = entry(public_url, &[origins]).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
     }

@@ -1,78 +1,149 @@
-//! The identity headers in the files of `deploy/`. A proxy copies those of Doorward to the app and removes those of the
-//! client.
+//! The headers in the files of `deploy/` that tell the app who the user is: Doorward's own, and those that a guard declares. A
+//! proxy copies those of the guard to the app and removes those of the client.
 
 use crate::{config::IdentityHeaders, http::identity_names as names};
 
-/// Adds the headers of these sets to those that the files of `deploy/` copy.
-pub(super) fn fill_in(contents: &str, sets: &[IdentityHeaders]) -> String {
-    let write = |text: String, list: &HeaderList| text.replace(&list(&[]), &list(sets));
-    LISTS.iter().fold(contents.to_owned(), write)
+/// The headers of an app, or of all apps of a file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HeaderLists {
+    pub(super) sets: Vec<IdentityHeaders>,
+    /// Those that the guard declares, as the operator has written them.
+    pub(super) declared: Vec<String>,
+}
+
+impl HeaderLists {
+    /// The names in lower case of those that are copied to the app.
+    fn copied(&self) -> Vec<String> {
+        let others = self.sets.iter().flat_map(|set| match set {
+            IdentityHeaders::Remote => names::REMOTE,
+            IdentityHeaders::XAuthRequest => names::X_AUTH_REQUEST,
+        });
+        let own = names::X_AUTH.into_iter().chain(others).map(str::to_owned);
+        own.chain(self.declared_besides(|name| self.is_in_a_set(name))).collect()
+    }
+
+    /// The names in lower case of those that no client may send.
+    fn removed(&self) -> Vec<String> {
+        let is_known = |name: &str| all().any(|known| known == name);
+        all().map(str::to_owned).chain(self.declared_besides(is_known)).collect()
+    }
+
+    fn is_in_a_set(&self, name: &str) -> bool {
+        let sets = Self { sets: self.sets.clone(), declared: Vec::new() };
+        sets.copied().iter().any(|known| known == name)
+    }
+
+    /// The declared names in lower case, without some.
+    fn declared_besides(&self, is_left_out: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut names: Vec<_> =
+            self.declared.iter().map(|name| name.to_ascii_lowercase()).collect();
+        names.retain(|name| !is_left_out(name));
+        names.dedup();
+        names
+    }
+
+    /// A name as files show it.
+    fn shown(&self, name: &str) -> String {
+        let declared = self.declared.iter().find(|own| own.eq_ignore_ascii_case(name));
+        declared.cloned().unwrap_or_else(|| capitalised(name))
+    }
+}
+
+/// Adds the headers to those that the files of `deploy/` copy and remove.
+pub(super) fn fill_in(contents: &str, headers: &HeaderLists) -> String {
+    let default = HeaderLists::default();
+    let write = |text: String, list: &HeaderList| text.replace(&list(&default), &list(headers));
+    let text = LISTS.iter().fold(contents.to_owned(), write);
+    let declared = headers.declared_besides(|_| false);
+    declared.iter().fold(text, |text, name| remove(&text, name, &headers.shown(name)))
+}
+
+/// Adds a declared header to those that a file removes, unless it removes it already. Where a list names what is copied, it also
+/// names what is removed.
+fn remove(text: &str, name: &str, shown: &str) -> String {
+    // nginx: the list of copied headers sets it.
+    let emptied = format!("            proxy_set_header {} \"\";\n", listed_spelling(text, name));
+    let mut text = text.replace(&emptied, "");
+    for (anchor, line) in [
+        ("request_header -X-Method-Override\n", format!("request_header -{shown}\n")),
+        ("X-Original-URL: \"\"\n", format!("{shown}: \"\"\n")),
+        ("- remove: forwarded\n", format!("- remove: {name}\n")),
+    ] {
+        let Some(at) = text.find(anchor) else { continue };
+        let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let indented = format!("{}{line}", &text[start..at]);
+        if !text.to_ascii_lowercase().contains(&indented.to_ascii_lowercase()) {
+            text.insert_str(at + anchor.len(), &indented);
+        }
+    }
+    text
+}
+
+/// The spelling in which nginx.conf removes a header, if it does.
+fn listed_spelling(text: &str, name: &str) -> String {
+    let spelling = |line: &str| {
+        let (header, value) = line.trim().strip_prefix("proxy_set_header ")?.split_once(' ')?;
+        (header.eq_ignore_ascii_case(name) && value == "\"\";").then(|| header.to_owned())
+    };
+    text.lines().find_map(spelling).unwrap_or_else(|| name.to_owned())
 }
 
 /// Writes a list of headers in the syntax of one file.
-type HeaderList = fn(&[IdentityHeaders]) -> String;
+type HeaderList = fn(&HeaderLists) -> String;
 
 const LISTS: &[HeaderList] = &[
-    |sets| {
-        let line = |name: &&str| {
+    |headers| {
+        let line = |name: &String| {
             let upstream = name.replace('-', "_");
             format!("            auth_request_set {} $upstream_http_{upstream};\n", variable(name))
         };
-        copied(sets).iter().map(line).collect()
+        headers.copied().iter().map(line).collect()
     },
-    |sets| {
-        let copied = copied(sets);
-        let line = |name: &'static str| {
-            let value = if copied.contains(&name) { variable(name) } else { r#""""#.into() };
-            format!("            proxy_set_header {} {value};\n", capitalised(name))
+    |headers| {
+        let copied = headers.copied();
+        let line = |name: &String| {
+            let value = if copied.contains(name) { variable(name) } else { r#""""#.into() };
+            format!("            proxy_set_header {} {value};\n", headers.shown(name))
         };
-        all().map(line).collect()
+        headers.removed().iter().map(line).collect()
     },
-    |sets| {
-        let names: Vec<_> = copied(sets).into_iter().map(capitalised).collect();
+    |headers| {
+        let names: Vec<_> = headers.copied().iter().map(|name| headers.shown(name)).collect();
         format!("copy_headers {}\n", names.join(" "))
     },
-    |sets| {
-        let names: Vec<_> = copied(sets).into_iter().map(capitalised).collect();
+    |headers| {
+        let names: Vec<_> = headers.copied().iter().map(|name| headers.shown(name)).collect();
         format!("authResponseHeaders: [{}]\n", names.join(", "))
     },
-    |sets| {
-        let remote = sets.contains(&IdentityHeaders::Remote);
+    |headers| {
+        let remote = headers.sets.contains(&IdentityHeaders::Remote);
         let more = if remote { ", { prefix: remote- }" } else { "" };
-        format!("patterns: [{{ prefix: x-auth- }}{more}]\n")
+        let exact = |name: String| format!(", {{ exact: {name} }}");
+        let declared: String = headers.declared_besides(|_| false).into_iter().map(exact).collect();
+        format!("patterns: [{{ prefix: x-auth- }}{more}{declared}]\n")
     },
-    |sets| list("local IDENTITY = {\n", copied(sets), |name| format!("    \"{name}\",\n"), "}\n"),
-    |sets| list("const IDENTITY = [\n", copied(sets), |name| format!("  '{name}',\n"), "];\n"),
-    |sets| {
-        let line = |name| format!("    \"{}\",\n", capitalised(name));
-        list("IDENTITY = (\n", copied(sets), line, ")\n")
+    |headers| {
+        list("local IDENTITY = {\n", &headers.copied(), |name| format!("    \"{name}\",\n"), "}\n")
     },
-    |sets| {
-        let line = |name| format!("    \"{name}\",\n");
-        list("const IDENTITY: &[&str] = &[\n", copied(sets), line, "];\n")
+    |headers| {
+        list("const IDENTITY = [\n", &headers.copied(), |name| format!("  '{name}',\n"), "];\n")
+    },
+    |headers| {
+        let line = |name: &str| format!("    \"{}\",\n", headers.shown(name));
+        list("IDENTITY = (\n", &headers.copied(), line, ")\n")
+    },
+    |headers| {
+        let line = |name: &str| format!("    \"{name}\",\n");
+        list("const IDENTITY: &[&str] = &[\n", &headers.copied(), line, "];\n")
     },
 ];
 
-fn list(
-    start: &str,
-    names: Vec<&'static str>,
-    line: impl Fn(&'static str) -> String,
-    end: &str,
-) -> String {
-    let lines: String = names.into_iter().map(line).collect();
+fn list(start: &str, names: &[String], line: impl Fn(&str) -> String, end: &str) -> String {
+    let lines: String = names.iter().map(|name| line(name)).collect();
     format!("{start}{lines}{end}")
 }
 
-/// The headers that are copied to the app.
-fn copied(sets: &[IdentityHeaders]) -> Vec<&'static str> {
-    let others = sets.iter().flat_map(|set| match set {
-        IdentityHeaders::Remote => names::REMOTE,
-        IdentityHeaders::XAuthRequest => names::X_AUTH_REQUEST,
-    });
-    names::X_AUTH.into_iter().chain(others).collect()
-}
-
-/// The headers that no client may send.
+/// The headers of all sets, which no client may send.
 fn all() -> impl Iterator<Item = &'static str> {
     names::X_AUTH.into_iter().chain(names::REMOTE).chain(names::X_AUTH_REQUEST)
 }
@@ -108,8 +179,16 @@ mod tests {
         &[IdentityHeaders::Remote, IdentityHeaders::XAuthRequest],
     ];
 
+    fn of(sets: &[IdentityHeaders]) -> HeaderLists {
+        HeaderLists { sets: sets.to_vec(), declared: Vec::new() }
+    }
+
+    fn copied(sets: &[IdentityHeaders]) -> Vec<String> {
+        of(sets).copied()
+    }
+
     fn text(kind: Kind, form: Form, sets: &[IdentityHeaders]) -> String {
-        kind.files(form).iter().map(|(_, contents)| fill_in(contents, sets)).collect()
+        kind.files(form).iter().map(|(_, contents)| fill_in(contents, &of(sets))).collect()
     }
 
     /// Every kind of file in every form with every setting.
@@ -123,7 +202,7 @@ mod tests {
     #[test]
     fn each_list_appears_once_in_the_files_of_deploy() {
         for (list, form) in LISTS.iter().flat_map(|list| FORMS.map(|form| (list, form))) {
-            let written = list(&[]);
+            let written = list(&HeaderLists::default());
             let found: usize = Kind::value_variants()
                 .iter()
                 .map(|kind| text(*kind, form, &[]).matches(&written).count())
@@ -196,7 +275,8 @@ mod tests {
                         let prefix =
                             if name.starts_with("remote-") { "remote-" } else { "x-auth-" };
                         line(&text, "patterns: [").contains(&format!("{{ prefix: {prefix} }}"))
-                            && (copied(sets).contains(&name) || !name.starts_with("x-auth-"))
+                            && (copied(sets).contains(&name.to_owned())
+                                || !name.starts_with("x-auth-"))
                     }
                     Kind::Fastapi => text.contains(&format!("\"{}\",\n", capitalised(name))),
                     Kind::Express => text.contains(&format!("'{name}',\n")),
@@ -204,7 +284,7 @@ mod tests {
                 };
                 assert_eq!(
                     is_copied,
-                    copied(sets).contains(&name),
+                    copied(sets).contains(&name.to_owned()),
                     "{name} with {sets:?}:\n{text}"
                 );
             }
@@ -213,5 +293,55 @@ mod tests {
 
     fn line<'a>(text: &'a str, start: &str) -> &'a str {
         text.lines().find_map(|line| line.trim_start().strip_prefix(start)).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_declared_header_is_copied_and_removed_by_every_file() {
+        // The first is in a set that is off, the second in a list of headers that are removed, the third in none.
+        let declared = ["Remote-User", "X-WEBAUTH-USER", "Tailscale-User-Login"];
+        let headers =
+            HeaderLists { sets: Vec::new(), declared: declared.map(str::to_owned).into() };
+        for (kind, form) in
+            Kind::value_variants().iter().flat_map(|kind| FORMS.map(|form| (*kind, form)))
+        {
+            let files = kind.files(form).iter();
+            let text: String = files.map(|(_, contents)| fill_in(contents, &headers)).collect();
+            for name in declared {
+                let lower = name.to_ascii_lowercase();
+                let (copied, removed) = match kind {
+                    Kind::Nginx => {
+                        let set = format!("proxy_set_header {name} {};", variable(&lower));
+                        (set.clone(), set)
+                    }
+                    Kind::Caddy => (
+                        format!(" {name}"),
+                        if lower.starts_with("remote-") {
+                            "request_header -Remote-*".into()
+                        } else {
+                            format!("request_header -{name}\n")
+                        },
+                    ),
+                    Kind::Traefik => (format!(", {name}"), format!("          {name}: \"\"\n")),
+                    Kind::Envoy => {
+                        (format!("{{ exact: {lower} }}"), format!("- remove: {lower}\n"))
+                    }
+                    // What is in the list is removed, too.
+                    Kind::Express => (format!("'{lower}',\n"), "IDENTITY.includes(name)".into()),
+                    Kind::Fastapi => (format!("\"{name}\",\n"), "name in NAMES".into()),
+                    Kind::Axum => (format!("\"{lower}\",\n"), "IDENTITY.contains(&name)".into()),
+                    Kind::Haproxy => (format!("\"{lower}\",\n"), "req_del_header(name)".into()),
+                };
+                for part in [copied, removed] {
+                    assert!(
+                        text.to_lowercase().contains(&part.to_lowercase()),
+                        "{name}: {part}\n{text}"
+                    );
+                }
+                if kind == Kind::Nginx {
+                    let sets = format!("proxy_set_header {lower} ");
+                    assert_eq!(text.to_lowercase().matches(&sets).count(), 1, "{name}:\n{text}");
+                }
+            }
+        }
     }
 }

@@ -17,7 +17,7 @@ use axum::{
     http::{HeaderName, HeaderValue},
     middleware::{Next, from_fn, from_fn_with_state},
     response::{IntoResponse, Response},
-    routing::{get, post},
+    routing::{get, patch, post},
 };
 use futures_util::FutureExt;
 
@@ -71,7 +71,8 @@ fn routes(control: Control) -> Router {
     Router::new()
         .route("/dev/clock", get(clock::show).post(clock::set))
         .route("/dev/mail", get(mail::list).delete(mail::clear))
-        .route("/dev/users", post(users::add))
+        .route("/dev/users", get(users::list).post(users::add))
+        .route("/dev/users/{user}", patch(users::change).delete(users::delete))
         .route("/dev/sign-in", post(sign_in::sign_in))
         .route("/dev/rotate-keys", post(keys::rotate))
         .route("/dev/reset", post(reset::reset))

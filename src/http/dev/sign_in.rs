@@ -7,9 +7,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use super::Control;
-use crate::http::{
-    Error, answer::NoStore, api::login::LoggedIn, browser::cookies::CookieNames, form::Form,
+use super::{Control, users::find};
+use crate::{
+    fault::Fault,
+    http::{
+        Error, answer::NoStore, api::login::LoggedIn, browser::cookies::CookieNames, form::Form,
+    },
 };
 
 pub(super) async fn sign_in(
@@ -21,7 +24,9 @@ pub(super) async fn sign_in(
         return Err(form.into_error());
     };
     let doorward = control.server.doorward();
-    let opened = control.server.sign_in(&user).await?.ok_or(Error::NotFound)?;
+    let user = find(&control, &user).await?;
+    let disabled = || Error::NoSuchUser(Fault::malformed("The user is disabled"));
+    let opened = control.server.sign_in(&user).await?.ok_or_else(disabled)?;
     let is_https = doorward.public_base().starts_with("https://");
     let (names, session) = (CookieNames::on(is_https), &opened.session);
     let value = doorward.cookies().session_cookie(session);

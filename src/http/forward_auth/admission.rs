@@ -4,13 +4,17 @@ use std::sync::LazyLock;
 
 use axum::{
     body::Bytes,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::Response,
 };
 
-use super::identity::{self, Identity, value};
+use super::identity::{self, Identity, NOTHING, value};
 use crate::{
     Doorward,
+    access::{
+        caller::Caller,
+        guard::{Guard, RequestFacts},
+    },
     http::{
         answer::{JSON, NO_STORE, NOSNIFF, REQUEST_ID},
         browser::cookies::app_cookies,
@@ -42,6 +46,24 @@ pub(super) fn admission(
     headers.insert(identity::POLICY, value(guard));
     identity.write(headers, &doorward.settings().identity_headers);
     response
+}
+
+/// Adds the headers that the guard declares. Without a caller, and where an expression fails, they are empty.
+pub(super) fn add_app_headers(
+    headers: &mut HeaderMap,
+    guard: &Guard,
+    caller: Option<&Caller>,
+    facts: &RequestFacts<'_>,
+) {
+    let values = caller.map(|caller| {
+        let Caller { user, session, memo, .. } = caller;
+        guard.header_values(user, session, memo, facts)
+    });
+    for (at, name) in guard.headers.names().enumerate() {
+        let name = HeaderName::from_bytes(name.as_bytes()).expect("checked when it was declared");
+        let value = values.as_ref().map(|values| HeaderValue::from_bytes(values[at].as_bytes()));
+        headers.insert(name, value.and_then(Result::ok).unwrap_or(NOTHING));
+    }
 }
 
 /// Adds the app's cookies to an admission. Traefik cannot remove single cookies from a request, so it replaces them by those

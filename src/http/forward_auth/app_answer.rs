@@ -68,7 +68,14 @@ impl GuardRoutes {
                 {
                     return Ok(self.admitted_since(guard, &request));
                 }
-                (caller, None) => return Ok(declared_admission(doorward, guard, Some(&caller))),
+                (caller, None) => {
+                    return Ok(declared_admission(
+                        doorward,
+                        guard,
+                        Some(&caller),
+                        &request.forwarded,
+                    ));
+                }
                 (caller, Some(refused)) => {
                     *decision = Decision::Refused;
                     (AppRefusal::Condition, refused, Some(caller))
@@ -86,7 +93,7 @@ impl GuardRoutes {
         };
         if guard.mode == Mode::Report {
             *decision = Decision::ReportOnly;
-            return Ok(report(doorward, guard, refused, caller.as_ref()));
+            return Ok(report(doorward, guard, refused, caller.as_ref(), &request.forwarded));
         }
         self.refuse_browser(guard, &request, reason, refused, caller.as_ref())
     }

@@ -6,14 +6,18 @@ use std::sync::Arc;
 use axum::{body::Bytes, http::header, response::Response};
 
 use super::{
-    GuardRoutes, admission::admission, app_request::AppRequest,
-    forwarded_request::ForwardedRequest, full_answer::asks_for_full_answer, identity::Identity,
+    GuardRoutes,
+    admission::{add_app_headers, admission},
+    app_request::AppRequest,
+    forwarded_request::ForwardedRequest,
+    full_answer::asks_for_full_answer,
+    identity::Identity,
 };
 use crate::{
     Doorward,
     access::{
         caller::{AuthError, Caller, Unauthenticated},
-        guard::{Decision, Guard, Mode, ProxyStyle, Reachable},
+        guard::{Decision, Guard, Mode, ProxyStyle, Reachable, RequestFacts},
         refusals::{Refused, RefusedBy},
     },
     http::{
@@ -33,7 +37,7 @@ impl GuardRoutes {
         let (doorward, headers) = (&self.doorward, &request.parts.headers);
         let trusted = &doorward.settings().trusted_proxies;
         if guard.preflight && request.is_preflight(guard.proxy, trusted, doorward.now()) {
-            return Ok(declared_admission(doorward, guard, None));
+            return Ok(declared_admission(doorward, guard, None, &request));
         }
         if !guard.origins.is_empty()
             && let Some(request) = AppRequest::new(guard, request, trusted)
@@ -43,7 +47,7 @@ impl GuardRoutes {
         }
         let (challenge, refused, caller) = match identify(doorward, headers).await {
             Ok(caller) => match refusal(doorward, guard, &caller, &request) {
-                None => return Ok(declared_admission(doorward, guard, Some(&caller))),
+                None => return Ok(declared_admission(doorward, guard, Some(&caller), &request)),
                 Some(refused) => {
                     *decision = Decision::Refused;
                     let challenge =
@@ -78,7 +82,7 @@ impl GuardRoutes {
             }
             Mode::Report => {
                 *decision = Decision::ReportOnly;
-                Ok(report(doorward, guard, refused, caller.as_ref()))
+                Ok(report(doorward, guard, refused, caller.as_ref(), &request))
             }
         }
     }
@@ -95,7 +99,7 @@ pub(super) fn refusal(
         return None;
     }
     let (trusted, now) = (&doorward.settings().trusted_proxies, doorward.now());
-    let facts = request.facts(guard.proxy, trusted, guard.condition.request_fields(), now);
+    let facts = request.facts(guard.proxy, trusted, guard.request_fields(), now);
     guard.decide(&caller.user, &caller.session, &caller.memo, &facts).err()?;
     let reachable = Reachable::by(&caller.user, doorward.sends_mail());
     Some(Refused::by_condition(guard, caller, &facts, reachable))
@@ -107,12 +111,13 @@ pub(super) fn report(
     guard: &Guard,
     refused: Refused,
     caller: Option<&Caller>,
+    request: &ForwardedRequest<'_>,
 ) -> Response {
     let id = doorward.record_refusal(refused);
     if FloodLine::WouldBeRefused.is_written("") {
         tracing::info!(guard = guard.name, decision = %id, "would have been refused");
     }
-    declared_admission(doorward, guard, caller)
+    declared_admission(doorward, guard, caller, request)
 }
 
 /// The answer of a declared guard that admits a caller, or a request without one.
@@ -120,8 +125,18 @@ pub(super) fn declared_admission(
     doorward: &Doorward,
     guard: &Guard,
     caller: Option<&Caller>,
+    request: &ForwardedRequest<'_>,
 ) -> Response {
     const BODY: &[u8] = br#""You may pass.""#;
     let identity = Identity { caller, grant: guard.grant };
-    admission(doorward, &guard.name, Bytes::from_static(BODY), identity)
+    let mut response = admission(doorward, &guard.name, Bytes::from_static(BODY), identity);
+    if !guard.headers.is_empty() {
+        let (trusted, now) = (&doorward.settings().trusted_proxies, doorward.now());
+        let facts = match guard.headers.request_fields() {
+            [] => RequestFacts::at(now),
+            fields => request.facts(guard.proxy, trusted, fields, now),
+        };
+        add_app_headers(response.headers_mut(), guard, caller, &facts);
+    }
+    response
 }

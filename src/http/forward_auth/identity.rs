@@ -4,10 +4,13 @@
 //! guard does not send it.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 
 use crate::{
-    access::{caller::Caller, guard::Grant},
+    access::{
+        caller::Caller,
+        guard::{ENCODED, Grant},
+    },
     config::IdentityHeaders,
     user::User,
 };
@@ -62,7 +65,7 @@ pub(super) fn write_empty(headers: &mut HeaderMap) {
     }
 }
 
-const NOTHING: HeaderValue = HeaderValue::from_static("");
+pub(super) const NOTHING: HeaderValue = HeaderValue::from_static("");
 const TRUE: HeaderValue = HeaderValue::from_static("true");
 const FALSE: HeaderValue = HeaderValue::from_static("false");
 
@@ -104,9 +107,6 @@ const fn four(names: &[&'static str; 4]) -> [HeaderName; 4] {
 const fn header(names: &[&'static str], at: usize) -> HeaderName {
     HeaderName::from_static(names[at])
 }
-
-/// Encodes everything but printable ASCII, and `%` itself, so that decoding returns the original.
-const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
 pub(super) fn value(text: &str) -> HeaderValue {
     if text.is_empty() {

@@ -96,6 +96,7 @@ impl<'r> AppRoute<'r> {
             decision: &id,
             decision_link: is_operator(caller).then_some(&*decision_link),
             why: None,
+            missing: None,
         };
         let html = page.render(&pages.context(language));
         let mut response = pages.html(StatusCode::FORBIDDEN, language, html, None);

@@ -19,13 +19,22 @@ async fn the_documentation_shows_every_operation_once() {
     for route in routes().iter().filter(|route| !route.is_page()) {
         let method = route.method.as_str();
         let path = route.path.replace(SEGMENT, "miles");
-        let heading = format!("<code class=\"method\">{method}</code> <code>{path}</code>");
+        let class = format!("method {}", method.to_lowercase());
+        let heading = format!("<code class=\"{class}\">{method}</code> <code>{path}</code>");
         assert_eq!(page.body.matches(&heading).count(), 1, "{heading}");
     }
     assert!(page.body.contains("string, 8 to 128 characters"));
     assert!(page.body.contains("<code>registration_conflict = &#34;silent&#34;</code>"));
     let curl = format!("curl {PUBLIC}/api/user/0b8e5c2a-9f1d-4c37-8a64-2f5d1e7b3c90");
     assert!(page.body.contains(&curl));
+    let start = page.body.find("Start here").unwrap();
+    assert!(start < page.body.find("<nav aria-label=\"Groups\"").unwrap());
+    let register = format!("TOKEN=$(curl -s {PUBLIC}/api/user -H ");
+    assert!(page.body.contains(&register.replace('\'', "&#39;")), "{}", &page.body[start..][..900]);
+    assert!(page.body.contains(&format!("curl -i {PUBLIC}/api/auth/guard -H ")));
+    for banned in ["grammar", "zod", "parser"] {
+        assert!(!page.body.contains(banned), "{banned}");
+    }
     for banned in ["<script", " style=\"", "src=\"http", "href=\"http"] {
         assert!(!page.body.contains(banned), "{banned}");
     }

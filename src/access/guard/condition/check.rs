@@ -13,6 +13,7 @@ use super::{
     prepare::Prepared,
     sample,
     subject::Subject,
+    text_value::to_text,
 };
 use crate::spelling::suggest;
 
@@ -23,9 +24,35 @@ pub(super) struct Checked {
     pub(super) request_fields: Vec<&'static str>,
 }
 
-/// Checks a condition and prepares it.
+/// What an expression has to give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// True or false: a condition.
+    Truth,
+    /// What can be written as a text.
+    Text,
+}
+
+impl Wanted {
+    fn is(self, value: &Value) -> bool {
+        match self {
+            Self::Truth => matches!(value, Value::Bool(_)),
+            Self::Text => to_text(value).is_some(),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Truth => "true or false",
+            Self::Text => "a text, a number, true or false, or a list of texts",
+        }
+    }
+}
+
+/// Checks a condition or another expression and prepares it.
 pub(super) fn check(
     subject: Subject,
+    wanted: Wanted,
     program: &Program,
     text: &str,
 ) -> Result<Checked, ConditionError> {
@@ -41,7 +68,7 @@ pub(super) fn check(
     let prepared =
         Prepared::new(program.expression()).map_err(|failed| error(failed.at, failed.message))?;
     check_limits(&prepared).map_err(|(at, message)| error(at, message))?;
-    check_types(subject, &prepared, program, text)?;
+    check_types(subject, wanted, &prepared, program, text)?;
     Ok(Checked { prepared, request_fields })
 }
 
@@ -263,6 +290,7 @@ impl<'p> NameChecker<'p> {
 /// evaluated.
 fn check_types(
     subject: Subject,
+    wanted: Wanted,
     prepared: &Prepared,
     program: &Program,
     text: &str,
@@ -286,9 +314,9 @@ fn check_types(
         }
         if std::ptr::eq(part, whole)
             && let Ok(value) = outcome
-            && !matches!(value, Value::Bool(_))
+            && !wanted.is(&value)
         {
-            let message = format!("gives {}, not true or false", value.type_of());
+            let message = format!("gives {}, not {}", value.type_of(), wanted.name());
             return Err(ConditionError { at: position(program, text, part), message });
         }
         parts.extend(prepared.parts_of(part));

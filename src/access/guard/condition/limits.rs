@@ -4,12 +4,13 @@
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::{
+    ConditionError,
     prepare::{Kind, Part, Prepared},
     subject::Subject,
 };
 
 /// The most bytes of a condition.
-pub(super) const MAX_BYTES: usize = 8 << 10;
+const MAX_BYTES: usize = 8 << 10;
 /// The most levels of nesting: checking and evaluating recurse for each, on the stack of a request thread.
 pub(super) const MAX_DEPTH: usize = 48;
 /// The most names, literals, operators and calls.
@@ -21,6 +22,20 @@ const MAX_PARTS_IN_MACROS: usize = 32;
 const MAX_CALLS_IN_MACROS: usize = 3;
 /// The most elements that a macro goes through.
 pub(super) const MAX_ELEMENTS: usize = 64;
+
+/// Checks the length of the text of a condition.
+///
+/// # Errors
+/// If it is too long.
+pub(super) fn check_length(text: &str) -> Result<(), ConditionError> {
+    if text.len() <= MAX_BYTES {
+        return Ok(());
+    }
+    let message = format!(
+        "longer than {MAX_BYTES} bytes: write less, or give users a role that says the same"
+    );
+    Err(ConditionError { at: 0, message })
+}
 
 /// Checks that a condition is within the limits.
 ///

@@ -4,6 +4,7 @@ mod check;
 mod comparison;
 mod evaluate;
 mod explain;
+mod expression;
 mod facts;
 mod ip_network;
 mod limits;
@@ -11,6 +12,7 @@ mod pattern;
 mod prepare;
 pub(crate) mod sample;
 mod subject;
+mod text_value;
 mod unverified_email;
 
 use std::{
@@ -26,19 +28,21 @@ use cel::{
 };
 
 use self::{
-    check::Checked,
+    check::{Checked, Wanted},
     comparison::constant_comparison,
     evaluate::Evaluation,
     facts::Variables,
     ip_network::{IpNetwork, in_network},
-    limits::MAX_BYTES,
+    limits::check_length,
     pattern::{Pattern, matches},
     prepare::Prepared,
 };
 pub use self::{
     explain::{Explanation, Step},
+    expression::Expression,
     facts::{CallerFacts, MAX_ROLES, RequestFacts, host_of, path_of},
     subject::Subject,
+    text_value::ExpressionValue,
 };
 
 /// A boolean expression over `user`, `session` and `request`.
@@ -50,6 +54,7 @@ pub struct Condition {
     trusts_unverified_email: bool,
     /// What is wrong with a comparison that has the same result for everybody.
     comparison_warning: Option<String>,
+    reads_roles: bool,
 }
 
 /// What is wrong with a condition, and where.
@@ -84,22 +89,26 @@ impl Condition {
     /// # Errors
     /// For the first error in it.
     pub fn parse_about(subject: Subject, text: &str) -> Result<Self, ConditionError> {
-        if text.len() > MAX_BYTES {
-            let message = format!(
-                "longer than {MAX_BYTES} bytes: write less, or give users a role that says the same"
-            );
-            return Err(ConditionError { at: 0, message });
-        }
+        check_length(text)?;
         let program = compile(text)?;
-        let Checked { prepared, request_fields } = check::check(subject, &program, text)?;
+        let Checked { prepared, request_fields } =
+            check::check(subject, Wanted::Truth, &program, text)?;
         let trusts_unverified_email =
             unverified_email::trusts_unverified_email(program.expression());
+        let reads_roles = unverified_email::reads_roles(program.expression());
         let (caller, request) = (subject.sample_facts(), sample::request());
         let evaluation = Evaluation::new(&prepared, Variables::new(&caller, &request));
         let comparison_warning = constant_comparison(program.expression(), &evaluation);
         drop(evaluation);
         let text = text.to_owned();
-        Ok(Self { text, prepared, request_fields, trusts_unverified_email, comparison_warning })
+        Ok(Self {
+            text,
+            prepared,
+            request_fields,
+            trusts_unverified_email,
+            comparison_warning,
+            reads_roles,
+        })
     }
 
     pub fn text(&self) -> &str {
@@ -119,6 +128,20 @@ impl Condition {
     /// What is wrong with a comparison that has the same result for everybody, and what to write.
     pub fn comparison_warning(&self) -> Option<&str> {
         self.comparison_warning.as_deref()
+    }
+
+    /// Whether it reads `user.roles`, which only the operator grants.
+    pub fn reads_roles(&self) -> bool {
+        self.reads_roles
+    }
+
+    /// Whether it is true for somebody who has just registered and verified an address of their own, at this host.
+    pub fn admits_stranger(&self, host: Option<&str>) -> bool {
+        let mut request = sample::request();
+        if let Some(host) = host {
+            request.host = Some(host.to_owned().into());
+        }
+        self.holds(&sample::stranger_facts(), &request).is_ok()
     }
 
     /// The fields of the request that it reads. The others need not be determined.

@@ -35,6 +35,15 @@ pub(crate) fn caller_facts() -> CallerFacts {
     CallerFacts::new(&user, &session(&user, [192, 0, 2, 7].into()))
 }
 
+/// Somebody who has registered and verified an address.
+pub(crate) fn stranger_facts() -> CallerFacts {
+    let mut user = user();
+    user.name = Name::from_store("Somebody".into());
+    user.email = Email::from_store("somebody@elsewhere.example".into());
+    user.roles = std::iter::empty::<Role>().collect();
+    CallerFacts::new(&user, &session(&user, [203, 0, 113, 7].into()))
+}
+
 pub(crate) fn request() -> RequestFacts<'static> {
     RequestFacts {
         method: Some("GET".into()),

@@ -11,11 +11,19 @@ pub(super) fn trusts_unverified_email(condition: &IdedExpr) -> bool {
     read.address && !read.verified
 }
 
+/// Whether the condition reads `user.roles`.
+pub(super) fn reads_roles(condition: &IdedExpr) -> bool {
+    let mut read = Read::default();
+    read.visit(condition);
+    read.roles
+}
+
 /// The fields of `user` that a condition reads.
 #[derive(Default)]
 struct Read {
     address: bool,
     verified: bool,
+    roles: bool,
 }
 
 impl Read {
@@ -39,6 +47,7 @@ impl Read {
     fn field(&mut self, name: &str) {
         self.address |= matches!(name, "email" | "domain");
         self.verified |= name == "emailVerified";
+        self.roles |= name == "roles";
     }
 }
 

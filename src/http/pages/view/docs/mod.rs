@@ -15,9 +15,17 @@ use super::{super::text::Texts, PageContext, html};
 /// The documentation of the API.
 pub struct Docs {
     version: String,
+    start: Start,
     /// The paragraphs of the introduction.
     introduction: Vec<Words>,
     groups: Vec<Group>,
+}
+
+/// The first commands to try.
+struct Start {
+    register: String,
+    me: String,
+    guard: String,
 }
 
 /// The operations with one tag.
@@ -83,6 +91,7 @@ impl Docs {
         });
         Self {
             version: text(&document["info"]["version"]).to_owned(),
+            start: start(resolver),
             introduction: introduction.map(Words::of).collect(),
             groups: groups.collect(),
         }
@@ -90,6 +99,19 @@ impl Docs {
 
     pub fn render(&self, page: &PageContext<'_>) -> String {
         html(&Html { page, t: page.texts(), view: self })
+    }
+}
+
+fn start(resolver: Resolver<'_>) -> Start {
+    let command = |path: &str, method: &str| {
+        let operation = &resolver.document["paths"][path][method];
+        curl(resolver, path, method, &[], operation).replacen("curl ", "curl -s ", 1)
+    };
+    let token = r#"sed 's/.*"token":"\([^"]*\)".*/\1/'"#;
+    Start {
+        register: format!("TOKEN=$({} | {token})", command("/api/user", "post")),
+        me: command("/api/me", "get"),
+        guard: command("/api/auth/guard", "get").replacen("-s ", "-i ", 1),
     }
 }
 

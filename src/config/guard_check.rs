@@ -1,25 +1,66 @@
-//! What the settings lack for a guard to sign people in with a browser.
+//! What the settings lack for a guard to sign people in with a browser, and what is probably wrong with it. `doorward guard
+//! check` and `doorward snippet` report the same.
 
 use super::Settings;
-use crate::access::guard::{AppOrigin, Guard, Mode, is_loopback_host};
+use crate::access::{
+    guard::{AppOrigin, Guard, Mode, is_loopback_host},
+    registration::RegistrationPolicy,
+};
 
-/// Checks the settings that the way to the sign-in page and back depends on. `public_base` is the URL that browsers are sent
-/// to. Each finding says what to do about it.
-pub(crate) fn browser_findings(
+/// What a check of a guard has found. Each finding says what to do about it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct GuardFindings {
+    /// What people with a browser need.
+    pub(crate) missing: Vec<String>,
+    /// What is valid but probably wrong.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Checks a guard with the settings around it. `public_base` is the URL that browsers are sent to.
+pub(crate) fn guard_findings(
     guard: &Guard,
     settings: &Settings,
     public_base: &str,
-) -> Vec<String> {
-    if guard.origins.is_empty() {
-        return vec![without_origins(guard)];
+) -> GuardFindings {
+    let missing = if guard.origins.is_empty() {
+        vec![without_origins(guard)]
+    } else {
+        let findings = [
+            only_reports(guard),
+            public_url(guard, settings, public_base),
+            ports(guard, public_base),
+            shared_host(guard, public_base),
+            trusted_proxies(guard, settings),
+        ];
+        findings.into_iter().flatten().collect()
+    };
+    GuardFindings {
+        missing,
+        warnings: [guard.condition_warning(), open_sign_up(guard, settings)]
+            .into_iter()
+            .flatten()
+            .collect(),
     }
-    let findings = [
-        only_reports(guard),
-        public_url(guard, settings, public_base),
-        shared_host(guard, public_base),
-        trusted_proxies(guard, settings),
-    ];
-    findings.into_iter().flatten().collect()
+}
+
+/// Whether strangers create accounts that pass, or that can do nothing.
+fn open_sign_up(guard: &Guard, settings: &Settings) -> Option<String> {
+    if settings.registration != RegistrationPolicy::Open {
+        return None;
+    }
+    let host = guard.origins.first().map(AppOrigin::host);
+    if guard.condition.admits_stranger(host) {
+        return Some(
+            "anybody who signs up passes, because registration is open: set registration = \"invited\" or a condition, or \
+             ask for a role in allow"
+                .into(),
+        );
+    }
+    guard.condition.reads_roles().then(|| {
+        "registration is open, so strangers can create accounts, which have no role and do not pass: set registration = \
+         \"invited\" if only your own people should have one"
+            .into()
+    })
 }
 
 fn without_origins(guard: &Guard) -> String {
@@ -58,6 +99,19 @@ fn public_url(guard: &Guard, settings: &Settings, public_base: &str) -> Option<S
         None if !is_loopback => Some(format!("{state}, but sign-in pages need HTTPS: {set}")),
         None => None,
     }
+}
+
+/// `doorward snippet` prints files for one port.
+fn ports(guard: &Guard, public_base: &str) -> Option<String> {
+    let own = AppOrigin::parse(public_base).ok().filter(AppOrigin::is_https)?;
+    let secure = guard.origins.iter().filter(|origin| origin.is_https());
+    let other = secure.into_iter().find(|origin| origin.port() != own.port())?;
+    (other.host() != own.host()).then(|| {
+        format!(
+            "{other} and public_url have different ports, and a proxy has one for all hosts: use the same port, or \
+             `doorward snippet --plain`"
+        )
+    })
 }
 
 fn shared_host(guard: &Guard, public_base: &str) -> Option<String> {
@@ -104,7 +158,43 @@ mod tests {
         settings.check().unwrap();
         let public_base = settings.base_url(settings.listen);
         let guard = settings.guards.by_name("staff").unwrap();
-        browser_findings(guard, &settings, &public_base)
+        guard_findings(guard, &settings, &public_base).missing
+    }
+
+    fn warnings(settings: Settings, allow: &str) -> Vec<String> {
+        let settings = settings.with_toml(&format!("[guards.staff]\nallow = '{allow}'\n{APP}"));
+        settings.check().unwrap();
+        let guard = settings.guards.by_name("staff").unwrap();
+        guard_findings(guard, &settings, &settings.base_url(settings.listen)).warnings
+    }
+
+    #[test]
+    fn open_sign_up_is_warned_of_where_strangers_pass_or_a_role_is_needed() {
+        let strangers = "anybody who signs up passes";
+        let roles = "registration is open, so strangers can create accounts";
+        for (allow, expected) in [
+            ("true", Some(strangers)),
+            ("user.emailVerified", Some(strangers)),
+            (r#"request.method == "GET""#, Some(strangers)),
+            (r#"request.host == "app.example.com""#, Some(strangers)),
+            (r#"!("guest" in user.roles)"#, Some(strangers)),
+            (r#""staff" in user.roles"#, Some(roles)),
+            (r#"user.emailVerified && user.roles.exists(r, r.startsWith("team:"))"#, Some(roles)),
+            (r#"user.emailVerified && user.domain == "corp.example""#, None),
+        ] {
+            let found = warnings(Settings::new(), allow);
+            assert_eq!(found.len(), usize::from(expected.is_some()), "{allow}: {found:?}");
+            assert!(
+                found.iter().all(|text| text.starts_with(expected.unwrap_or("?"))),
+                "{found:?}"
+            );
+            for closed in ["invited", "closed", r#"user.domain == "corp.example""#] {
+                let settings = Settings::new().with("registration", closed);
+                assert_eq!(warnings(settings, allow), [""; 0], "{allow}");
+            }
+        }
+        let trusting = warnings(Settings::new(), r#"user.domain == "corp.example""#);
+        assert!(trusting[0].contains("user.emailVerified"), "{trusting:?}");
     }
 
     const APP: &str = "proxy = 'caddy'\norigins = ['https://app.example.com']";
@@ -135,6 +225,7 @@ mod tests {
             (public("https://example.com/auth"), APP, ["has a path", "must remove it"]),
             (public("https://app.example.com"), APP, ["is also the origin", "host of its own"]),
             (public("https://app.example.com:8443"), APP, ["cookies ignore ports", "its own"]),
+            (public("https://auth.example.com:8443"), APP, ["different ports", "--plain"]),
             (public("http://localhost:8000"), LOCAL, ["is also the origin", "host of its own"]),
             (auth().with("trusted_proxies", "none"), APP, ["trusted_proxies is empty", "of caddy"]),
             (remote(), APP, ["trusts only proxies on this machine", "add its address"]),
