@@ -299,7 +299,7 @@ export interface paths {
         put?: never;
         /**
          * Mail a code to sign in with
-         * @description For users without a password, if `sign_in.mail_code` is on. The answer and its time are the same for every address.
+         * @description For users without a password if `sign_in.mail_code` is on, for all users with a verified address if it is `everybody`. The answer and its time are the same for every address.
          */
         post: operations["sendCode"];
         delete?: never;
@@ -445,6 +445,30 @@ export interface paths {
         /** Mail another link to verify the address */
         post: operations["sendVerification"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/pending-email": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Mail another link to the new address
+         * @description The new address that `GET /api/me` shows as `pendingEmail`. 404 if there is none.
+         */
+        post: operations["sendPendingEmail"];
+        /**
+         * Cancel the change of the address
+         * @description The new address is discarded, and its links and codes are void. 404 if there is none.
+         */
+        delete: operations["cancelPendingEmail"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2828,6 +2852,51 @@ export interface operations {
             429: components["responses"]["Throttled"];
             500: components["responses"]["Internal"];
             501: components["responses"]["NeedsMail"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    sendPendingEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: components["responses"]["Mailed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Taken"];
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    cancelPendingEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The address stays as it is */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
     };

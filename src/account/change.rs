@@ -75,13 +75,7 @@ pub(crate) async fn change(
     let mut email = email.filter(|email| *email != user.email);
     let mut pending_email = None;
     if let (Some(new), Some(confirmed), true) = (&email, &confirmed, doorward.sends_mail()) {
-        let request = request_email(doorward, confirmed, new, requester);
-        // Where nothing tells whether the address is taken, the time does not either.
-        if doorward.signs_up_silently() {
-            on_tick(request).await?
-        } else {
-            request.await?
-        }
+        request_email(doorward, confirmed, new, requester).await?;
         pending_email = email.take();
     }
     if name.is_none() && email.is_none() {
@@ -105,6 +99,17 @@ async fn request_email(
     new: &Email,
     requester: &Requester,
 ) -> Result<(), ChangeError> {
+    let request = queue_link(doorward, user, new, requester);
+    // Where nothing tells whether the address is taken, the time does not either.
+    if doorward.signs_up_silently() { on_tick(request).await } else { request.await }
+}
+
+async fn queue_link(
+    doorward: &Doorward,
+    user: &User,
+    new: &Email,
+    requester: &Requester,
+) -> Result<(), ChangeError> {
     let language = requester.language;
     let earlier = charge_mail(doorward, new, MailPurpose::ByUsers, requester)?;
     let owner = doorward.store().user_by_email(&new.key()).await?;
@@ -122,6 +127,33 @@ async fn request_email(
     }
     doorward.store().queue_mail(&effects).await?;
     Ok(())
+}
+
+/// Mails another link to the new address that is still to be verified. The request for it was proved. Returns false if there
+/// is no such address.
+pub(crate) async fn send_again(
+    doorward: &Doorward,
+    user: &User,
+    requester: &Requester,
+) -> Result<bool, ChangeError> {
+    let Some(new) = pending_email(doorward, user).await? else { return Ok(false) };
+    request_email(doorward, user, &new, requester).await?;
+    Ok(true)
+}
+
+/// Discards the new address that is still to be verified: its links and codes have no effect any more. Returns false if there
+/// is no such address.
+pub(crate) async fn cancel(
+    doorward: &Doorward,
+    user: &User,
+    requester: &Requester,
+) -> Result<bool, store::Error> {
+    if pending_email(doorward, user).await?.is_none() {
+        return Ok(false);
+    }
+    let kind = EventKind::EmailChangeCancelled;
+    let effects = doorward.event_by_user(user.id, requester, kind).into();
+    doorward.store().replace_one_time(user.id, Purpose::ChangeEmail, &effects).await
 }
 
 /// The new address of a user that is still to be verified.

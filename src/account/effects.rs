@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     Doorward,
     language::Language,
-    mail::{EndedBy, Mail, MailId, Message},
+    mail::{DeletedBy, EndedBy, Mail, MailId, Message},
     network::{Network, Requester},
     session::{Session, device::Device},
     store,
@@ -104,7 +104,7 @@ fn secret_message(purpose: Purpose, one_time: OneTimeId) -> Option<Message> {
         Purpose::ResetPassword => Message::ResetPassword { one_time, target: None },
         Purpose::OperatorReset => return None,
         Purpose::SignIn => Message::SignIn { one_time, target: None },
-        Purpose::Invitation => Message::Invitation { one_time, invited_by: None },
+        Purpose::Invitation => Message::Invitation { one_time, invited_by: None, expires_at: None },
     })
 }
 
@@ -160,6 +160,22 @@ pub(super) fn sessions_ended(doorward: &Doorward, user: &User, by: EndedBy) -> E
     let message = Message::SessionsEnded { by, at: doorward.now().millis() };
     let language = doorward.settings().mail.language;
     notice(doorward, doorward.settings().notices.sessions_ended, user, language, message)
+}
+
+/// Tells a user that their account is deleted. The mail is not the user's, because theirs are deleted with them.
+pub(super) fn account_deleted(
+    doorward: &Doorward,
+    user: &User,
+    by: DeletedBy,
+    language: Language,
+) -> Effects {
+    let message = Message::AccountDeleted { by, at: doorward.now().millis() };
+    let is_wanted = doorward.settings().notices.account_deleted;
+    let mut effects = notice(doorward, is_wanted, user, language, message);
+    for mail in &mut effects.mails {
+        mail.user_id = None;
+    }
+    effects
 }
 
 /// Tells a user of a sign-in from a network or a device that they have not used. The first sign-in is not told of.

@@ -228,7 +228,8 @@ fn letter(
     let Invitation { email, expires_at, .. } = invitation;
     let one_time = one_time_id(invitation);
     let invited_by = inviter.map(|user| user.email.as_str().to_owned());
-    let message = Message::Invitation { one_time, invited_by };
+    let expires_at_millis = Some(expires_at.millis());
+    let message = Message::Invitation { one_time, invited_by, expires_at: expires_at_millis };
     // Deleting the inviter deletes the mail.
     let mail = effects::mail(doorward, inviter.map(|user| user.id), email, language, message);
     let expires_at = mail.expires_at.min(*expires_at);

@@ -2,13 +2,16 @@
 
 use super::{
     UserError,
+    effects::account_deleted,
     proof::{ConfirmError, Proof, confirm},
     require_found,
 };
 use crate::{
     Doorward,
     event::EventKind,
+    mail::DeletedBy,
     network::Requester,
+    store::Effects,
     user::{User, UserId},
 };
 
@@ -20,7 +23,8 @@ pub(crate) async fn leave(
     requester: &Requester,
 ) -> Result<(), ConfirmError> {
     let user = confirm(doorward, user, proof, requester).await?;
-    let effects = doorward.event_by_user(user.id, requester, EventKind::UserDeleted).into();
+    let event = doorward.event_by_user(user.id, requester, EventKind::UserDeleted);
+    let effects = account_deleted(doorward, &user, DeletedBy::User, requester.language).with(event);
     doorward.store().delete_user(user.id, doorward.now(), &effects).await?;
     Ok(())
 }
@@ -31,7 +35,15 @@ impl Doorward {
     /// # Errors
     /// If there is no such user.
     pub async fn delete_user(&self, user: UserId) -> Result<(), UserError> {
-        let effects = self.event_by_operator(user, EventKind::UserDeleted).into();
+        let event = self.event_by_operator(user, EventKind::UserDeleted);
+        let effects = match self.user_by_id(user).await? {
+            Some(user) => {
+                let language = self.settings().mail.language;
+                account_deleted(self, &user, DeletedBy::Operator, language)
+            }
+            None => Effects::NONE,
+        };
+        let effects = effects.with(event);
         require_found(self.store().delete_user(user, self.now(), &effects).await?)
     }
 }

@@ -1,5 +1,5 @@
-//! Signing in with a mailed code or link, for users without a password. The answer to the request and its time are the same
-//! for every address.
+//! Signing in with a mailed code or link, for users without a password, or for everybody. The answer to the request and its
+//! time are the same for every address.
 
 use super::{
     OpenedSession, SignInError,
@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     Doorward,
+    config::MailCodeSignIn,
     mail::Message,
     network::Requester,
     session::Persistence,
@@ -17,10 +18,10 @@ use crate::{
         cookie::MailedTarget,
         one_time::{Presented, Purpose},
     },
-    user::Email,
+    user::{Email, User},
 };
 
-/// Mails a code to the user with this address, if there is one without a password. One with a password is told to use it.
+/// Mails a code to the user with this address, if there is one who signs in with codes. Another one is told to use their password.
 /// The link may lead back to an app.
 pub(crate) async fn send(
     doorward: &Doorward,
@@ -28,18 +29,25 @@ pub(crate) async fn send(
     requester: &Requester,
     target: Option<&MailedTarget>,
 ) -> Result<(), MailError> {
-    if !doorward.sends_mail() || !doorward.settings().mail_code_sign_in {
+    if !doorward.signs_in_by_mail() {
         return Err(MailError::NeedsMail);
     }
     let (purpose, language) = (Purpose::SignIn, requester.language);
     let requested = request_mail(doorward, email, requester, purpose, |user| {
-        if user.has_password() {
+        if !may_sign_in(doorward, user) {
             let (id, message) = (Some(user.id), Message::HasPassword);
             return without_secret(doorward, id, purpose, &user.email, language, message);
         }
         leading_to(with_secret(doorward, user, purpose, &user.email, language), target)
     });
     Ok(requested.await?)
+}
+
+/// Whether a user signs in with mailed codes. Somebody else may have registered an address that is not verified, and would
+/// still know the password when its owner has signed in with a code.
+fn may_sign_in(doorward: &Doorward, user: &User) -> bool {
+    let everybody = doorward.settings().mail_code_sign_in == MailCodeSignIn::Everybody;
+    !user.has_password() || (everybody && user.email_verified)
 }
 
 /// Opens a session for the user of a mailed code or link.
@@ -50,6 +58,7 @@ pub(crate) async fn sign_in(
     persistence: Persistence,
 ) -> Result<OpenedSession, SignInError> {
     let found = find(doorward, &[Purpose::SignIn], &presented, requester).await?;
+    let found = found.filter(|found| may_sign_in(doorward, &found.user));
     let Found { one_time, user, guess } = found.ok_or(SignInError::WrongCredentials)?;
     let evidence = Evidence::MailedCode(&one_time, &user);
     let opened = complete_sign_in(doorward, evidence, requester, persistence).await?;

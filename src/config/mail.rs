@@ -69,8 +69,15 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         name: "sign_in.mail_code",
-        purpose: "Whether users without a password sign in with a code that is mailed to them",
-        value: &Choice { field: field!(mail_code_sign_in), choices: TRUE_OR_FALSE },
+        purpose: "Who signs in with a code that is mailed to them: nobody, users without a password, or everybody",
+        value: &Choice {
+            field: field!(mail_code_sign_in),
+            choices: &[
+                ("false", MailCodeSignIn::Off),
+                ("true", MailCodeSignIn::WithoutPassword),
+                ("everybody", MailCodeSignIn::Everybody),
+            ],
+        },
     },
     Key {
         name: "notices.new_sign_in",
@@ -91,6 +98,11 @@ pub(super) const KEYS: &[Key] = &[
         name: "notices.sessions_ended",
         purpose: "Whether users are told that the operator or a reused token has ended their sessions",
         value: &Choice { field: field!(notices.sessions_ended), choices: TRUE_OR_FALSE },
+    },
+    Key {
+        name: "notices.account_deleted",
+        purpose: "Whether users are told that they or the operator have deleted their account",
+        value: &Choice { field: field!(notices.account_deleted), choices: TRUE_OR_FALSE },
     },
 ];
 
@@ -150,7 +162,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     let mail = &settings.mail;
     let refuse = |message: &str| Err(SettingsError::new(message));
     let Some(url) = &mail.url else {
-        if settings.mail_code_sign_in {
+        if settings.mail_code_sign_in != MailCodeSignIn::Off {
             return refuse("sign_in.mail_code: codes are sent by mail: set mail.url");
         }
         return Ok(());
@@ -181,6 +193,17 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     Ok(())
 }
 
+/// Who signs in with a mailed code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MailCodeSignIn {
+    #[default]
+    Off,
+    /// Users without a password.
+    WithoutPassword,
+    /// Also users with a password, if their address is verified.
+    Everybody,
+}
+
 /// Of what users are told, if mail is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Notices {
@@ -188,6 +211,7 @@ pub(crate) struct Notices {
     pub(crate) password_changed: bool,
     pub(crate) email_changed: bool,
     pub(crate) sessions_ended: bool,
+    pub(crate) account_deleted: bool,
 }
 
 impl Default for Notices {
@@ -197,6 +221,7 @@ impl Default for Notices {
             password_changed: true,
             email_changed: true,
             sessions_ended: true,
+            account_deleted: true,
         }
     }
 }

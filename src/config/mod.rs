@@ -46,7 +46,7 @@ pub(crate) use self::{
     branding::BrandingSettings,
     database::{absolute, folder_of},
     guard_check::{GuardFindings, guard_findings},
-    mail::Notices,
+    mail::{MailCodeSignIn, Notices},
     metrics::MetricsListen,
     password::PasswordSettings,
     registration::RegistrationConflict,
@@ -150,8 +150,8 @@ pub struct Settings {
     pub(crate) mail: MailSettings,
     /// Of what users are told by mail.
     pub(crate) notices: Notices,
-    /// Whether users without a password sign in with a mailed code.
-    pub(crate) mail_code_sign_in: bool,
+    /// Who signs in with a mailed code.
+    pub(crate) mail_code_sign_in: MailCodeSignIn,
     pub(crate) log: LogFilter,
     pub(crate) log_format: LogFormat,
     /// The first invalid value that a method received.
@@ -198,7 +198,7 @@ impl Default for Settings {
             invitations: InvitationPolicy::default(),
             mail: MailSettings::default(),
             notices: Notices::default(),
-            mail_code_sign_in: false,
+            mail_code_sign_in: MailCodeSignIn::default(),
             log: LogFilter::default(),
             log_format: LogFormat::Auto,
             refused: None,

@@ -35,7 +35,7 @@ use crate::{
         refusals::{DecisionId, Refusal, Refusals, Refused},
     },
     clock::{Clock, Timestamp},
-    config::{RegistrationConflict, Settings},
+    config::{MailCodeSignIn, RegistrationConflict, Settings},
     credential::password::Hasher,
     data_folder::DataFolder,
     event::Events,
@@ -265,7 +265,7 @@ impl Doorward {
 
     /// Whether people sign in with mailed codes.
     pub(crate) fn signs_in_by_mail(&self) -> bool {
-        self.sends_mail() && self.settings().mail_code_sign_in
+        self.sends_mail() && self.settings().mail_code_sign_in != MailCodeSignIn::Off
     }
 
     /// Whether registration does not tell if an address is taken.

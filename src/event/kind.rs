@@ -48,6 +48,8 @@ pub enum EventKind {
     VerificationRequested,
     /// A mail was asked for that changes the address.
     EmailChangeRequested,
+    /// A user has discarded the new address before it was verified.
+    EmailChangeCancelled,
     /// A mailed link or code has verified an address.
     EmailVerified {
         /// What the link or code was for.

@@ -55,6 +55,9 @@ pub(super) fn write(event: &Event) {
         EventKind::EmailChangeRequested => {
             info!(user, network, "change of the e-mail address requested")
         }
+        EventKind::EmailChangeCancelled => {
+            info!(user, network, "change of the e-mail address cancelled")
+        }
         EventKind::EmailVerified { purpose } => {
             info!(user, network, purpose = purpose.as_str(), "e-mail address verified");
         }

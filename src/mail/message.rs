@@ -43,6 +43,9 @@ pub enum Message {
         one_time: OneTimeId,
         /// The address of the user who invites.
         invited_by: Option<String>,
+        /// Until when it is valid, in milliseconds since 1970. Mails of version 0.1.0 do not say it.
+        #[serde(default)]
+        expires_at: Option<i64>,
     },
     /// A sign-in from a new device or network.
     NewSignIn {
@@ -59,6 +62,11 @@ pub enum Message {
     },
     SessionsEnded {
         by: EndedBy,
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
+    AccountDeleted {
+        by: DeletedBy,
         /// When, in milliseconds since 1970.
         at: i64,
     },
@@ -94,7 +102,8 @@ impl Message {
             Self::EmailChanged { .. }
             | Self::NewSignIn { .. }
             | Self::PasswordChanged { .. }
-            | Self::SessionsEnded { .. } => Urgency::Notice,
+            | Self::SessionsEnded { .. }
+            | Self::AccountDeleted { .. } => Urgency::Notice,
         }
     }
 
@@ -112,6 +121,7 @@ impl Message {
             Self::NewSignIn { .. } => "new_sign_in",
             Self::PasswordChanged { .. } => "password_changed",
             Self::SessionsEnded { .. } => "sessions_ended",
+            Self::AccountDeleted { .. } => "account_deleted",
             Self::Nothing => "nothing",
         }
     }
@@ -126,6 +136,14 @@ pub enum Urgency {
     Verification,
     Invitation,
     Notice,
+}
+
+/// Who has deleted an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeletedBy {
+    User,
+    Operator,
 }
 
 /// Why sessions have ended.

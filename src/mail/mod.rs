@@ -15,7 +15,7 @@ pub(crate) use self::transport::script;
 pub use self::{
     compose::{Letterhead, compose, link},
     memory_mailbox::{MemoryMailbox, SentMail},
-    message::{EndedBy, Message, Urgency},
+    message::{DeletedBy, EndedBy, Message, Urgency},
     settings::{
         Encryption, InvalidMailUrl, MailSettings, MailUrl, Mailbox, SmtpServer, parse_mailbox,
         show_mailbox,

@@ -181,7 +181,7 @@ mod tests {
         let turns = [
             turn(Message::ResetPassword { one_time, target: None }, 23, 0),
             turn(Message::VerifyEmail { one_time, target: None }, 0, 0),
-            turn(Message::Invitation { one_time, invited_by: None }, 0, 0),
+            turn(Message::Invitation { one_time, invited_by: None, expires_at: None }, 0, 0),
             turn(Message::PasswordChanged { at: 0 }, 0, 0),
         ];
         assert!(turns.is_sorted());

@@ -200,7 +200,7 @@ impl Store {
         }
     }
 
-    /// Deletes the user's secrets of this purpose, in whose place the effects add another. Returns false if there is no such user.
+    /// Deletes the user's secrets of this purpose, in whose place the effects may add another. Returns false if there is no such user.
     pub async fn replace_one_time(
         &self,
         user: UserId,

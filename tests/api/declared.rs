@@ -491,7 +491,7 @@ fn every_kind_of_broken_guard_is_refused_with_its_place() {
         ),
         (
             "[guards.a]\nallow = 'true'\nheaders = { \"X-User\" = \"user.nmae\" }",
-            "doorward.toml:3:28: guards.a.headers.X-User: user.nmae: did you mean name?",
+            "doorward.toml:3:29: guards.a.headers.X-User: user.nmae: did you mean name?",
         ),
         (
             "[guards.a]\nallow = 'true'\n[guards.a.headers]\nX-User = 'user'",

@@ -184,7 +184,8 @@ async fn a_mailed_invitation_verifies_the_address_and_shows_its_secret_to_nobody
     };
     assert!(invitation.mailed);
     let one_time = OneTimeId::from_str(&invitation.id).unwrap();
-    let expected = Message::Invitation { one_time, invited_by: None };
+    let expires_at = Some(server.now().millis() + 7 * 24 * 60 * 60 * 1000);
+    let expected = Message::Invitation { one_time, invited_by: None, expires_at };
     assert_eq!(mailed(&server, "ada@example.com").await, [expected]);
     let secret = server.doorward.one_time_secrets().secret(one_time, Purpose::Invitation);
     let answer = register(&server, "ada@example.com", secret.as_str()).await;
@@ -420,7 +421,8 @@ async fn a_user_invites_by_mail_and_never_learns_the_secret() {
     assert_eq!(made["mailed"], true);
     let one_time = OneTimeId::from_str(made["id"].as_str().unwrap()).unwrap();
     let invited_by = Some("ada@example.com".to_owned());
-    let expected = Message::Invitation { one_time, invited_by };
+    let expires_at = Some(server.now().millis() + 7 * 24 * 60 * 60 * 1000);
+    let expected = Message::Invitation { one_time, invited_by, expires_at };
     assert_eq!(mailed(&server, "bob@example.com").await, [expected]);
     // The same address gets only a few mails, however many users invite it.
     let again = post(&server, &ada, "bob@example.com").await;

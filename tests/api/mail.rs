@@ -407,6 +407,83 @@ async fn a_user_with_a_password_is_told_to_use_it() {
 }
 
 /// Every way in which a secret does not count.
+/// Where everybody signs in with mailed codes.
+async fn server_for_everybody() -> TestServer {
+    TestServer::open_with(|settings| with_mail(settings).with("sign_in.mail_code", "everybody"))
+        .await
+}
+
+#[tokio::test]
+async fn where_everybody_signs_in_with_codes_a_password_does_not_matter() {
+    let server = server_for_everybody().await;
+    verified_ada(&server).await;
+    assert_eq!(server.post("/api/auth/code", &json!({"email": ADA})).await.status, 202);
+    let (link, _) = secret(&server, ADA, Purpose::SignIn).await;
+    let answer = server.post("/api/auth/code/login", &json!({"code": link})).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+    assert_eq!(server.login(ADA, PASSWORD).await.status, StatusCode::OK, "it stays valid");
+}
+
+/// Somebody else may have registered the address, and would still know the password.
+#[tokio::test]
+async fn a_code_signs_nobody_in_whose_password_may_be_a_strangers() {
+    let server = server_for_everybody().await;
+    server.register("Mallory", ADA).await;
+    server.post("/api/auth/code", &json!({"email": ADA})).await;
+    assert_eq!(messages(&server, ADA).await.last(), Some(&Message::HasPassword));
+
+    // Nor if the operator takes the mark back while the code is on its way.
+    let server = server_for_everybody().await;
+    verified_ada(&server).await;
+    server.post("/api/auth/code", &json!({"email": ADA})).await;
+    let (link, _) = secret(&server, ADA, Purpose::SignIn).await;
+    server.command(Command::SetEmailVerified(UserRef(ADA.into()), false)).await;
+    let answer = server.post("/api/auth/code/login", &json!({"code": link})).await;
+    assert_eq!(answer.status_and_body(), (404, NOT_FOUND));
+}
+
+#[tokio::test]
+async fn a_pending_address_is_sent_again_and_cancelled() {
+    let server = server().await;
+    let token = verified_ada(&server).await.token;
+    let pending = "/api/me/pending-email";
+    for method in ["POST", "DELETE"] {
+        let answer = server.request_as(&token, method, pending, Value::Null).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{method}: nothing is pending");
+    }
+    let new = "ada@new.example";
+    let change = json!({"email": new, "password": PASSWORD});
+    server.request_as(&token, "PATCH", "/api/me", change).await;
+    // The budget for mails to strangers has one, and one more that it shares.
+    let again = server.request_as(&token, "POST", pending, Value::Null).await;
+    assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "{}", again.body);
+    server.let_pass(Duration::from_secs(15 * 60));
+    let again = server.request_as(&token, "POST", pending, Value::Null).await;
+    assert_eq!(again.status_and_body(), MAILED);
+    assert_eq!(messages(&server, new).await.len(), 2);
+    let (link, _) = secret(&server, new, Purpose::ChangeEmail).await;
+    let cancelled = server.request_as(&token, "DELETE", pending, Value::Null).await;
+    assert_eq!(cancelled.status_and_body(), (204, ""));
+    let me = server.request_as(&token, "GET", "/api/me", Value::Null).await.json();
+    assert_eq!((&me["email"], me.get("pendingEmail")), (&json!(ADA), None));
+    assert_eq!(verify(&server, &link).await.status_and_body(), REFUSED);
+    let cancelled = server.request_as(&token, "DELETE", pending, Value::Null).await;
+    assert_eq!(cancelled.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_pending_address_that_somebody_has_registered_is_not_sent_again() {
+    let server = server().await;
+    let token = verified_ada(&server).await.token;
+    let new = "ada@new.example";
+    let change = json!({"email": new, "password": PASSWORD});
+    server.request_as(&token, "PATCH", "/api/me", change).await;
+    server.register("Eve", new).await;
+    server.let_pass(Duration::from_secs(15 * 60));
+    let again = server.request_as(&token, "POST", "/api/me/pending-email", Value::Null).await;
+    assert_eq!(again.status, StatusCode::CONFLICT, "{}", again.body);
+}
+
 #[tokio::test]
 async fn secrets_of_another_purpose_or_after_a_change_are_refused() {
     let server = server().await;

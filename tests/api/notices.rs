@@ -10,7 +10,7 @@ use axum::{
 use doorward::internals::{
     control::{Command, UserRef},
     language::Language,
-    mail::{EndedBy, Message},
+    mail::{DeletedBy, EndedBy, Message},
     token::one_time::Purpose,
 };
 use serde_json::{Value, json};
@@ -91,6 +91,7 @@ async fn each_notice_can_be_turned_off() {
             .with("notices.password_changed", "false")
             .with("notices.email_changed", "false")
             .with("notices.sessions_ended", "false")
+            .with("notices.account_deleted", "false")
     })
     .await;
     verified_ada(&server).await;
@@ -106,4 +107,32 @@ async fn each_notice_can_be_turned_off() {
     verify(&server, &link).await;
     let sent = messages(&server, ADA).await;
     assert!(matches!(sent[..], [Message::VerifyEmail { .. }]), "{sent:?}");
+    server.command(Command::DeleteUser(UserRef("ada@new.example".into()))).await;
+    assert!(messages(&server, "ada@new.example").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_deletion_is_mailed_to_the_address_whoever_deletes() {
+    let server = server().await;
+    let token = verified_ada(&server).await.token;
+    let body = json!({"password": "wrong password"});
+    server.request_as(&token, "DELETE", "/api/me", body).await;
+    assert!(!was_told(&server, DeletedBy::User).await, "nothing was deleted");
+    let body = json!({"password": PASSWORD});
+    let answer = server.request_as(&token, "DELETE", "/api/me", body).await;
+    assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.body);
+    assert!(was_told(&server, DeletedBy::User).await);
+    let [queued] = &mails(&server, ADA).await[..] else { panic!("no other mail of theirs stays") };
+    assert_eq!(queued.mail.user_id, None);
+
+    verified_ada(&server).await;
+    server.command(Command::DeleteUser(UserRef(ADA.into()))).await;
+    assert!(was_told(&server, DeletedBy::Operator).await);
+    server.command(Command::DeleteUser(UserRef(ADA.into()))).await;
+    assert_eq!(mails(&server, ADA).await.len(), 2, "there was nobody left to delete");
+}
+
+async fn was_told(server: &TestServer, by: DeletedBy) -> bool {
+    let is_told = |message: &Message| matches!(message, Message::AccountDeleted { by: other, .. } if *other == by);
+    messages(server, ADA).await.iter().any(is_told)
 }

@@ -121,6 +121,11 @@ impl TestServer {
         Settings::from_file(path).map_err(|error| error.to_string().replace(&shortened, ""))
     }
 
+    /// The time on the clock.
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from_seconds(self.seconds.load(Ordering::Relaxed))
+    }
+
     /// Moves the clock forward.
     pub fn let_pass(&self, time: Duration) {
         self.seconds.fetch_add(i64::try_from(time.as_secs()).unwrap(), Ordering::Relaxed);

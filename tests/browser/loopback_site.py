@@ -14,6 +14,9 @@ STAFF_TITLE = "Staff only"
 
 # Everybody is admitted to the first app, and nobody without the role to the second.
 SETTINGS = """
+[branding]
+contact = "help@example.com"
+
 [throttle]
 account_failures = 5
 
@@ -33,6 +36,8 @@ allow = '"staff" in user.roles && user.emailVerified'
 """
 
 MAIL_SETTINGS = """
+registration = 'user.domain == "example.com"'
+
 [mail]
 url = "{url}"
 from = "Doorward <doorward@example.com>"

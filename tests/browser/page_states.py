@@ -353,6 +353,17 @@ def account_email_pending(tour):
 
 
 @state(with_mail=True)
+def account_email_cancelled(tour):
+    account_email_pending(tour)
+    press(tour.page, "button[formaction$='/account/email/cancel']")
+
+
+@state(with_mail=True)
+def sign_up_conditional(tour):
+    tour.open("/sign-up")
+
+
+@state(with_mail=True)
 def sign_up_with_code(tour):
     tour.open("/sign-up?invitation=")
 

@@ -245,7 +245,7 @@ def test_a_wrong_code_can_be_corrected(mail_site, tour):
     wrong = f"{(int(right[:4]) + 1) % 10_000:04} {right[5:]}"
     fill(tour.page, "/sign-in/code/use", code=wrong)
     submit(tour.page, "/sign-in/code/use")
-    assert tour.page.locator("[role=alert]").count() == 1
+    assert tour.page.locator("#code-fault").count() == 1
     fill(tour.page, "/sign-in/code/use", code=right)
     submit(tour.page, "/sign-in/code/use")
     assert_account(tour.page)

@@ -402,7 +402,7 @@ def test_a_single_fault_has_the_focus_at_its_field(tour):
     sign_up(tour.page, Person(email=person.email, password="another password"))
     expect(tour.page.locator("#email")).to_be_focused()
     assert summary(tour.page).count() == 0
-    press(tour.page, ".fault a")
+    press(tour.page, ".fault button")
     assert is_sign_in(tour.page)
     assert tour.page.locator("#email").input_value() == person.email
     expect(tour.page.locator("#password")).to_be_focused()

@@ -57,7 +57,7 @@ def test_a_new_person_types_the_code_and_is_at_the_very_link(site, smtp, page):
     code = wait_for_letter(smtp, ada.email).code
     fill(page, "/verify", code="0000 0000")
     submit(page, "/verify")
-    assert page.locator("[role=alert]").count() == 1
+    assert page.locator("#code-fault").count() == 1
     fill(page, "/verify", code=code)
     submit(page, "/verify")
     assert_arrived(site, page, ada)

@@ -127,6 +127,44 @@ def test_a_frozen_service_is_restarted(machine):
     wait_until_ready(machine)
 
 
+def test_a_crash_is_followed_by_a_start_and_a_mistake_in_the_settings_is_not(machine):
+    process = machine.property("MainPID")
+    # More often than systemd allows by default.
+    for _ in range(6):
+        machine.must("kill", "-KILL", process)
+        process = wait_until(lambda: (pid := machine.property("MainPID")) not in ("0", process) and pid, machine.journal)
+    wait_until_ready(machine)
+    settings = machine.must("cat", SETTINGS)
+    machine.write(SETTINGS, settings.replace("[password]", "[passwort]"))
+    assert machine.run("systemctl", "restart", "doorward").returncode != 0
+    assert (machine.property("ExecMainStatus"), machine.property("ActiveState")) == ("2", "failed"), machine.journal()
+    machine.write(SETTINGS, settings)
+    machine.must("systemctl", "restart", "doorward")
+    wait_until_ready(machine)
+
+
+def test_the_timer_makes_backups_once_it_is_enabled(machine):
+    assert machine.run("systemctl", "is-enabled", "doorward-backup.timer").stdout == "disabled\n"
+    machine.must("systemctl", "enable", "--now", "doorward-backup.timer")
+    assert machine.must("systemctl", "is-active", "doorward-backup.timer") == "active\n"
+    register(machine, "saved@example.com")
+    for is_running in [True, False]:
+        # The service makes the backup, or the command opens the database itself.
+        if not is_running:
+            machine.must("systemctl", "stop", "doorward.socket", "doorward.service")
+        machine.must("rm", "-rf", "/var/backups/doorward", f"{DATA}/last-backup")
+        started = machine.run("systemctl", "start", "doorward-backup.service")
+        assert started.returncode == 0, machine.run("journalctl", "--no-pager", "--unit=doorward-backup").stdout
+        backups = owners(machine, "/var/backups/doorward")
+        [file] = filter(None, backups)
+        assert (backups[""], backups[file]) == ("root:root 700", "root:root 600")
+        assert " users, " in machine.must("doorward", "backup", "verify", f"/var/backups/doorward/{file}")
+        assert owners(machine, DATA)["last-backup"] == "doorward:doorward 600"
+    machine.must("systemctl", "disable", "--now", "doorward-backup.timer")
+    machine.must("systemctl", "start", "doorward.socket", "doorward.service")
+    wait_until_ready(machine)
+
+
 def test_a_secret_is_read_from_a_credential_of_systemd(machine):
     secret = "s" * 43
     machine.write("/etc/doorward/clients", f"shop:{hashlib.sha256(secret.encode()).hexdigest()}\n")

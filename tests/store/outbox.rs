@@ -13,7 +13,7 @@ use doorward::internals::{
     clock::Timestamp,
     credential::password::PasswordHash,
     language::Language,
-    mail::{EndedBy, Mail, MailId, Message},
+    mail::{DeletedBy, EndedBy, Mail, MailId, Message},
     store::{ClaimedMail, Effects, Error, KEEP_GIVEN_UP, PasswordCondition, QueuedMail, Store},
     token::one_time::{OneTimeId, Purpose},
     user::{User, UserId},
@@ -70,8 +70,12 @@ fn messages() -> Vec<Message> {
         Message::SignIn { one_time, target: None },
         Message::HasPassword,
         Message::AlreadyRegistered,
-        Message::Invitation { one_time, invited_by: Some("a'b\"@example.com".into()) },
-        Message::Invitation { one_time, invited_by: None },
+        Message::Invitation {
+            one_time,
+            invited_by: Some("a'b\"@example.com".into()),
+            expires_at: Some(at),
+        },
+        Message::Invitation { one_time, invited_by: None, expires_at: None },
         Message::NewSignIn {
             user_agent: "curl/8 \0\u{7f}(λ)".into(),
             address: "2001:db8::1".parse().unwrap(),
@@ -80,6 +84,8 @@ fn messages() -> Vec<Message> {
         Message::PasswordChanged { at },
         Message::SessionsEnded { by: EndedBy::Reuse, at },
         Message::SessionsEnded { by: EndedBy::Operator, at },
+        Message::AccountDeleted { by: DeletedBy::User, at },
+        Message::AccountDeleted { by: DeletedBy::Operator, at },
         Message::Nothing,
     ]
 }

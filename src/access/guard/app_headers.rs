@@ -277,7 +277,7 @@ fn check_name(name: &str) -> Result<(), String> {
         Some(start) => name.starts_with(start),
         None => name == **pattern,
     };
-    let reserved = RESERVED.iter().find(|(_, names)| names.iter().any(|known| is_meant(&known)));
+    let reserved = RESERVED.iter().find(|(_, names)| names.iter().any(|known| is_meant(known)));
     match reserved {
         Some((reason, _)) if !ALLOWED.contains(&&*name) => {
             Err(format!("a guard cannot set this header, because {reason}: choose another name"))

@@ -95,8 +95,8 @@ impl<'r> AppRoute<'r> {
             somebody_else: Some(&somebody_else),
             decision: &id,
             decision_link: is_operator(caller).then_some(&*decision_link),
-            why: None,
             missing: None,
+            why: None,
         };
         let html = page.render(&pages.context(language));
         let mut response = pages.html(StatusCode::FORBIDDEN, language, html, None);

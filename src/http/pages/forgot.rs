@@ -69,6 +69,7 @@ fn page(
         kind: MailRequestKind::Forgot,
         app: app.map(|app| &*app.title),
         target: app.map(|app| &*app.sealed),
+        only_without_password: false,
         email,
         error: refusal.and_then(|refusal| refusal.error),
         email_fault: refusal.and_then(|refusal| refusal.fault("email")),

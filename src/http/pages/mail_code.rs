@@ -18,6 +18,7 @@ use crate::{
         mail_code::{send, sign_in},
         one_time::OneTimeError,
     },
+    config::MailCodeSignIn,
     http::{
         Error,
         form::{FaultRecorded, PageForm},
@@ -74,6 +75,8 @@ fn page(
         kind: MailRequestKind::SignIn,
         app: app.map(|app| &*app.title),
         target: app.map(|app| &*app.sealed),
+        only_without_password: visit.doorward().settings().mail_code_sign_in
+            == MailCodeSignIn::WithoutPassword,
         email,
         error: refusal.and_then(|refusal| refusal.error),
         email_fault: refusal.and_then(|refusal| refusal.fault("email")),

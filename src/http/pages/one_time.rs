@@ -79,7 +79,7 @@ fn dead_link(visit: &Visit, kind: OneTimeKind, app: Option<&AppTarget>) -> Respo
     // The guard of the app knows whether the address is confirmed, and how to go on.
     if let (OneTimeKind::Verify, Some(app)) = (kind, app) {
         let (message, to) = (Message::VerifyLinkDead, LinkTo::ContinueTo(&app.title));
-        return visit.message_with_link(StatusCode::GONE, message, to, app.url());
+        return visit.message_with_link(StatusCode::GONE, message, to, &app.url(visit));
     }
     let (message, to, path) = match kind {
         OneTimeKind::Verify => (Message::VerifyLinkDead, LinkTo::Account, "/account"),

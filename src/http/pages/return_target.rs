@@ -1,5 +1,5 @@
-//! Where a person returns to: the app whose guard sent them here, or a page of the app that embeds the service. Pages, forms and
-//! mails carry it along.
+//! Where a person returns to: the app whose guard sent them here, or a page of the app that embeds the service. Pages, forms and mails
+//! carry it along.
 
 use axum::response::Response;
 
@@ -63,42 +63,46 @@ impl AppTarget {
         Self::open(visit.doorward(), visit.parameter("for")?)
     }
 
-    /// Whether it is a path of the app that embeds the service.
-    fn is_own(&self) -> bool {
-        self.target.guard.is_empty()
+    /// The URL that the person asked for. That of a page of the app that embeds the service is a path.
+    pub(super) fn url(&self, visit: &Visit) -> String {
+        match self.is_embedding() {
+            true => format!("{}{}", visit.context().base, self.target.url),
+            false => self.target.url.clone(),
+        }
     }
 
-    /// The URL that the person asked for.
-    pub(super) fn url(&self) -> &str {
-        &self.target.url
+    /// Whether it leads to the app that embeds the service.
+    fn is_embedding(&self) -> bool {
+        self.target.guard.is_empty()
     }
 
     /// The return target for the link of a mail.
     pub(super) fn for_mail(&self, doorward: &Doorward) -> MailedTarget {
         let mut target = self.target.clone();
         if target.url.len() > MAX_MAILED_URL_BYTES {
-            target.url = if self.is_own() { "/".into() } else { format!("{}/", self.origin) };
+            let origin = if self.is_embedding() { "" } else { &*self.origin };
+            target.url = format!("{origin}/");
         }
         doorward.cookies().seal_mailed_target(target)
     }
 
     /// Sends the person back to the app, with a code that signs them in there. Only a window that the person sees gets one: a
     /// script of an app could ask for it from a frame, for the attempt of somebody else. From a mail they return without a
-    /// code, and the guard sends them here once more if they are not signed in there.
+    /// code, and the guard sends them here once more if they are not signed in there. In the app that embeds the service, the
+    /// session cookie counts.
     ///
     /// # Errors
     /// If a frame or a script asks, or the person has been given too many codes.
     pub(super) fn redirect(self, visit: &Visit, session: &Session) -> Result<Response, Error> {
-        if self.is_own() {
-            // The session cookie counts there, too.
-            return Ok(visit.redirect(&self.target.url));
-        }
-        let Self { origin, target: ReturnTarget { guard: _, url, attempt }, .. } = self;
-        let Some(attempt) = attempt else { return Ok(visit.pages.redirect(&url)) };
+        let Some(attempt) = self.target.attempt else {
+            return Ok(visit.pages.redirect(&self.url(visit)));
+        };
         if !visit.is_in_window {
             return Err(Error::CrossSite(None));
         }
-        let code = app_sign_in::create_code(visit.doorward(), session, attempt, url, &origin)?;
+        let Self { origin, target, .. } = self;
+        let (doorward, url) = (visit.doorward(), target.url);
+        let code = app_sign_in::create_code(doorward, session, attempt, url, &origin)?;
         Ok(visit.pages.redirect(&format!("{origin}{APP_SIGN_IN}?code={code}")))
     }
 }

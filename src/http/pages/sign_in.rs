@@ -15,7 +15,7 @@ use crate::{
     account::sign_in::sign_in,
     credential::password::Password,
     http::{Error, form::PageForm},
-    user::{Email, EmailKey},
+    user::EmailKey,
 };
 
 pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
@@ -29,10 +29,7 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
             None => Ok(visit.redirect("/account")),
         };
     }
-    // From a page that knows the address already. Nothing but an address is shown.
-    let email = visit.parameter("email").filter(|email| Email::parse(email.clone()).is_ok());
-    let typed = Typed { email: email.unwrap_or_default(), stay: false };
-    Ok(page(&visit, app.as_ref(), &typed, notice(&visit), None))
+    Ok(page(&visit, app.as_ref(), &Typed::default(), notice(&visit), None))
 }
 
 /// What just happened.
@@ -53,6 +50,10 @@ pub(in crate::http) async fn submit(
 ) -> Result<Response, Error> {
     let typed = Typed { email: form.typed("email"), stay: !form.typed("stay").is_empty() };
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
+    // From a page that knows the address already.
+    if !form.typed("prefill").is_empty() {
+        return Ok(page(&visit, app.as_ref(), &typed, None, None));
+    }
     let email = form.required("email", |typed| Ok(EmailKey::of(&typed)));
     let password = form.required("password", |typed| Ok(Password::unchecked(typed)));
     let opened = match (email, password) {

@@ -25,7 +25,7 @@ pub(in crate::http) async fn submit(visit: Visit) -> Result<Response, Error> {
         sessions::log_out(visit.doorward(), caller, &visit.requester).await?;
     }
     let mut response = match AppTarget::of(&visit) {
-        Some(app) => visit.pages.redirect(app.url()),
+        Some(app) => visit.pages.redirect(&app.url(&visit)),
         None => visit.redirect("/sign-in?signed-out=1"),
     };
     visit.remove_cookie(&mut response);

@@ -160,11 +160,12 @@ struct Typed {
 }
 
 impl Typed {
-    fn invitation(&self) -> Option<InvitationEntry<'_>> {
+    /// How the invitation gets to the page. Where registration is conditional, people may have one or not.
+    fn invitation(&self, is_conditional: bool) -> Option<InvitationEntry<'_>> {
         match (self.has_link, self.types_invitation) {
             (true, _) => Some(InvitationEntry::Link(&self.invitation)),
             (false, true) => Some(InvitationEntry::Typed(&self.invitation)),
-            (false, false) => None,
+            (false, false) => is_conditional.then_some(InvitationEntry::Optional(&self.invitation)),
         }
     }
 }
@@ -178,14 +179,22 @@ fn page(
     let fault = |field| refusal.and_then(|refusal| refusal.fault(field));
     let mut error = refusal.and_then(|refusal| refusal.error);
     let mut invitation_fault = fault("invitation");
-    if typed.types_invitation && error == Some(FormError::MayNotRegister) {
+    let is_conditional =
+        matches!(visit.doorward().settings().registration, RegistrationPolicy::If(_));
+    let invitation = typed.invitation(is_conditional);
+    let has_code = match invitation {
+        Some(InvitationEntry::Typed(_)) => true,
+        Some(InvitationEntry::Optional(code)) => !code.is_empty(),
+        Some(InvitationEntry::Link(_)) | None => false,
+    };
+    if has_code && error == Some(FormError::MayNotRegister) {
         (error, invitation_fault) = (None, Some(FieldFault::WrongCode));
     }
     let page = view::SignUp {
         app: app.map(|app| &*app.title),
         name: &typed.name,
         email: &typed.email,
-        invitation: typed.invitation(),
+        invitation,
         stay: typed.stay,
         target: app.map(|app| &*app.sealed),
         min_password_length: visit.doorward().settings().password_rules().min_length,

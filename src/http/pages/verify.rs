@@ -132,7 +132,7 @@ pub(in crate::http) async fn submit(
 /// For a browser in which the person is not signed in. They go on where they have begun, or here.
 fn verified_elsewhere(visit: &Visit, app: &AppTarget) -> Response {
     let (message, to) = (Message::EmailVerified, LinkTo::ContinueTo(&app.title));
-    visit.message_with_link(StatusCode::OK, message, to, app.url())
+    visit.message_with_link(StatusCode::OK, message, to, &app.url(visit))
 }
 
 /// A signed-in person who has to verify an address.

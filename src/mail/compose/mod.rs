@@ -15,10 +15,9 @@ use lettre::{
 use super::{
     Composed, Contents, Mail,
     message::Message,
-    text::{Letter, NewSignIn, Texts},
+    text::{Invitation, Letter, NewSignIn, Texts},
 };
 use crate::{
-    clock::Timestamp,
     colour::Colour,
     session::device::Device,
     token::{
@@ -123,10 +122,12 @@ enum Action<'a> {
     Use(OneTimeId, Purpose, Option<&'a MailedTarget>),
     /// Leads to a page.
     Open(&'static str),
+    /// There is no button.
+    None,
 }
 
 fn letter<'a>(mail: &'a Mail, texts: &Texts, service: &str) -> Option<(Letter, Action<'a>)> {
-    let time = |at: &i64| Timestamp::from_millis(*at).to_text();
+    let time = |at: &i64| mail.language.time(*at);
     Some(match &mail.message {
         Message::VerifyEmail { one_time, target } => {
             let action = Action::Use(*one_time, Purpose::VerifyEmail, target.as_ref());
@@ -150,10 +151,12 @@ fn letter<'a>(mail: &'a Mail, texts: &Texts, service: &str) -> Option<(Letter, A
         Message::AlreadyRegistered => {
             ((texts.already_registered)(service), Action::Open("/sign-in"))
         }
-        Message::Invitation { one_time, invited_by } => (
-            (texts.invitation)(service, invited_by.as_deref()),
-            Action::Use(*one_time, Purpose::Invitation, None),
-        ),
+        Message::Invitation { one_time, invited_by, expires_at } => {
+            let until = expires_at.as_ref().map(time);
+            let invitation = Invitation { from: invited_by.as_deref(), until };
+            let letter = (texts.invitation)(service, invitation);
+            (letter, Action::Use(*one_time, Purpose::Invitation, None))
+        }
         Message::NewSignIn { user_agent, address, at } => {
             let sign_in = NewSignIn {
                 device: Device::of(user_agent).in_words(mail.language),
@@ -167,6 +170,9 @@ fn letter<'a>(mail: &'a Mail, texts: &Texts, service: &str) -> Option<(Letter, A
         }
         Message::SessionsEnded { by, at } => {
             ((texts.sessions_ended)(service, *by, time(at)), Action::Open("/sign-in"))
+        }
+        Message::AccountDeleted { by, at } => {
+            ((texts.account_deleted)(service, *by, time(at)), Action::None)
         }
         Message::Nothing => return None,
     })
@@ -197,7 +203,7 @@ impl<'a> View<'a> {
     ) -> Self {
         // The operator decides how long an invitation is valid.
         let lifetime = match action {
-            Action::Use(_, Purpose::Invitation, _) | Action::Open(_) => None,
+            Action::Use(_, Purpose::Invitation, _) | Action::Open(_) | Action::None => None,
             Action::Use(_, purpose, _) => Some(purpose.lifetime()),
         };
         let has_code = !matches!(action, Action::Use(_, purpose, _) if !purpose.has_code());
@@ -216,7 +222,7 @@ impl<'a> View<'a> {
             (Action::Open(path), Some(site)) => {
                 (Some(format!("{}{path}", site.trim_end_matches('/'))), None)
             }
-            (Action::Open(_), None) => (None, None),
+            (Action::Open(_), None) | (Action::None, _) => (None, None),
         };
         let (words, validity) = match (&link, has_code) {
             (Some(_), true) => (texts.code_beside_link, texts.validity_of_both),

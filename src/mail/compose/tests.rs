@@ -4,8 +4,9 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 
 use super::*;
 use crate::{
+    clock::Timestamp,
     language::Language,
-    mail::{EndedBy, MailId},
+    mail::{DeletedBy, EndedBy, MailId},
     token::cookie::{CookieMint, CookieSecret, ReturnTarget},
     user::Email,
 };
@@ -116,6 +117,7 @@ fn messages(one_time: OneTimeId) -> Vec<(Message, Action<'static>)> {
     let invitation = |invited_by: Option<&str>| Message::Invitation {
         one_time,
         invited_by: invited_by.map(Into::into),
+        expires_at: invited_by.map(|_| NOW.millis()),
     };
     vec![
         (Message::VerifyEmail { one_time, target: None }, use_it(Purpose::VerifyEmail)),
@@ -135,7 +137,45 @@ fn messages(one_time: OneTimeId) -> Vec<(Message, Action<'static>)> {
             Message::SessionsEnded { by: EndedBy::Operator, at: NOW.millis() },
             Action::Open("/sign-in"),
         ),
+        (Message::AccountDeleted { by: DeletedBy::User, at: NOW.millis() }, Action::None),
+        (Message::AccountDeleted { by: DeletedBy::Operator, at: NOW.millis() }, Action::None),
     ]
+}
+
+#[test]
+fn an_invitation_says_from_whom_for_what_and_until_when() {
+    let one_time = OneTimeId::random();
+    let letter_of = |language, invited_by: Option<&str>| {
+        let invited_by = invited_by.map(str::to_owned);
+        let expires_at = Some(1_795_183_500_000);
+        let message = Message::Invitation { one_time, invited_by, expires_at };
+        let mail = mail(message, language);
+        letter(&mail, Texts::of(language), "Acme").unwrap().0.facts
+    };
+    assert_eq!(
+        letter_of(Language::English, Some("bob@example.com")),
+        [
+            ("From", "bob@example.com".into()),
+            ("For", "an account at Acme".into()),
+            ("Valid until", "Friday, 20 November 2026, 14:05 UTC".into()),
+        ]
+    );
+    assert_eq!(
+        letter_of(Language::German, None),
+        [
+            ("Von", "die Betreiber von Acme".into()),
+            ("Für", "ein Konto bei Acme".into()),
+            ("Gilt bis", "Freitag, 20. November 2026, 14:05 UTC".into()),
+        ]
+    );
+}
+
+#[test]
+fn an_invitation_that_an_earlier_version_has_queued_is_read() {
+    let id = OneTimeId::random();
+    let stored = format!(r#"{{"invitation":{{"one_time":"{id}","invited_by":null}}}}"#);
+    let message = Message::Invitation { one_time: id, invited_by: None, expires_at: None };
+    assert_eq!(serde_json::from_str::<Message>(&stored).unwrap(), message);
 }
 
 const LANGUAGES: [Language; 2] = [Language::English, Language::German];
@@ -214,16 +254,17 @@ fn a_mail_has_the_link_and_the_code_of_its_one_time_secret_and_no_other() {
     for_each_mail(|message, action, mint, has_pages, mail| {
         let (link, code) = match action {
             Action::Use(id, purpose, _) => (
-                super::link(SITE, *purpose, &mint.secret(*id, *purpose)),
+                Some(super::link(SITE, *purpose, &mint.secret(*id, *purpose))),
                 match (purpose.has_code(), has_pages) {
                     (true, _) => Some(mint.code(*id, *purpose).to_text()),
                     (false, true) => None,
                     (false, false) => Some(mint.secret(*id, *purpose).as_str().to_owned()),
                 },
             ),
-            Action::Open(path) => (format!("{SITE}{path}"), None),
+            Action::Open(path) => (Some(format!("{SITE}{path}")), None),
+            Action::None => (None, None),
         };
-        let link = has_pages.then_some(link);
+        let link = link.filter(|_| has_pages);
         let links = |source: &str| source.matches("http").count();
         assert_eq!(links(&mail.text), usize::from(link.is_some()), "{message:?}");
         assert_eq!(links(&mail.html), 3 * usize::from(link.is_some()), "{message:?}");
@@ -311,7 +352,9 @@ fn both_parts_say_the_same_and_nothing_that_a_stranger_chose() {
         }
         if let Message::NewSignIn { user_agent, .. } = message {
             assert!(mail.text.contains("2001:db8::7"), "{}", mail.text);
-            assert!(mail.text.contains("2027-01-15 08:00 UTC"), "{}", mail.text);
+            let times =
+                ["Friday, 15 January 2027, 08:00 UTC", "Freitag, 15. Januar 2027, 08:00 UTC"];
+            assert!(times.iter().any(|time| mail.text.contains(time)), "{}", mail.text);
             assert!(user_agent != HOSTILE || mail.text.contains("Firefox"), "{}", mail.text);
         }
     });
@@ -332,7 +375,7 @@ fn every_message_has_its_own_subject_in_each_language() {
     }
     subjects.sort_unstable();
     subjects.dedup();
-    assert_eq!(subjects.len(), 2 * 11);
+    assert_eq!(subjects.len(), 2 * 12);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The texts of mails in German.
 
-use super::{EndedBy, Letter, Texts, Validity};
+use super::{DeletedBy, EndedBy, Invitation, Letter, Texts, Validity};
 use crate::language::Language;
 
 pub(super) static TEXTS: Texts = Texts {
@@ -100,15 +100,21 @@ pub(super) static TEXTS: Texts = Texts {
                 .into(),
         reason: your_account(service),
     },
-    invitation: |service, invited_by| {
+    invitation: |service, Invitation { from, until }| {
+        let operator = || format!("die Betreiber von {service}");
+        let facts = [
+            Some(("Von", from.map_or_else(operator, str::to_owned))),
+            Some(("Für", format!("ein Konto bei {service}"))),
+            until.map(|until| ("Gilt bis", until)),
+        ];
         Letter {
         subject: format!("Ihre Einladung zu {service}"),
         heading: "Sie sind eingeladen",
-        paragraphs: vec![match invited_by {
+        paragraphs: vec![match from {
             Some(address) => format!("{address} lädt Sie zu {service} ein. Legen Sie mit dieser Adresse ein Konto an."),
             None => format!("Sie sind zu {service} eingeladen. Legen Sie mit dieser Adresse ein Konto an."),
         }],
-        facts: Vec::new(),
+        facts: facts.into_iter().flatten().collect(),
         button: "Konto anlegen",
         not_you: "Sie wissen nicht, worum es geht? Dann ignorieren Sie diese Mail. Ohne Sie entsteht kein Konto.".into(),
         reason: format!("Sie erhalten diese Mail, weil Sie zu {service} eingeladen wurden."),
@@ -161,6 +167,31 @@ pub(super) static TEXTS: Texts = Texts {
         },
         reason: your_account(service),
     }
+    },
+    account_deleted: |service, by, time| Letter {
+        subject: format!("Ihr Konto bei {service} ist gelöscht"),
+        heading: "Ihr Konto ist gelöscht",
+        paragraphs: vec![match by {
+            DeletedBy::User => format!(
+                "Ihr Konto bei {service} und alles, was dort über Sie gespeichert war, ist gelöscht. Wenn Sie das waren, müssen Sie nichts tun."
+            ),
+            DeletedBy::Operator => format!(
+                "Die Betreiber von {service} haben Ihr Konto und alles, was dort über Sie gespeichert war, gelöscht."
+            ),
+        }],
+        facts: vec![("Zeit", time)],
+        button: "",
+        not_you: match by {
+            DeletedBy::User => format!(
+                "Sie waren das nicht? Dann sagen Sie es den Betreibern von {service}. Jemand kannte Ihr Passwort."
+            ),
+            DeletedBy::Operator => {
+                format!("Sie möchten wissen, warum? Fragen Sie die Betreiber von {service}.")
+            }
+        },
+        reason: format!(
+            "Sie erhalten diese Mail, weil Ihr Konto bei {service} diese Adresse hatte."
+        ),
     },
 };
 

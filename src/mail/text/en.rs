@@ -1,6 +1,6 @@
 //! The texts of mails in English.
 
-use super::{EndedBy, Letter, Texts, Validity};
+use super::{DeletedBy, EndedBy, Invitation, Letter, Texts, Validity};
 use crate::language::Language;
 
 pub(super) static TEXTS: Texts = Texts {
@@ -94,15 +94,21 @@ pub(super) static TEXTS: Texts = Texts {
         not_you: "It was not you? Then ignore this mail. Nothing has changed.".into(),
         reason: your_account(service),
     },
-    invitation: |service, invited_by| {
+    invitation: |service, Invitation { from, until }| {
+        let operator = || format!("the people who run {service}");
+        let facts = [
+            Some(("From", from.map_or_else(operator, str::to_owned))),
+            Some(("For", format!("an account at {service}"))),
+            until.map(|until| ("Valid until", until)),
+        ];
         Letter {
         subject: format!("Your invitation to {service}"),
         heading: "You are invited",
-        paragraphs: vec![match invited_by {
+        paragraphs: vec![match from {
             Some(address) => format!("{address} invites you to {service}. Create an account with this address."),
             None => format!("You are invited to {service}. Create an account with this address."),
         }],
-        facts: Vec::new(),
+        facts: facts.into_iter().flatten().collect(),
         button: "Create account",
         not_you: "You do not know what this is about? Then ignore this mail. No account is created without you.".into(),
         reason: format!("You receive this mail because you were invited to {service}."),
@@ -153,6 +159,31 @@ pub(super) static TEXTS: Texts = Texts {
         },
         reason: your_account(service),
     }
+    },
+    account_deleted: |service, by, time| Letter {
+        subject: format!("Your account at {service} is deleted"),
+        heading: "Your account is deleted",
+        paragraphs: vec![match by {
+            DeletedBy::User => format!(
+                "Your account at {service} and everything stored about you there is deleted. If you did this, you need not do anything."
+            ),
+            DeletedBy::Operator => format!(
+                "The people who run {service} have deleted your account and everything stored about you there."
+            ),
+        }],
+        facts: vec![("Time", time)],
+        button: "",
+        not_you: match by {
+            DeletedBy::User => format!(
+                "It was not you? Then tell the people who run {service}. Somebody else knew your password."
+            ),
+            DeletedBy::Operator => {
+                format!("You want to know why? Ask the people who run {service}.")
+            }
+        },
+        reason: format!(
+            "You receive this mail because this was the address of your account at {service}."
+        ),
     },
 };
 

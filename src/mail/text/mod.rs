@@ -5,7 +5,7 @@ mod en;
 
 use std::time::Duration;
 
-use super::message::EndedBy;
+use super::message::{DeletedBy, EndedBy};
 use crate::language::Language;
 
 /// What a mail says, without its link and its code.
@@ -40,12 +40,20 @@ pub struct Texts {
     pub sign_in: fn(&str) -> Letter,
     pub has_password: fn(&str) -> Letter,
     pub already_registered: fn(&str) -> Letter,
-    /// With the address of the user who invites.
-    pub invitation: fn(&str, Option<&str>) -> Letter,
+    pub invitation: fn(&str, Invitation<'_>) -> Letter,
     pub new_sign_in: fn(&str, NewSignIn) -> Letter,
     /// With the time.
     pub password_changed: fn(&str, String) -> Letter,
     pub sessions_ended: fn(&str, EndedBy, String) -> Letter,
+    pub account_deleted: fn(&str, DeletedBy, String) -> Letter,
+}
+
+/// An invitation, in words.
+pub struct Invitation<'a> {
+    /// The address of the user who invites. Without one, it is the operator.
+    pub from: Option<&'a str>,
+    /// The time until which it is valid.
+    pub until: Option<String>,
 }
 
 /// How long a link and its code are valid, in its largest unit.

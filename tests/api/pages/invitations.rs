@@ -183,3 +183,35 @@ async fn a_silent_sign_up_says_the_same_to_everybody() {
     let page = browser.get("/sign-up?done=mailed").await;
     assert_shows(&page, 200, &["Look into your mail", "href=\"/sign-in\""]);
 }
+
+#[tokio::test]
+async fn where_registration_is_conditional_an_invitation_code_may_be_typed() {
+    let open = async |policy: &str| {
+        TestServer::open_with(|settings| {
+            settings.with("public_url", PUBLIC).with("registration", policy)
+        })
+        .await
+    };
+    let field = "<input id=\"invitation\" name=\"invitation\"";
+    let page = Browser::new(&open("open").await).get("/sign-up").await;
+    assert!(!page.body.contains(field), "{}", page.body);
+    let server = open("user.domain == 'example.com'").await;
+    let page = Browser::new(&server).get("/sign-up").await;
+    assert_shows(&page, 200, &[field, "Only if somebody has invited you."]);
+    assert!(!page.body.contains("name=\"typed\""), "it may be left empty: {}", page.body);
+
+    let sign_up = async |email: &str, code: &str| {
+        let fields =
+            [("name", "Bob"), ("email", email), ("password", PASSWORD), ("invitation", code)];
+        Browser::new(&server).post("/sign-up", &fields).await
+    };
+    assert_goes_to(&sign_up("ada@example.com", "").await, "/account");
+    let refused = sign_up("bob@elsewhere.example", "").await;
+    assert_shows(&refused, 403, &["You cannot create an account with these details.", field]);
+    let wrong = sign_up("bob@elsewhere.example", "0000 0000").await;
+    assert_shows(&wrong, 403, &["invitation-fault", "This code is wrong", "value=\"0000 0000\""]);
+    let invited = NewInvitation::new("bob@elsewhere.example");
+    let invited = server.doorward.invite(invited).await.unwrap();
+    let code = invited.ticket.unwrap().code();
+    assert_goes_to(&sign_up("bob@elsewhere.example", &code).await, "/account");
+}

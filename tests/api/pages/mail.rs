@@ -219,6 +219,41 @@ async fn a_new_address_is_confirmed_and_the_change_is_undone_from_the_old_one() 
 }
 
 #[tokio::test]
+async fn a_new_address_is_mailed_again_or_cancelled_on_the_account() {
+    let server = server().await;
+    let mut browser = Browser::of(&server, "Ada", ADA).await;
+    let change = [("email", "eve@example.com"), ("password", PASSWORD)];
+    browser.post("/account/email", &change).await;
+    let page = browser.get("/account").await;
+    let forms = [
+        "action=\"/account/email/again\"",
+        "Send it again",
+        "formaction=\"/account/email/cancel\">Cancel the change</button>",
+    ];
+    assert_shows(&page, 200, &forms);
+    let answer = browser.post("/account/email/again", &[]).await;
+    assert_shows(&answer, 429, &["There were too many attempts.", "Your account"]);
+    server.let_pass(Duration::from_secs(15 * 60));
+    let answer = browser.post("/account/email/again", &[]).await;
+    assert_goes_to(&answer, "/account?done=email-sent");
+    assert_eq!(messages(&server, "eve@example.com").await.len(), 2);
+    let mail = mailed(&server, "eve@example.com", Purpose::ChangeEmail).await;
+    for _ in 0..2 {
+        let answer = browser.post("/account/email/cancel", &[]).await;
+        assert_goes_to(&answer, "/account?done=email-cancelled");
+    }
+    let page = browser.get("/account?done=email-cancelled").await;
+    assert_shows(
+        &page,
+        200,
+        &["Your e-mail address stays as it is.", "action=\"/account/verify\""],
+    );
+    assert!(!page.body.contains("eve@example.com"), "{}", page.body);
+    assert_shows(&browser.get(&mail.path).await, 410, &["This link is no longer valid"]);
+    assert_goes_to(&browser.post("/account/email/again", &[]).await, "/account");
+}
+
+#[tokio::test]
 async fn a_change_of_the_address_is_undone_by_no_code() {
     let server = server().await;
     let mut browser = Browser::of(&server, "Ada", ADA).await;
@@ -361,6 +396,20 @@ async fn a_person_without_a_password_signs_in_with_a_link_or_a_code() {
     let page = other.get(&mail.path).await;
     assert_shows(&page, 410, &["This link is no longer valid", "href=\"/sign-in/code\""]);
     assert_goes_to(&Browser::new(&server).get(action).await, "/sign-in/code");
+}
+
+#[tokio::test]
+async fn the_page_for_a_code_says_whom_it_is_for() {
+    let only = "This is for accounts without a password.";
+    assert_shows(&Browser::new(&server().await).get("/sign-in/code").await, 200, &[only]);
+    let server = TestServer::open_with(|settings| {
+        with_mail(settings).with("public_url", PUBLIC).with("sign_in.mail_code", "everybody")
+    })
+    .await;
+    let mut browser = Browser::new(&server);
+    let page = browser.get("/sign-in/code").await;
+    assert_shows(&page, 200, &["We mail you a link and a code."]);
+    assert!(!page.body.contains(only), "{}", page.body);
 }
 
 #[tokio::test]

@@ -49,6 +49,7 @@ impl Model<'_> {
             Message::Invitation {
                 one_time: OneTimeId::random(),
                 invited_by: Some(self.chance.text()),
+                expires_at: Some(self.now.millis()),
             },
         ];
         let lifetime = Duration::from_millis(self.chance.number(60_000) as u64);

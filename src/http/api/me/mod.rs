@@ -4,6 +4,7 @@ mod change;
 mod delete;
 mod export;
 mod password;
+mod pending_email;
 
 use axum::{extract::State, http::StatusCode};
 use serde::Serialize;
@@ -13,6 +14,7 @@ pub(crate) use self::{
     delete::delete,
     export::{export, exported},
     password::change as change_password,
+    pending_email::{cancel_pending_email, send_pending_email},
 };
 use crate::{
     Doorward,

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     account::{
-        change::{Change, Changed, change},
+        change::{Change, Changed, cancel, change, pending_email, send_again},
         password,
         proof::Proof,
     },
@@ -76,6 +76,31 @@ pub(in crate::http) async fn change_email(
             page(&visit, Outcome::Refused(&refusal, failed)).await
         }
     }
+}
+
+/// Mails the link to the new address once more.
+pub(in crate::http) async fn send_email_again(visit: SignedInVisit) -> Result<Response, Error> {
+    let user = &visit.caller.user;
+    match send_again(visit.doorward(), user, &visit.requester).await {
+        Ok(true) => Ok(visit.redirect("/account?done=email-sent")),
+        Ok(false) => Ok(visit.redirect("/account")),
+        Err(error) => {
+            let refusal = FormFailure::from(error).refusal()?;
+            let pending = pending_email(visit.doorward(), user).await?;
+            let failed = FailedForm::Email {
+                typed: pending.as_ref().map_or("", Email::as_str),
+                fault: refusal.fault("email"),
+                password: None,
+            };
+            page(&visit, Outcome::Refused(&refusal, failed)).await
+        }
+    }
+}
+
+/// Discards the new address. One that is gone already, as after a double click, is what the person wants.
+pub(in crate::http) async fn cancel_email(visit: SignedInVisit) -> Result<Response, Error> {
+    cancel(visit.doorward(), &visit.caller.user, &visit.requester).await?;
+    Ok(visit.redirect("/account?done=email-cancelled"))
 }
 
 pub(in crate::http) async fn change_password(

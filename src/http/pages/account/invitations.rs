@@ -13,7 +13,7 @@ use super::super::{
     answer::Pages,
     form_refusal::{FormFailure, FormRefusal},
     text::Notice,
-    view::{InvitationRow, Invitations, Ticket},
+    view::{InvitationRow, Invitations, MAX_INVITATION_ROWS, Ticket},
     visit::{SignedInVisit, Visit},
 };
 use crate::{
@@ -24,9 +24,6 @@ use crate::{
     },
     user::Email,
 };
-
-/// The most invitations on the page, which has to stay small.
-const MAX_ROWS: usize = 20;
 
 /// A request for a page by a signed-in person who may invite others. Anybody else is led to the account.
 pub(in crate::http) struct InviterVisit(SignedInVisit);
@@ -116,7 +113,7 @@ async fn page(
     let page = Invitations {
         rows: invitations
             .iter()
-            .take(MAX_ROWS)
+            .take(MAX_INVITATION_ROWS)
             .map(|invitation| InvitationRow {
                 id: invitation.id.to_string(),
                 email: invitation.email.as_str(),
@@ -124,7 +121,7 @@ async fn page(
                 now: visit.doorward().now(),
             })
             .collect(),
-        has_more: invitations.len() > MAX_ROWS,
+        has_more: invitations.len() > MAX_INVITATION_ROWS,
         ..view
     };
     Ok(visit.form(page.render(&visit.context()), refusal, None))

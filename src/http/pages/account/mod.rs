@@ -16,7 +16,7 @@ use axum::{
 
 use self::apps::apps;
 pub(in crate::http) use self::{
-    change::{change_email, change_name, change_password},
+    change::{cancel_email, change_email, change_name, change_password, send_email_again},
     invitations::{invite, revoke_invitation, show_invitations},
     leave::delete,
     sessions::{end_session, sign_out_everywhere},
@@ -49,6 +49,7 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
         Some("password") => Some(Notice::PasswordChanged),
         Some("session") => Some(Notice::SessionEnded),
         Some("email-sent") => Some(Notice::EmailPending),
+        Some("email-cancelled") => Some(Notice::EmailChangeCancelled),
         Some("verify-sent") => Some(Notice::VerificationSent),
         Some("verified") => Some(Notice::EmailVerified),
         _ => None,

@@ -44,6 +44,7 @@ pub(super) static TEXTS: Texts = Texts {
     sign_up_for: |app| format!("Konto anlegen, um {app} zu nutzen"),
     have_account: "Haben Sie schon ein Konto?",
     invitation_code: "Code Ihrer Einladung",
+    invitation_code_hint: "Nur wenn Sie eingeladen sind. 8 Ziffern.",
     invited_address: "Ihre Einladung gilt für diese Adresse.",
 
     sign_out_heading: "Abmelden?",
@@ -53,7 +54,8 @@ pub(super) static TEXTS: Texts = Texts {
     send_mail: "Mail senden",
     have_reset_code: "Ich habe einen Rücksetzcode",
     code_sign_in_heading: "Mit einem Code anmelden",
-    code_sign_in_explanation: "Wir senden Ihnen eine Mail mit einem Link und einem Code. Das ist für Konten ohne Passwort.",
+    code_sign_in_explanation: "Wir senden Ihnen eine Mail mit einem Link und einem Code.",
+    only_without_password: "Das ist für Konten ohne Passwort.",
     sign_in_link: |address| {
         format!("Sie melden sich als {address} an. Fahren Sie nur fort, wenn das Ihr Konto ist.")
     },
@@ -110,6 +112,7 @@ pub(super) static TEXTS: Texts = Texts {
             "{address} wird Ihre Adresse, sobald Sie sie bestätigen. Wir haben eine Mail dorthin gesendet. Öffnen Sie den Link darin oder geben Sie den Code ein."
         )
     },
+    cancel_change: "Änderung verwerfen",
     change: "Ändern",
     save_name: "Namen speichern",
     save_email: "Adresse speichern",
@@ -197,6 +200,7 @@ pub(super) static TEXTS: Texts = Texts {
         Notice::EmailPending => {
             "Wir haben eine Mail an Ihre neue Adresse gesendet. Öffnen Sie den Link darin oder geben Sie unten den Code ein."
         }
+        Notice::EmailChangeCancelled => "Ihre E-Mail-Adresse bleibt, wie sie ist.",
         Notice::EmailRestored => {
             "Ihre alte E-Mail-Adresse und Ihr neues Passwort sind gespeichert. Melden Sie sich damit an."
         }

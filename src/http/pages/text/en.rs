@@ -42,6 +42,7 @@ pub(super) static TEXTS: Texts = Texts {
     sign_up_for: |app| format!("Create an account to use {app}"),
     have_account: "Already have an account?",
     invitation_code: "Code of your invitation",
+    invitation_code_hint: "Only if somebody has invited you. 8 digits.",
     invited_address: "Your invitation is for this address.",
 
     sign_out_heading: "Sign out?",
@@ -51,7 +52,8 @@ pub(super) static TEXTS: Texts = Texts {
     send_mail: "Send mail",
     have_reset_code: "I have a reset code",
     code_sign_in_heading: "Sign in with a code",
-    code_sign_in_explanation: "We mail you a link and a code. This is for accounts without a password.",
+    code_sign_in_explanation: "We mail you a link and a code.",
+    only_without_password: "This is for accounts without a password.",
     sign_in_link: |address| {
         format!("You sign in as {address}. Go on only if this is your account.")
     },
@@ -104,6 +106,7 @@ pub(super) static TEXTS: Texts = Texts {
             "{address} becomes your address when you confirm it. We sent a mail there. Open its link, or type its code."
         )
     },
+    cancel_change: "Cancel the change",
     change: "Change",
     save_name: "Save name",
     save_email: "Save address",
@@ -189,6 +192,7 @@ pub(super) static TEXTS: Texts = Texts {
         Notice::EmailPending => {
             "We sent a mail to your new address. Open its link, or type its code below."
         }
+        Notice::EmailChangeCancelled => "Your e-mail address stays as it is.",
         Notice::EmailRestored => {
             "Your old e-mail address and your new password are saved. Sign in with them."
         }

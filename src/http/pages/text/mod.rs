@@ -58,6 +58,8 @@ pub struct Texts {
     pub sign_up_for: fn(&str) -> String,
     pub have_account: &'static str,
     pub invitation_code: &'static str,
+    /// Where an invitation is not needed by everybody.
+    pub invitation_code_hint: &'static str,
     pub invited_address: &'static str,
 
     // Sign-out.
@@ -70,6 +72,7 @@ pub struct Texts {
     pub have_reset_code: &'static str,
     pub code_sign_in_heading: &'static str,
     pub code_sign_in_explanation: &'static str,
+    pub only_without_password: &'static str,
     pub sign_in_link: fn(&str) -> String,
     /// With the address of whoever is signed in.
     pub sign_in_instead: fn(&str) -> String,
@@ -108,6 +111,7 @@ pub struct Texts {
     pub not_verified: &'static str,
     pub verification_mailed: fn(&str) -> String,
     pub pending_email: fn(&str) -> String,
+    pub cancel_change: &'static str,
     pub change: &'static str,
     pub save_name: &'static str,
     pub save_email: &'static str,

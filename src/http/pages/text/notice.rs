@@ -21,6 +21,8 @@ pub enum Notice {
     EmailVerified,
     /// A mail was sent to the new address.
     EmailPending,
+    /// The new address was discarded.
+    EmailChangeCancelled,
     /// A change of the address was undone, and a new password was set.
     EmailRestored,
     Invited,

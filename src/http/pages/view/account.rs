@@ -5,7 +5,7 @@ use askama::Template;
 use super::{
     super::text::{FieldFault, FormError, Notice, Span, Texts},
     PageContext,
-    field::{Field, Summary},
+    field::{Field, SignInWith, Summary},
     html,
 };
 use crate::{clock::Timestamp, fault::FaultKind, session::device::Device};
@@ -120,6 +120,7 @@ struct Html<'a> {
     new: Field<'a>,
     delete_password: Field<'a>,
     code: Field<'a>,
+    sign_in_with: Option<SignInWith<'a>>,
     rows: Vec<Row<'a>>,
 }
 
@@ -137,6 +138,7 @@ impl Account<'_> {
             Field { id: "new", name: "new", ..Field::new_password(t, self.min_password_length) };
         let mut delete_password = confirm("delete-password");
         let code = Field::mail_code(t, "");
+        let mut sign_in_with = None;
         let said = |fault: Option<FieldFault>| fault.map(t.field_fault);
         match self.failed {
             None => {}
@@ -147,7 +149,9 @@ impl Account<'_> {
                 (email.value, email.fault) = (typed, said(fault));
                 email_password.fault = said(password);
                 if fault == Some(FieldFault::Rule(FaultKind::EmailTaken)) {
-                    email.way_out = Some((page.sign_in_with("?other=1", typed), t.sign_in_with_it));
+                    let (base, target) = (page.base, None);
+                    sign_in_with = Some(SignInWith { base, email: typed, target });
+                    email.way_out = Some(t.sign_in_with_it);
                 }
             }
             Some(FailedForm::Password { current: wrong, new: refused }) => {
@@ -179,6 +183,7 @@ impl Account<'_> {
             new,
             delete_password,
             code,
+            sign_in_with,
             rows: self.sessions.iter().map(row).collect(),
         })
     }

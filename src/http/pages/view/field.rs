@@ -21,8 +21,8 @@ pub(super) struct Field<'a> {
     pub(super) is_optional: bool,
     pub(super) hint: Option<String>,
     pub(super) fault: Option<String>,
-    /// A link behind the fault: its address and its words.
-    pub(super) way_out: Option<(String, &'static str)>,
+    /// The words of a button behind the fault, which sends [`SignInWith`].
+    pub(super) way_out: Option<&'static str>,
     /// A link beside the label: its address and its words. The keyboard reaches it after the field.
     pub(super) aside: Option<(String, &'static str)>,
     pub(super) autofocus: bool,
@@ -93,6 +93,19 @@ impl<'a> Field<'a> {
         self
     }
 }
+
+/// The form behind a fault that leads to the sign-in page with the address filled in. It is a form of its own, so that the
+/// enter key sends the other one, and no link, so that no URL contains an address.
+#[derive(Template)]
+#[template(path = "sign_in_with.html", whitespace = "minimize")]
+pub(super) struct SignInWith<'a> {
+    pub(super) base: &'a str,
+    pub(super) email: &'a str,
+    /// The return target.
+    pub(super) target: Option<&'a str>,
+}
+
+impl HtmlSafe for SignInWith<'_> {}
 
 /// What is wrong with a form, at the top of the page. A single fault of a field is said at the field alone.
 #[derive(Template)]

@@ -10,6 +10,9 @@ use super::{
 };
 use crate::clock::Timestamp;
 
+/// The most invitations on the page, which has to stay small.
+pub const MAX_INVITATION_ROWS: usize = 20;
+
 /// The page on which a person invites others.
 #[derive(Clone, Default)]
 pub struct Invitations<'a> {

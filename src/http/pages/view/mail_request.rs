@@ -17,6 +17,8 @@ pub struct MailRequest<'a> {
     pub app: Option<&'a str>,
     /// The return target, passed on in the field `for`.
     pub target: Option<&'a str>,
+    /// Whether the mail is only for accounts without a password.
+    pub only_without_password: bool,
     /// The address as it was typed.
     pub email: &'a str,
     pub error: Option<FormError>,

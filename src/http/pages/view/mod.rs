@@ -23,7 +23,7 @@ pub use self::{
     account::{Account, AppLink, FailedForm, SessionRow},
     branding::Branding,
     docs::Docs,
-    invitations::{InvitationRow, Invitations, Ticket},
+    invitations::{InvitationRow, Invitations, MAX_INVITATION_ROWS, Ticket},
     mail_request::{MailRequest, MailRequestKind},
     message::MessagePage,
     one_time::{CodeEntry, OneTimeForm, OneTimeKind},
@@ -51,13 +51,6 @@ pub struct PageContext<'a> {
 impl PageContext<'_> {
     fn texts(&self) -> &'static Texts {
         Texts::of(self.language)
-    }
-
-    /// The address of the sign-in page with an e-mail address filled in. `query` carries a return target.
-    fn sign_in_with(&self, query: &str, email: &str) -> String {
-        let email = utf8_percent_encode(email, KEPT);
-        let sign = if query.is_empty() { '?' } else { '&' };
-        format!("{}/sign-in{query}{sign}email={email}", self.base)
     }
 
     /// The query that carries a return target to another page.

@@ -5,7 +5,7 @@ use askama::Template;
 use super::{
     super::text::{FieldFault, FormError, Texts},
     PageContext,
-    field::{Field, Summary},
+    field::{Field, SignInWith, Summary},
     html,
 };
 use crate::fault::FaultKind;
@@ -42,6 +42,8 @@ pub enum InvitationEntry<'a> {
     Link(&'a str),
     /// The person types its code.
     Typed(&'a str),
+    /// The person may type a code, if they have one.
+    Optional(&'a str),
 }
 
 #[derive(Template)]
@@ -57,6 +59,7 @@ struct Html<'a> {
     email: Field<'a>,
     password: Field<'a>,
     invitation: Option<Field<'a>>,
+    sign_in_with: Option<SignInWith<'a>>,
 }
 
 impl SignUp<'_> {
@@ -70,13 +73,17 @@ impl SignUp<'_> {
             Some(InvitationEntry::Link(_)) => {
                 (email.readonly, email.hint) = (true, Some(t.invited_address.into()));
             }
-            Some(InvitationEntry::Typed(code)) => {
-                let field = Field {
+            Some(InvitationEntry::Typed(code) | InvitationEntry::Optional(code)) => {
+                let is_optional = matches!(self.invitation, Some(InvitationEntry::Optional(_)));
+                let mut field = Field {
                     id: "invitation",
                     name: "invitation",
                     label: t.invitation_code,
                     ..Field::mail_code(t, code)
                 };
+                if is_optional {
+                    (field.is_optional, field.hint) = (true, Some(t.invitation_code_hint.into()));
+                }
                 invitation = Some(field.with_fault(t, self.invitation_fault));
             }
         }
@@ -84,9 +91,11 @@ impl SignUp<'_> {
             label: t.password,
             ..Field::new_password(t, self.min_password_length).with_fault(t, self.password_fault)
         };
-        let query = PageContext::query(self.target);
+        let mut sign_in_with = None;
         if self.email_fault == Some(FieldFault::Rule(FaultKind::EmailTaken)) {
-            email.way_out = Some((page.sign_in_with(&query, self.email), t.sign_in_with_it));
+            let (base, target) = (page.base, self.target);
+            sign_in_with = Some(SignInWith { base, email: self.email, target });
+            email.way_out = Some(t.sign_in_with_it);
         }
         let mut fields = vec![&mut name, &mut email, &mut password];
         fields.extend(&mut invitation);
@@ -99,12 +108,13 @@ impl SignUp<'_> {
                 Some(app) => (t.sign_up_for)(app),
                 None => t.sign_up_heading.into(),
             },
-            query,
+            query: PageContext::query(self.target),
             summary,
             name,
             email,
             password,
             invitation,
+            sign_in_with,
         })
     }
 }

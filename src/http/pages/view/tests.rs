@@ -92,7 +92,7 @@ fn invitations() -> Vec<(&'static str, Invitations<'static>)> {
         ("invitations-none", Invitations::default()),
         ("invitations", Invitations { notice: Some(Notice::Invited), ..some(2) }),
         ("invitations-revoked", Invitations { notice: Some(Notice::InvitationRevoked), ..some(1) }),
-        ("invitations-many", Invitations { has_more: true, ..some(32) }),
+        ("invitations-many", Invitations { has_more: true, ..some(MAX_INVITATION_ROWS) }),
         (
             "invitations-ticket",
             Invitations {
@@ -230,6 +230,7 @@ fn mail_requests() -> Vec<(&'static str, MailRequest<'static>)> {
         kind: MailRequestKind::Forgot,
         app: None,
         target: None,
+        only_without_password: false,
         email: "",
         error: None,
         email_fault: None,
@@ -254,6 +255,10 @@ fn mail_requests() -> Vec<(&'static str, MailRequest<'static>)> {
             },
         ),
         ("code-request", sign_in.clone()),
+        (
+            "code-request-no-password",
+            MailRequest { only_without_password: true, ..sign_in.clone() },
+        ),
         ("code-request-app", MailRequest { app: Some("Reports"), target: Some("abc"), ..sign_in }),
     ]
 }
@@ -336,6 +341,10 @@ fn sign_ups() -> Vec<(&'static str, SignUp<'static>)> {
                 ..typed.clone()
             },
         ),
+        (
+            "sign-up-invitation-optional",
+            SignUp { invitation: Some(InvitationEntry::Optional("")), ..typed.clone() },
+        ),
         ("sign-up-refused", SignUp { error: Some(FormError::MayNotRegister), ..typed.clone() }),
         (
             "sign-up-throttled",
@@ -377,6 +386,10 @@ fn accounts() -> Vec<(&'static str, Account<'static>)> {
                 notice: Some(Notice::EmailPending),
                 ..account(3)
             },
+        ),
+        (
+            "account-email-cancelled",
+            Account { notice: Some(Notice::EmailChangeCancelled), ..account(3) },
         ),
         ("account-verified", Account { notice: Some(Notice::EmailVerified), ..account(3) }),
         (
@@ -662,12 +675,16 @@ fn a_taken_address_leads_to_sign_in_with_the_address_and_back_to_the_app() {
         email_fault: Some(FieldFault::Rule(FaultKind::EmailTaken)),
         ..SignUp::default()
     };
-    let html = rendered(|page| taken.render(page));
-    let link = "<a href=\"/sign-in?email=ada%2B1%40example.com\">Sign in with it</a>";
-    assert!(html.contains(link), "{html}");
     let html = rendered(|page| SignUp { target: Some("abc"), ..taken }.render(page));
-    let link = "<a href=\"/sign-in?for=abc&#38;email=ada%2B1%40example.com\">";
-    assert!(html.contains(link), "{html}");
+    for part in [
+        "<button class=\"link\" form=\"sign-in-with\">Sign in with it</button>",
+        "<form id=\"sign-in-with\" method=\"post\" action=\"/sign-in\">",
+        "<input type=\"hidden\" name=\"email\" value=\"ada+1@example.com\">",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    let hidden = "<input type=\"hidden\" name=\"for\" value=\"abc\">";
+    assert_eq!(html.matches(hidden).count(), 2, "in both forms: {html}");
     let html = rendered(|page| SignUp::default().render(page));
     assert!(!html.contains("Sign in with it"), "{html}");
 }

@@ -1,0 +1,33 @@
+//! `/api/me/pending-email`: the new address of the caller that is still to be verified.
+
+use axum::extract::State;
+
+use crate::{
+    Doorward,
+    access::policy::SignedIn,
+    account::change::{cancel, send_again},
+    http::{
+        Error,
+        answer::{Accepted, NoContent},
+        only::Only,
+    },
+    network::Requester,
+};
+
+pub(crate) async fn send_pending_email(
+    State(doorward): State<Doorward>,
+    caller: Only<SignedIn>,
+    requester: Requester,
+) -> Result<Accepted, Error> {
+    let is_sent = send_again(&doorward, &caller.user, &requester).await?;
+    if is_sent { Ok(Accepted) } else { Err(Error::NotFound) }
+}
+
+pub(crate) async fn cancel_pending_email(
+    State(doorward): State<Doorward>,
+    caller: Only<SignedIn>,
+    requester: Requester,
+) -> Result<NoContent, Error> {
+    let is_cancelled = cancel(&doorward, &caller.user, &requester).await?;
+    if is_cancelled { Ok(NoContent) } else { Err(Error::NotFound) }
+}
