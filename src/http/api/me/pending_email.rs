@@ -9,14 +9,14 @@ use crate::{
     http::{
         Error,
         answer::{Accepted, NoContent},
-        only::Only,
+        bearer::Bearer,
     },
     network::Requester,
 };
 
 pub(crate) async fn send_pending_email(
     State(doorward): State<Doorward>,
-    caller: Only<SignedIn>,
+    caller: Bearer<SignedIn>,
     requester: Requester,
 ) -> Result<Accepted, Error> {
     let is_sent = send_again(&doorward, &caller.user, &requester).await?;
@@ -25,7 +25,7 @@ pub(crate) async fn send_pending_email(
 
 pub(crate) async fn cancel_pending_email(
     State(doorward): State<Doorward>,
-    caller: Only<SignedIn>,
+    caller: Bearer<SignedIn>,
     requester: Requester,
 ) -> Result<NoContent, Error> {
     let is_cancelled = cancel(&doorward, &caller.user, &requester).await?;
