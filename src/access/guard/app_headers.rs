@@ -277,7 +277,7 @@ fn check_name(name: &str) -> Result<(), String> {
         Some(start) => name.starts_with(start),
         None => name == **pattern,
     };
-    let reserved = RESERVED.iter().find(|(_, names)| names.iter().any(|known| is_meant(known)));
+    let reserved = RESERVED.iter().find(|(_, names)| names.iter().any(&is_meant));
     match reserved {
         Some((reason, _)) if !ALLOWED.contains(&&*name) => {
             Err(format!("a guard cannot set this header, because {reason}: choose another name"))
@@ -310,7 +310,7 @@ mod tests {
         let session = sample::session(&user, [192, 0, 2, 7].into());
         let facts = CallerFacts::new(&user, &session);
         let [explained] = &headers.explain(&facts, &sample::request())[..] else { panic!() };
-        assert_eq!(*headers.values(&facts, &sample::request()), [explained.value.clone()]);
+        assert_eq!(headers.values(&facts, &sample::request()).to_vec(), [&*explained.value]);
         explained.error.clone().map_or(Ok(explained.value.clone()), Err)
     }
 
