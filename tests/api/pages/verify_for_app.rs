@@ -433,6 +433,22 @@ async fn signing_out_on_the_way_to_an_app_returns_to_it() {
     assert_goes_to(&browser.get(&sign_out).await, &format!("/sign-in?for={target}"));
 }
 
+/// It has no guard, and its paths are below that of `public_url`.
+#[tokio::test]
+async fn a_page_of_the_embedding_app_is_returned_to() {
+    let server = TestServer::open_with(|settings| {
+        with_mail(settings).with("public_url", "https://auth.example.net/auth")
+    })
+    .await;
+    let target = ReturnTarget { guard: String::new(), url: "/plans?a=1".into(), attempt: None };
+    let sealed = server.doorward.cookies().seal_target(&target);
+    let mut browser = Browser::new(&server);
+    let answer = browser.post(&format!("/sign-out?for={sealed}"), &[]).await;
+    assert_goes_to(&answer, "/auth/plans?a=1");
+    let page = browser.get(&format!("/verify?done=verified&for={sealed}")).await;
+    assert_shows(&page, 200, &["href=\"/auth/plans?a=1\""]);
+}
+
 #[tokio::test]
 async fn a_new_password_leads_back_to_the_app() {
     let server = server().await;
