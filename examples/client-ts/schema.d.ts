@@ -1075,7 +1075,7 @@ export interface components {
                 };
             };
         };
-        /** @description A page of another site has caused the request (`Sec-Fetch-Site`, or without it `Origin`). Programs send neither header */
+        /** @description A page of another site has caused the request (`Sec-Fetch-Site` or `Origin`) */
         OtherSite: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];

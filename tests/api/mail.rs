@@ -406,7 +406,6 @@ async fn a_user_with_a_password_is_told_to_use_it() {
     assert_eq!(messages(&server, ADA).await.last(), Some(&Message::HasPassword));
 }
 
-/// Every way in which a secret does not count.
 /// Where everybody signs in with mailed codes.
 async fn server_for_everybody() -> TestServer {
     TestServer::open_with(|settings| with_mail(settings).with("sign_in.mail_code", "everybody"))
@@ -429,6 +428,8 @@ async fn where_everybody_signs_in_with_codes_a_password_does_not_matter() {
 async fn a_code_signs_nobody_in_whose_password_may_be_a_strangers() {
     let server = server_for_everybody().await;
     server.register("Mallory", ADA).await;
+    // So that the mail is a later one.
+    server.let_pass(Duration::from_secs(1));
     server.post("/api/auth/code", &json!({"email": ADA})).await;
     assert_eq!(messages(&server, ADA).await.last(), Some(&Message::HasPassword));
 
@@ -454,7 +455,7 @@ async fn a_pending_address_is_sent_again_and_cancelled() {
     let new = "ada@new.example";
     let change = json!({"email": new, "password": PASSWORD});
     server.request_as(&token, "PATCH", "/api/me", change).await;
-    // The budget for mails to strangers has one, and one more that it shares.
+    // A user causes one mail to an address in a quarter of an hour.
     let again = server.request_as(&token, "POST", pending, Value::Null).await;
     assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "{}", again.body);
     server.let_pass(Duration::from_secs(15 * 60));
@@ -484,6 +485,7 @@ async fn a_pending_address_that_somebody_has_registered_is_not_sent_again() {
     assert_eq!(again.status, StatusCode::CONFLICT, "{}", again.body);
 }
 
+/// Every way in which a secret does not count.
 #[tokio::test]
 async fn secrets_of_another_purpose_or_after_a_change_are_refused() {
     let server = server().await;

@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicI64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use axum::{
@@ -106,8 +106,13 @@ impl TestServer {
             .with_cheap_passwords(Cost { memory_kib: 64, passes: 1 });
         let settings = change(settings);
         let seconds = Arc::new(AtomicI64::new(NOW.seconds()));
-        let shared = Arc::clone(&seconds);
+        let (shared, passed) = (Arc::clone(&seconds), Arc::clone(&seconds));
         let clock = Clock::new(move || Timestamp::from_seconds(shared.load(Ordering::Relaxed)));
+        // Budgets recover when the test lets time pass.
+        let clock = clock.with_instants(move || {
+            let passed = passed.load(Ordering::Relaxed) - NOW.seconds();
+            Instant::now() + Duration::from_secs(passed.try_into().unwrap_or_default())
+        });
         let doorward = Doorward::open_with_clock(settings, clock).await.unwrap();
         Self { app: http::service(doorward.clone()), doorward, seconds, folder }
     }

@@ -201,8 +201,10 @@ def test_it_changes_nothing_without_yes_or_with_an_unknown_choice(installed):
         process = installation.start("emergency", "--new-passwords", "all", stdin=subprocess.DEVNULL)
         _, error = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 1 and b"add --yes; nothing has changed" in error, error
-        refused = installation.refuses("emergency", "--new-passwords", "everybody", "--yes")
-        assert "everybody: not all, none, or role: and a role; nothing has changed" in refused
+        # The value is checked before anything is asked.
+        process = installation.start("emergency", "--new-passwords", "everybody", stdin=subprocess.DEVNULL)
+        _, error = process.communicate(timeout=PATIENCE_SECONDS)
+        assert process.returncode == 2 and b"write all, none, or role:everybody" in error, error
         assert exchange(service, get(GUARD, tokens["ada"])).status == 200
 
 

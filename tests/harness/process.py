@@ -19,6 +19,19 @@ def environment(**more):
     return {name: value for name, value in os.environ.items() if not name.startswith("DOORWARD_")} | more
 
 
+def freeze(pid):
+    """Stops a process until SIGCONT. A thread may run on for a moment after the signal, so this waits for all of them."""
+    os.kill(pid, signal.SIGSTOP)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while set(_thread_states(pid)) != {"T"}:
+        assert time.monotonic() < deadline, f"process {pid} does not stop"
+        time.sleep(0.001)
+
+
+def _thread_states(pid):
+    return [stat.read_text().rpartition(") ")[2][0] for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
+
+
 class Process:
     """A program that runs until the end of the `with` block."""
 

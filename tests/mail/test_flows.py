@@ -11,6 +11,8 @@ from letters import letters_to
 from mailing_service import ACCEPTED, MailingService
 
 NEW = "battery staple horse"
+# The name of the sender, because `branding.name` is not set.
+SERVICE = "Example & Söhne"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:150.0) Gecko/20100101 Firefox/150.0"
 
 
@@ -60,7 +62,7 @@ def test_a_mail_is_complete(service, ada):
     assert mail["From"] == "Example & Söhne <accounts@example.com>"
     assert mail["To"] == ada.email
     assert mail["Reply-To"] == "help@example.com"
-    assert mail["Subject"] == "Confirm your e-mail address for Doorward"
+    assert mail["Subject"] == f"Confirm your e-mail address for {SERVICE}"
     assert mail["Auto-Submitted"] == "auto-generated"
     assert mail["Content-Language"] == "en"
     assert mail["MIME-Version"] == "1.0"
@@ -82,12 +84,12 @@ def test_a_mail_is_complete(service, ada):
 def test_mail_is_in_the_language_of_the_request(service, new_person):
     ada = new_person(service, language="de-AT,de;q=0.9,en;q=0.5").signed_up()
     mail = ada.mail()
-    assert mail["Subject"] == "Bestätigen Sie Ihre E-Mail-Adresse für Doorward"
+    assert mail["Subject"] == f"Bestätigen Sie Ihre E-Mail-Adresse für {SERVICE}"
     assert mail["Content-Language"] == "de"
     assert "Adresse bestätigen" in mail.text and "Adresse bestätigen" in mail.html
     ada.verified()
     assert_accepted(ada.post("/api/auth/forgot", email=ada.email))
-    assert ada.mail(2)["Subject"] == "Neues Passwort für Doorward"
+    assert ada.mail(2)["Subject"] == f"Neues Passwort für {SERVICE}"
 
 
 # --- verify and change an address ------------------------------------------------------------------------------------
@@ -131,7 +133,7 @@ def test_an_address_is_changed_and_the_change_is_taken_back(ada, by_code):
 
     notice = ada.mail(2)
     assert notice.path == "/restore-email"
-    assert notice.subject == "Your e-mail address for Doorward has changed"
+    assert notice.subject == f"Your e-mail address for {SERVICE} has changed"
     assert new not in notice.text + notice.html
     assert notice.secrets() == [notice.secret], "a way back has no code"
     way_back = {"code": notice.secret}
@@ -164,7 +166,7 @@ def test_a_forgotten_password_is_replaced(ada, by_code):
     assert not ada.passes(other) and not ada.passes(), "a reset ends all sessions"
     assert (ada.can_log_in(), ada.can_log_in(NEW)) == (False, True)
     assert_refused(ada.post("/api/auth/reset", password="a third horse", **proof))
-    assert ada.mail(3).subject == "Your password for Doorward has changed"
+    assert ada.mail(3).subject == f"Your password for {SERVICE} has changed"
 
 
 def test_a_request_for_an_unknown_address_mails_nothing(service, new_person):
@@ -256,7 +258,7 @@ def test_a_silent_sign_up_mails_the_owner_of_the_address(silent_service, new_per
     assert ada.post("/api/auth/verify", code=mail.secret).status == 401, "the earlier link is void"
     assert_done(ada.post("/api/auth/reset", code=reset.secret, password=NEW))
     assert (ada.can_log_in(NEW), ada.can_log_in()) == (True, False)
-    assert ada.mail(3).subject == "Your password for Doorward has changed"
+    assert ada.mail(3).subject == f"Your password for {SERVICE} has changed"
     taken = sign_up(ada.password)
     assert (taken.status, taken.body) == (free.status, free.body)
     told = ada.mail(4)
@@ -272,7 +274,7 @@ def test_a_sign_in_from_a_new_network_or_device_is_told_of(ada):
     ada.network = f"203.0.113.{ada.number % 250 + 1}"
     ada.log_in()
     mail = ada.mail(2)
-    assert mail.subject == "New sign-in to your account at Doorward"
+    assert mail.subject == f"New sign-in to your account at {SERVICE}"
     assert ada.network in mail.text and mail.path == "/account"
     ada.agent = FIREFOX
     ada.log_in()
@@ -285,7 +287,7 @@ def test_a_changed_password_is_told_of(ada):
     body = {"current": ada.password, "new": NEW}
     assert_done(ada.call("POST", "/api/me/password", body, ada.token))
     mail = ada.mail(2)
-    assert (mail.subject, mail.path) == ("Your password for Doorward has changed", "/forgot")
+    assert (mail.subject, mail.path) == (f"Your password for {SERVICE} has changed", "/forgot")
 
 
 def test_sessions_that_the_operator_ends_are_told_of(ada):
@@ -293,7 +295,7 @@ def test_sessions_that_the_operator_ends_are_told_of(ada):
     ada.service.run("user", "logout", ada.email)
     eventually("the guard refuses", lambda: not ada.passes(), pause=0.1)
     mail = ada.mail(2)
-    assert mail.subject == "You are signed out of Doorward" and "people who run" in mail.words
+    assert mail.subject == f"You are signed out of {SERVICE}" and "people who run" in mail.words
 
 
 def test_a_session_that_ends_because_of_a_reused_token_is_told_of(replaced):
@@ -305,4 +307,4 @@ def test_a_session_that_ends_because_of_a_reused_token_is_told_of(replaced):
 
     eventually("the session has ended", is_ended, pause=0.1)
     mail = ada.mail(2)
-    assert mail.subject == "You are signed out of Doorward" and "used in two places" in mail.words
+    assert mail.subject == f"You are signed out of {SERVICE}" and "used in two places" in mail.words

@@ -120,6 +120,7 @@ def services(database, stop, small_disk, tmp_path_factory):
             DOORWARD_MAIL_URL=f"smtp://{HOST}:{refusing.server_address[1]}", **MAIL, **CHEAP
         ),
         "unread-log": WatchedService(
+            port=reserved_port(),
             metrics_port=reserved_port(),
             through=["sh", "-c", f'exec "$0" 2>{fifo}'],
             DOORWARD_LOG="debug",

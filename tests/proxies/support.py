@@ -23,7 +23,7 @@ from pathlib import Path
 
 from harness import BINARY
 from harness.ports import reserved_port
-from harness.process import PATH, Process, environment
+from harness.process import PATH, Process, environment, freeze
 
 HERE = Path(__file__).resolve().parent
 REQUEST_SECONDS = 15
@@ -230,7 +230,7 @@ class Doorward(Server):
     @contextmanager
     def silent(self):
         """Accepts connections but does not answer."""
-        self.process.send_signal(signal.SIGSTOP)
+        freeze(self.process.pid)
         try:
             yield
         finally:
