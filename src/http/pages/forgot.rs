@@ -3,11 +3,10 @@
 use axum::response::Response;
 
 use super::{
-    form_refusal::{FormFailure, FormRefusal},
-    one_time::form_page,
+    form_refusal::FormFailure,
+    mail_request,
     return_target::{AppTarget, with_target},
-    text::Notice,
-    view::{CodeEntry, MailRequest, MailRequestKind, OneTimeForm, OneTimeKind},
+    view::MailRequestKind,
     visit::Visit,
 };
 use crate::{
@@ -23,7 +22,7 @@ use crate::{
 pub(in crate::http) async fn show(visit: Visit) -> Response {
     let app = AppTarget::of(&visit);
     match visit.doorward().sends_mail() {
-        true => page(&visit, app.as_ref(), "", None),
+        true => mail_request::page(&visit, MailRequestKind::Forgot, app.as_ref(), "", None),
         false => visit.redirect(&with_target("/reset", app.as_ref())),
     }
 }
@@ -42,37 +41,5 @@ pub(in crate::http) async fn submit(
         }
         Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
     };
-    match sent {
-        Ok(()) => {
-            let page = OneTimeForm {
-                kind: OneTimeKind::Reset,
-                entry: CodeEntry::Mailed(&typed),
-                notice: Some(Notice::MailSent),
-                ..OneTimeForm::default()
-            };
-            Ok(form_page(&visit, page, app.as_ref(), None))
-        }
-        Err(failure) => {
-            let refusal = failure.refusal()?;
-            Ok(page(&visit, app.as_ref(), &typed, Some(&refusal)))
-        }
-    }
-}
-
-fn page(
-    visit: &Visit,
-    app: Option<&AppTarget>,
-    email: &str,
-    refusal: Option<&FormRefusal>,
-) -> Response {
-    let page = MailRequest {
-        kind: MailRequestKind::Forgot,
-        app: app.map(|app| &*app.title),
-        target: app.map(|app| &*app.sealed),
-        only_without_password: false,
-        email,
-        error: refusal.and_then(|refusal| refusal.error),
-        email_fault: refusal.and_then(|refusal| refusal.fault("email")),
-    };
-    visit.form(page.render(&visit.context()), refusal, None)
+    mail_request::answer(&visit, MailRequestKind::Forgot, app.as_ref(), &typed, sent)
 }

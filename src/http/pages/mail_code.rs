@@ -4,12 +4,12 @@
 use axum::response::Response;
 
 use super::{
-    form_refusal::{FormFailure, FormRefusal},
-    one_time::{Sent, form_page, link_page, refused},
+    form_refusal::FormFailure,
+    mail_request,
+    one_time::{Sent, link_page, refused},
     return_target::{AppTarget, with_target},
     session_cookie::persistence,
-    text::Notice,
-    view::{CodeEntry, MailRequest, MailRequestKind, OneTimeForm, OneTimeKind},
+    view::{CodeEntry, MailRequestKind, OneTimeKind},
     visit::Visit,
 };
 use crate::{
@@ -18,7 +18,6 @@ use crate::{
         mail_code::{send, sign_in},
         one_time::OneTimeError,
     },
-    config::MailCodeSignIn,
     http::{
         Error,
         form::{FaultRecorded, PageForm},
@@ -31,7 +30,7 @@ pub(in crate::http) async fn show(visit: Visit) -> Response {
     if !visit.doorward().signs_in_by_mail() {
         return visit.redirect(&with_target("/sign-in", app.as_ref()));
     }
-    page(&visit, app.as_ref(), "", None)
+    mail_request::page(&visit, MailRequestKind::SignIn, app.as_ref(), "", None)
 }
 
 pub(in crate::http) async fn submit(
@@ -48,40 +47,7 @@ pub(in crate::http) async fn submit(
         }
         Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
     };
-    match sent {
-        Ok(()) => {
-            let page = OneTimeForm {
-                kind: OneTimeKind::SignIn,
-                entry: CodeEntry::Mailed(&typed),
-                notice: Some(Notice::MailSent),
-                ..OneTimeForm::default()
-            };
-            Ok(form_page(&visit, page, app.as_ref(), None))
-        }
-        Err(failure) => {
-            let refusal = failure.refusal()?;
-            Ok(page(&visit, app.as_ref(), &typed, Some(&refusal)))
-        }
-    }
-}
-
-fn page(
-    visit: &Visit,
-    app: Option<&AppTarget>,
-    email: &str,
-    refusal: Option<&FormRefusal>,
-) -> Response {
-    let page = MailRequest {
-        kind: MailRequestKind::SignIn,
-        app: app.map(|app| &*app.title),
-        target: app.map(|app| &*app.sealed),
-        only_without_password: visit.doorward().settings().mail_code_sign_in
-            == MailCodeSignIn::WithoutPassword,
-        email,
-        error: refusal.and_then(|refusal| refusal.error),
-        email_fault: refusal.and_then(|refusal| refusal.fault("email")),
-    };
-    visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))
+    mail_request::answer(&visit, MailRequestKind::SignIn, app.as_ref(), &typed, sent)
 }
 
 pub(in crate::http) async fn show_use(visit: Visit) -> Result<Response, Error> {

@@ -9,6 +9,7 @@ pub(super) mod forgot;
 mod form_refusal;
 mod in_place;
 pub(super) mod mail_code;
+mod mail_request;
 mod one_time;
 pub(super) mod refused;
 pub(super) mod reset;
