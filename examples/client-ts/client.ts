@@ -1,6 +1,6 @@
 // A client for Doorward: `fetch`, types from the OpenAPI document, no dependencies.
 
-import type { paths } from "./schema.js";
+import type { components, paths } from "./schema.js";
 
 type Method = "get" | "put" | "post" | "delete" | "patch";
 type Operation<P extends keyof paths, M extends Method> = NonNullable<paths[P][M]>;
@@ -75,15 +75,42 @@ export class DoorwardError extends Error {
     const fields = Array.isArray(error) ? (error[0] as Record<string, string>) : {};
     const challenge = response.headers.get("www-authenticate")?.match(/\berror="([^"]*)"/)?.[1];
     const retryAfter = Number(response.headers.get("retry-after") ?? Number.NaN);
-    return new DoorwardError(
+    const told = [
       response.status,
       message ?? response.statusText,
       fields,
       challenge,
       Number.isNaN(retryAfter) ? undefined : retryAfter,
       response.headers.get("x-request-id") ?? undefined,
-    );
+    ] as const;
+    const isMissing = typeof body === "object" && body !== null && "factors" in body;
+    return isMissing ? new FactorMissing(body as MissingFactor, ...told) : new DoorwardError(...told);
   }
+}
+
+export type MissingFactor = components["schemas"]["FactorMissing"];
+/** A code of an authenticator app or a recovery code, or what `navigator.credentials.get()` returned. */
+export type FactorAnswer = { code: string } | { credential: components["schemas"]["PasskeyAssertion"] };
+
+/** The password was right, and a second factor is missing. `answer()` gives it. */
+export class FactorMissing extends DoorwardError {
+  override readonly name = "FactorMissing";
+
+  constructor(
+    /** The challenge, what the user can answer it with, and the options for a passkey among them. */
+    readonly missing: MissingFactor,
+    ...told: ConstructorParameters<typeof DoorwardError>
+  ) {
+    super(...told);
+  }
+}
+
+/** Asks the browser for a passkey or a security key. */
+export async function assertion(options: components["schemas"]["PasskeyRequest"]) {
+  const json = options as PublicKeyCredentialRequestOptionsJSON;
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(json);
+  const credential = (await navigator.credentials.get({ publicKey })) as PublicKeyCredential;
+  return credential.toJSON() as components["schemas"]["PasskeyAssertion"];
 }
 
 const RETRIED = new Set([429, 503]);
@@ -191,6 +218,20 @@ export function createClient(options: Options) {
     call,
     register: (body: Input<"/api/user", "post">["body"]) => signedIn(call("post", "/api/user", { body })),
     login: (body: Input<"/api/auth/login", "post">["body"]) => signedIn(call("post", "/api/auth/login", { body })),
+    /** Answers the challenge of a login or a step-up. A recovery code that was used is replaced by the one in the answer. */
+    answer: ({ challenge }: { challenge: string }, given: FactorAnswer) =>
+      signedIn(call("post", "/api/auth/login/factor", { body: { challenge, ...given } })),
+    /** Logs in with a passkey alone. Only browsers can, on the origins that `public_url` and `sign_in.passkey_origins` name. */
+    loginWithPasskey: async () => {
+      const begun = await call("post", "/api/auth/login/passkey");
+      const credential = await assertion(begun.publicKey);
+      return signedIn(call("post", "/api/auth/login/factor", { body: { challenge: begun.challenge, credential } }));
+    },
+    /** Proves the password again. Throws `FactorMissing` for a user with a second factor. */
+    stepUp: (password?: string) => {
+      const body = password === undefined ? {} : { password };
+      return signedIn(call("post", "/api/me/step-up", { body }));
+    },
     refresh: async () => {
       const failed = await refreshed(tokens.get());
       if (failed) throw failed;

@@ -49,9 +49,46 @@ export interface paths {
         put?: never;
         /**
          * Log in
-         * @description Every failed login gets the same answer.
+         * @description Every failed login gets the same answer. The right password of a user with a second factor gets a challenge.
          */
         post: operations["login"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/login/factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer the challenge of a login or a step-up
+         * @description A wrong answer leaves the challenge valid. 100 wrong answers in a row block a kind of factor.
+         */
+        post: operations["answerChallenge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/login/passkey": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begin a login with a passkey alone */
+        post: operations["beginPasskeyLogin"];
         delete?: never;
         options?: never;
         head?: never;
@@ -491,6 +528,164 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/me/step-up": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prove again, or more
+         * @description With the password, if the user has one; a user with a second factor is then asked for it. Without, the challenge to their factors.
+         */
+        post: operations["stepUp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/factors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the user's factors */
+        get: operations["listFactors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/factors/totp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begin to add an authenticator app */
+        post: operations["beginTotp"];
+        /** Remove the authenticator app */
+        delete: operations["removeTotp"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/factors/totp/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Add the authenticator app */
+        post: operations["confirmTotp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/factors/passkeys/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begin to add a passkey or a security key */
+        post: operations["beginPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/factors/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Add the passkey or security key */
+        post: operations["addPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/factors/passkeys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Remove a passkey */
+        delete: operations["removePasskey"];
+        options?: never;
+        head?: never;
+        /** Rename a passkey */
+        patch: operations["renamePasskey"];
+        trace?: never;
+    };
+    "/api/me/factors/recovery-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replace all recovery codes */
+        post: operations["replaceRecoveryCodes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/factors/devices/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Trust a browser no longer */
+        delete: operations["removeDevice"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/oauth/introspect": {
         parameters: {
             query?: never;
@@ -593,6 +788,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/webauthn": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The origins whose pages may use the passkeys of this domain */
+        get: operations["passkeyOrigins"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/livez": {
         parameters: {
             query?: never;
@@ -674,7 +886,7 @@ export interface components {
         Email: string;
         /**
          * Format: password
-         * @description With `password.refuse_common`, common passwords and the user's own name or address are refused
+         * @description With `password.refuse_common`, common passwords, the user's own name or address, and names of the service are refused
          */
         NewPassword: string;
         /** @description A JWT, which is sent as a bearer token */
@@ -744,8 +956,8 @@ export interface components {
              * @description When the user last showed who they are. A refresh keeps it
              */
             authenticatedAt: string;
-            /** @description How the user has shown who they are at that time, by RFC 8176: `pwd`, the password; `otp`, a mailed code, link or invitation */
-            methods: ("pwd" | "otp")[];
+            /** @description How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser */
+            methods: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device")[];
         };
         Session: {
             /** Format: uuid */
@@ -761,8 +973,8 @@ export interface components {
              * @description When the user last showed who they are. A refresh keeps it
              */
             authenticatedAt: string;
-            /** @description How the user has shown who they are at that time, by RFC 8176: `pwd`, the password; `otp`, a mailed code, link or invitation */
-            methods: ("pwd" | "otp")[];
+            /** @description How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser */
+            methods: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device")[];
             address: string | unknown | unknown;
             userAgent: string;
             /** @description Whether the request came from this session */
@@ -824,6 +1036,30 @@ export interface components {
                 /** Format: date-time */
                 notedAt: string;
             }[];
+            /** @description The second factors, without their secrets */
+            factors: components["schemas"]["ExportedFactor"][];
+            /** @description How many recovery codes are left */
+            recoveryCodes: number;
+            /** @description Browsers in which a password is enough */
+            trustedDevices: components["schemas"]["TrustedDevice"][];
+        };
+        ExportedFactor: {
+            /** @enum {string} */
+            kind: "passkey" | "key" | "totp";
+            /** @description What the user calls it. An authenticator app has no name */
+            name: string | null;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            lastUsedAt: string | null;
+        };
+        TrustedDevice: {
+            address: string;
+            userAgent: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
         };
         Introspection: {
             /** @constant */
@@ -847,8 +1083,13 @@ export interface components {
             iat: number;
             /** @description When the user last showed who they are */
             auth_time: number;
-            /** @description How they did */
-            amr: ("pwd" | "otp")[];
+            /** @description How they did, by RFC 8176 */
+            amr: ("mfa" | "otp" | "pop" | "pwd" | "rba")[];
+            /**
+             * @description How strongly they did: with one factor, with two, or with two of which one resists phishing
+             * @enum {string}
+             */
+            acr: "1" | "2" | "phr";
             /**
              * Format: uuid
              * @description The token
@@ -910,6 +1151,9 @@ export interface components {
             response_types_supported: string[];
             grant_types_supported: string[];
         };
+        PasskeyOrigins: {
+            origins: string[];
+        };
         TokenForm: {
             /** @description The token to look at. Other fields are ignored */
             token: string;
@@ -931,6 +1175,144 @@ export interface components {
                 /** @constant */
                 email: "Already registered";
             }[];
+        };
+        /** @description What `PublicKeyCredential.parseRequestOptionsFromJSON()` reads for `navigator.credentials.get()` */
+        PasskeyRequest: {
+            challenge: string;
+            timeout: number;
+            rpId: string;
+            allowCredentials: components["schemas"]["PasskeyDescriptor"][];
+            /** @enum {string} */
+            userVerification: "required" | "preferred";
+        };
+        PasskeyDescriptor: {
+            /** @constant */
+            type: "public-key";
+            id: string;
+            transports: string[];
+        };
+        /** @description What `PublicKeyCredential.parseCreationOptionsFromJSON()` reads for `navigator.credentials.create()` */
+        PasskeyCreation: {
+            rp: {
+                id: string;
+                name: string;
+            };
+            user: {
+                id: string;
+                name: string;
+                displayName: string;
+            };
+            challenge: string;
+            pubKeyCredParams: {
+                /** @constant */
+                type: "public-key";
+                alg: number;
+            }[];
+            timeout: number;
+            excludeCredentials: components["schemas"]["PasskeyDescriptor"][];
+            authenticatorSelection: {
+                /** @enum {string} */
+                residentKey: "required" | "discouraged";
+                requireResidentKey: boolean;
+                /** @enum {string} */
+                userVerification: "required" | "discouraged";
+            };
+            /** @constant */
+            attestation: "none";
+        };
+        /** @description base64url without padding */
+        Base64Url: string;
+        /** @description What `navigator.credentials.get()` returned, as `toJSON()` writes it */
+        PasskeyAssertion: {
+            rawId: components["schemas"]["Base64Url"];
+            /** @constant */
+            type: "public-key";
+            response: {
+                clientDataJSON: components["schemas"]["Base64Url"];
+                authenticatorData: components["schemas"]["Base64Url"];
+                signature: components["schemas"]["Base64Url"];
+                userHandle?: components["schemas"]["Base64Url"] | null;
+            };
+        };
+        /** @description What `navigator.credentials.create()` returned, as `toJSON()` writes it */
+        PasskeyRegistration: {
+            rawId: components["schemas"]["Base64Url"];
+            /** @constant */
+            type: "public-key";
+            response: {
+                clientDataJSON: components["schemas"]["Base64Url"];
+                attestationObject: components["schemas"]["Base64Url"];
+                transports?: string[];
+            };
+        };
+        PasskeyLogin: {
+            /** @description To be sent back with the answer, once, within 24 hours */
+            challenge: string;
+            factors: "passkey"[];
+            publicKey: components["schemas"]["PasskeyRequest"];
+        };
+        FactorMissing: {
+            /** @constant */
+            message: "A second factor is missing.";
+            /** @description To be sent back with the answer, once, within 10 minutes */
+            challenge: string;
+            /** @description What the user can answer with */
+            factors: ("passkey" | "key" | "totp" | "recovery")[];
+            /** @description Only if a passkey or security key is among them */
+            publicKey?: components["schemas"]["PasskeyRequest"];
+        };
+        FactorAnswer: {
+            challenge: string;
+            /** @description A code of an authenticator app, or a recovery code */
+            code?: string;
+            credential?: components["schemas"]["PasskeyAssertion"];
+        } | unknown | unknown;
+        SignedWithFactor: {
+            token: components["schemas"]["Token"];
+            /** @description A new one, in the place of the recovery code that was used. It is shown once */
+            recoveryCode?: components["schemas"]["RecoveryCode"];
+        };
+        RecoveryCode: string;
+        RecoveryCodes: {
+            recoveryCodes: components["schemas"]["RecoveryCode"][];
+        };
+        Factors: {
+            passkeys: {
+                /** Format: uuid */
+                id: string;
+                /** @enum {string} */
+                kind: "passkey" | "key";
+                name: string;
+                backedUp: boolean;
+                /** Format: date-time */
+                createdAt: string;
+                /** Format: date-time */
+                lastUsedAt: string | null;
+            }[];
+            totp: {
+                /** Format: date-time */
+                createdAt: string;
+                /** Format: date-time */
+                lastUsedAt: string | null;
+            } | null;
+            /** @description How many are left */
+            recoveryCodes: number;
+            trustedDevices: {
+                /** Format: uuid */
+                id: string;
+                address: string | unknown | unknown;
+                userAgent: string;
+                /** Format: date-time */
+                createdAt: string;
+                /** Format: date-time */
+                expiresAt: string;
+            }[];
+        };
+        AddedFactor: {
+            /** @description Replaces the token of the session, which has proved the new factor */
+            token: components["schemas"]["Token"];
+            /** @description Only with the first factor. They are shown once */
+            recoveryCodes?: components["schemas"]["RecoveryCode"][];
         };
     };
     responses: {
@@ -957,7 +1339,7 @@ export interface components {
                 "application/json": components["schemas"]["FieldErrors"];
             };
         };
-        /** @description No valid token, or the policy refuses */
+        /** @description No valid token, or the policy refuses. If a session has to prove more, the message says what, and so does the challenge `insufficient_user_authentication` (RFC 9470) */
         Unauthorized: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -970,12 +1352,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @constant */
-                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action.";
+                    /** @enum {string} */
+                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a second factor (none that suffices is set up)." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted after signing in again." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with two factors." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a passkey.";
                 };
             };
         };
-        /** @description No valid token, or the password is wrong. A user without a password needs a sign-in within the last 10 minutes: the challenge is `insufficient_user_authentication` (RFC 9470) */
+        /** @description No valid token, or the password is wrong. A user without a password, or with a second factor, needs a sign-in within the last 10 minutes: the challenge is `insufficient_user_authentication` (RFC 9470) */
         Unconfirmed: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -1367,6 +1749,114 @@ export interface components {
                 "application/json": "You may pass.";
             };
         };
+        /** @description The user holds a second factor. The client answers the challenge at `/api/auth/login/factor` */
+        FactorMissing: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "WWW-Authenticate": components["headers"]["BearerChallenge"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["FactorMissing"];
+            };
+        };
+        /** @description The answer is wrong or was used before, or the challenge has expired or was answered */
+        FactorRefused: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "WWW-Authenticate": components["headers"]["BearerChallenge"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    message: "The challenge has expired or was answered before. Please sign in again." | "The second factor is wrong." | "The passkey is not known here." | "The code was used before. Please wait for the next one.";
+                };
+            };
+        };
+        /** @description No valid token, the password is wrong, or the challenge to the caller's factors, which the client answers at `/api/auth/login/factor` */
+        StepUp: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "WWW-Authenticate": components["headers"]["BearerChallenge"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @constant */
+                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action.";
+                } | components["schemas"]["FactorMissing"];
+            };
+        };
+        /** @description No valid token, or no sign-in within the last 10 minutes, with two factors if the user holds a second. `/api/me/step-up` makes one */
+        NotRecent: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "WWW-Authenticate": components["headers"]["BearerChallenge"];
+                Vary: components["headers"]["VaryAuthorization"];
+                "X-Decision-Id": components["headers"]["DecisionId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action." | "This action needs a sign-in within the last 10 minutes. Please sign in again.";
+                };
+            };
+        };
+        /** @description The factor exists already, there are 20 passkeys, or it is the last way to sign in */
+        FactorConflict: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    message: "The factor exists already." | "Nobody can have more passkeys." | "This is the last way to sign in. Please set a password or add another passkey first.";
+                };
+            };
+        };
+        /** @description The service does not offer such factors */
+        NotOffered: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @constant */
+                    message: "The requested resource could not be found.";
+                };
+            };
+        };
+        /** @description The user has no factor that they would stand in for */
+        NoFactor: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @constant */
+                    message: "The requested resource could not be found.";
+                };
+            };
+        };
     };
     parameters: {
         /** @description `full` for the second request of nginx: the answer to a refused request. It is never an admission */
@@ -1398,8 +1888,8 @@ export interface components {
         Public: string;
         /** @description Seconds after which the request may succeed */
         RetryAfter: number;
-        /** @description RFC 6750. Without a code: the request had no credentials. `invalid_token`: get a new token. `insufficient_scope`: the token is valid, but not for this */
-        BearerChallenge: "Bearer realm=\"doorward\"" | "Bearer realm=\"doorward\", error=\"invalid_token\"" | "Bearer realm=\"doorward\", error=\"insufficient_scope\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with a verified address\", error=\"insufficient_scope\"" | "Bearer realm=\"doorward\", max_age=600, error=\"insufficient_user_authentication\"";
+        /** @description RFC 6750. Without a code: the request had no credentials. `invalid_token`: get a new token. `insufficient_scope`: the token is valid, but not for this. `insufficient_user_authentication` (RFC 9470): its session has to prove more, or to have proved it not longer ago */
+        BearerChallenge: "Bearer realm=\"doorward\"" | "Bearer realm=\"doorward\", error=\"invalid_token\"" | "Bearer realm=\"doorward\", error=\"insufficient_scope\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with a verified address\", error=\"insufficient_scope\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with a second factor (none that suffices is set up)\", acr_values=\"2\", error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted after signing in again\", max_age=\"60\", error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with two factors\", acr_values=\"2\", error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with a passkey\", acr_values=\"phr\", error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", max_age=600, error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", error=\"insufficient_user_authentication\"";
         /** @description RFC 7617 */
         BasicChallenge: "Basic realm=\"doorward\"";
         /** @description The answer depends on the token */
@@ -1559,12 +2049,102 @@ export interface operations {
                 };
             };
             400: components["responses"]["Invalid"];
+            401: components["responses"]["FactorMissing"];
             403: components["responses"]["OtherSite"];
             404: components["responses"]["WrongCredentials"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
             429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    answerChallenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "challenge": "mZ3v0Q8sJ2cV7tK1wEo6uXx9LrSdGfPzTiNwKMq2Vt0",
+                 *       "code": "271828"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FactorAnswer"];
+            };
+        };
+        responses: {
+            /** @description The user is signed in, or the session is stronger */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SignedWithFactor"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["FactorRefused"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    beginPasskeyLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What the browser signs. `/api/auth/login/factor` takes it */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "challenge": "mZ3v0Q8sJ2cV7tK1wEo6uXx9LrSdGfPzTiNwKMq2Vt0",
+                     *       "factors": [
+                     *         "passkey"
+                     *       ],
+                     *       "publicKey": {
+                     *         "challenge": "OcDnUhQXulTUPo3JUXT0I97pvzzYBP9tZchXyav01Ag",
+                     *         "timeout": 300000,
+                     *         "rpId": "auth.example.com",
+                     *         "allowCredentials": [],
+                     *         "userVerification": "required"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PasskeyLogin"];
+                };
+            };
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotOffered"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -2418,6 +2998,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["Invalid"];
+            401: components["responses"]["FactorMissing"];
             403: components["responses"]["OtherSite"];
             404: components["responses"]["WrongCredentials"];
             408: components["responses"]["TooSlow"];
@@ -2946,13 +3527,547 @@ export interface operations {
                      *           "current": true
                      *         }
                      *       ],
-                     *       "knownNetworks": []
+                     *       "knownNetworks": [],
+                     *       "factors": [],
+                     *       "recoveryCodes": 0,
+                     *       "trustedDevices": []
                      *     }
                      */
                     "application/json": components["schemas"]["Export"];
                 };
             };
+            401: components["responses"]["NotRecent"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    stepUp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "password": "correct horse battery staple"
+                 *     }
+                 */
+                "application/json": {
+                    /** Format: password */
+                    password?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The session is fresh and has a new token */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Signed"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["StepUp"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listFactors: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The factors */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "passkeys": [
+                     *         {
+                     *           "id": "c41f7b02-6d3e-4f95-a8d7-51b0e92c6f38",
+                     *           "kind": "passkey",
+                     *           "name": "Phone",
+                     *           "backedUp": false,
+                     *           "createdAt": "2026-03-02T08:15:30.123Z",
+                     *           "lastUsedAt": null
+                     *         }
+                     *       ],
+                     *       "totp": {
+                     *         "createdAt": "2026-03-02T08:16:02.456Z",
+                     *         "lastUsedAt": null
+                     *       },
+                     *       "recoveryCodes": 8,
+                     *       "trustedDevices": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Factors"];
+                };
+            };
             401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    beginTotp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The secret, which counts when a code of it is confirmed within an hour */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "setup": "pX4n7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKMq2Vt0mB",
+                     *       "secret": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ",
+                     *       "uri": "otpauth://totp/Doorward:ada@example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Doorward&algorithm=SHA1&digits=6&period=30"
+                     *     }
+                     */
+                    "application/json": {
+                        setup: string;
+                        secret: string;
+                        /** @description For a QR code */
+                        uri: string;
+                    };
+                };
+            };
+            401: components["responses"]["NotRecent"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotOffered"];
+            409: components["responses"]["FactorConflict"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    removeTotp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is removed */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["NotRecent"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    confirmTotp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "setup": "pX4n7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKMq2Vt0mB",
+                 *       "code": "271828"
+                 *     }
+                 */
+                "application/json": {
+                    setup: string;
+                    /** @description The current code of the app */
+                    code: string;
+                };
+            };
+        };
+        responses: {
+            /** @description It is added */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AddedFactor"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["NotRecent"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["FactorConflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    beginPasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "kind": "passkey"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description `key`: one that only counts after a password, and need not ask for a PIN
+                     * @enum {string}
+                     */
+                    kind?: "passkey" | "key";
+                };
+            };
+        };
+        responses: {
+            /** @description What the browser makes it with, within an hour */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "setup": "pX4n7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKMq2Vt0mB",
+                     *       "publicKey": {
+                     *         "rp": {
+                     *           "id": "auth.example.com",
+                     *           "name": "Doorward"
+                     *         },
+                     *         "user": {
+                     *           "id": "OcDnUhQXulTUPo3JUXT0I97pvzzYBP9tZchXyav01Ag",
+                     *           "name": "ada@example.com",
+                     *           "displayName": "Ada Lovelace"
+                     *         },
+                     *         "challenge": "OcDnUhQXulTUPo3JUXT0I97pvzzYBP9tZchXyav01Ag",
+                     *         "pubKeyCredParams": [
+                     *           {
+                     *             "type": "public-key",
+                     *             "alg": -7
+                     *           },
+                     *           {
+                     *             "type": "public-key",
+                     *             "alg": -8
+                     *           },
+                     *           {
+                     *             "type": "public-key",
+                     *             "alg": -257
+                     *           }
+                     *         ],
+                     *         "timeout": 300000,
+                     *         "excludeCredentials": [],
+                     *         "authenticatorSelection": {
+                     *           "residentKey": "required",
+                     *           "requireResidentKey": true,
+                     *           "userVerification": "required"
+                     *         },
+                     *         "attestation": "none"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        setup: string;
+                        publicKey: components["schemas"]["PasskeyCreation"];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["NotRecent"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotOffered"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["FactorConflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    addPasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "setup": "pX4n7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKMq2Vt0mB",
+                 *       "credential": {
+                 *         "rawId": "xJ2cV7tK1wEo6uXx9LrSdA",
+                 *         "type": "public-key",
+                 *         "response": {
+                 *           "clientDataJSON": "eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIn0",
+                 *           "attestationObject": "o2NmbXRkbm9uZWdhdHRTdG10oA",
+                 *           "transports": [
+                 *             "internal"
+                 *           ]
+                 *         }
+                 *       },
+                 *       "name": "Phone"
+                 *     }
+                 */
+                "application/json": {
+                    setup: string;
+                    credential: components["schemas"]["PasskeyRegistration"];
+                    /** @description Else it is named after its authenticator or the browser */
+                    name?: components["schemas"]["Name"];
+                };
+            };
+        };
+        responses: {
+            /** @description It is added */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl",
+                     *       "recoveryCodes": [
+                     *         "7G2KD-0V9QM-XT4HB-NR3PW-61YJC",
+                     *         "A8ZEF-5S0VK-2QNTD-WJ7MG-H4X9B",
+                     *         "7G2KD-0V9QM-XT4HB-NR3PW-61YJC",
+                     *         "A8ZEF-5S0VK-2QNTD-WJ7MG-H4X9B",
+                     *         "7G2KD-0V9QM-XT4HB-NR3PW-61YJC",
+                     *         "A8ZEF-5S0VK-2QNTD-WJ7MG-H4X9B",
+                     *         "7G2KD-0V9QM-XT4HB-NR3PW-61YJC",
+                     *         "A8ZEF-5S0VK-2QNTD-WJ7MG-H4X9B"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AddedFactor"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["NotRecent"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotOffered"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["FactorConflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    removePasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the passkey
+                 * @example c41f7b02-6d3e-4f95-a8d7-51b0e92c6f38
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is removed */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["NotRecent"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["FactorConflict"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    renamePasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the passkey
+                 * @example c41f7b02-6d3e-4f95-a8d7-51b0e92c6f38
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Key ring"
+                 *     }
+                 */
+                "application/json": {
+                    name: components["schemas"]["Name"];
+                };
+            };
+        };
+        responses: {
+            /** @description It is renamed */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    replaceRecoveryCodes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The new codes, which are shown once */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "recoveryCodes": [
+                     *         "7G2KD-0V9QM-XT4HB-NR3PW-61YJC",
+                     *         "A8ZEF-5S0VK-2QNTD-WJ7MG-H4X9B",
+                     *         "7G2KD-0V9QM-XT4HB-NR3PW-61YJC",
+                     *         "A8ZEF-5S0VK-2QNTD-WJ7MG-H4X9B",
+                     *         "7G2KD-0V9QM-XT4HB-NR3PW-61YJC",
+                     *         "A8ZEF-5S0VK-2QNTD-WJ7MG-H4X9B",
+                     *         "7G2KD-0V9QM-XT4HB-NR3PW-61YJC",
+                     *         "A8ZEF-5S0VK-2QNTD-WJ7MG-H4X9B"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            401: components["responses"]["NotRecent"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NoFactor"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    removeDevice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the trusted browser
+                 * @example c41f7b02-6d3e-4f95-a8d7-51b0e92c6f38
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is removed */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -2997,6 +4112,7 @@ export interface operations {
                      *       "amr": [
                      *         "pwd"
                      *       ],
+                     *       "acr": "1",
                      *       "jti": "e92b60f4-17ad-4c5e-8f3b-d50a7c1e8b26",
                      *       "token_type": "Bearer"
                      *     }
@@ -3212,6 +4328,37 @@ export interface operations {
             };
             429: components["responses"]["Throttled"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    passkeyOrigins: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The origins, for browsers */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["Public"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "origins": [
+                     *         "http://127.0.0.1:3000"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PasskeyOrigins"];
+                };
+            };
+            404: components["responses"]["NotFound"];
         };
     };
     live: {

@@ -1,6 +1,7 @@
 //! Who sent a request, and whether they may: callers, policies, guards, and the record of refusals.
 
 pub mod caller;
+pub mod factor_policy;
 pub mod guard;
 pub mod policy;
 pub mod refusals;

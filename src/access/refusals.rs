@@ -64,8 +64,14 @@ pub struct Refused {
 enum RefusedCaller {
     /// A request without a valid token.
     Unauthenticated(Unauthenticated),
-    /// A known caller, with the input of the condition of a guard.
-    Known(UserId, Option<ConditionInput>),
+    /// A known caller.
+    Known {
+        user: UserId,
+        /// With what they would be admitted, if they can reach it.
+        missing: Option<Missing>,
+        /// The input of the condition of a guard.
+        input: Option<ConditionInput>,
+    },
 }
 
 /// The guard or policy that refused a request.
@@ -82,7 +88,6 @@ pub enum RefusedBy {
 struct ConditionInput {
     caller: Arc<Memo>,
     request: RequestFacts<'static>,
-    missing: Option<Missing>,
 }
 
 impl Refused {
@@ -91,33 +96,40 @@ impl Refused {
         Self { time, by, whom: RefusedCaller::Unauthenticated(reason) }
     }
 
-    /// A known caller, refused by a policy.
-    pub fn caller(by: RefusedBy, caller: &Caller, time: Timestamp) -> Self {
-        Self { time, by, whom: RefusedCaller::Known(caller.user.id, None) }
+    /// A known caller, refused by a policy, and what they lack to be admitted.
+    pub fn caller(
+        by: RefusedBy,
+        caller: &Caller,
+        missing: Option<Missing>,
+        time: Timestamp,
+    ) -> Self {
+        Self { time, by, whom: RefusedCaller::Known { user: caller.user.id, missing, input: None } }
     }
 
-    /// A known caller who does not satisfy the condition of a guard, and what they can still reach.
+    /// A known caller whom a guard does not admit, and what they can still reach.
     pub fn by_condition(
         guard: &Arc<Guard>,
         caller: &Caller,
         request: &RequestFacts<'_>,
-        reachable: Reachable,
+        reachable: &Reachable,
     ) -> Self {
         let input = ConditionInput {
             caller: Arc::clone(&caller.memo),
             request: request.copy_of(guard.request_fields()),
-            missing: guard.missing(&caller.user, &caller.session, request, reachable),
         };
-        let by = RefusedBy::Guard(Arc::clone(guard));
-        let whom = RefusedCaller::Known(caller.user.id, Some(input));
-        Self { time: request.time, by, whom }
+        let whom = RefusedCaller::Known {
+            user: caller.user.id,
+            missing: guard.missing(&caller.user, &caller.session, request, reachable),
+            input: Some(input),
+        };
+        Self { time: request.time, by: RefusedBy::Guard(Arc::clone(guard)), whom }
     }
 
     /// What the caller lacks to be admitted, if they can reach it.
     pub fn missing(&self) -> Option<Missing> {
-        match &self.whom {
-            RefusedCaller::Known(_, Some(input)) => input.missing,
-            RefusedCaller::Known(_, None) | RefusedCaller::Unauthenticated(_) => None,
+        match self.whom {
+            RefusedCaller::Known { missing, .. } => missing,
+            RefusedCaller::Unauthenticated(_) => None,
         }
     }
 
@@ -125,7 +137,7 @@ impl Refused {
     fn user(&self) -> Option<UserId> {
         match self.whom {
             RefusedCaller::Unauthenticated(_) => None,
-            RefusedCaller::Known(user, _) => Some(user),
+            RefusedCaller::Known { user, .. } => Some(user),
         }
     }
 
@@ -136,12 +148,14 @@ impl Refused {
         };
         let (token, input) = match &self.whom {
             RefusedCaller::Unauthenticated(reason) => (reason.to_string(), None),
-            RefusedCaller::Known(_, input) => ("good".to_owned(), input.as_ref()),
+            RefusedCaller::Known { input, .. } => ("good".to_owned(), input.as_ref()),
         };
         let input = input.filter(|_| with_reason);
         let explanation = input.zip(guard).and_then(|(input, guard)| {
             let facts = input.caller.known_facts()?;
-            Some(guard.condition.explain(facts, &input.request))
+            // A condition that is true has not refused: everybody needs a second factor.
+            let decided = guard.condition.holds(facts, &input.request);
+            decided.is_err().then(|| guard.condition.explain(facts, &input.request))
         });
         let only_reported = guard.is_some_and(|guard| guard.mode == Mode::Report);
         let headers = input.zip(guard).filter(|_| only_reported).and_then(|(input, guard)| {
@@ -247,7 +261,7 @@ mod tests {
         let refusals = Refusals::default();
         let now = sample::NOW;
         let caller = Caller::sample();
-        let recorded = refusals.record(Refused::caller(STAFF, &caller, now));
+        let recorded = refusals.record(Refused::caller(STAFF, &caller, None, now));
         let first = refusals.record(Refused::unauthenticated(STAFF, Unauthenticated::NoToken, now));
         for _ in 0..Refusals::MAX_OF_EACH {
             refusals.record(Refused::unauthenticated(STAFF, Unauthenticated::NotOurs, now));
@@ -278,7 +292,7 @@ mod tests {
                 Err(Unsatisfied::False)
             );
             let nothing = Reachable::default();
-            refusals.record(Refused::by_condition(&guard, &caller, &request, nothing))
+            refusals.record(Refused::by_condition(&guard, &caller, &request, &nothing))
         };
         drop(caller);
         let report = refusals.by_id(&id.to_string()).unwrap();

@@ -23,7 +23,7 @@ use crate::{
 pub(crate) enum ChangeError {
     #[error("the password is wrong")]
     WrongPassword,
-    /// The user has no password, and their sign-in is too long ago.
+    /// As [`ConfirmError::SignInAgain`].
     #[error("the user has to sign in again")]
     SignInAgain,
     #[error("the e-mail address is taken")]

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use crate::{
     Doorward,
+    credential::factor::FactorKind,
     language::Language,
     mail::{DeletedBy, EndedBy, Mail, MailId, Message},
-    network::{Network, Requester},
+    network::{ClientInfo, Network, Requester},
     session::{Session, device::Device},
     store,
     store::Effects,
@@ -102,7 +103,7 @@ fn secret_message(purpose: Purpose, one_time: OneTimeId) -> Option<Message> {
         Purpose::ChangeEmail => Message::ChangeEmail { one_time },
         Purpose::RestoreEmail => Message::EmailChanged { one_time },
         Purpose::ResetPassword => Message::ResetPassword { one_time, target: None },
-        Purpose::OperatorReset => return None,
+        Purpose::OperatorReset | Purpose::FactorReset => return None,
         Purpose::SignIn => Message::SignIn { one_time, target: None },
         Purpose::Invitation => Message::Invitation { one_time, invited_by: None, expires_at: None },
     })
@@ -155,6 +156,16 @@ pub(super) fn email_changed(doorward: &Doorward, user: &User, language: Language
     with_secret(doorward, user, Purpose::RestoreEmail, &user.email, language)
 }
 
+/// Tells a user of something that concerns their second factors.
+pub(super) fn factor_notice(
+    doorward: &Doorward,
+    user: &User,
+    language: Language,
+    message: Message,
+) -> Effects {
+    notice(doorward, doorward.settings().notices.factors, user, language, message)
+}
+
 /// Tells a user that their sessions have ended.
 pub(super) fn sessions_ended(doorward: &Doorward, user: &User, by: EndedBy) -> Effects {
     let message = Message::SessionsEnded { by, at: doorward.now().millis() };
@@ -203,6 +214,61 @@ pub(super) async fn new_sign_in(
     let (user_agent, at) = (user_agent.clone(), session.created_at.millis());
     let message = Message::NewSignIn { user_agent, address, at };
     Ok(notice(doorward, true, user, language, message))
+}
+
+/// Tells a user that a second factor was added to their account. The name is not in the mail: the user has chosen it, and the address may
+/// be a stranger's.
+pub(super) fn factor_added(
+    doorward: &Doorward,
+    user: &User,
+    kind: FactorKind,
+    language: Language,
+) -> Effects {
+    let message = Message::FactorAdded { kind, at: doorward.now().millis() };
+    factor_notice(doorward, user, language, message)
+}
+
+/// Tells a user that a second factor was removed from their account.
+pub(super) fn factor_removed(
+    doorward: &Doorward,
+    user: &User,
+    kind: FactorKind,
+    language: Language,
+) -> Effects {
+    let message = Message::FactorRemoved { kind, at: doorward.now().millis() };
+    factor_notice(doorward, user, language, message)
+}
+
+/// Tells a user that their recovery codes were replaced.
+pub(super) fn recovery_codes_replaced(
+    doorward: &Doorward,
+    user: &User,
+    language: Language,
+) -> Effects {
+    let message = Message::RecoveryCodesReplaced { at: doorward.now().millis() };
+    factor_notice(doorward, user, language, message)
+}
+
+/// Tells a user that one of their recovery codes was used. It was replaced, so they have as many as before.
+pub(super) fn recovery_code_used(
+    doorward: &Doorward,
+    user: &User,
+    left: usize,
+    language: Language,
+) -> Effects {
+    let message = Message::RecoveryCodeUsed { left, at: doorward.now().millis() };
+    factor_notice(doorward, user, language, message)
+}
+
+/// Tells a user that somebody knows their password and does not have their second factor. They get one such mail in a quarter of an
+/// hour, however many factors are tried.
+pub(super) fn factor_refused(doorward: &Doorward, user: &User, requester: &Requester) -> Effects {
+    if !may_mail(doorward, &user.email, MailPurpose::WrongFactor) {
+        return Effects::NONE;
+    }
+    let ClientInfo { address, user_agent } = requester.client.clone();
+    let message = Message::FactorRefused { user_agent, address, at: doorward.now().millis() };
+    factor_notice(doorward, user, requester.language, message)
 }
 
 /// A notice, if it is wanted. An address that is not verified may be a stranger's, so it gets only a few.

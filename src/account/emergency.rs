@@ -4,7 +4,7 @@ use crate::{
     Doorward,
     event::EventKind,
     store::{self, NewPasswords, Revoked},
-    token::{KeyId, cookie::CookieSecret, signing_keys},
+    token::{KeyId, shared_secret::SharedSecret, signing_keys},
 };
 
 /// What was replaced and revoked.
@@ -30,7 +30,7 @@ pub(crate) async fn run(
     doorward: &Doorward,
     new_passwords: &NewPasswords,
 ) -> Result<Emergency, EmergencyError> {
-    let secret = CookieSecret::random();
+    let secret = SharedSecret::random();
     doorward.keys().replace_cookie_secret(&secret).await?;
     doorward.use_cookie_secret(secret);
     let keys = doorward.keys().replace_all(doorward.now()).await?;

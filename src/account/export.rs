@@ -11,7 +11,7 @@ use crate::{
     session::Session,
     store::{self, archive::USERS},
     throttle::KnownNetworks,
-    user::User,
+    user::{HeldFactors, User},
 };
 
 /// The most users in memory.
@@ -22,6 +22,8 @@ pub(crate) struct Export {
     pub(crate) sessions: Vec<Session>,
     /// The networks with a separate budget of failed logins.
     pub(crate) known_networks: KnownNetworks,
+    /// The second factors, recovery codes and trusted devices.
+    pub(crate) factors: HeldFactors,
 }
 
 /// Reads the stored data of a user.
@@ -29,6 +31,7 @@ pub(crate) async fn export(doorward: &Doorward, user: &User) -> Result<Export, s
     Ok(Export {
         sessions: sessions::list(doorward, user.id).await?,
         known_networks: doorward.store().known_networks(&user.email.key()).await?,
+        factors: doorward.store().factors_of(user, doorward.now()).await?,
     })
 }
 

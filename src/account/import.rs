@@ -7,15 +7,18 @@ use std::{
 
 use crate::{
     Doorward,
+    credential::{factor::FactorKind, totp::TotpSecret},
     event::EventKind,
     store::{self, ImportedHash},
-    user::{Email, EmailKey, User, UserId},
+    user::{Email, EmailKey, StoredTotp, User, UserId},
 };
 
 /// A user of another system.
 #[derive(Clone)]
 pub(crate) struct UserToImport {
     pub(crate) user: User,
+    /// The secret of an authenticator app. Recovery codes come with the next factor, or when the user asks for them.
+    pub(crate) totp: Option<TotpSecret>,
     /// Whether the other system knows when the user registered.
     pub(crate) is_created_at_known: bool,
 }
@@ -87,13 +90,15 @@ async fn try_import(
     imported: &[UserToImport],
     only_check: bool,
 ) -> Result<Vec<Imported>, store::Error> {
-    let users: Vec<_> = imported.iter().map(|imported| imported.user.clone()).collect();
+    let users: Vec<_> = imported.iter().map(with_factors).collect();
     let added = if only_check {
         vec![false; users.len()]
     } else {
         let kind = EventKind::UsersImported { count: None };
         let effects = doorward.event_by_operator(None, kind).into();
-        let added = doorward.store().import_users(users.clone(), doorward.now(), &effects).await?;
+        let totp = imported.iter().filter_map(|imported| stored_totp(doorward, imported)).collect();
+        let store = doorward.store();
+        let added = store.import_users(users.clone(), totp, doorward.now(), &effects).await?;
         doorward.read_foreign_hashes().await?;
         added
     };
@@ -124,9 +129,26 @@ async fn try_import(
     Ok(imported.iter().zip(&added).map(outcome).collect())
 }
 
+/// The user with what they hold besides the password.
+fn with_factors(imported: &UserToImport) -> User {
+    let factors = imported.totp.iter().map(|_| FactorKind::Totp).collect();
+    User { factors, ..imported.user.clone() }
+}
+
+fn stored_totp(doorward: &Doorward, imported: &UserToImport) -> Option<StoredTotp> {
+    let (secret, user_id) = (imported.totp.as_ref()?, imported.user.id);
+    Some(StoredTotp {
+        user_id,
+        secret: doorward.factor_key().encrypt(user_id, secret.as_bytes()),
+        last_step: 0,
+        created_at: doorward.now(),
+        last_used_at: None,
+    })
+}
+
 /// The fields of the file in which two users differ. A login changes its time and the hash, so these do not count.
 fn differences(existing: &User, imported: &UserToImport) -> Vec<&'static str> {
-    let UserToImport { user, is_created_at_known } = imported;
+    let UserToImport { user, totp: _, is_created_at_known } = imported;
     let User {
         id: _,
         name,
@@ -139,6 +161,7 @@ fn differences(existing: &User, imported: &UserToImport) -> Vec<&'static str> {
         created_at,
         updated_at: _,
         last_login_at: _,
+        factors: _,
     } = user;
     let fields = [
         ("name", *name != existing.name),

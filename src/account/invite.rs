@@ -13,7 +13,7 @@ use super::{
     sign_in::begin_attempt,
 };
 use crate::{
-    Doorward,
+    Caller, Doorward,
     access::{guard::MAX_ROLES, registration::RegistrationPolicy},
     event::{Event, EventKind},
     language::Language,
@@ -135,7 +135,7 @@ pub(crate) async fn by_user(
     email: Email,
     requester: &Requester,
 ) -> Result<Invited, InviteError> {
-    if !may_invite(doorward, inviter) {
+    if !may_be_inviter(doorward, inviter) {
         return Err(InviteError::NotAllowed);
     }
     doorward.throttle().charge_invitation(inviter.id, doorward.instant())?;
@@ -156,8 +156,12 @@ pub(crate) async fn by_user(
     add(doorward, email, roles, Some(inviter), LIFETIME, delivery, event).await
 }
 
-/// Whether this user may invite others.
-pub(crate) fn may_invite(doorward: &Doorward, user: &User) -> bool {
+/// Whether this caller may invite others.
+pub(crate) fn may_invite(doorward: &Doorward, caller: &Caller) -> bool {
+    !doorward.opens_only_account(caller) && may_be_inviter(doorward, &caller.user)
+}
+
+fn may_be_inviter(doorward: &Doorward, user: &User) -> bool {
     let settings = doorward.settings();
     settings.registration != RegistrationPolicy::Closed
         && settings.invitations.allows(user, doorward.now())

@@ -6,14 +6,13 @@ use super::{
     effects::{leading_to, with_secret, without_secret},
     enumeration::request_mail,
     one_time::{Found, MailError, find, refund},
-    session_start::{Evidence, complete_sign_in},
+    session_start::{Evidence, Outcome, Terms, complete_sign_in},
 };
 use crate::{
     Doorward,
     config::MailCodeSignIn,
     mail::Message,
     network::Requester,
-    session::Persistence,
     token::{
         cookie::MailedTarget,
         one_time::{Presented, Purpose},
@@ -55,14 +54,20 @@ pub(crate) async fn sign_in(
     doorward: &Doorward,
     presented: Presented,
     requester: &Requester,
-    persistence: Persistence,
+    terms: &Terms,
 ) -> Result<OpenedSession, SignInError> {
     let found = find(doorward, &[Purpose::SignIn], &presented, requester).await?;
     let found = found.filter(|found| may_sign_in(doorward, &found.user));
     let Found { one_time, user, guess } = found.ok_or(SignInError::WrongCredentials)?;
     let evidence = Evidence::MailedCode(&one_time, &user);
-    let opened = complete_sign_in(doorward, evidence, requester, persistence).await?;
-    let opened = opened.ok_or(SignInError::WrongCredentials)?;
+    let opened = match complete_sign_in(doorward, evidence, requester, terms).await? {
+        Outcome::Opened(opened) => *opened,
+        Outcome::FactorMissing(missing) => {
+            refund(guess);
+            return Err(SignInError::FactorMissing(missing));
+        }
+        Outcome::Gone => return Err(SignInError::WrongCredentials),
+    };
     refund(guess);
     doorward.throttle().clear_mails(&opened.user.email.key());
     Ok(opened)

@@ -8,12 +8,16 @@ mod effects;
 pub(crate) mod emergency;
 mod enumeration;
 pub(crate) mod export;
+pub(crate) mod factor;
+pub(crate) mod factor_list;
+pub(crate) mod factor_reset;
 pub(crate) mod forgot;
 pub(crate) mod import;
 pub(crate) mod invite;
 pub(crate) mod leave;
 pub(crate) mod look_up;
 pub(crate) mod mail_code;
+mod missing_factor;
 pub(crate) mod one_time;
 pub(crate) mod password;
 pub(crate) mod proof;
@@ -28,6 +32,7 @@ pub(crate) mod sessions;
 pub(crate) mod sign_in;
 #[cfg(test)]
 mod tests;
+pub(crate) mod trusted_devices;
 pub(crate) mod unlock;
 pub(crate) mod verify;
 
@@ -35,6 +40,7 @@ use std::time::Duration;
 
 pub use self::{
     invite::{InvitationTicket, InviteError, Invited, NewInvitation},
+    missing_factor::MissingFactor,
     password::SetPasswordError,
     register::{NewUser, RegisterError},
     roles::RoleError,

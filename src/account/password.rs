@@ -13,7 +13,7 @@ use crate::{
     fault::Fault,
     network::{Network, Requester},
     store::PasswordCondition,
-    user::{User, UserId},
+    user::{Email, Name, User, UserId},
 };
 
 /// Why the password was not set.
@@ -33,10 +33,26 @@ pub enum SetPasswordError {
 
 has_failure!(SetPasswordError);
 
-/// Checks a new password against the rules of the settings and the user's name and address.
+/// Checks a new password against the rules of the settings and the words that are easy to guess.
 pub(crate) fn parse(doorward: &Doorward, user: &User, sent: String) -> Result<Password, Fault> {
-    let rules = doorward.settings().password_rules();
-    Password::parse(sent, rules)?.reject_identity(user.name.as_str(), user.email.as_str(), rules)
+    let password = Password::parse(sent, doorward.settings().password_rules())?;
+    reject_known(doorward, password, &user.name, &user.email)
+}
+
+/// Rejects a password that is the user's name or address, or the name of the service or a part of its host with or without a
+/// number, if the settings refuse common passwords.
+pub(super) fn reject_known(
+    doorward: &Doorward,
+    password: Password,
+    name: &Name,
+    email: &Email,
+) -> Result<Password, Fault> {
+    let (settings, base) = (doorward.settings(), doorward.public_base());
+    let host = base.rsplit('/').next().unwrap_or_default();
+    let host = host.split(':').next().unwrap_or_default();
+    let service: Vec<_> =
+        [settings.service_name(), host].into_iter().chain(host.split('.')).collect();
+    password.reject_known(name.as_str(), email.as_str(), &service, settings.password_rules())
 }
 
 /// Replaces the caller's password and ends all their sessions but this one.

@@ -1,11 +1,11 @@
 //! Confirming an action that gives the account away: a new address, a new password, or its deletion. A token that was stolen
 //! is not enough.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{Failure, has_failure, sign_in::user_by_password};
 use crate::{
-    Caller, Doorward, clock::Timestamp, credential::password::Password, network::Requester,
+    Caller, Doorward, credential::password::Password, network::Requester, session::Session,
     user::User,
 };
 
@@ -13,20 +13,23 @@ use crate::{
 pub(crate) const RECENT: Duration = Duration::from_secs(10 * 60);
 
 /// What a user proves with that it is they who ask.
-pub(crate) enum Proof {
-    Password(Password),
-    /// A sign-in at this time. It counts for a user without a password.
-    SignIn(Timestamp),
+pub(crate) struct Proof {
+    password: Option<Password>,
+    /// The sign-in of their session. It counts for a user without a password, and must be of two factors for one who holds a second.
+    session: Arc<Session>,
 }
 
 impl Proof {
-    /// The password that was sent, or else the sign-in of the caller's session.
+    /// The password that was sent, and the sign-in of the caller's session.
     pub(crate) fn of(caller: &Caller, password: Option<Password>) -> Self {
-        match password {
-            Some(password) if caller.user.has_password() => Self::Password(password),
-            _ => Self::SignIn(caller.session.authenticated_at),
-        }
+        let password = password.filter(|_| caller.user.has_password());
+        Self { password, session: Arc::clone(&caller.session) }
     }
+}
+
+/// Whether a session has proved lately who its user is, with two factors if they hold a second one.
+pub(crate) fn is_fresh(doorward: &Doorward, user: &User, session: &Session) -> bool {
+    session.authenticated_at + RECENT > doorward.now() && session.is_enough_for(user)
 }
 
 /// Why an action that needs a proof was not taken.
@@ -34,7 +37,7 @@ impl Proof {
 pub(crate) enum ConfirmError {
     #[error("the password is wrong")]
     WrongPassword,
-    /// The user has no password, and their sign-in is too long ago.
+    /// The user has no password or holds a second factor, and their sign-in is too long ago or lacks the factor.
     #[error("the user has to sign in again")]
     SignInAgain,
     #[error(transparent)]
@@ -50,15 +53,20 @@ pub(super) async fn confirm(
     proof: Proof,
     requester: &Requester,
 ) -> Result<User, ConfirmError> {
-    match proof {
-        Proof::Password(password) => {
+    let Proof { password, session } = proof;
+    let is_fresh = is_fresh(doorward, user, &session);
+    if !user.factors.is_empty() && !is_fresh {
+        return Err(ConfirmError::SignInAgain);
+    }
+    match password {
+        Some(password) => {
             let confirmed =
                 user_by_password(doorward, &user.email.key(), password, requester).await?;
             let is_same = |confirmed: &User| confirmed.id == user.id;
             confirmed.filter(is_same).ok_or(ConfirmError::WrongPassword)
         }
-        Proof::SignIn(_) if user.has_password() => Err(ConfirmError::WrongPassword),
-        Proof::SignIn(at) if at + RECENT > doorward.now() => Ok(user.clone()),
-        Proof::SignIn(_) => Err(ConfirmError::SignInAgain),
+        None if user.has_password() => Err(ConfirmError::WrongPassword),
+        None if is_fresh => Ok(user.clone()),
+        None => Err(ConfirmError::SignInAgain),
     }
 }

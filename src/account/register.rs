@@ -8,7 +8,8 @@ use super::{
     enumeration::on_tick,
     has_failure, invite,
     one_time::refund,
-    session_start::{Evidence, complete_sign_in},
+    password::reject_known,
+    session_start::{Evidence, Outcome, Terms, complete_sign_in},
 };
 use crate::{
     Doorward,
@@ -68,13 +69,11 @@ pub enum RegisterError {
 has_failure!(RegisterError);
 
 impl Registration {
-    /// Rejects a password that is the name or the address, if the settings refuse common passwords.
+    /// Rejects a password that is easy to guess, if the settings refuse common passwords.
     fn check_password(self, doorward: &Doorward) -> Result<Self, RegisterError> {
         let Self { name, email, password, invitation, target } = self;
-        let rules = doorward.settings().password_rules();
-        let password = password
-            .map(|password| password.reject_identity(name.as_str(), email.as_str(), rules))
-            .transpose();
+        let password =
+            password.map(|password| reject_known(doorward, password, &name, &email)).transpose();
         let password = password.map_err(InvalidInput::new("password"));
         let password = password.map_err(RegisterError::Invalid)?;
         Ok(Self { name, email, password, invitation, target })
@@ -140,7 +139,8 @@ async fn try_to_register(
     let effects = verify_email(doorward, &user, requester.language);
     let effects = Effects { earlier, ..leading_to(effects, target.as_ref()) };
     let evidence = Evidence::Registration { user: &user, invitation: invitation.as_ref(), effects };
-    let opened = match complete_sign_in(doorward, evidence, requester, persistence).await {
+    let terms = Terms { persistence, device: None };
+    let opened = match complete_sign_in(doorward, evidence, requester, &terms).await {
         // A guessed code must not tell by its answer that it is right.
         Err(store::Error::EmailTaken) if guess.is_some() => Err(store::Error::InvitationGone),
         opened => opened,
@@ -155,8 +155,10 @@ async fn try_to_register(
     })?;
     refund(guess);
     doorward.throttle().clear_account(&user.email.key(), doorward.instant());
-    let opened = opened.ok_or(RegisterError::NotAllowed)?;
-    Ok(Registered::SignedIn(Box::new(opened)))
+    match opened {
+        Outcome::Opened(opened) => Ok(Registered::SignedIn(opened)),
+        Outcome::FactorMissing(_) | Outcome::Gone => Err(RegisterError::NotAllowed),
+    }
 }
 
 /// Checks that the person may register, and returns the invitation that they present.

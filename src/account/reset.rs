@@ -8,6 +8,7 @@ use super::{
     effects::{one_time_of, password_changed},
     has_failure,
     one_time::{self, Found},
+    password::reject_known,
     require_found,
 };
 use crate::{
@@ -51,8 +52,7 @@ pub(crate) async fn reset(
         doorward.events().publish(&event);
         return Err(ResetError::WrongCode);
     };
-    let rules = doorward.settings().password_rules();
-    let password = password.reject_identity(user.name.as_str(), user.email.as_str(), rules);
+    let password = reject_known(doorward, password, &user.name, &user.email);
     let password = password.map_err(InvalidInput::new("password")).map_err(ResetError::Invalid)?;
     let hash = doorward.hasher().hash(password, requester.network()).await?;
     let is_mailed = one_time.purpose == Purpose::ResetPassword;

@@ -4,6 +4,7 @@
 use super::{
     InvalidInput,
     one_time::{Found, OneTimeError, find},
+    password::reject_known,
 };
 use crate::{
     Doorward,
@@ -25,8 +26,7 @@ pub(crate) async fn restore(
     let (purposes, presented) = ([Purpose::RestoreEmail], Presented::Secret(secret));
     let found = find(doorward, &purposes, &presented, requester).await?;
     let Found { one_time, user, .. } = found.ok_or(OneTimeError::WrongCode)?;
-    let rules = doorward.settings().password_rules();
-    let password = password.reject_identity(user.name.as_str(), one_time.email.as_str(), rules);
+    let password = reject_known(doorward, password, &user.name, &one_time.email);
     let password =
         password.map_err(InvalidInput::new("password")).map_err(OneTimeError::Invalid)?;
     let hash = doorward.hasher().hash(password, requester.network()).await?;

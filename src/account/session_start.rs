@@ -1,6 +1,8 @@
 //! The end of every sign-in. However a person has shown who they are, this decides whether a session begins.
 
-use super::{OpenedSession, effects::new_sign_in};
+use super::{
+    OpenedSession, effects::new_sign_in, missing_factor::MissingFactor, trusted_devices::is_trusted,
+};
 use crate::{
     Doorward,
     event::EventKind,
@@ -39,7 +41,12 @@ impl Evidence<'_> {
 
     fn methods(&self) -> Methods {
         match self {
-            Self::Password(_) | Self::TestOfApp(_) => Method::Password.into(),
+            Self::Password(_) => Method::Password.into(),
+            // As strong as the user can be.
+            Self::TestOfApp(user) => [Method::Password]
+                .into_iter()
+                .chain(user.factors.iter().map(Method::from))
+                .collect(),
             Self::MailedCode(..) => Method::MailedCode.into(),
             Self::Registration { user, invitation, .. } => {
                 let is_mailed = invitation.is_some_and(|invitation| invitation.is_mailed);
@@ -50,7 +57,29 @@ impl Evidence<'_> {
     }
 }
 
-/// Begins a session for the person. Returns `None` if they have been deleted, disabled or changed in the meantime.
+/// What a sign-in led to.
+pub(crate) enum Outcome {
+    Opened(Box<OpenedSession>),
+    /// The person holds a second factor and has not shown it.
+    FactorMissing(Box<MissingFactor>),
+    /// The user has been deleted, disabled or changed in the meantime.
+    Gone,
+}
+
+/// How a person wants to be signed in, and what their browser shows.
+pub(crate) struct Terms {
+    pub(crate) persistence: Persistence,
+    /// The cookie of a browser that its user trusts.
+    pub(crate) device: Option<String>,
+}
+
+impl Terms {
+    /// Those of a program, which gets a token.
+    pub(crate) const TOKEN: Self = Self { persistence: Persistence::Lifetime, device: None };
+}
+
+/// Begins a session for the person, unless they still have to show a second factor. Every sign-in ends here, or in the answer to
+/// the challenge that this makes.
 ///
 /// # Errors
 /// For a registration [`store::Error::EmailTaken`] and [`store::Error::InvitationGone`]; for everything if the database
@@ -59,10 +88,19 @@ pub(crate) async fn complete_sign_in(
     doorward: &Doorward,
     evidence: Evidence<'_>,
     requester: &Requester,
-    persistence: Persistence,
-) -> Result<Option<OpenedSession>, store::Error> {
-    let (user, methods) = (evidence.user(), evidence.methods());
-    let session = new_session(doorward, user, methods.clone(), requester, persistence);
+    terms: &Terms,
+) -> Result<Outcome, store::Error> {
+    let (user, mut methods) = (evidence.user(), evidence.methods());
+    if let Some(cookie) = &terms.device
+        && !user.factors.is_empty()
+        && is_trusted(doorward, user, cookie).await?
+    {
+        methods = methods.with(Method::TrustedDevice);
+    }
+    let session = new_session(doorward, user, methods.clone(), requester, terms.persistence);
+    if !session.is_enough_for(user) {
+        return ask_for_factor(doorward, evidence, methods, terms.persistence).await;
+    }
     let kind = match &evidence {
         Evidence::Registration { .. } => EventKind::Registered { session: Some(session.id) },
         _ => EventKind::SignedIn { session: session.id, methods },
@@ -83,7 +121,7 @@ pub(crate) async fn complete_sign_in(
             is_added.then(|| user.clone())
         }
         Evidence::MailedCode(one_time, _) => {
-            let usage = OneTimeUse::SignIn(Box::new(session.clone()));
+            let usage = OneTimeUse::SignIn(Some(Box::new(session.clone())));
             store.use_one_time(one_time, usage, &effects, now).await?
         }
         Evidence::Registration { user, invitation, .. } => {
@@ -92,12 +130,35 @@ pub(crate) async fn complete_sign_in(
             Some(user.clone())
         }
     };
-    let Some(user) = user else { return Ok(None) };
-    Ok(Some(OpenedSession { user, session }))
+    let Some(user) = user else { return Ok(Outcome::Gone) };
+    if !user.factors.is_empty() {
+        // The password alone has not cleared them.
+        doorward.throttle().clear_account(&user.email.key(), doorward.instant());
+    }
+    Ok(Outcome::Opened(Box::new(OpenedSession { user, session })))
+}
+
+/// The challenge to a person who has shown the first factor. A mailed code is used up by it.
+async fn ask_for_factor(
+    doorward: &Doorward,
+    evidence: Evidence<'_>,
+    methods: Methods,
+    persistence: Persistence,
+) -> Result<Outcome, store::Error> {
+    let user = match evidence {
+        Evidence::MailedCode(one_time, _) => {
+            let (usage, now) = (OneTimeUse::SignIn(None), doorward.now());
+            doorward.store().use_one_time(one_time, usage, &Effects::NONE, now).await?
+        }
+        _ => Some(evidence.user().clone()),
+    };
+    let Some(user) = user else { return Ok(Outcome::Gone) };
+    let missing = MissingFactor::of(doorward, &user, methods, persistence, None).await?;
+    Ok(Outcome::FactorMissing(Box::new(missing)))
 }
 
 /// A session that begins now.
-fn new_session(
+pub(super) fn new_session(
     doorward: &Doorward,
     user: &User,
     methods: Methods,

@@ -3,14 +3,14 @@
 
 use super::{
     Failure, NewSession, OpenedSession, has_failure,
-    session_start::{Evidence, complete_sign_in},
+    missing_factor::MissingFactor,
+    session_start::{Evidence, Outcome, Terms, complete_sign_in},
 };
 use crate::{
     Doorward,
     credential::password::{Busy, Password, Verification},
     event::{EventKind, LoginRefusal},
     network::{ClientInfo, Network, Requester},
-    session::Persistence,
     throttle::{Guess, LoginAttempt, Throttled},
     user::{EmailKey, User, UserId},
 };
@@ -23,6 +23,9 @@ pub enum SignInError {
     /// which.
     #[error("the e-mail address or the password is wrong")]
     WrongCredentials,
+    /// The password is right, and the user holds a second factor, which is still missing.
+    #[error("a second factor is missing")]
+    FactorMissing(Box<MissingFactor>),
     /// Throttling, hashing or the database.
     #[error(transparent)]
     Failed(Failure),
@@ -36,14 +39,15 @@ pub(crate) async fn sign_in(
     email: &EmailKey,
     password: Password,
     requester: &Requester,
-    persistence: Persistence,
+    terms: &Terms,
 ) -> Result<OpenedSession, SignInError> {
     let user = user_by_password(doorward, email, password, requester).await?;
     let user = user.ok_or(SignInError::WrongCredentials)?;
     let evidence = Evidence::Password(&user);
-    match complete_sign_in(doorward, evidence, requester, persistence).await? {
-        Some(opened) => Ok(opened),
-        None => {
+    match complete_sign_in(doorward, evidence, requester, terms).await? {
+        Outcome::Opened(opened) => Ok(*opened),
+        Outcome::FactorMissing(missing) => Err(SignInError::FactorMissing(missing)),
+        Outcome::Gone => {
             publish_failed(doorward, LoginRefusal::Gone, Some(user.id), email, requester);
             Err(SignInError::WrongCredentials)
         }
@@ -61,6 +65,8 @@ pub(super) async fn user_by_password(
     let checked = check(doorward, email, password, requester.network()).await;
     // A full queue or a lost database is not the caller's fault, as long as nothing is known about the password.
     match &checked {
+        // Whoever guesses the second factor knows the password, and must not clear the failures with it.
+        Ok(Checked::Correct(user)) if !user.factors.is_empty() => attempt.cancel(),
         Ok(Checked::Correct(_)) => attempt.succeeded(),
         Ok(Checked::Refused(..) | Checked::Undecided) => drop(attempt),
         Err(_) => attempt.cancel(),
@@ -161,7 +167,8 @@ impl Doorward {
     /// request: its network is throttled and the session records it.
     ///
     /// # Errors
-    /// If the credentials are wrong, or there were too many failed logins on the account or from the network.
+    /// If the credentials are wrong, a second factor is missing, or there were too many failed logins on the account or from the
+    /// network.
     pub async fn sign_in(
         &self,
         email: &str,
@@ -169,8 +176,9 @@ impl Doorward {
         client: ClientInfo,
     ) -> Result<NewSession, SignInError> {
         let password = Password::unchecked(password.to_owned());
-        let (email, persistence) = (EmailKey::of(email), Persistence::Lifetime);
-        let opened = sign_in(self, &email, password, &Requester::new(client), persistence).await?;
+        let email = EmailKey::of(email);
+        let opened =
+            sign_in(self, &email, password, &Requester::new(client), &Terms::TOKEN).await?;
         Ok(opened.with_token(self))
     }
 }

@@ -1,16 +1,20 @@
 //! The methods for an embedding app, from registration to deletion.
 
-use super::*;
+use super::{factor_reset::FactorResetError, *};
 use crate::{
     Doorward, Settings,
     config::DatabaseUrl,
-    credential::password::{Cost, PasswordHash},
+    credential::{
+        password::{Cost, Password, PasswordHash},
+        totp::TotpSecret,
+    },
+    doorward::{MissingKey, OpenError},
     event::{Actor, Event, EventKind, LoginRefusal, RegistrationRefusal},
     network::{ClientInfo, Network, Requester},
     session::Method,
-    store::NewPasswords,
-    token::cookie::AttemptDigest,
-    user::{Email, EmailKey, Name, Role, User, UserId},
+    store::{AddFactor, Effects, NewPasswords},
+    token::{cookie::AttemptDigest, one_time::OneTimeSecret},
+    user::{Email, EmailKey, FactorId, Name, Passkey, Role, StoredTotp, User, UserId},
 };
 
 const EMAIL: &str = "ada@example.com";
@@ -38,7 +42,7 @@ fn user_to_import(doorward: &Doorward, email: &str) -> import::UserToImport {
     let name = Name::parse("Imported".to_owned()).unwrap();
     let email = Email::parse(email.to_owned()).unwrap();
     let user = User::new(name, email, Some(hash), doorward.now());
-    import::UserToImport { user, is_created_at_known: true }
+    import::UserToImport { user, totp: None, is_created_at_known: true }
 }
 
 async fn is_valid(doorward: &Doorward, token: &Token) -> bool {
@@ -97,7 +101,7 @@ async fn failed_logins_are_throttled_by_account() {
                 assert!(retry_after > Duration::ZERO);
                 break;
             }
-            error @ SignInError::Failed(_) => panic!("{error}"),
+            error => panic!("{error}"),
         }
     }
 }
@@ -318,6 +322,196 @@ async fn the_end_of_all_sessions_and_the_use_of_a_code_are_events_once() {
     let expected = Event::by_user(user.id, &requester, published[0].at, kind);
     assert_eq!(published, [expected]);
     assert_eq!(log_out().await, []);
+}
+
+/// Gives a user an authenticator app and eight recovery codes.
+async fn add_totp(doorward: &Doorward, user: &User) {
+    let totp = StoredTotp {
+        user_id: user.id,
+        secret: doorward.factor_key().encrypt(user.id, b"a secret of 20 bytes"),
+        last_step: 0,
+        created_at: doorward.now(),
+        last_used_at: None,
+    };
+    let (version, codes) = (user.password_version, [[1; 32]; 8]);
+    let added = doorward.store().add_totp(&totp, version, &codes, &Effects::NONE).await.unwrap();
+    assert_eq!(added, AddFactor::Added);
+}
+
+#[tokio::test]
+async fn a_link_of_the_operator_and_the_password_remove_all_factors() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let NewSession { user, token, .. } = register(&doorward).await;
+    add_totp(&doorward, &user).await;
+    let kinds = || {
+        let published = doorward.events().take_published().into_iter();
+        published.map(|event| event.kind).collect::<Vec<_>>()
+    };
+    let requester = Requester::new(client());
+    let use_link = async |secret: &str, password: Option<&str>| {
+        let secret = OneTimeSecret::unchecked(secret.to_owned()).digest();
+        let password = password.map(|password| Password::unchecked(password.to_owned()));
+        factor_reset::use_link(&doorward, secret, password, &requester).await
+    };
+    let earlier = factor_reset::create(&doorward, user.id).await.unwrap();
+    kinds();
+    let ticket = factor_reset::create(&doorward, user.id).await.unwrap();
+    assert_eq!(kinds(), [EventKind::FactorResetCreated]);
+    let link = format!("http://127.0.0.1:3000/factors/reset?code={}", ticket.secret.as_str());
+    assert_eq!(ticket.link, Some(link));
+    let replaced = use_link(earlier.secret.as_str(), Some(PASSWORD)).await;
+    assert!(matches!(replaced, Err(FactorResetError::WrongLink)), "{replaced:?}");
+    for password in [None, Some("wrong horse")] {
+        let refused = use_link(ticket.secret.as_str(), password).await;
+        assert!(matches!(refused, Err(FactorResetError::WrongPassword)), "{refused:?}");
+    }
+    assert!(is_valid(&doorward, &token).await);
+    kinds();
+    let used = use_link(ticket.secret.as_str(), Some(PASSWORD)).await.unwrap();
+    assert!(used.factors.is_empty());
+    assert_eq!(kinds(), [EventKind::FactorsReset]);
+    assert!(!is_valid(&doorward, &token).await);
+    let held = doorward.store().factors_of(&used, doorward.now()).await.unwrap();
+    assert!(held.totp.is_none() && held.recovery_codes == 0);
+    let again = use_link(ticket.secret.as_str(), Some(PASSWORD)).await;
+    assert!(matches!(again, Err(FactorResetError::WrongLink)), "{again:?}");
+    doorward.sign_in(EMAIL, PASSWORD, client()).await.unwrap();
+
+    // Who has no password needs the link alone.
+    let grace = doorward.create_user(NewUser::new("Grace", "grace@example.com")).await.unwrap();
+    add_totp(&doorward, &grace).await;
+    let ticket = factor_reset::create(&doorward, grace.id).await.unwrap();
+    assert!(use_link(ticket.secret.as_str(), None).await.unwrap().factors.is_empty());
+}
+
+#[tokio::test]
+async fn an_imported_app_is_stored_encrypted_with_its_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let secret = TotpSecret::from_bytes(b"a secret of 20 bytes").unwrap();
+    let with_app = import::UserToImport {
+        totp: Some(secret.clone()),
+        ..user_to_import(&doorward, "with@example.com")
+    };
+    let without = user_to_import(&doorward, "without@example.com");
+    let users = [with_app.clone(), without.clone()];
+    let factors_of = async |id| {
+        let user = doorward.store().user_by_id(id).await.unwrap().unwrap();
+        let held = doorward.store().factors_of(&user, doorward.now()).await.unwrap();
+        (user.factors.to_text(), held)
+    };
+    import::import(&doorward, &users, false).await.unwrap();
+    let (kinds, held) = factors_of(with_app.user.id).await;
+    assert_eq!((kinds.as_str(), held.recovery_codes), ("totp", 0));
+    let stored = held.totp.unwrap().secret;
+    let read = doorward.factor_key().decrypt(with_app.user.id, &stored).unwrap();
+    assert_eq!(read.as_slice(), secret.as_bytes());
+    let (kinds, held) = factors_of(without.user.id).await;
+    assert!(kinds.is_empty() && held.totp.is_none());
+
+    // Who has removed the app since, or never had one, gets none by a second import.
+    let (id, now, store) = (with_app.user.id, doorward.now(), doorward.store());
+    assert!(store.remove_totp(id, now, &Effects::NONE).await.unwrap());
+    let late = import::UserToImport { totp: Some(secret), ..without.clone() };
+    import::import(&doorward, &[with_app.clone(), late], false).await.unwrap();
+    for id in [with_app.user.id, without.user.id] {
+        let (kinds, held) = factors_of(id).await;
+        assert!(kinds.is_empty() && held.totp.is_none());
+    }
+}
+
+#[tokio::test]
+async fn passwords_for_a_reset_link_are_throttled_as_logins() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let user = register(&doorward).await.user;
+    add_totp(&doorward, &user).await;
+    let ticket = factor_reset::create(&doorward, user.id).await.unwrap();
+    let requester = Requester::new(ClientInfo::new([192, 0, 2, 2].into(), ""));
+    for attempt in 0.. {
+        let secret = OneTimeSecret::unchecked(ticket.secret.as_str().to_owned()).digest();
+        let password = Some(Password::unchecked("wrong horse".to_owned()));
+        match factor_reset::use_link(&doorward, secret, password, &requester).await.unwrap_err() {
+            FactorResetError::WrongPassword => assert!(attempt < 20),
+            FactorResetError::Failed(Failure::Throttled { .. }) => {
+                assert_eq!(attempt, 20);
+                break;
+            }
+            error => panic!("{error}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_start_without_the_secret_of_factors_is_refused_if_they_could_not_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let user = register(&doorward).await.user;
+    let settings = doorward.settings().clone();
+    let secret = folder.path().join("factor-secret");
+    drop(doorward);
+    // Nobody needs it yet.
+    std::fs::remove_file(&secret).unwrap();
+    let doorward = Doorward::open(settings.clone()).await.unwrap();
+    add_totp(&doorward, &user).await;
+    let totp = doorward.store().factors_of(&user, doorward.now()).await.unwrap().totp.unwrap();
+    let read = doorward.factor_key().decrypt(user.id, &totp.secret).unwrap();
+    assert_eq!(read.as_slice(), b"a secret of 20 bytes");
+    drop(doorward);
+    std::fs::remove_file(&secret).unwrap();
+    let Err(refused) = Doorward::open(settings.clone()).await else { panic!("it has started") };
+    assert!(matches!(refused, OpenError::FactorSecretMissing(_)), "{refused}");
+    assert!(!secret.exists());
+    let clock = crate::clock::Clock::system();
+    let replaced = Doorward::open_with(settings, MissingKey::Replace, clock).await.unwrap();
+    assert!(replaced.factor_key().decrypt(user.id, &totp.secret).is_none());
+}
+
+#[tokio::test]
+async fn a_start_that_would_orphan_passkeys_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let user = register(&doorward).await.user;
+    let passkey = Passkey {
+        id: FactorId::random(),
+        user_id: user.id,
+        credential_id: b"credential".into(),
+        rp_id: "old.example".into(),
+        user_handle: vec![1; 32],
+        public_key: b"key".into(),
+        verifies_user: true,
+        aaguid: uuid::Uuid::nil(),
+        name: "iPhone".into(),
+        transports: "internal".into(),
+        sign_count: 0,
+        backup_eligible: true,
+        backed_up: true,
+        created_at: doorward.now(),
+        last_used_at: None,
+    };
+    let version = user.password_version;
+    let added = doorward.store().add_passkey(&passkey, version, &[], &Effects::NONE).await;
+    assert_eq!(added.unwrap(), AddFactor::Added);
+    let settings = doorward.settings().clone();
+    drop(doorward);
+    let start = async |file: &str| {
+        let opened = Doorward::open(settings.clone().with_toml(file)).await;
+        opened.map(drop).map_err(|error| error.to_string())
+    };
+    let moved = start("public_url = 'https://new.example'").await.unwrap_err();
+    assert_eq!(
+        moved,
+        "users have passkeys for the domain old.example, which they could not use: with these settings passkeys belong to \
+         new.example. Set sign_in.passkey_domain to \"old.example\" and add https://old.example to sign_in.passkey_origins, \
+         and let that host still lead to this service; or, if public_url is a mistake, correct it"
+    );
+    let without = start("").await.unwrap_err();
+    assert!(without.contains("old.example, which they could not use: public_url is not set"));
+    start("public_url = 'https://old.example'").await.unwrap();
+    let kept = "public_url = 'https://new.example'\n[sign_in]\npasskey_domain = 'old.example'\n\
+                passkey_origins = ['https://old.example']";
+    start(kept).await.unwrap();
 }
 
 #[tokio::test]

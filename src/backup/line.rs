@@ -8,7 +8,10 @@ use zeroize::Zeroizing;
 use crate::{
     clock::Timestamp,
     store::archive::{Column, Kind, Record, RecordCounts, Table, Value},
-    token::{SigningKey, cookie::CookieSecret},
+    token::{
+        SigningKey,
+        shared_secret::{SecretName, SharedSecret},
+    },
 };
 
 /// The number of the format that this version writes. Versions that do not know it refuse the file.
@@ -38,6 +41,7 @@ pub(super) struct Header {
 pub(super) enum Line {
     Key(KeyLine),
     CookieSecret(Zeroizing<String>),
+    FactorSecret(Zeroizing<String>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -106,14 +110,18 @@ impl KeyLine {
     }
 }
 
-pub(super) fn cookie_secret_line(secret: &CookieSecret) -> Line {
-    Line::CookieSecret(Zeroizing::new(BASE64_STANDARD.encode(secret.as_bytes())))
+pub(super) fn secret_line(name: SecretName, secret: &SharedSecret) -> Line {
+    let secret = Zeroizing::new(BASE64_STANDARD.encode(secret.as_bytes()));
+    match name {
+        SecretName::Cookies => Line::CookieSecret(secret),
+        SecretName::Factors => Line::FactorSecret(secret),
+    }
 }
 
-pub(super) fn cookie_secret(line: &str) -> Result<CookieSecret, Invalid> {
-    let invalid = || Invalid::Value("the secret of cookies");
+pub(super) fn secret(line: &str) -> Result<SharedSecret, Invalid> {
+    let invalid = || Invalid::Value("a secret");
     let bytes = Zeroizing::new(BASE64_STANDARD.decode(line).map_err(|_| invalid())?);
-    CookieSecret::from_store(&bytes).ok_or_else(invalid)
+    SharedSecret::from_store(&bytes).ok_or_else(invalid)
 }
 
 /// The line of a record.

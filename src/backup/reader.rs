@@ -7,13 +7,13 @@ use zeroize::Zeroizing;
 
 use super::{
     Description, Error,
-    line::{self, FORMAT, Header, Invalid, KeyStage, Line, cookie_secret},
+    line::{self, FORMAT, Header, Invalid, KeyStage, Line, secret},
     writer::{append_end, hexadecimal},
 };
 use crate::{
     clock::Timestamp,
     store::archive::{DatabaseKind, KeySnapshot, Record, RecordCounts, USERS},
-    token::key_store::StoredKeys,
+    token::shared_secret::SecretName,
 };
 
 /// Far more than the longest line that Doorward writes.
@@ -70,7 +70,7 @@ impl<R: BufRead> Reader<R> {
         }
         let mut checksum = Context::new(&SHA256);
         checksum.update(&line);
-        let keys = KeySnapshot { keys: StoredKeys::default(), cookie_secret: None };
+        let keys = KeySnapshot::default();
         let (counts, key_lines, is_complete) = (RecordCounts::default(), 0, false);
         Ok(Self { input, line, lines: 1, header, checksum, counts, keys, key_lines, is_complete })
     }
@@ -144,7 +144,8 @@ impl<R: BufRead> Reader<R> {
             return self.check_end().map(|()| None);
         }
         self.checksum.update(&self.line);
-        let read = match starts_with("{\"key\":") || starts_with("{\"cookieSecret\":") {
+        let of_keys = ["{\"key\":", "{\"cookieSecret\":", "{\"factorSecret\":"];
+        let read = match of_keys.into_iter().any(starts_with) {
             true => self.add_key().map(|()| None),
             false => line::record(&self.line, self.header.schema).map(Some),
         };
@@ -166,8 +167,11 @@ impl<R: BufRead> Reader<R> {
                     (KeyStage::Retired, None) => {}
                 }
             }
-            Line::CookieSecret(secret) => {
-                self.keys.cookie_secret = Some(cookie_secret(&secret)?);
+            Line::CookieSecret(line) => {
+                self.keys.secrets.insert(SecretName::Cookies, secret(&line)?);
+            }
+            Line::FactorSecret(line) => {
+                self.keys.secrets.insert(SecretName::Factors, secret(&line)?);
             }
         }
         Ok(())

@@ -62,7 +62,7 @@ pub async fn fill_folder(
         store.import(page).await?;
         report(backup.records());
     }
-    let (mut description, KeySnapshot { mut keys, cookie_secret }) = backup.finish()?;
+    let (mut description, KeySnapshot { mut keys, secrets }) = backup.finish()?;
     signing_key.complete(&mut description, &mut keys)?;
     if store.snapshot().await?.counts().await? != description.counts {
         let cause = "a record occurs twice".to_owned();
@@ -78,8 +78,8 @@ pub async fn fill_folder(
     for (key, until) in retired {
         folder.add_retired_key(&key, until).await?;
     }
-    if let Some(secret) = cookie_secret {
-        folder.add_cookie_secret(&secret).await?;
+    for (name, secret) in &secrets {
+        folder.add_secret(*name, secret).await?;
     }
     Ok(description)
 }

@@ -8,8 +8,8 @@ use crate::{
     },
     token::{
         Algorithm, SigningKey,
-        cookie::CookieSecret,
-        key_store::{KeyStore, StoredKeys},
+        key_store::{KeyStore, StoredKeys, stored_secrets},
+        shared_secret::{SecretName, SharedSecret},
     },
     user::EmailKey,
 };
@@ -17,12 +17,12 @@ use crate::{
 const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_123);
 
 /// A record of each table, with a value in every column.
-const LINES: [&str; 8] = [
+const LINES: [&str; 12] = [
     concat!(
         r#"{"users":{"id":"0190a0a0-0000-4000-8000-00000000000a","name":"Ada \"Countess\" Lovelace🌹","#,
         r#""email":"Ada@example.com","email_verified":true,"password_hash":"$2b$10$…","password_version":3,"#,
         r#""roles":"admin staff","disabled":true,"created_at":1800000000123,"updated_at":1800000000124,"#,
-        r#""last_login_at":1800000000125,"known_networks":"192.0.2.7=1800000000123"}}"#
+        r#""last_login_at":1800000000125,"factors":"passkey totp","known_networks":"192.0.2.7=1800000000123"}}"#
     ),
     concat!(
         r#"{"sessions":{"id":"0190a0a0-0000-4000-8000-00000000000b","user_id":"0190a0a0-0000-4000-8000-00000000000a","#,
@@ -51,6 +51,25 @@ const LINES: [&str; 8] = [
         r#""imported_at":1800000000123}}"#
     ),
     r#"{"foreign_hashes":{"prefix":"$2b$10$"}}"#,
+    concat!(
+        r#"{"passkeys":{"id":"0190a0a0-0000-4000-8000-000000000011","user_id":"0190a0a0-0000-4000-8000-00000000000a","#,
+        r#""credential_id":"CQkJCQ==","rp_id":"auth.example.com","user_handle":"CgoKCg==","public_key":"CwsLCw==","#,
+        r#""verifies_user":true,"aaguid":"0190a0a0-0000-4000-8000-000000000012","name":"Ada’s 📱","transports":"hybrid internal","#,
+        r#""sign_count":7,"backup_eligible":true,"backed_up":false,"created_at":1800000000123,"last_used_at":1800000000124}}"#
+    ),
+    concat!(
+        r#"{"totp_secrets":{"user_id":"0190a0a0-0000-4000-8000-00000000000a","secret":"DAwMDA==","last_step":60000000,"#,
+        r#""created_at":1800000000123,"last_used_at":1800000000124}}"#
+    ),
+    concat!(
+        r#"{"recovery_codes":{"id":"0190a0a0-0000-4000-8000-000000000013","user_id":"0190a0a0-0000-4000-8000-00000000000a","#,
+        r#""digest":"DQ0NDQ==","created_at":1800000000123}}"#
+    ),
+    concat!(
+        r#"{"trusted_devices":{"id":"0190a0a0-0000-4000-8000-000000000014","user_id":"0190a0a0-0000-4000-8000-00000000000a","#,
+        r#""password_version":3,"address":"192.0.2.7","user_agent":"curl/8 (λ)","created_at":1800000000123,"#,
+        r#""expires_at":1800000060123}}"#
+    ),
 ];
 
 /// The schema that these lines are of.
@@ -79,7 +98,8 @@ fn keys() -> KeySnapshot {
         retired: vec![(key(), NOW)],
         ..StoredKeys::default()
     };
-    KeySnapshot { keys, cookie_secret: Some(CookieSecret::random()) }
+    let secrets = SecretName::ALL.map(|name| (name, SharedSecret::random())).into();
+    KeySnapshot { keys, secrets }
 }
 
 async fn backup_of(records: Vec<Record>, keys: &KeySnapshot) -> (Vec<u8>, Description) {
@@ -120,19 +140,19 @@ async fn every_column_is_read_as_it_was_written() {
     let keys = keys();
     let (backup, description) = backup_of(records(), &keys).await;
     assert!(Table::all().all(|table| description.counts.of(table) == 1));
-    assert_eq!((description.counts.total(), description.keys.len()), (8, 3));
+    assert_eq!((description.counts.total(), description.keys.len()), (12, 3));
     assert_eq!(verify(&backup).unwrap(), description);
     let text = String::from_utf8(backup.clone()).unwrap();
     let lines: Vec<_> = text.lines().collect();
-    // The header, three keys and the secret of cookies come before.
-    assert_eq!(lines[5..lines.len() - 1], LINES);
+    // The header, three keys and two secrets come before.
+    assert_eq!(lines[6..lines.len() - 1], LINES);
     let mut reader = Reader::open(&backup[..]).unwrap();
     let read = reader.next_page().unwrap().unwrap();
     assert_eq!(to_lines(&read), LINES);
     assert!(reader.next_page().unwrap().is_none());
     let (_, read_keys) = reader.finish().unwrap();
     assert_eq!(key_texts(&read_keys), key_texts(&keys));
-    assert_eq!(read_keys.cookie_secret, keys.cookie_secret);
+    assert_eq!(read_keys.secrets, keys.secrets);
 }
 
 #[tokio::test]
@@ -162,7 +182,7 @@ async fn a_folder_is_filled_with_records_and_keys() {
     let id = |keys: &StoredKeys| keys.signing.as_ref().unwrap().id().clone();
     assert_eq!(id(&stored), id(&keys.keys));
     assert_eq!((stored.next.iter().len(), stored.retired.len()), (1, 1));
-    assert_eq!(key_store.stored_cookie_secret().await.unwrap(), keys.cookie_secret);
+    assert_eq!(stored_secrets(&key_store).await.unwrap(), keys.secrets);
 }
 
 #[test]
@@ -234,7 +254,7 @@ async fn an_incomplete_backup_is_refused() {
 async fn users_without_a_signing_key_are_neither_backed_up_nor_restored() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap();
-    let no_keys = KeySnapshot { keys: StoredKeys::default(), cookie_secret: None };
+    let no_keys = KeySnapshot::default();
     let backup_with = async |keys_in_file| {
         let snapshot = store.snapshot().await.unwrap();
         let mut backup = Vec::new();
@@ -311,7 +331,8 @@ fn other_files_are_refused() {
 #[test]
 fn an_error_quotes_no_value() {
     let header = "{\"doorwardBackup\":1,\"version\":\"1\",\"database\":\"sqlite\",\"schema\":1,\"createdAt\":1}\n";
-    for line in ["{\"cookieSecret\":\"c2VjcmV0\"}\n", "{\"key\":\"c2VjcmV0\"}\n"] {
+    for name in ["cookieSecret", "factorSecret", "key"] {
+        let line = format!("{{\"{name}\":\"c2VjcmV0\"}}\n");
         let error = verify(format!("{header}{line}").as_bytes()).unwrap_err().to_string();
         assert!(error.contains("damaged (line 2: ") && !error.contains("c2Vj"), "{error}");
     }

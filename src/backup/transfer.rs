@@ -18,7 +18,7 @@ use crate::{
     },
     token::{
         SigningKey,
-        key_store::{KeyStore, KeyStoreError, StoredKeys},
+        key_store::{KeyStore, KeyStoreError, StoredKeys, stored_secrets},
     },
 };
 
@@ -98,9 +98,9 @@ pub async fn migrate(
         import_signing_key(&new.key_store, signing, signs_at).await?;
     }
     import_other_keys(&new.key_store, &keys, signs_at).await?;
-    if let Some(secret) = old.key_store.stored_cookie_secret().await? {
-        // A server without users created any other secret, so it has made no cookie.
-        new.key_store.replace_cookie_secret(&secret).await?;
+    for (name, secret) in stored_secrets(&*old.key_store).await? {
+        // A server without users created any other secret, so it has made no cookie and encrypted nothing.
+        new.key_store.replace_secret(name, &secret).await?;
     }
     copy(old, new, report).await?;
     let old_inventory = inventory(old, "checking the old database", report).await?;

@@ -9,8 +9,7 @@ use zeroize::Zeroizing;
 use super::{
     Description, Error,
     line::{
-        Counts, End, EndLine, FORMAT, Header, KeyLine, KeyStage, Line, RecordLine,
-        cookie_secret_line,
+        Counts, End, EndLine, FORMAT, Header, KeyLine, KeyStage, Line, RecordLine, secret_line,
     },
 };
 use crate::{
@@ -106,7 +105,7 @@ impl<'a> Writer<'a> {
     }
 
     fn add_keys(&mut self, keys: &KeySnapshot) -> Result<(), Error> {
-        let KeySnapshot { keys, cookie_secret } = keys;
+        let KeySnapshot { keys, secrets } = keys;
         // Keys that only verify are in the operator's file.
         let StoredKeys { signing, next, retired, verifying: _ } = keys;
         let signing = signing.iter().map(|key| KeyLine::new(KeyStage::Signing, key, None));
@@ -117,7 +116,7 @@ impl<'a> Writer<'a> {
             self.keys += 1;
             self.add(&Line::Key(key))?;
         }
-        cookie_secret.iter().try_for_each(|secret| self.add(&cookie_secret_line(secret)))
+        secrets.iter().try_for_each(|(name, secret)| self.add(&secret_line(*name, secret)))
     }
 
     fn add_record(&mut self, record: &Record) -> Result<(), Error> {

@@ -23,6 +23,7 @@ use crate::{
     data_folder::DataFolder,
     doorward::open_database,
     store::archive::{KeySnapshot, RecordCounts, SESSIONS, USERS},
+    token::key_store::stored_secrets,
 };
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -194,7 +195,7 @@ impl Source {
                     Some(keys) => keys,
                     None => KeySnapshot {
                         keys: installation.key_store.stored_keys().await?,
-                        cookie_secret: installation.key_store.stored_cookie_secret().await?,
+                        secrets: stored_secrets(&*installation.key_store).await?,
                     },
                 };
                 let mut report = |done, total| progress.set("writing", done, total);

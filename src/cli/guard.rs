@@ -1,16 +1,17 @@
 //! `doorward guard …`: lists and tests the declared guards.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
 
 use serde::Serialize;
 
 use super::{
-    Output, block_on, counted, print_explanation, print_headers, print_json, run, unexpected_reply,
+    Output, block_on, counted, parse_time_span, print_explanation, print_headers, print_json, run,
+    unexpected_reply,
 };
 use crate::{
     Settings,
     access::guard::{ExplainedHeader, Explanation, Missing},
-    control::{BrowserCheck, Command, GuardInfo, Reply, SampleRequest, UserRef},
+    control::{BrowserCheck, Command, GuardInfo, Reply, SampleRequest, SampleSession, UserRef},
 };
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -33,13 +34,20 @@ pub(super) enum Guard {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   doorward guard check staff
-  doorward guard check staff --user ada@example.com --path /reports --method POST")]
+  doorward guard check staff --user ada@example.com --path /reports --method POST
+  doorward guard check staff --user ada@example.com --factors pwd,totp --verified-ago 20m")]
 pub(super) struct Check {
     /// Name of the guard
     guard: String,
     /// E-mail address or id of a user to decide about
     #[arg(long)]
     user: Option<String>,
+    /// How the user has signed in: pwd, otp, totp, passkey, key, recovery, device [default: as they just would]
+    #[arg(long, requires = "user", value_delimiter = ',')]
+    factors: Option<Vec<String>>,
+    /// How long ago they have signed in, such as 20m [default: just now]
+    #[arg(long, requires = "user", value_parser = parse_time_span)]
+    verified_ago: Option<Duration>,
     /// Method of the request to decide about
     #[arg(long, requires = "user")]
     method: Option<String>,
@@ -109,7 +117,7 @@ fn warn<'a>(warnings: impl IntoIterator<Item = &'a str>) {
 
 impl Check {
     fn run(self, settings: Settings) -> anyhow::Result<()> {
-        let Self { guard, user, method, host, path, address, output } = self;
+        let Self { guard, user, factors, verified_ago, method, host, path, address, output } = self;
         let browsers = Command::CheckBrowsers { guard: guard.clone() };
         let Some(user) = user else {
             let Reply::Browsers(check) = block_on(run(settings, browsers))? else {
@@ -122,7 +130,9 @@ impl Check {
             return Ok(());
         };
         let request = SampleRequest { method, host, path, address };
-        let command = Command::CheckGuard { guard, user: UserRef(user), request };
+        let session =
+            SampleSession { factors, verified_ago: verified_ago.unwrap_or(Duration::ZERO) };
+        let command = Command::CheckGuard { guard, user: UserRef(user), session, request };
         let Reply::Decision { admitted, condition, warning, missing, explanation, headers } =
             block_on(run(settings, command))?
         else {
@@ -138,7 +148,11 @@ impl Check {
             (false, Some(missing)) => print_line!("refused: {}", missing.sentence()),
         }
         print_line!("\n{condition}\n");
-        print_explanation(&explanation, !admitted);
+        let is_true = explanation.steps.first().is_some_and(|whole| whole.value == "true");
+        print_explanation(&explanation, !admitted && !is_true);
+        if !admitted && is_true {
+            print_line!("\nrefused because  sign_in.factors  is  required");
+        }
         if admitted {
             print_headers(&headers);
         }

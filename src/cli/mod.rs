@@ -22,6 +22,7 @@ mod doctor;
 mod emergency;
 mod exit_code;
 mod export;
+mod factor;
 mod guard;
 mod health;
 mod import;
@@ -38,6 +39,7 @@ mod serve;
 mod snippet;
 mod terminal;
 mod user;
+mod user_arguments;
 mod why;
 
 use std::{

@@ -12,10 +12,12 @@ use serde::{
 
 use super::{
     Output, block_on, counted,
+    factor::{self, Factor, device_in_words, factor_in_words},
     invitation::{self, InviteArguments},
     password, print_json, reject_failure, run,
     terminal::JsonOutput,
     unexpected_reply,
+    user_arguments::UserArguments,
 };
 use crate::{
     Settings,
@@ -76,6 +78,9 @@ pub(super) enum User {
     /// Print a code with which the user can set a password, once within 30 minutes
     #[command(after_help = "Examples:\n  doorward user reset-code ada@example.com")]
     ResetCode(UserArguments),
+    /// Show the second factors of a user, or let them remove all
+    #[command(subcommand, after_help = factor::EXAMPLES)]
+    Factor(Factor),
     /// Disable a user: their sessions end at once and they cannot log in
     #[command(after_help = "Examples:\n  doorward user disable ada@example.com")]
     Disable(UserArguments),
@@ -119,15 +124,6 @@ pub(super) enum User {
     /// Delete a user and everything stored about them
     #[command(after_help = "Examples:\n  doorward user delete ada@example.com")]
     Delete(UserArguments),
-}
-
-/// A user.
-#[derive(clap::Args)]
-pub(super) struct UserArguments {
-    /// E-mail address or id
-    user: String,
-    #[command(flatten)]
-    output: Output,
 }
 
 #[derive(clap::Args)]
@@ -221,6 +217,7 @@ impl User {
                     }
                     Ok(())
                 }
+                Self::Factor(factor) => factor.run(settings).await,
                 Self::Disable(UserArguments { user, output }) => {
                     change(settings, Command::DisableUser(UserRef(user)), "disabled", None, &output)
                         .await
@@ -444,6 +441,22 @@ fn print_details(user: &UserInfo) {
     print_line!("registered  {}", user.created_at);
     print_line!("changed     {}", user.updated_at);
     print_line!("last login  {}", user.last_login_at.as_deref().unwrap_or("never"));
+    let factors = user.factors.as_deref().unwrap_or_default();
+    print_line!(
+        "factors     {}",
+        if factors.is_empty() { "none".into() } else { factors.len().to_string() }
+    );
+    for factor in factors {
+        print_line!("  {}", factor_in_words(factor));
+    }
+    if !factors.is_empty() {
+        print_line!("recovery codes  {}", user.recovery_codes.unwrap_or_default());
+        let devices = user.trusted_devices.as_deref().unwrap_or_default();
+        print_line!("trusted devices  {}", devices.len());
+        for device in devices {
+            print_line!("  {}", device_in_words(device));
+        }
+    }
     print_line!("sessions    {}", sessions.len());
     for session in sessions {
         print_line!("  {}", in_words(session));

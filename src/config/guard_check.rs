@@ -175,6 +175,8 @@ mod tests {
         for (allow, expected) in [
             ("true", Some(strangers)),
             ("user.emailVerified", Some(strangers)),
+            ("session.phishingResistant && session.strength >= 2", Some(strangers)),
+            (r#"request.time - session.verifiedAt < duration("1m")"#, Some(strangers)),
             (r#"request.method == "GET""#, Some(strangers)),
             (r#"request.host == "app.example.com""#, Some(strangers)),
             (r#"!("guest" in user.roles)"#, Some(strangers)),

@@ -1,6 +1,6 @@
 //! The `[guards]` tables of a settings file.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use serde::Deserialize;
 use serde_spanned::Spanned;
@@ -11,12 +11,15 @@ use super::{
     designated::allowed_name,
     file::SettingsFile,
     table::{self, FromText, Text},
+    value::parse_duration,
 };
 use crate::{
     access::guard::{
-        AppOrigin, Declaration, ExampleRequest, ExampleUser, Expectation, Expected, Grant, Guard,
-        GuardSet, HeaderEncoding, InvalidGuard, InvalidHeader, Mode, ProxyStyle,
+        AppOrigin, Declaration, ExampleRequest, ExampleSession, ExampleUser, Expectation, Expected,
+        Grant, Guard, GuardSet, HeaderEncoding, InvalidGuard, InvalidHeader, Mode, ProxyStyle,
     },
+    credential::factor::FactorKind,
+    session::Method,
     user::{Email, Name, Role},
 };
 
@@ -73,6 +76,7 @@ struct UserTable {
     email: Option<Text<Email>>,
     email_verified: bool,
     roles: Vec<Text<Role>>,
+    factors: Vec<Text<FactorKind>>,
     disabled: bool,
 }
 
@@ -87,9 +91,11 @@ struct RequestTable {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 struct SessionTable {
     address: Option<Text<IpAddr>>,
+    factors: Option<Vec<Text<Method>>>,
+    verified_ago: Option<Text<VerifiedAgo>>,
 }
 
 fn guard(
@@ -173,6 +179,7 @@ impl ExampleTable {
                 email: user.email.map(|Text(email)| email),
                 email_verified: user.email_verified,
                 roles: user.roles.into_iter().map(|Text(role)| role).collect(),
+                factors: user.factors.into_iter().map(|Text(kind)| kind).collect(),
                 disabled: user.disabled,
             },
             request: ExampleRequest {
@@ -182,7 +189,13 @@ impl ExampleTable {
                 scheme: request.scheme,
                 address: request.address.map(|Text(address)| address),
             },
-            session_address: session.address.map(|Text(address)| address),
+            session: ExampleSession {
+                address: session.address.map(|Text(address)| address),
+                methods: session
+                    .factors
+                    .map(|methods| methods.into_iter().map(|Text(method)| method).collect()),
+                verified_ago: session.verified_ago.map_or(Duration::ZERO, |Text(ago)| ago.0),
+            },
         })
     }
 }
@@ -199,6 +212,31 @@ impl FromText for Title {
             return Ok(Self(text.trim().to_owned()));
         }
         Err(format!("not a title: use 1 to {MAX_CHARACTERS} printable characters"))
+    }
+}
+
+/// How long before the request of an example its user has proved who they are.
+struct VerifiedAgo(Duration);
+
+impl FromText for VerifiedAgo {
+    fn from_text(text: String) -> Result<Self, String> {
+        parse_duration(&text).map(Self).ok_or_else(|| {
+            "not a duration: write a number with s, m, h or d, such as 20m".to_owned()
+        })
+    }
+}
+
+impl FromText for FactorKind {
+    fn from_text(text: String) -> Result<Self, String> {
+        let names = Self::ALL.map(Self::name).join(", ");
+        Self::by_name(&text).ok_or_else(|| format!("not a kind of second factor: {names}"))
+    }
+}
+
+impl FromText for Method {
+    fn from_text(text: String) -> Result<Self, String> {
+        let names = Self::ALL.map(Self::name).join(", ");
+        Self::by_name(&text).ok_or_else(|| format!("not a way to sign in: {names}"))
     }
 }
 

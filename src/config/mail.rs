@@ -3,6 +3,7 @@
 use super::{
     Settings, SettingsError,
     key::Key,
+    sign_in::MailCodeSignIn,
     value::{Choice, Custom, NONE, OptionalPath, TRUE_OR_FALSE, Value, field},
 };
 use crate::{
@@ -68,18 +69,6 @@ pub(super) const KEYS: &[Key] = &[
         },
     },
     Key {
-        name: "sign_in.mail_code",
-        purpose: "Who signs in with a code that is mailed to them: nobody, users without a password, or everybody",
-        value: &Choice {
-            field: field!(mail_code_sign_in),
-            choices: &[
-                ("false", MailCodeSignIn::Off),
-                ("true", MailCodeSignIn::WithoutPassword),
-                ("everybody", MailCodeSignIn::Everybody),
-            ],
-        },
-    },
-    Key {
         name: "notices.new_sign_in",
         purpose: "Whether users are told of a sign-in from a new device or network",
         value: &Choice { field: field!(notices.new_sign_in), choices: TRUE_OR_FALSE },
@@ -103,6 +92,11 @@ pub(super) const KEYS: &[Key] = &[
         name: "notices.account_deleted",
         purpose: "Whether users are told that they or the operator have deleted their account",
         value: &Choice { field: field!(notices.account_deleted), choices: TRUE_OR_FALSE },
+    },
+    Key {
+        name: "notices.factors",
+        purpose: "Whether users are told of added, removed and refused second factors and of used recovery codes",
+        value: &Choice { field: field!(notices.factors), choices: TRUE_OR_FALSE },
     },
 ];
 
@@ -193,17 +187,6 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     Ok(())
 }
 
-/// Who signs in with a mailed code.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum MailCodeSignIn {
-    #[default]
-    Off,
-    /// Users without a password.
-    WithoutPassword,
-    /// Also users with a password, if their address is verified.
-    Everybody,
-}
-
 /// Of what users are told, if mail is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Notices {
@@ -212,6 +195,7 @@ pub(crate) struct Notices {
     pub(crate) email_changed: bool,
     pub(crate) sessions_ended: bool,
     pub(crate) account_deleted: bool,
+    pub(crate) factors: bool,
 }
 
 impl Default for Notices {
@@ -222,6 +206,7 @@ impl Default for Notices {
             email_changed: true,
             sessions_ended: true,
             account_deleted: true,
+            factors: true,
         }
     }
 }

@@ -22,6 +22,7 @@ mod server;
 #[cfg(feature = "cli")]
 mod service_manager;
 mod session;
+mod sign_in;
 mod sources;
 mod table;
 #[cfg(test)]
@@ -46,10 +47,11 @@ pub(crate) use self::{
     branding::BrandingSettings,
     database::{absolute, folder_of},
     guard_check::{GuardFindings, guard_findings},
-    mail::{MailCodeSignIn, Notices},
+    mail::Notices,
     metrics::MetricsListen,
     password::PasswordSettings,
     registration::RegistrationConflict,
+    sign_in::MailCodeSignIn,
     tls::TlsFiles,
     value::parse_duration,
 };
@@ -66,10 +68,11 @@ pub use self::{
 pub(crate) use self::{key::VARIABLE_PREFIX, service_manager::ServiceManager};
 use crate::{
     access::{
+        factor_policy::FactorPolicy,
         guard::{AppOrigin, GuardSet},
         registration::{InvitationPolicy, RegistrationPolicy},
     },
-    credential::{oauth_client::OAuthClients, password::Cost},
+    credential::{factor::Factors, oauth_client::OAuthClients, password::Cost},
     log::{LogFilter, LogFormat},
     mail::MailSettings,
     store::PostgresOptions,
@@ -152,6 +155,14 @@ pub struct Settings {
     pub(crate) notices: Notices,
     /// Who signs in with a mailed code.
     pub(crate) mail_code_sign_in: MailCodeSignIn,
+    /// Whether users need a second factor.
+    pub(crate) factors: FactorPolicy,
+    /// The kinds of second factors that users can add. Has security keys if it has passkeys.
+    pub(crate) factor_kinds: Factors,
+    /// The domain that passkeys belong to, if it is not the host of [`Self::public_url`].
+    pub(crate) passkey_domain: Option<String>,
+    /// Origins whose pages may use the passkeys, besides that of [`Self::public_url`].
+    pub(crate) passkey_origins: Vec<AppOrigin>,
     pub(crate) log: LogFilter,
     pub(crate) log_format: LogFormat,
     /// The first invalid value that a method received.
@@ -199,6 +210,10 @@ impl Default for Settings {
             mail: MailSettings::default(),
             notices: Notices::default(),
             mail_code_sign_in: MailCodeSignIn::default(),
+            factors: FactorPolicy::default(),
+            factor_kinds: sign_in::all_kinds(),
+            passkey_domain: None,
+            passkey_origins: Vec::new(),
             log: LogFilter::default(),
             log_format: LogFormat::Auto,
             refused: None,
@@ -254,6 +269,7 @@ impl Settings {
             ));
         }
         mail::check(self)?;
+        sign_in::check(self)?;
         tls::check(self)?;
         let segment = &self.designated_segment;
         if self.guards.by_name(segment).is_some() {

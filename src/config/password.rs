@@ -22,7 +22,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         name: "password.refuse_common",
-        purpose: "Whether to refuse common passwords and the user's own name or e-mail address; auto is true if the public URL is https",
+        purpose: "Whether to refuse common passwords, the user's own name or e-mail address, and names of the service; auto is true if the public URL is https",
         value: &Choice { field: field!(password.refuse_common), choices: CommonPasswords::NAMES },
     },
     Key {

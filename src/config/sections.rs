@@ -3,13 +3,13 @@
 use super::{
     SettingsError, branding, clients, cors, database, designated,
     key::{Key, did_you_mean},
-    limits, log, mail, metrics, password, proxies, registration, server, session, throttle, tls,
-    token,
+    limits, log, mail, metrics, password, proxies, registration, server, session, sign_in,
+    throttle, tls, token,
 };
 use crate::spelling;
 
 /// All settings by section, in the order of the help text.
-static SECTIONS: [&[Key]; 17] = [
+static SECTIONS: [&[Key]; 18] = [
     server::KEYS,
     tls::KEYS,
     database::KEYS,
@@ -25,6 +25,7 @@ static SECTIONS: [&[Key]; 17] = [
     branding::KEYS,
     registration::KEYS,
     mail::KEYS,
+    sign_in::KEYS,
     log::KEYS,
     metrics::KEYS,
 ];

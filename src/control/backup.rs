@@ -8,7 +8,7 @@ use crate::{
     config::DatabaseUrl,
     data_folder::{self, DataFolder},
     store::archive::{KeySnapshot, USERS},
-    token::key_store::KeyStore,
+    token::key_store::stored_secrets,
 };
 
 /// Writes a backup. Returns the number of users.
@@ -41,8 +41,8 @@ pub(super) async fn write(
 async fn keys(doorward: &Doorward, folder: &DataFolder) -> Result<KeySnapshot, String> {
     let in_store = |error: crate::token::key_store::KeyStoreError| error.to_string();
     let keys = doorward.keys().read_unchanged(folder).await.map_err(in_store)?;
-    let cookie_secret = folder.stored_cookie_secret().await.map_err(in_store)?;
-    Ok(KeySnapshot { keys, cookie_secret })
+    let secrets = stored_secrets(folder).await.map_err(in_store)?;
+    Ok(KeySnapshot { keys, secrets })
 }
 
 /// Whether the error means that another process uses the data folder.

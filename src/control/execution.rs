@@ -7,22 +7,24 @@ use std::{
 };
 
 use super::{
-    BrowserCheck, Command, GuardInfo, ImportOutcome, ImportedHashInfo, KeyInfo, Reply,
-    SampleRequest, Secret, SessionInfo, UserInfo, UserRef, diagnosis, emergency, imports,
-    invitations, outbox, person::export_person, refusals,
+    BrowserCheck, Command, FactorResetInfo, GuardInfo, ImportOutcome, ImportedHashInfo, KeyInfo,
+    Reply, SampleRequest, SampleSession, Secret, SessionInfo, UserInfo, UserRef, diagnosis,
+    emergency, imports, invitations, outbox, person::export_person, refusals,
 };
 use crate::{
     Caller, Doorward, Settings,
-    access::guard::{ExampleRequest, Guard, GuardSet, Reachable},
+    access::guard::{ExampleRequest, Guard, GuardSet},
     account::{
         InviteError, NewUser, RegisterError, RoleError, SetPasswordError, UserError, VerifyError,
+        factor_reset::{self, FactorResetTicket},
         import, look_up, password, roles,
         search::{self, UserFilter, UserPage},
         sessions, unlock, verify,
     },
+    clock::Timestamp,
     config::{self, GuardFindings},
     network::ClientInfo,
-    session::Session,
+    session::{Method, Session},
     store,
     token::signing_keys,
     user::{EmailKey, User},
@@ -56,7 +58,9 @@ async fn try_execute(
             let user = find(doorward, user).await?;
             let sessions = sessions::list(doorward, user.id).await?;
             let sessions = sessions.into_iter().map(SessionInfo::from).collect();
-            Reply::User(UserInfo { sessions: Some(sessions), ..user.into() })
+            let held = doorward.store().factors_of(&user, doorward.now()).await?;
+            let info = UserInfo { sessions: Some(sessions), ..user.into() };
+            Reply::User(info.holding(&held))
         }
         Command::AddUser { name, email, password } => {
             let mut user = NewUser::new(name, email);
@@ -93,6 +97,13 @@ async fn try_execute(
         Command::CreateResetCode(user) => {
             let code = doorward.create_reset_code(find(doorward, user).await?.id).await?;
             Reply::ResetCode(Secret::from(code.as_str().to_owned()))
+        }
+        Command::CreateFactorReset(user) => {
+            let user = find(doorward, user).await?;
+            let FactorResetTicket { secret, link } =
+                factor_reset::create(doorward, user.id).await?;
+            let secret = Secret::from(secret.as_str().to_owned());
+            Reply::FactorReset(FactorResetInfo { link: link.map(Secret::from), secret })
         }
         Command::DisableUser(user) => {
             doorward.disable_user(find(doorward, user).await?.id).await?;
@@ -137,10 +148,10 @@ async fn try_execute(
             guards(doorward)
         }
         Command::ListGuards => guards(doorward),
-        Command::CheckGuard { guard, user, request } => {
+        Command::CheckGuard { guard, user, session, request } => {
             let user = find(doorward, user).await?;
             match doorward.guards().by_name(guard) {
-                Some(guard) => check(doorward, guard, user, request),
+                Some(guard) => check(doorward, guard, user, session, request)?,
                 None => Reply::NoSuchGuard,
             }
         }
@@ -237,12 +248,44 @@ fn done_or_unchanged(changed: bool) -> Reply {
     if changed { Reply::Done } else { Reply::Unchanged }
 }
 
-/// The decision about a user as if they had just signed in.
-fn check(doorward: &Doorward, guard: &Guard, user: User, request: &SampleRequest) -> Reply {
+/// A session to decide about. Unless it says otherwise, the user has just signed in, with a second factor if they hold one.
+fn sample_session(
+    user: &User,
+    sample: &SampleSession,
+    client: ClientInfo,
+    now: Timestamp,
+) -> Result<Session, ExecutionError> {
+    let SampleSession { factors, verified_ago } = sample;
+    let methods = match factors {
+        Some(names) => names.iter().map(|name| method(name)).collect::<Result<_, _>>()?,
+        None => {
+            let second = user.factors.iter().last().map(Method::from);
+            [Method::Password].into_iter().chain(second).collect()
+        }
+    };
+    let session = Session::new(user.id, client, now, Duration::ZERO);
+    Ok(Session { methods, authenticated_at: now - *verified_ago, ..session })
+}
+
+fn method(name: &str) -> Result<Method, ExecutionError> {
+    Method::by_name(name).ok_or_else(|| {
+        let known = Method::ALL.map(Method::name).join(", ");
+        ExecutionError::Failed(format!("{name} is not a way to sign in: choose from {known}"))
+    })
+}
+
+/// The decision about a user in a session.
+fn check(
+    doorward: &Doorward,
+    guard: &Guard,
+    user: User,
+    session: &SampleSession,
+    request: &SampleRequest,
+) -> Result<Reply, ExecutionError> {
     let now = doorward.now();
     let SampleRequest { method, host, path, address } = request;
     let client = ClientInfo::new(address.unwrap_or(Ipv4Addr::LOCALHOST.into()), "");
-    let session = Session::new(user.id, client, now, Duration::ZERO);
+    let session = sample_session(&user, session, client, now)?;
     let caller = Caller::new(Arc::new(user), Arc::new(session));
     let request = ExampleRequest {
         method: method.clone(),
@@ -252,19 +295,20 @@ fn check(doorward: &Doorward, guard: &Guard, user: User, request: &SampleRequest
         address: *address,
     };
     let facts = request.facts(now);
-    let decision = guard.decide(&caller.user, &caller.session, &caller.memo, &facts);
-    let missing = decision.as_ref().err().and_then(|_| {
-        let reachable = Reachable::by(&caller.user, doorward.sends_mail());
-        guard.missing(&caller.user, &caller.session, &facts, reachable)
-    });
-    Reply::Decision {
-        admitted: decision.is_ok(),
+    let is_true = guard.decide(&caller.user, &caller.session, &caller.memo, &facts).is_ok();
+    let admitted = is_true && !doorward.opens_only_account(&caller);
+    let missing = || {
+        let reachable = doorward.reachable(&caller.user);
+        guard.missing(&caller.user, &caller.session, &facts, &reachable)
+    };
+    Ok(Reply::Decision {
+        admitted,
         condition: guard.condition.text().to_owned(),
         warning: guard.warning(),
-        missing,
+        missing: if admitted { None } else { missing() },
         explanation: guard.condition.explain(caller.facts(), &facts),
         headers: guard.headers.explain(caller.facts(), &facts),
-    }
+    })
 }
 
 /// How people with a browser get past the guard with this name. `public_base` is the URL that they are sent to.

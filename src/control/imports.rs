@@ -7,7 +7,10 @@ use crate::{
     Doorward,
     account::import::{Imported, UserToImport},
     clock::Timestamp,
-    credential::password::{HashOptions, PasswordHash},
+    credential::{
+        password::{HashOptions, PasswordHash},
+        totp::TotpSecret,
+    },
     store::ImportedHash,
     user::{Email, Name, Role, User, UserId},
 };
@@ -29,6 +32,9 @@ pub struct UserRecord {
     pub last_login_at: Option<i64>,
     /// The password hash in the form in which it is stored.
     pub hash: Option<Secret>,
+    /// The secret of an authenticator app, in base32.
+    #[serde(default)]
+    pub totp_secret: Option<Secret>,
 }
 
 /// What came of an imported user.
@@ -108,5 +114,7 @@ pub(super) fn to_user(doorward: &Doorward, record: &UserRecord) -> Result<UserTo
     user.created_at = record.created_at.map_or(user.created_at, Timestamp::from_millis);
     user.updated_at = record.updated_at.map_or(user.created_at, Timestamp::from_millis);
     user.last_login_at = record.last_login_at.map(Timestamp::from_millis);
-    Ok(UserToImport { user, is_created_at_known: record.created_at.is_some() })
+    let totp = record.totp_secret.as_ref().map(|secret| TotpSecret::from_base32(secret.as_str()));
+    let totp = totp.map(|secret| secret.ok_or(Invalid("secret of an app"))).transpose()?;
+    Ok(UserToImport { user, totp, is_created_at_known: record.created_at.is_some() })
 }

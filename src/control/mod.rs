@@ -30,11 +30,12 @@ pub use self::{
     invitations::{InvitationInfo, Invite, TicketInfo},
     person::PersonExport,
     protocol::{
-        BrowserCheck, BudgetState, Command, EmergencyReport, GuardInfo, KeyInfo, MailInfo,
-        NetworkBudgetState, RecentRefusal, RecentRefusals, RefusedAction, Reply, SampleRequest,
-        SessionInfo, ThrottleState, UserInfo, UserRef,
+        BrowserCheck, BudgetState, Command, EmergencyReport, FactorResetInfo, GuardInfo, KeyInfo,
+        MailInfo, NetworkBudgetState, RecentRefusal, RecentRefusals, RefusedAction, Reply,
+        SampleRequest, SampleSession, SessionInfo, ThrottleState, UserInfo, UserRef,
     },
     runner::{CommandRunner, ExportError, run},
     secret::Secret,
     spool::{Content, Sent, request},
 };
+pub use crate::account::factor_list::{FactorInfo, TrustedDeviceInfo};

@@ -5,7 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::{SessionInfo, UserInfo};
 use crate::{
     Doorward,
-    account::{change::pending_email, export},
+    account::{
+        change::pending_email,
+        export,
+        factor_list::{self, FactorInfo, TrustedDeviceInfo},
+    },
     store,
     user::User,
 };
@@ -17,6 +21,13 @@ pub struct PersonExport {
     pub user: PersonRecord,
     pub sessions: Vec<SessionInfo>,
     pub known_networks: Vec<KnownNetworkInfo>,
+    #[serde(default)]
+    pub factors: Vec<FactorInfo>,
+    /// How many recovery codes the user has.
+    #[serde(default)]
+    pub recovery_codes: usize,
+    #[serde(default)]
+    pub trusted_devices: Vec<TrustedDeviceInfo>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,6 +61,9 @@ pub(super) async fn export_person(
     Ok(PersonExport {
         sessions: stored.sessions.into_iter().map(SessionInfo::from).collect(),
         known_networks: known_networks.collect(),
+        factors: factor_list::factors(&stored.factors),
+        recovery_codes: stored.factors.recovery_codes,
+        trusted_devices: factor_list::trusted_devices(&stored.factors),
         user: PersonRecord {
             user: user.into(),
             pending_email: pending.map(|email| email.as_str().to_owned()),

@@ -1,11 +1,12 @@
 //! Commands and replies. Each is sent as one line of JSON.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Diagnosis, ImportOutcome, ImportedHashInfo, PersonExport, Secret, UserRecord,
+    Diagnosis, FactorInfo, ImportOutcome, ImportedHashInfo, PersonExport, Secret,
+    TrustedDeviceInfo, UserRecord,
     invitations::{InvitationInfo, Invite, TicketInfo},
 };
 use crate::{
@@ -13,10 +14,11 @@ use crate::{
         guard::{ExplainedHeader, Explanation, Guard, Missing, Mode},
         refusals::Refusal,
     },
+    account::factor_list,
     network::Arrival,
     session::Session,
     token::signing_keys::{self, KeyStatus},
-    user::User,
+    user::{HeldFactors, User},
 };
 
 /// A command of the operator.
@@ -55,6 +57,8 @@ pub enum Command {
     SetPassword(UserRef, Secret),
     /// Creates a code with which the user can set a password.
     CreateResetCode(UserRef),
+    /// Creates a link with which the user can remove all their second factors.
+    CreateFactorReset(UserRef),
     /// Ends the sessions of a user and refuses their logins.
     DisableUser(UserRef),
     EnableUser(UserRef),
@@ -81,6 +85,8 @@ pub enum Command {
     CheckGuard {
         guard: String,
         user: UserRef,
+        #[serde(default)]
+        session: SampleSession,
         request: SampleRequest,
     },
     /// Shows what a guard lacks to sign people in with a browser.
@@ -135,6 +141,15 @@ pub enum Command {
 #[serde(transparent)]
 pub struct UserRef(pub String);
 
+/// A session to try a guard with.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct SampleSession {
+    /// How the user has proved who they are: names of [`crate::session::Method`]. By default as if they had just signed in.
+    pub factors: Option<Vec<String>>,
+    /// How long ago.
+    pub verified_ago: Duration,
+}
+
 /// A request to try a guard with.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct SampleRequest {
@@ -173,6 +188,8 @@ pub enum Reply {
     NoSuchSession,
     /// A new reset code. It cannot be read again.
     ResetCode(Secret),
+    /// A new link that removes all second factors. It cannot be read again.
+    FactorReset(FactorResetInfo),
     /// The command was executed.
     Done,
     Unchanged,
@@ -245,6 +262,36 @@ pub struct UserInfo {
     /// The user's sessions, where the command asks for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<Vec<SessionInfo>>,
+    /// The user's second factors, where the command asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factors: Option<Vec<FactorInfo>>,
+    /// How many recovery codes the user has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery_codes: Option<usize>,
+    /// The browsers that the user trusts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted_devices: Option<Vec<TrustedDeviceInfo>>,
+}
+
+impl UserInfo {
+    /// With what the user holds besides the password.
+    pub(super) fn holding(self, held: &HeldFactors) -> Self {
+        Self {
+            factors: Some(factor_list::factors(held)),
+            recovery_codes: Some(held.recovery_codes),
+            trusted_devices: Some(factor_list::trusted_devices(held)),
+            ..self
+        }
+    }
+}
+
+/// A link that removes all second factors of a user.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct FactorResetInfo {
+    /// The link; none without pages.
+    pub link: Option<Secret>,
+    /// The secret in the link.
+    pub secret: Secret,
 }
 
 impl From<User> for UserInfo {
@@ -261,6 +308,9 @@ impl From<User> for UserInfo {
             updated_at: user.updated_at.to_string(),
             last_login_at: user.last_login_at.map(|at| at.to_string()),
             sessions: None,
+            factors: None,
+            recovery_codes: None,
+            trusted_devices: None,
         }
     }
 }

@@ -112,6 +112,14 @@ impl CommandRunner {
         Self::open_with(settings, false).await
     }
 
+    /// The same, for commands that encrypt something which a server has to read later.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_to_import(settings: Settings) -> Result<Self, Error> {
+        Self::open_with(settings, true).await
+    }
+
     async fn open_with(settings: Settings, makes_secrets: bool) -> Result<Self, Error> {
         settings.database.ensure_exists()?;
         let folder = settings.folder().map(Path::to_owned);
@@ -220,6 +228,7 @@ impl Command {
             | Self::ExportPerson(_)
             | Self::SetPassword(..)
             | Self::CreateResetCode(_)
+            | Self::CreateFactorReset(_)
             | Self::DisableUser(_)
             | Self::EnableUser(_)
             | Self::UnlockUser(_)

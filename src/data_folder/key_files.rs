@@ -1,4 +1,4 @@
-//! The data folder as a key store: one file per key, and one for the secret of cookies. The file name of a retired key
+//! The data folder as a key store: one file per key, and one per shared secret. The file name of a retired key
 //! contains the time until which it verifies.
 
 use std::{
@@ -16,8 +16,8 @@ use crate::{
     private_file,
     token::{
         KeyId, SigningKey, UnusableKey,
-        cookie::CookieSecret,
         key_store::{KeyStore, KeyStoreError, StoredKeys},
+        shared_secret::{SecretName, SharedSecret},
     },
 };
 
@@ -26,6 +26,7 @@ const NEXT: &str = "signing-key-next.pem";
 const RETIRED: &str = "retired-";
 const PEM: &str = ".pem";
 const COOKIE_SECRET: &str = "cookie-secret";
+const FACTOR_SECRET: &str = "factor-secret";
 
 #[async_trait]
 impl KeyStore for DataFolder {
@@ -99,20 +100,28 @@ impl KeyStore for DataFolder {
         Ok(())
     }
 
-    async fn stored_cookie_secret(&self) -> Result<Option<CookieSecret>, KeyStoreError> {
-        let path = self.path.join(COOKIE_SECRET);
+    async fn stored_secret(&self, name: SecretName) -> Result<Option<SharedSecret>, KeyStoreError> {
+        let path = self.secret_path(name);
         let contents = match fs::read(&path) {
             Ok(contents) => Zeroizing::new(contents),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(io_error(&path, error).into()),
         };
         private_file::restrict(&path, 0o600);
-        let secret = CookieSecret::from_store(&contents);
-        secret.map(Some).ok_or_else(|| Error::SecretUnusable(path).into())
+        let secret = SharedSecret::from_store(&contents);
+        let damaged = || match name {
+            SecretName::Cookies => Error::CookieSecretUnusable(path),
+            SecretName::Factors => Error::FactorSecretUnusable(path),
+        };
+        secret.map(Some).ok_or_else(|| damaged().into())
     }
 
-    async fn add_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
-        let path = self.path.join(COOKIE_SECRET);
+    async fn add_secret(
+        &self,
+        name: SecretName,
+        secret: &SharedSecret,
+    ) -> Result<(), KeyStoreError> {
+        let path = self.secret_path(name);
         if !path.exists() {
             let written = self.write_atomically(&path, secret.as_bytes());
             written.map_err(|error| io_error(&path, error))?;
@@ -120,13 +129,17 @@ impl KeyStore for DataFolder {
         Ok(())
     }
 
-    async fn replace_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
-        let path = self.path.join(COOKIE_SECRET);
+    async fn replace_secret(
+        &self,
+        name: SecretName,
+        secret: &SharedSecret,
+    ) -> Result<(), KeyStoreError> {
+        let path = self.secret_path(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(io_error(&path, error).into())
             }
-            _ => self.add_cookie_secret(secret).await,
+            _ => self.add_secret(name, secret).await,
         }
     }
 
@@ -149,6 +162,13 @@ impl From<Error> for KeyStoreError {
 impl DataFolder {
     pub fn signing_key_path(&self) -> PathBuf {
         self.path.join(SIGNING)
+    }
+
+    fn secret_path(&self, name: SecretName) -> PathBuf {
+        self.path.join(match name {
+            SecretName::Cookies => COOKIE_SECRET,
+            SecretName::Factors => FACTOR_SECRET,
+        })
     }
 
     fn next_key_path(&self) -> PathBuf {
@@ -206,9 +226,9 @@ impl DataFolder {
     }
 }
 
-/// Whether a file of this name holds a key or the secret of cookies.
+/// Whether a file of this name holds a key or a shared secret.
 pub(super) fn is_key_file(name: &str) -> bool {
-    [SIGNING, NEXT, COOKIE_SECRET].contains(&name)
+    [SIGNING, NEXT, COOKIE_SECRET, FACTOR_SECRET].contains(&name)
         || RetiredFile::from_path(PathBuf::from(name)).is_some()
 }
 
@@ -247,7 +267,7 @@ mod tests {
     use super::*;
     use crate::token::{
         Algorithm, TokenTerms,
-        key_store::cookie_secret,
+        key_store::shared_secret,
         signing_keys::{KeyStatus, SigningKeys},
     };
 
@@ -297,22 +317,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_secret_of_cookies_is_private_and_stays_the_same() {
-        let parent = tempfile::tempdir().unwrap();
-        let folder = DataFolder::open(parent.path()).unwrap();
-        assert!(folder.stored_cookie_secret().await.unwrap().is_none());
-        let secret = cookie_secret(&folder).await.unwrap();
-        let path = parent.path().join(COOKIE_SECRET);
-        assert_eq!((mode(&path), is_key_file(COOKIE_SECRET)), (0o600, true));
-        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        folder.add_cookie_secret(&CookieSecret::random()).await.unwrap();
-        assert!(cookie_secret(&folder).await.unwrap() == secret, "a secret was replaced");
-        assert_eq!(mode(&path), 0o600);
-        fs::write(&path, "too short").unwrap();
-        let Err(error) = cookie_secret(&folder).await else { panic!("was accepted") };
-        let message = error.to_string();
-        assert!(message.starts_with(&path.display().to_string()), "{message}");
-        assert!(message.contains("not a secret of 32 bytes"), "{message}");
+    async fn shared_secrets_are_private_and_stay_the_same() {
+        for (name, file, lost) in [
+            (SecretName::Cookies, COOKIE_SECRET, "everybody then signs in again"),
+            (SecretName::Factors, FACTOR_SECRET, "authenticator app then needs a reset link"),
+        ] {
+            let parent = tempfile::tempdir().unwrap();
+            let folder = DataFolder::open(parent.path()).unwrap();
+            assert!(folder.stored_secret(name).await.unwrap().is_none());
+            let secret = shared_secret(&folder, name).await.unwrap();
+            let path = parent.path().join(file);
+            assert_eq!((mode(&path), is_key_file(file)), (0o600, true));
+            fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+            folder.add_secret(name, &SharedSecret::random()).await.unwrap();
+            assert!(shared_secret(&folder, name).await.unwrap() == secret, "it was replaced");
+            assert_eq!(mode(&path), 0o600);
+            fs::write(&path, "too short").unwrap();
+            let Err(error) = shared_secret(&folder, name).await else { panic!("was accepted") };
+            let message = error.to_string();
+            assert!(message.starts_with(&path.display().to_string()), "{message}");
+            assert!(message.contains("not a secret of 32 bytes"), "{message}");
+            assert!(message.contains(lost), "{message}");
+        }
     }
 
     #[tokio::test]

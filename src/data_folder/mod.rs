@@ -45,7 +45,14 @@ pub enum Error {
         "{}: not a secret of 32 bytes: restore the file from your backup, or delete it: everybody then signs in again",
         .0.display()
     )]
-    SecretUnusable(PathBuf),
+    CookieSecretUnusable(PathBuf),
+    /// The file with the secret that encrypts second factors is damaged.
+    #[error(
+        "{}: not a secret of 32 bytes: restore the file from your backup, or delete it: everybody with an authenticator app then \
+         needs a reset link (doorward user factor reset)",
+        .0.display()
+    )]
+    FactorSecretUnusable(PathBuf),
     /// The file system refused an operation.
     #[error("{}: {error}{}", .path.display(), advice(.error))]
     Io { path: PathBuf, error: io::Error },

@@ -192,9 +192,16 @@ mod tests {
     use super::*;
 
     const AT: Timestamp = Timestamp::from_seconds(1_800_000_000);
-    const OLD: [&str; 5] =
-        ["cookie-secret", "retired-1-x.pem", "signing-key.pem", "users.db", "users.db-wal"];
-    const NEW: [&str; 4] = ["cookie-secret", "signing-key-next.pem", "signing-key.pem", "users.db"];
+    const OLD: [&str; 6] = [
+        "cookie-secret",
+        "factor-secret",
+        "retired-1-x.pem",
+        "signing-key.pem",
+        "users.db",
+        "users.db-wal",
+    ];
+    const NEW: [&str; 5] =
+        ["cookie-secret", "factor-secret", "signing-key-next.pem", "signing-key.pem", "users.db"];
 
     fn fill(folder: &Path, files: &[&str], contents: &str) {
         files.iter().for_each(|name| fs::write(folder.join(name), contents).unwrap());

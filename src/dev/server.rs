@@ -18,7 +18,7 @@ use crate::{
     account::{
         OpenedSession,
         look_up::user_by_id_or_email,
-        session_start::{Evidence, complete_sign_in},
+        session_start::{Evidence, Outcome, Terms, complete_sign_in},
     },
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, Settings},
@@ -26,7 +26,7 @@ use crate::{
     doorward::MissingKey,
     mail::{MailUrl, MemoryMailbox, SentMail},
     network::{ClientInfo, Network, Requester},
-    session::{Persistence, TokenId},
+    session::TokenId,
     store::{self, Effects, MemoryDatabase, PasswordCondition},
     token::memory_key_store::MemoryKeyStore,
     user::{Role, Roles, User},
@@ -221,8 +221,12 @@ impl DevServer {
     pub(crate) async fn sign_in(&self, user: &User) -> Result<Option<OpenedSession>, store::Error> {
         let doorward = self.doorward();
         let client = ClientInfo::new(IpAddr::V4(Ipv4Addr::LOCALHOST), "doorward dev");
-        let (requester, persistence) = (Requester::new(client), Persistence::Lifetime);
-        complete_sign_in(&doorward, Evidence::TestOfApp(user), &requester, persistence).await
+        let (requester, evidence) = (Requester::new(client), Evidence::TestOfApp(user));
+        let outcome = complete_sign_in(&doorward, evidence, &requester, &Terms::TOKEN).await?;
+        Ok(match outcome {
+            Outcome::Opened(opened) => Some(*opened),
+            Outcome::FactorMissing(_) | Outcome::Gone => None,
+        })
     }
 
     /// Changes a user until the next reset. As with the operator's commands, a new address is unverified, and a new password and
@@ -287,7 +291,7 @@ impl Running {
     async fn add(&self, users: &[User]) -> Result<(), store::Error> {
         let now = self.doorward.now();
         let users = users.to_vec();
-        self.database.store.import_users(users, now, &Effects::NONE).await.map(drop)
+        self.database.store.import_users(users, Vec::new(), now, &Effects::NONE).await.map(drop)
     }
 }
 

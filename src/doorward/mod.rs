@@ -30,13 +30,13 @@ pub use self::{counts::Counts, open::OpenError};
 use crate::{
     access::{
         caller::{AuthError, Caller, Callers, WorkDone},
-        guard::GuardSet,
+        guard::{GuardSet, Missing, Reachable},
         policy::Designated,
         refusals::{DecisionId, Refusal, Refusals, Refused},
     },
     clock::{Clock, Timestamp},
     config::{MailCodeSignIn, RegistrationConflict, Settings},
-    credential::password::Hasher,
+    credential::{passkey::RelyingParty, password::Hasher},
     data_folder::DataFolder,
     event::Events,
     network::{Probes, ProxyWarnings},
@@ -44,12 +44,10 @@ use crate::{
     store::Store,
     throttle::Throttle,
     token::{
-        TokenMint,
-        cookie::{CookieMint, CookieSecret},
-        feed::Feed,
-        one_time::OneTimeMint,
-        signing_keys::SigningKeys,
+        TokenMint, cookie::CookieMint, factor_key::FactorKey, feed::Feed, one_time::OneTimeMint,
+        shared_secret::SharedSecret, signing_keys::SigningKeys,
     },
+    user::User,
 };
 
 /// Sign-up, login and guards over one database. Cheap to clone: all clones share the same state.
@@ -66,7 +64,9 @@ struct Inner {
     keys_failing: AtomicBool,
     cookies: Arc<CookieMint>,
     /// What cookies and one-time secrets are derived from.
-    cookie_secret: Mutex<CookieSecret>,
+    cookie_secret: Mutex<SharedSecret>,
+    /// What encrypts the secrets of authenticator apps. It is never replaced: nobody could sign in with an app of before.
+    factor_key: FactorKey,
     one_time_secrets: OneTimeMint,
     mail_delivery: Option<Arc<MailDelivery>>,
     callers: Callers,
@@ -245,7 +245,7 @@ impl Doorward {
     }
 
     /// Uses another secret for cookies, return targets, codes and one-time secrets. Those made before are void.
-    pub(crate) fn use_cookie_secret(&self, secret: CookieSecret) {
+    pub(crate) fn use_cookie_secret(&self, secret: SharedSecret) {
         let inner = &*self.inner;
         let mut used = inner.cookie_secret.lock().unwrap_or_else(PoisonError::into_inner);
         if *used != secret {
@@ -255,12 +255,40 @@ impl Doorward {
         }
     }
 
+    /// What encrypts the secrets of authenticator apps.
+    pub(crate) fn factor_key(&self) -> &FactorKey {
+        &self.inner.factor_key
+    }
+
     pub(crate) fn one_time_secrets(&self) -> &OneTimeMint {
         &self.inner.one_time_secrets
     }
 
+    /// The service as browsers know it when they make and use passkeys. `None` if passkeys are not offered.
+    pub(crate) fn passkey_relying_party(&self) -> Option<RelyingParty> {
+        self.settings().passkey_relying_party()
+    }
+
     pub(crate) fn sends_mail(&self) -> bool {
         self.settings().mail.url.is_some()
+    }
+
+    /// What a user can reach by themselves to be admitted where they are refused.
+    pub(crate) fn reachable(&self, user: &User) -> Reachable {
+        let settings = self.settings();
+        let offered = settings.offered_factors();
+        Reachable::by(user, self.sends_mail(), &offered, settings.factors)
+    }
+
+    /// Whether what a caller has proved opens only their own account, because everybody needs a second factor.
+    pub(crate) fn opens_only_account(&self, caller: &Caller) -> bool {
+        !self.settings().factors.admits(&caller.session)
+    }
+
+    /// What a caller lacks whose session opens only their own account.
+    pub(crate) fn missing_factor(&self, caller: &Caller) -> Option<Missing> {
+        let Caller { user, session, .. } = caller;
+        self.reachable(user).missing(user, session, self.now(), |_, _| true)
     }
 
     /// Whether people sign in with mailed codes.

@@ -19,11 +19,13 @@ use crate::{
     store::{self, Connectivity, MemoryDatabase, Store, archive::Installation},
     throttle::{AccountSecret, Throttle},
     token::{
-        cookie::{CookieMint, CookieSecret},
+        cookie::CookieMint,
+        factor_key::FactorKey,
         feed::Feed,
         key_file::KeyFile,
-        key_store::cookie_secret,
+        key_store::{KeyStore, shared_secret},
         one_time::OneTimeMint,
+        shared_secret::{SecretName, SharedSecret},
         signing_keys::{self, SigningKeys},
     },
 };
@@ -54,15 +56,30 @@ pub enum OpenError {
         "{0}: a migration to this database did not finish: run the same `doorward migrate` again"
     )]
     Unfinished(DatabaseUrl),
+    /// The secret that encrypts second factors is missing.
+    #[error(
+        "{0}: the secret that encrypts second factors (factor-secret) is missing, but users have authenticator apps: restore it \
+         from your backup, or start once with --new-signing-key to create a new one, after which each of them needs a reset link \
+         (doorward user factor reset)"
+    )]
+    FactorSecretMissing(DatabaseUrl),
+    /// Users have passkeys that they could not use with these settings.
+    #[error("users have passkeys for the domain {domain}, which they could not use: {advice}")]
+    PasskeyDomain {
+        /// The domain of the passkeys.
+        domain: String,
+        /// What is wrong with the settings, and what to do.
+        advice: String,
+    },
     /// Passwords cannot be hashed.
     #[error(transparent)]
     Hasher(#[from] HasherError),
 }
 
-/// What to do on opening when the signing key is missing.
+/// What to do on opening when the signing key or the secret of second factors is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum MissingKey {
-    /// Refuse to open if there are users, who may hold tokens signed with the missing key.
+    /// Refuse to open if there are users, who may hold tokens signed with the missing key, or authenticator apps.
     #[default]
     Refuse,
     /// Create a new key. All users have to log in again.
@@ -74,14 +91,34 @@ pub(crate) enum MissingKey {
 enum OpenedFor {
     Serve,
     Command {
-        /// Whether it derives one-time secrets, which a server has to recognise later.
+        /// Whether it derives one-time secrets or encrypts factors, which a server has to read later.
         makes_secrets: bool,
     },
 }
 
+impl OpenedFor {
+    /// Whether it creates secrets that are missing.
+    fn stores_secrets(self) -> bool {
+        matches!(self, Self::Serve | Self::Command { makes_secrets: true })
+    }
+
+    async fn secret(
+        self,
+        key_store: &dyn KeyStore,
+        name: SecretName,
+    ) -> Result<SharedSecret, signing_keys::Error> {
+        Ok(match self.stores_secrets() {
+            true => shared_secret(key_store, name).await?,
+            // Such a command writes nothing. Without a stored secret there is nothing that it could read with one.
+            false => key_store.stored_secret(name).await?.unwrap_or_else(SharedSecret::random),
+        })
+    }
+}
+
 /// Secrets that all instances share, besides the signing keys.
 struct Secrets {
-    cookie: CookieSecret,
+    cookie: SharedSecret,
+    factor: SharedSecret,
     account: AccountSecret,
 }
 
@@ -143,6 +180,14 @@ impl Doorward {
         if store.is_move_unfinished().await.map_err(in_store)? {
             return Err(OpenError::Unfinished(settings.database));
         }
+        if opened_for == OpenedFor::Serve {
+            let party = settings.passkey_relying_party();
+            let id = party.as_ref().map_or("", |party| &*party.id);
+            if let Some(domain) = store.other_rp_id(id).await.map_err(in_store)? {
+                let advice = settings.passkeys_lost_because(&domain);
+                return Err(OpenError::PasskeyDomain { domain, advice });
+            }
+        }
         let tokens_exist =
             missing_key == MissingKey::Refuse && store.has_users().await.map_err(in_store)?;
         let (terms, lifetime) = (settings.token.clone(), settings.session_lifetime);
@@ -157,17 +202,19 @@ impl Doorward {
             }
             None => installation.key_store,
         };
-        let cookie_secret = match opened_for {
-            OpenedFor::Serve | OpenedFor::Command { makes_secrets: true } => {
-                cookie_secret(&*key_store).await
-            }
-            // Such a command writes nothing. Without a stored secret there is nothing that it could recognise by one.
-            OpenedFor::Command { makes_secrets: false } => {
-                let stored = key_store.stored_cookie_secret().await;
-                stored.map(|stored| stored.unwrap_or_else(CookieSecret::random))
-            }
-        };
-        let cookie_secret = cookie_secret.map_err(signing_keys::Error::from)?;
+        let cookie_secret = opened_for.secret(&*key_store, SecretName::Cookies).await?;
+        if missing_key == MissingKey::Refuse
+            && opened_for.stores_secrets()
+            && key_store
+                .stored_secret(SecretName::Factors)
+                .await
+                .map_err(signing_keys::Error::from)?
+                .is_none()
+            && store.has_totp().await.map_err(in_store)?
+        {
+            return Err(OpenError::FactorSecretMissing(settings.database));
+        }
+        let factor_secret = opened_for.secret(&*key_store, SecretName::Factors).await?;
         let keys = SigningKeys::open(key_store, tokens_exist, terms, lifetime, now).await?;
         if opened_for == OpenedFor::Serve {
             settings.guards.log_warnings();
@@ -177,7 +224,7 @@ impl Doorward {
             OpenedFor::Serve => store.account_secret().await.map_err(in_store)?,
             OpenedFor::Command { .. } => AccountSecret::random(),
         };
-        let secrets = Secrets { cookie: cookie_secret, account: secret };
+        let secrets = Secrets { cookie: cookie_secret, factor: factor_secret, account: secret };
         let doorward = Self::assemble(settings, folder, store, keys, &secrets, serving, clock)?;
         if opened_for == OpenedFor::Serve {
             let loaded = async {
@@ -230,6 +277,7 @@ impl Doorward {
             cookies,
             one_time_secrets: OneTimeMint::new(&secrets.cookie),
             cookie_secret: Mutex::new(secrets.cookie.clone()),
+            factor_key: FactorKey::new(secrets.factor.as_bytes()),
             mail_delivery: serving.mail_delivery,
             feed,
             hasher: hasher?,

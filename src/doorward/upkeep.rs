@@ -11,7 +11,7 @@ use crate::{
     store::{self, Effects},
     supervisor::supervise,
     throttle::AccountChange,
-    token::signing_keys,
+    token::{shared_secret::SecretName, signing_keys},
     user::EmailKey,
 };
 
@@ -125,7 +125,7 @@ impl Doorward {
     async fn reload_and_update_keys(&self) -> Result<(), signing_keys::Error> {
         self.keys().reload(self.now()).await?;
         // Another instance may have replaced it.
-        if let Some(secret) = self.keys().stored_cookie_secret().await? {
+        if let Some(secret) = self.keys().stored_secret(SecretName::Cookies).await? {
             self.use_cookie_secret(secret);
         }
         self.tend_keys().await

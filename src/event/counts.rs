@@ -25,7 +25,7 @@ labels!(RegistrationOutcome {
 pub struct EventCounts {
     /// Sign-ins that have succeeded.
     pub sign_ins: Counter,
-    pub failed_logins: Counters<LoginRefusal, 9>,
+    pub failed_logins: Counters<LoginRefusal, 11>,
     pub registrations: Counters<RegistrationOutcome, 4>,
 }
 

@@ -29,6 +29,10 @@ pub enum LoginRefusal {
     WrongPassword,
     /// The mailed code is wrong, has expired or was used.
     WrongCode,
+    /// The password was right, and the second factor was wrong.
+    WrongFactor,
+    /// The code of the second factor was used before.
+    FactorUsed,
     /// The address is not verified, which sign-in needs where sign-up does not tell whether an address is taken.
     Unverified,
     /// Too many logins to the account have failed.
@@ -45,6 +49,8 @@ labels!(LoginRefusal {
     NoPassword => "no_password",
     WrongPassword => "wrong_password",
     WrongCode => "wrong_code",
+    WrongFactor => "wrong_factor",
+    FactorUsed => "factor_used",
     Unverified => "unverified_address",
     AccountThrottled => "account_throttled",
     NetworkThrottled => "network_throttled",
@@ -59,6 +65,8 @@ impl LoginRefusal {
             Self::NoPassword => "no password",
             Self::WrongPassword => "wrong password",
             Self::WrongCode => "wrong code",
+            Self::WrongFactor => "wrong second factor",
+            Self::FactorUsed => "the code of the second factor was used before",
             Self::Unverified => "the address is not verified",
             Self::AccountThrottled => "throttled: too many failed logins on the account",
             Self::NetworkThrottled => "throttled: too many failures from the network",

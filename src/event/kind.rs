@@ -2,6 +2,7 @@
 
 use super::LoginRefusal;
 use crate::{
+    credential::factor::FactorKind,
     session::{Methods, SessionId},
     token::one_time::Purpose,
     user::{EmailKey, InvitationId, Role},
@@ -116,6 +117,29 @@ pub enum EventKind {
     TokenReused {
         session: SessionId,
     },
+    /// A person has shown again who they are, or shown more, within a session.
+    SteppedUp {
+        session: SessionId,
+        /// How they have shown it.
+        methods: Methods,
+    },
+
+    FactorAdded {
+        kind: FactorKind,
+    },
+    FactorRemoved {
+        kind: FactorKind,
+    },
+    PasskeyRenamed,
+    /// A user has new recovery codes.
+    RecoveryCodesReplaced,
+    /// A user does not trust a browser any more.
+    TrustedDeviceRemoved,
+    /// The operator has made a link that removes all second factors of a user.
+    FactorResetCreated,
+    /// The link was used: all second factors are removed and all sessions have ended.
+    FactorsReset,
+
     /// Failed logins on an account do not count any more.
     AccountUnlocked,
 

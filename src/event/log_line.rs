@@ -120,6 +120,24 @@ pub(super) fn write(event: &Event) {
             user, %session, network,
             "refresh token reuse: a replaced token was used again, so the session has been ended"
         ),
+        EventKind::SteppedUp { session, methods } => {
+            info!(user, %session, network, methods = methods.to_text(), "stepped up");
+        }
+
+        EventKind::FactorAdded { kind } => {
+            info!(user, network, factor = kind.name(), "second factor added");
+        }
+        EventKind::FactorRemoved { kind } => {
+            info!(user, network, factor = kind.name(), "second factor removed");
+        }
+        EventKind::PasskeyRenamed => info!(user, network, "passkey renamed"),
+        EventKind::RecoveryCodesReplaced => info!(user, network, "recovery codes replaced"),
+        EventKind::TrustedDeviceRemoved => info!(user, network, "trusted device removed"),
+        EventKind::FactorResetCreated => info!(user, "factor reset link created by the operator"),
+        EventKind::FactorsReset => {
+            warn!(user, network, "second factors removed by a reset link and all sessions ended");
+        }
+
         EventKind::AccountUnlocked => info!(user, "unlocked by the operator"),
 
         EventKind::Invited { invitation } if is_by_operator => {

@@ -12,12 +12,14 @@ use crate::{
     Doorward,
     access::{
         caller::{AuthError, Caller, Unauthenticated},
+        guard::Missing,
         policy::{Designated, Policy},
         refusals::{Refused, RefusedBy},
     },
 };
 
-/// The guard of the service's own endpoints: what policy `P` grants to the caller whose token a request carries.
+/// The guard of the service's own endpoints: what policy `P` grants to the caller whose token a request carries. They are about the
+/// caller's own account, so one factor is always enough.
 pub(super) struct Bearer<P: Policy>(P::Grant);
 
 impl<P: Policy> Deref for Bearer<P> {
@@ -37,7 +39,8 @@ where
 
     async fn from_request_parts(parts: &mut Parts, doorward: &Doorward) -> Result<Self, Error> {
         let caller = authenticate::<P>(doorward, &parts.headers).await?;
-        admit(doorward, &P::from_state(doorward), &caller).map(Self)
+        let granted = P::from_state(doorward).admit(&caller);
+        granted.map(Self).ok_or_else(|| refuse_caller(doorward, P::NAME, &caller, None))
     }
 }
 
@@ -108,10 +111,36 @@ pub(super) fn admit<P: Policy>(
     policy: &P,
     caller: &Caller,
 ) -> Result<P::Grant, Error> {
-    policy.admit(caller).ok_or_else(|| {
-        let refused = Refused::caller(RefusedBy::Policy(P::NAME), caller, doorward.now());
-        Error::Unauthorized(Challenge::InsufficientScope, Some(doorward.record_refusal(refused)))
-    })
+    decide(doorward, policy, caller)
+        .map_err(|missing| refuse_caller(doorward, P::NAME, caller, missing))
+}
+
+/// What a policy grants to a caller. Where everybody needs a second factor, no policy admits a session without one.
+///
+/// # Errors
+/// With what the caller lacks, if they can reach it.
+pub(super) fn decide<P: Policy>(
+    doorward: &Doorward,
+    policy: &P,
+    caller: &Caller,
+) -> Result<P::Grant, Option<Missing>> {
+    let granted = policy.admit(caller).ok_or(None)?;
+    if doorward.opens_only_account(caller) {
+        return Err(doorward.missing_factor(caller));
+    }
+    Ok(granted)
+}
+
+/// Records that a policy refused a caller, and returns the error.
+fn refuse_caller(
+    doorward: &Doorward,
+    policy: &'static str,
+    caller: &Caller,
+    missing: Option<Missing>,
+) -> Error {
+    let refused = Refused::caller(RefusedBy::Policy(policy), caller, missing, doorward.now());
+    let challenge = missing.map_or(Challenge::InsufficientScope, Challenge::Missing);
+    Error::Unauthorized(challenge, Some(doorward.record_refusal(refused)))
 }
 
 /// Records that a policy refused an unauthenticated request, and returns its error.

@@ -9,12 +9,19 @@ use axum::{
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use super::answer::{
-    AUTHORIZATION, CROSS_ORIGIN_RESOURCE_POLICY, JSON, NO_STORE, NOSNIFF, REQUEST_ID, SAME_ORIGIN,
-    json,
+use super::{
+    answer::{
+        AUTHORIZATION, CROSS_ORIGIN_RESOURCE_POLICY, JSON, NO_STORE, NOSNIFF, REQUEST_ID,
+        SAME_ORIGIN, json,
+    },
+    factor_challenge::FactorChallenge,
 };
 use crate::{
-    access::{caller::Unauthenticated, guard::Missing, refusals::DecisionId},
+    access::{
+        caller::Unauthenticated,
+        guard::{Ask, Missing},
+        refusals::DecisionId,
+    },
     account::proof::RECENT,
     credential::password::Busy,
     fault::Fault,
@@ -32,6 +39,12 @@ pub enum Error {
     Unauthorized(Challenge, Option<DecisionId>),
     /// The action needs a sign-in that is not long ago.
     SignInAgain,
+    /// A login lacks a second factor. The client answers the challenge.
+    FactorMissing(Box<FactorChallenge>),
+    /// The answer to a challenge is refused. Holds the reason.
+    FactorRefused(&'static str),
+    /// A factor cannot be added or removed. Holds the reason.
+    FactorConflict(&'static str),
     /// A person at a route of an app that embeds the service gets a page, or the way to one.
     Person(Box<Response>),
     /// A guard refuses a person whose browser holds a valid cookie. Signing in again does not help. They may lack something
@@ -110,25 +123,70 @@ impl Challenge {
             Self::NoCredentials => "Bearer realm=\"doorward\"",
             Self::InvalidToken => "Bearer realm=\"doorward\", error=\"invalid_token\"",
             Self::InsufficientScope => "Bearer realm=\"doorward\", error=\"insufficient_scope\"",
-            // The error comes last, where the request log looks for it.
-            Self::Missing(Missing::VerifiedEmail) => {
-                "Bearer realm=\"doorward\", error_description=\"would be admitted with a verified address\", \
-                 error=\"insufficient_scope\""
-            }
+            Self::Missing(missing) => return missing_header(missing),
         })
+    }
+
+    /// What the answer says besides the message of its status.
+    fn advice(self) -> Option<String> {
+        match self {
+            // Nothing that a new session could change.
+            Self::Missing(Missing::VerifiedEmail) => None,
+            Self::Missing(missing) => Some(advice(missing)),
+            Self::NoCredentials | Self::InvalidToken | Self::InsufficientScope => None,
+        }
     }
 }
 
+/// The challenge for what a caller lacks. What a session has to prove is said by RFC 9470.
+fn missing_header(missing: Missing) -> HeaderValue {
+    const STEP_UP: &str = "insufficient_user_authentication";
+    let (wanted, error) = match missing {
+        Missing::VerifiedEmail => (String::new(), "insufficient_scope"),
+        Missing::SecondFactor | Missing::StepUp(Ask::TwoFactors) => {
+            (", acr_values=\"2\"".into(), STEP_UP)
+        }
+        Missing::StepUp(Ask::PhishingResistant) => (", acr_values=\"phr\"".into(), STEP_UP),
+        // A guard does not know the bound of its condition. It never asks a younger session.
+        Missing::StepUp(Ask::Again) => {
+            (format!(", max_age=\"{}\"", Ask::MIN_AGE.as_secs()), STEP_UP)
+        }
+    };
+    let description = missing.sentence();
+    // The error comes last, where the request log looks for it.
+    let challenge = format!(
+        "Bearer realm=\"doorward\", error_description=\"{description}\"{wanted}, error=\"{error}\""
+    );
+    HeaderValue::try_from(challenge).expect("it is printable ASCII")
+}
+
+/// What a person can do about a refusal.
+fn advice(missing: Missing) -> String {
+    format!(" You would be admitted {missing}.")
+}
+
 impl Error {
+    /// The answer to a request of a browser that no person sees. One whose session has to prove more is like one without a session.
+    pub(super) fn refused(decision: DecisionId, missing: Option<Missing>) -> Self {
+        match missing {
+            Some(missing @ (Missing::SecondFactor | Missing::StepUp(_))) => {
+                Self::Unauthorized(Challenge::Missing(missing), Some(decision))
+            }
+            None | Some(Missing::VerifiedEmail) => Self::Refused(decision, missing),
+        }
+    }
+
     /// When a client should retry after an internal failure.
     pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Invalid(_) | Self::NoTokenField | Self::Malformed => StatusCode::BAD_REQUEST,
-            Self::Unauthorized(..) | Self::SignInAgain | Self::InvalidClient => {
-                StatusCode::UNAUTHORIZED
-            }
+            Self::Unauthorized(..)
+            | Self::SignInAgain
+            | Self::FactorMissing(_)
+            | Self::FactorRefused(_)
+            | Self::InvalidClient => StatusCode::UNAUTHORIZED,
             Self::Refused(..) | Self::CrossSite(_) | Self::MayNotRegister | Self::MayNotInvite => {
                 StatusCode::FORBIDDEN
             }
@@ -138,7 +196,9 @@ impl Error {
             Self::NoSuchUser(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::EmailTaken | Self::AlreadyInvited => StatusCode::CONFLICT,
+            Self::EmailTaken | Self::AlreadyInvited | Self::FactorConflict(_) => {
+                StatusCode::CONFLICT
+            }
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson | Self::NotAForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::OtherHost | Self::NeedsHttps => StatusCode::MISDIRECTED_REQUEST,
@@ -154,9 +214,8 @@ impl Error {
             Self::SignInAgain => {
                 "This action needs a sign-in within the last 10 minutes. Please sign in again."
             }
-            Self::Refused(_, Some(Missing::VerifiedEmail)) => {
-                "The requested action is not allowed. You would be admitted with a verified address."
-            }
+            Self::FactorMissing(_) => "A second factor is missing.",
+            Self::FactorRefused(reason) | Self::FactorConflict(reason) => reason,
             Self::MayNotRegister => "Registration is not open for this address.",
             Self::MayNotInvite => "You may not invite others.",
             Self::AlreadyInvited => "The address is invited already.",
@@ -180,6 +239,13 @@ impl Error {
         }
     }
 
+    fn factor(&self) -> Option<FactorChallenge> {
+        match self {
+            Self::FactorMissing(challenge) => Some((**challenge).clone()),
+            _ => None,
+        }
+    }
+
     fn add_headers(&self, response: &mut Response) {
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, NO_STORE);
@@ -187,6 +253,12 @@ impl Error {
         match self {
             Self::Refused(decision, _) | Self::CrossSite(Some(decision)) => {
                 add_decision(headers, *decision);
+            }
+            Self::FactorMissing(_) | Self::FactorRefused(_) => {
+                let challenge = HeaderValue::from_static(
+                    "Bearer realm=\"doorward\", error=\"insufficient_user_authentication\"",
+                );
+                headers.insert(header::WWW_AUTHENTICATE, challenge);
             }
             // RFC 9470. The error comes last, where the request log looks for it.
             Self::SignInAgain => {
@@ -269,10 +341,18 @@ pub(crate) fn message(status: StatusCode) -> &'static str {
 }
 
 #[derive(Serialize)]
-struct Body {
-    message: &'static str,
+struct Body<'a> {
+    message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Detail>,
+    #[serde(flatten)]
+    factor: Option<FactorChallenge>,
+}
+
+impl Body<'_> {
+    fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a body of strings serialises to JSON")
+    }
 }
 
 /// The member `error` of a body.
@@ -300,12 +380,7 @@ impl Serialize for Faults {
 
 /// The body of an answer with this status and no further detail.
 pub(crate) fn plain_body(status: StatusCode) -> Vec<u8> {
-    body_of(message(status), None)
-}
-
-fn body_of(message: &'static str, error: Option<Detail>) -> Vec<u8> {
-    let body = Body { message, error };
-    serde_json::to_vec(&body).expect("a body of strings serialises to JSON")
+    Body { message: message(status), error: None, factor: None }.to_json()
 }
 
 impl IntoResponse for Error {
@@ -323,7 +398,15 @@ impl IntoResponse for Error {
         let status = self.status();
         let mut response = json(status, Vec::new());
         self.add_headers(&mut response);
-        *response.body_mut() = body_of(self.message(), self.detail()).into();
+        let message = match &self {
+            Self::Refused(_, Some(missing)) => {
+                format!("{}{}", self.message(), advice(*missing)).into()
+            }
+            _ => Cow::Borrowed(self.message()),
+        };
+        let factor = self.factor();
+        let body = Body { message: &message, error: self.detail(), factor };
+        *response.body_mut() = body.to_json().into();
         response
     }
 }
@@ -345,7 +428,14 @@ fn unauthorized(challenge: Challenge, decision: Option<DecisionId>) -> Response 
         headers
     });
     static BODY: LazyLock<Bytes> = LazyLock::new(|| plain_body(StatusCode::UNAUTHORIZED).into());
-    let mut response = Response::new(BODY.clone().into());
+    let body = match challenge.advice() {
+        None => BODY.clone(),
+        Some(advice) => {
+            let message = format!("{}{advice}", message(StatusCode::UNAUTHORIZED));
+            Body { message: &message, error: None, factor: None }.to_json().into()
+        }
+    };
+    let mut response = Response::new(body.into());
     *response.status_mut() = StatusCode::UNAUTHORIZED;
     let headers = response.headers_mut();
     *headers = HEADERS.clone();
@@ -403,6 +493,35 @@ mod tests {
             assert_eq!(
                 response.headers()[header::WWW_AUTHENTICATE],
                 Challenge::InvalidToken.header()
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_session_has_to_prove_is_said_by_rfc_9470() {
+        for (missing, wanted, error) in [
+            (Missing::StepUp(Ask::Again), r#", max_age="60""#, "insufficient_user_authentication"),
+            (
+                Missing::StepUp(Ask::TwoFactors),
+                r#", acr_values="2""#,
+                "insufficient_user_authentication",
+            ),
+            (
+                Missing::StepUp(Ask::PhishingResistant),
+                r#", acr_values="phr""#,
+                "insufficient_user_authentication",
+            ),
+            (Missing::SecondFactor, r#", acr_values="2""#, "insufficient_user_authentication"),
+            (Missing::VerifiedEmail, "", "insufficient_scope"),
+        ] {
+            let response = Error::Unauthorized(Challenge::Missing(missing), None).into_response();
+            assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+            assert_eq!(
+                response.headers()[header::WWW_AUTHENTICATE],
+                format!(
+                    r#"Bearer realm="doorward", error_description="{}"{wanted}, error="{error}""#,
+                    missing.sentence()
+                )
             );
         }
     }

@@ -8,6 +8,7 @@ use axum::{
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -67,6 +68,24 @@ impl Form {
             },
             Some(other) => self.record(field, Fault::wrong_type("string", json_type(&other))),
         }
+    }
+
+    /// A field that is an object or absent. Pages send it as text.
+    pub(super) fn object<T: DeserializeOwned>(
+        &mut self,
+        field: &'static str,
+    ) -> Result<Option<T>, FaultRecorded> {
+        let parsed = match self.fields.remove(field) {
+            None => {
+                self.missing.push(field);
+                return Ok(None);
+            }
+            Some(Value::String(text)) => serde_json::from_str(&text),
+            Some(value) => T::deserialize(value),
+        };
+        parsed
+            .map(Some)
+            .or_else(|error| self.record(field, Fault::malformed(format!("Not valid: {error}"))))
     }
 
     /// A field that is `true`, `false` or absent.
@@ -147,7 +166,11 @@ impl Form {
         mem::take(&mut self.faults)
     }
 
-    fn record<T>(&mut self, field: &'static str, fault: Fault) -> Result<T, FaultRecorded> {
+    pub(super) fn record<T>(
+        &mut self,
+        field: &'static str,
+        fault: Fault,
+    ) -> Result<T, FaultRecorded> {
         self.faults.push((field.into(), fault));
         Err(FaultRecorded)
     }

@@ -10,6 +10,7 @@ mod cors;
 #[cfg(feature = "cli")]
 pub(crate) mod dev;
 mod error;
+mod factor_challenge;
 mod form;
 mod forward_auth;
 mod handler;
@@ -21,10 +22,13 @@ mod other_sites;
 mod pages;
 pub mod paths;
 mod request_log;
+#[cfg(test)]
+mod required_factor_tests;
 pub mod routes;
 #[cfg(feature = "cli")]
 pub mod server;
 mod trace_context;
+mod webauthn;
 
 use std::sync::Arc;
 

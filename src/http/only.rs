@@ -8,7 +8,7 @@ use axum::{
 };
 
 use super::{
-    bearer::{FromState, admit, identify, refuse},
+    bearer::{FromState, admit, decide, identify, refuse},
     error::Error,
     pages::AppRoute,
 };
@@ -40,6 +40,9 @@ use crate::{
 /// | any other, such as `fetch` | 401 | 403 |
 ///
 /// A request that another site has caused gets 403 if it would change something.
+///
+/// With `sign_in.factors = "required"`, no policy admits a session of one factor: a person is led to where they set up a second
+/// one or give it, and back. Any other request gets 401 with `insufficient_user_authentication` (RFC 9470).
 ///
 /// ```
 /// # use doorward::{Authenticated, Designated, Only};
@@ -129,12 +132,16 @@ fn admit_person<P: Policy>(
     caller: &Caller,
 ) -> Result<P::Grant, Error> {
     let doorward = route.doorward();
-    policy.admit(caller).ok_or_else(|| {
-        let refused = Refused::caller(RefusedBy::Policy(P::NAME), caller, doorward.now());
+    decide(doorward, policy, caller).map_err(|missing| {
+        let by = RefusedBy::Policy(P::NAME);
+        let refused = Refused::caller(by, caller, missing, doorward.now());
         let decision = doorward.record_refusal(refused);
-        match route.is_navigation() {
-            true => Error::Person(Box::new(route.refused(caller, decision))),
-            false => Error::Refused(decision, None),
+        match (missing, route.is_navigation()) {
+            (Some(missing), true) => {
+                Error::Person(Box::new(route.way_to_missing(missing, decision)))
+            }
+            (None, true) => Error::Person(Box::new(route.refused(caller, decision))),
+            (missing, false) => Error::refused(decision, missing),
         }
     })
 }

@@ -1,5 +1,7 @@
 //! Paths that more than the table of routes knows.
 
+use crate::access::guard::Missing;
+
 /// The prefix of the path of every guard.
 pub const GUARD_PREFIX: &str = "/api/auth/";
 /// The path of the guard that admits every caller with a valid token.
@@ -24,3 +26,12 @@ pub const REVOKE: &str = "/oauth/revoke";
 pub const APP_SIGN_IN: &str = "/.doorward/in";
 /// The path at which a guard sends a browser to sign out. It exists on the host of every app and never reaches the app.
 pub const APP_SIGN_OUT: &str = "/.doorward/out";
+
+/// The page on which a person gets what they lack, with the sealed return target.
+pub(super) fn page_of(missing: Missing, target: &str) -> String {
+    match missing {
+        Missing::VerifiedEmail => format!("/verify?for={target}"),
+        Missing::SecondFactor => format!("/account/security?for={target}"),
+        Missing::StepUp(ask) => format!("/step-up?for={target}&ask={}", ask.name()),
+    }
+}

@@ -5,7 +5,10 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::token::{cookie::MailedTarget, one_time::OneTimeId};
+use crate::{
+    credential::factor::FactorKind,
+    token::{cookie::MailedTarget, one_time::OneTimeId},
+};
 
 /// What a mail says. None contains a text that a stranger has chosen, such as a name: the address may be anybody's. A `target`
 /// is where the link leads back to: a URL of an app, within the origins of its guard.
@@ -70,6 +73,47 @@ pub enum Message {
         /// When, in milliseconds since 1970.
         at: i64,
     },
+    FactorAdded {
+        kind: FactorKind,
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
+    FactorRemoved {
+        kind: FactorKind,
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
+    /// The user has made new recovery codes.
+    RecoveryCodesReplaced {
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
+    /// Somebody has signed in with a recovery code.
+    RecoveryCodeUsed {
+        /// How many codes the user has now.
+        left: usize,
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
+    /// The password was right and the second factor wrong, so nobody was signed in.
+    FactorRefused {
+        /// The `User-Agent` header.
+        user_agent: String,
+        /// Where it came from.
+        address: IpAddr,
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
+    /// The operator's link has removed all second factors.
+    FactorsReset {
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
+    /// The operator has made a link that removes all second factors. The link is not in the mail.
+    FactorResetLink {
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
     /// Nothing: the mail is discarded. It is queued for an address without a user, so that the answer takes as long as for
     /// one with a user.
     Nothing,
@@ -103,7 +147,14 @@ impl Message {
             | Self::NewSignIn { .. }
             | Self::PasswordChanged { .. }
             | Self::SessionsEnded { .. }
-            | Self::AccountDeleted { .. } => Urgency::Notice,
+            | Self::AccountDeleted { .. }
+            | Self::FactorAdded { .. }
+            | Self::FactorRemoved { .. }
+            | Self::RecoveryCodesReplaced { .. }
+            | Self::RecoveryCodeUsed { .. }
+            | Self::FactorRefused { .. }
+            | Self::FactorsReset { .. }
+            | Self::FactorResetLink { .. } => Urgency::Notice,
         }
     }
 
@@ -122,6 +173,13 @@ impl Message {
             Self::PasswordChanged { .. } => "password_changed",
             Self::SessionsEnded { .. } => "sessions_ended",
             Self::AccountDeleted { .. } => "account_deleted",
+            Self::FactorAdded { .. } => "factor_added",
+            Self::FactorRemoved { .. } => "factor_removed",
+            Self::RecoveryCodesReplaced { .. } => "recovery_codes_replaced",
+            Self::RecoveryCodeUsed { .. } => "recovery_code_used",
+            Self::FactorRefused { .. } => "factor_refused",
+            Self::FactorsReset { .. } => "factors_reset",
+            Self::FactorResetLink { .. } => "factor_reset_link",
             Self::Nothing => "nothing",
         }
     }

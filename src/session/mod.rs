@@ -8,7 +8,12 @@ use std::time::Duration;
 
 use self::last_seen::LastSeenBuffer;
 pub use self::methods::{Method, Methods};
-use crate::{clock::Timestamp, id::id, network::ClientInfo, user::UserId};
+use crate::{
+    clock::Timestamp,
+    id::id,
+    network::ClientInfo,
+    user::{User, UserId},
+};
 
 /// One sign-in of one user. Its token is valid only while the session exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +61,21 @@ impl Session {
             methods: Methods::default(),
             client,
         }
+    }
+
+    /// Whether what was proved is enough for this user: two factors, if they hold a second one.
+    pub(crate) fn is_enough_for(&self, user: &User) -> bool {
+        user.factors.is_empty() || self.methods.strength() >= 2
+    }
+
+    /// The session as a cookie of this time proves it. One that is older than the latest proof counts with its own time, and with
+    /// first factors only: the browser of the app has not seen the second factor.
+    #[must_use]
+    pub(crate) fn as_of(&self, time: Timestamp) -> Self {
+        if time >= self.authenticated_at {
+            return self.clone();
+        }
+        Self { authenticated_at: time, methods: self.methods.first_factors(), ..self.clone() }
     }
 
     /// Whether it has expired, or has not been used for its idle timeout. `last_used` is accurate to

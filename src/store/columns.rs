@@ -23,7 +23,8 @@ macro_rules! user_columns {
             "disabled",
             "created_at",
             "updated_at",
-            "last_login_at"
+            "last_login_at",
+            "factors"
         )
     };
 }
@@ -104,17 +105,44 @@ macro_rules! invitation_columns {
     };
 }
 
+/// The columns of a passkey, each with a prefix.
+macro_rules! passkey_columns {
+    ($prefix:literal) => {
+        $crate::store::columns::column_list!(
+            $prefix,
+            "id",
+            "user_id",
+            "credential_id",
+            "rp_id",
+            "user_handle",
+            "public_key",
+            "verifies_user",
+            "aaguid",
+            "name",
+            "transports",
+            "sign_count",
+            "backup_eligible",
+            "backed_up",
+            "created_at",
+            "last_used_at"
+        )
+    };
+}
+
 pub(super) use column_list;
 pub(super) use invitation_columns;
 pub(super) use mail_columns;
 pub(super) use one_time_columns;
+pub(super) use passkey_columns;
 pub(super) use session_columns;
 pub(super) use user_columns;
 
 /// The number of columns in [`user_columns`].
-pub(super) const USER_COLUMN_COUNT: usize = 11;
+pub(super) const USER_COLUMN_COUNT: usize = 12;
 /// The number of columns in [`session_columns`].
 pub(super) const SESSION_COLUMN_COUNT: usize = 11;
+/// The number of columns in [`passkey_columns`].
+pub(super) const PASSKEY_COLUMN_COUNT: usize = 15;
 /// The number of columns in [`one_time_columns`].
 pub(super) const ONE_TIME_COLUMN_COUNT: usize = 9;
 
@@ -126,6 +154,7 @@ mod tests {
     fn the_column_counts_match_the_lists() {
         assert_eq!(user_columns!("u.").split(", u.").count(), USER_COLUMN_COUNT);
         assert_eq!(session_columns!("").split(", ").count(), SESSION_COLUMN_COUNT);
+        assert_eq!(passkey_columns!("").split(", ").count(), PASSKEY_COLUMN_COUNT);
         assert_eq!(one_time_columns!("o.").split(", o.").count(), ONE_TIME_COLUMN_COUNT);
         assert!(user_columns!("u.").starts_with("u.id, u.name, "));
     }

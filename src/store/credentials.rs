@@ -1,4 +1,4 @@
-//! Credentials: password hashes in the table `users`, and the table `used_codes`.
+//! Credentials: password hashes in the table `users`.
 
 use super::{
     Error, Store,
@@ -7,13 +7,12 @@ use super::{
     sessions::end_sessions,
     statements::statements,
     user_record::UserRecord,
-    write::{StatementBatch, Verdict},
+    write::StatementBatch,
 };
 use crate::{
     clock::Timestamp,
     credential::password::PasswordHash,
     session::SessionId,
-    token::cookie::CodeId,
     user::{PasswordVersion, UserId},
 };
 
@@ -22,10 +21,6 @@ statements! {
     SET_PASSWORD =
         "UPDATE users SET password_hash = $2, updated_at = $3, password_version = password_version + 1 \
          WHERE id = $1";
-    USE_CODE =
-        "INSERT INTO used_codes (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING";
-    DELETE_EXPIRED_USED_CODES =
-        "DELETE FROM used_codes WHERE id IN (SELECT id FROM used_codes WHERE expires_at <= $1 LIMIT $2)";
 }
 
 /// The condition under which a new password replaces the old one.
@@ -80,25 +75,6 @@ impl Store {
                 end_sessions(&mut batch, id, keep, change_id, now);
                 add_effects(&mut batch, &effects);
                 batch.returning(true)
-            })
-        })
-        .await
-    }
-
-    /// Records the use of a sign-in code, which expires at this time. Returns false if it has been used before.
-    pub async fn use_code(
-        &self,
-        id: CodeId,
-        expires_at: Timestamp,
-        effects: &Effects,
-    ) -> Result<bool, Error> {
-        let effects = effects.clone();
-        self.write_uncached(move || {
-            let mut batch = StatementBatch::default();
-            add_effects(&mut batch, &effects);
-            let added = batch.add(USE_CODE, [id.into(), expires_at.into()]);
-            batch.deciding(move |rows| {
-                if rows.of(added) > 0 { Verdict::Commit(true) } else { Verdict::RollBack(false) }
             })
         })
         .await

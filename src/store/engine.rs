@@ -12,7 +12,7 @@ use super::{
     value::Value,
     write::{AnyResult, Transaction},
 };
-use crate::token::{cookie::CookieSecret, endings::Endings, key_store::StoredKeys};
+use crate::token::{endings::Endings, key_store::StoredKeys, shared_secret::SharedSecrets};
 
 /// Runs statements in one database. Every statement is SQL that both databases know.
 #[async_trait]
@@ -67,9 +67,10 @@ pub(super) trait SnapshotReader: Send + Sync {
 }
 
 /// The contents of a key store.
+#[derive(Default)]
 pub struct KeySnapshot {
     pub keys: StoredKeys,
-    pub cookie_secret: Option<CookieSecret>,
+    pub secrets: SharedSecrets,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

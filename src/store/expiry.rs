@@ -2,26 +2,28 @@
 
 use super::{
     Error, Store,
-    credentials::DELETE_EXPIRED_USED_CODES,
+    factors::DELETE_EXPIRED_TRUSTED_DEVICES,
     invitations::DELETE_EXPIRED_INVITATIONS,
     one_time_secrets::DELETE_EXPIRED_ONE_TIME_SECRETS,
     outbox::{DELETE_GIVEN_UP_MAIL, KEEP_GIVEN_UP},
     sessions::DELETE_EXPIRED_SESSIONS,
+    used_codes::DELETE_EXPIRED_USED_CODES,
     value::sql_limit,
     write::StatementBatch,
 };
 use crate::clock::Timestamp;
 
 /// The statements that delete what has expired at $1, at most $2 rows each.
-const DELETIONS: [&str; 4] = [
+const DELETIONS: [&str; 5] = [
     DELETE_EXPIRED_SESSIONS,
     DELETE_EXPIRED_USED_CODES,
     DELETE_EXPIRED_ONE_TIME_SECRETS,
     DELETE_EXPIRED_INVITATIONS,
+    DELETE_EXPIRED_TRUSTED_DEVICES,
 ];
 
 impl Store {
-    /// Deletes up to `limit` expired rows of each kind: sessions, one-time secrets, invitations, mail that was given
+    /// Deletes up to `limit` expired rows of each kind: sessions, one-time secrets, invitations, trusted devices, mail that was given
     /// up long ago and the store's internal records. Returns the largest of these counts.
     pub async fn delete_expired(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
         let deleted = self.write_uncached(move || {

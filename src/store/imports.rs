@@ -6,6 +6,7 @@ use super::{
     Error, Store,
     columns::user_columns,
     effects::{Effects, add_effects},
+    factors::add_imported_totp,
     imported_hashes::imported_hash_insertions,
     statements::{BATCH_IDS, ids, statements},
     user_record::{user_from_row, user_values},
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     event::EventKind,
-    user::{EmailKey, User, UserId},
+    user::{EmailKey, StoredTotp, User, UserId},
 };
 
 statements! {
@@ -24,7 +25,7 @@ statements! {
         concat!("SELECT ", user_columns!("u."), " FROM users u WHERE u.email_key IN ", ids!());
     ADD_USER_IF_FREE = concat!(
         "INSERT INTO users (", user_columns!(""), ", email_key) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING"
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING"
     );
 }
 
@@ -51,10 +52,11 @@ impl Store {
     }
 
     /// Adds users in one transaction, except for those whose id or address is taken. Returns for each whether it was added.
-    /// Records their password hashes as imported. Changes nothing if none is added.
+    /// Records their password hashes as imported, and adds their authenticator apps. Changes nothing if none is added.
     pub async fn import_users(
         &self,
         users: Vec<User>,
+        totp: Vec<StoredTotp>,
         now: Timestamp,
         effects: &Effects,
     ) -> Result<Vec<bool>, Error> {
@@ -66,6 +68,7 @@ impl Store {
             for (sql, values) in imported_hash_insertions(users.iter().map(|user| (user, now))) {
                 batch.add(sql, values);
             }
+            totp.iter().for_each(|totp| add_imported_totp(&mut batch, totp));
             add_effects(&mut batch, &effects);
             let write = batch.deciding(move |rows| {
                 let added: Vec<_> = added.iter().map(|row| rows.of(*row) > 0).collect();

@@ -32,6 +32,7 @@ statements! {
         "INSERT INTO login_failures (account, recovered_at, changed_at) VALUES ($1, $2, CURRENT_TIMESTAMP) \
          ON CONFLICT (account) DO UPDATE SET changed_at = CURRENT_TIMESTAMP, recovered_at = $4 + \
          CASE WHEN login_failures.recovered_at > $3 THEN login_failures.recovered_at ELSE $3 END";
+    FAILURES_OF = "SELECT recovered_at FROM login_failures WHERE account = $1";
     ALL_FAILURES = "SELECT account, recovered_at FROM login_failures ORDER BY recovered_at DESC LIMIT $1";
     RECENT_FAILURES = "SELECT account, recovered_at FROM login_failures WHERE changed_at >= $1";
     DELETE_FAILURES =
@@ -92,6 +93,37 @@ impl Store {
             batch.returning(())
         })
         .await
+    }
+
+    /// Counts a guess as failed before it is compared, so that no more than `most` are, however many instances compare at the same
+    /// time. Returns how long to wait if there were too many.
+    pub async fn charge_failure(
+        &self,
+        account: AccountKey,
+        most: u32,
+        recovery: Duration,
+        now: Timestamp,
+    ) -> Result<Result<(), Duration>, Error> {
+        let full_at = now + recovery * most;
+        // A refused guess does not prolong the wait.
+        if let Some(wait) = self.wait_until(account, full_at - recovery).await? {
+            return Ok(Err(wait));
+        }
+        let change = AccountChange { account, cleared: false, failures: 1 };
+        self.save_failures(&[change], recovery, now).await?;
+        let wait = self.wait_until(account, full_at).await?;
+        Ok(wait.map_or(Ok(()), Err))
+    }
+
+    /// How long it takes until the account recovers by this time.
+    async fn wait_until(
+        &self,
+        account: AccountKey,
+        latest: Timestamp,
+    ) -> Result<Option<Duration>, Error> {
+        let rows = self.read(FAILURES_OF, [account.as_bytes().to_vec().into()]).await?;
+        let recovered_at: Option<Timestamp> = rows.first().map(|row| row.get(0)).transpose()?;
+        Ok(recovered_at.filter(|at| *at > latest).map(|at| at.duration_since(latest)))
     }
 
     /// Clears the stored failures of an account for an operator, and marks it for other instances.

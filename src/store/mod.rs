@@ -11,6 +11,7 @@ mod emergency;
 mod ended_tokens;
 mod engine;
 mod expiry;
+mod factors;
 mod imported_hashes;
 mod imports;
 mod invitations;
@@ -32,6 +33,7 @@ mod sessions;
 mod sqlite;
 mod statements;
 mod tables;
+mod used_codes;
 mod user_record;
 mod users;
 mod value;
@@ -54,6 +56,7 @@ pub use self::{
     credentials::PasswordCondition,
     effects::{Effects, QueuedMail},
     emergency::{NewPasswords, Revoked},
+    factors::{AddFactor, FactorUse, MAX_PASSKEYS},
     imported_hashes::ImportedHash,
     memory::MemoryDatabase,
     one_time_secrets::OneTimeUse,
@@ -61,7 +64,7 @@ pub use self::{
     postgres::PostgresUrl,
     postgres_options::PostgresOptions,
     report::DatabaseReport,
-    sessions::ReusedToken,
+    sessions::{ReusedToken, SessionStart, SignIn, SignInWritten},
 };
 use self::{
     engine::Engine,

@@ -7,6 +7,7 @@ use super::{
     columns::{ONE_TIME_COLUMN_COUNT, one_time_columns, user_columns},
     credentials::SET_PASSWORD,
     effects::{DELETE_ONE_TIME_SECRETS, Effects, add_effects},
+    factors::{delete_factors, set_factors},
     imported_hashes::DELETE_IMPORTED_HASH,
     invitations::CHARGE_INVITATION,
     row::Row,
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    credential::password::PasswordHash,
+    credential::{factor::Factors, password::PasswordHash},
     session::Session,
     token::one_time::{OneTime, OneTimeId, Purpose, SecretDigest},
     user::{Email, EmailKey, PasswordVersion, User, UserId},
@@ -73,9 +74,12 @@ pub enum OneTimeUse {
     ResetPassword(PasswordHash),
     /// Sets a new password and ends all sessions.
     OperatorReset(PasswordHash),
+    /// Removes all second factors and ends all sessions.
+    ResetFactors,
     /// Adds a session as [`Store::add_session`] does. If the address was not verified, ends all other sessions and deletes the
-    /// user's other one-time secrets: somebody else may have registered it and asked for another address.
-    SignIn(Box<Session>),
+    /// user's other one-time secrets: somebody else may have registered it and asked for another address. Without a session, a second
+    /// factor is still missing.
+    SignIn(Option<Box<Session>>),
 }
 
 impl OneTimeUse {
@@ -87,13 +91,22 @@ impl OneTimeUse {
             Self::RestoreEmail(_) => Purpose::RestoreEmail,
             Self::ResetPassword(_) => Purpose::ResetPassword,
             Self::OperatorReset(_) => Purpose::OperatorReset,
+            Self::ResetFactors => Purpose::FactorReset,
             Self::SignIn(_) => Purpose::SignIn,
         }
     }
 
+    /// Whether the session that it opens has proved enough.
+    fn is_enough_for(&self, user: &User) -> bool {
+        !matches!(self, Self::SignIn(Some(session)) if !session.is_enough_for(user))
+    }
+
     fn revokes_access(&self) -> bool {
         match self {
-            Self::RestoreEmail(_) | Self::ResetPassword(_) | Self::OperatorReset(_) => true,
+            Self::RestoreEmail(_)
+            | Self::ResetPassword(_)
+            | Self::OperatorReset(_)
+            | Self::ResetFactors => true,
             Self::VerifyEmail | Self::ChangeEmail | Self::SignIn(_) => false,
         }
     }
@@ -184,7 +197,9 @@ impl Store {
             // Nothing in its row changes but the guesses, so the one that the caller has read is as good as the
             // stored one.
             let is_valid = |record: &&UserRecord| {
-                one_time.purpose == usage.purpose() && one_time.is_valid_for(&record.user, now)
+                one_time.purpose == usage.purpose()
+                    && one_time.is_valid_for(&record.user, now)
+                    && usage.is_enough_for(&record.user)
             };
             let Some(record) = record.filter(is_valid) else { return Write::nothing(None) };
             let mut user_after = UserAfter { user: record.user.clone(), change_id, now };
@@ -268,14 +283,22 @@ impl UserAfter {
                 self.reset_password(batch, password);
             }
             OneTimeUse::OperatorReset(password) => self.reset_password(batch, password),
+            OneTimeUse::ResetFactors => {
+                delete_factors(batch, id);
+                set_factors(batch, id, self.now);
+                end_sessions(batch, id, None, self.change_id, self.now);
+                (self.user.factors, self.user.updated_at) = (Factors::default(), self.now);
+            }
             OneTimeUse::SignIn(session) => {
                 if !self.user.email_verified {
                     end_sessions(batch, id, None, self.change_id, self.now);
                     batch.add(DELETE_ONE_TIME_SECRETS, [id.into()]);
                 }
                 self.verify_email(batch, one_time);
-                open_session(batch, record, session, self.change_id);
-                self.user.last_login_at = Some(session.created_at);
+                if let Some(session) = session {
+                    open_session(batch, record, session, self.change_id);
+                    self.user.last_login_at = Some(session.created_at);
+                }
             }
         }
     }

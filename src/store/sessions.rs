@@ -8,9 +8,11 @@ use super::{
     Error, Store,
     columns::{SESSION_COLUMN_COUNT, session_columns, user_columns},
     effects::{Effects, add_effects},
+    factors::{FactorUse, add_trusted_device, use_factor},
     known_networks::add_known_network,
     row::Row,
     statements::{Lookup, ids, statements},
+    used_codes::USE_CODE,
     user_record::{UserRecord, user_from_row},
     value::{Value, sql_limit},
     write::{RowCount, StatementBatch, Verdict},
@@ -20,7 +22,8 @@ use crate::{
     event::EventKind,
     network::ClientInfo,
     session::{Methods, Session, SessionId, TokenId},
-    user::{User, UserId},
+    token::cookie::CodeId,
+    user::{PasswordVersion, TrustedDevice, User, UserId},
 };
 
 macro_rules! insert_session {
@@ -77,6 +80,8 @@ statements! {
     END_REPLACED_TOKEN =
         "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
          WHERE id = $1 AND token_id = $2 ON CONFLICT (token_id) DO NOTHING";
+    STEP_UP_SESSION =
+        "UPDATE sessions SET token_id = $3, authenticated_at = $4, methods = $5 WHERE id = $1 AND token_id = $2";
     RENEW_SESSION = "UPDATE sessions SET token_id = $3 WHERE id = $1 AND token_id = $2";
     END_TOKEN_OF_REUSED = concat!(
         "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $7, $5 FROM sessions WHERE ",
@@ -104,6 +109,63 @@ pub struct ReusedToken {
     pub expires_at: Timestamp,
 }
 
+/// A sign-in as it is written.
+#[derive(Clone, Debug)]
+pub struct SignIn {
+    pub user: UserId,
+    /// The password must still have this version.
+    pub password_version: PasswordVersion,
+    pub start: SessionStart,
+    /// The second factor that was given.
+    pub factor: Option<FactorUse>,
+    /// The challenge that it answers, and when that expires. It is used once.
+    pub challenge: Option<(CodeId, Timestamp)>,
+    /// The browser, if the user trusts it from now on.
+    pub trusted_device: Option<TrustedDevice>,
+}
+
+impl SignIn {
+    /// A new session of a user.
+    pub fn new(user: &User, session: Session) -> Self {
+        Self {
+            user: user.id,
+            password_version: user.password_version,
+            start: SessionStart::New(session),
+            factor: None,
+            challenge: None,
+            trusted_device: None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum SessionStart {
+    New(Session),
+    /// The session has proved more. It has a new token, if it still has this one.
+    StepUp {
+        session: Session,
+        replaces: TokenId,
+    },
+}
+
+impl SessionStart {
+    pub fn session(&self) -> &Session {
+        match self {
+            Self::New(session) | Self::StepUp { session, .. } => session,
+        }
+    }
+}
+
+/// What became of a sign-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignInWritten {
+    Begun,
+    /// The code, the challenge or the token was used before.
+    AlreadyUsed,
+    /// The user has been deleted or disabled, has another password, or has added a second factor in the meantime.
+    UserChanged,
+}
+
 impl Store {
     /// The tokens of all sessions.
     pub(crate) async fn session_tokens(&self) -> Result<Vec<TokenId>, Error> {
@@ -111,25 +173,61 @@ impl Store {
         rows.iter().map(|row| row.get(0)).collect()
     }
 
-    /// Adds a session for a user whose password was verified, and sets the time of their last login. Returns false if the
-    /// user has been deleted or disabled, or the password has changed since. Beyond [`MAX_SESSIONS`] the oldest sessions end.
-    /// The session's network becomes a known one. Queues the mail if the session was added.
+    /// Adds a session for a user whose password was verified, as [`Self::sign_in`] does.
     pub async fn add_session(
         &self,
         user: &User,
         session: &Session,
         effects: &Effects,
     ) -> Result<bool, Error> {
-        let (id, version) = (user.id, user.password_version);
-        let (session, effects) = (session.clone(), effects.clone());
-        self.write_user(id, false, move |change_id, record| {
+        let written = self.sign_in(SignIn::new(user, session.clone()), effects).await?;
+        Ok(written == SignInWritten::Begun)
+    }
+
+    /// Opens a session or raises its strength, and uses what was proved with: all or nothing. A new session sets the time of the
+    /// last login, and its network becomes a known one. Beyond [`MAX_SESSIONS`] the oldest sessions end. Queues the mail if
+    /// the session begins.
+    pub async fn sign_in(
+        &self,
+        sign_in: SignIn,
+        effects: &Effects,
+    ) -> Result<SignInWritten, Error> {
+        let effects = effects.clone();
+        self.write_user(sign_in.user, SignInWritten::UserChanged, move |change_id, record| {
+            let SignIn { password_version, start, factor, challenge, trusted_device, .. } =
+                &sign_in;
             let user = &record.user;
-            let may_sign_in = !user.disabled && user.password_version == version;
+            let may_sign_in = !user.disabled
+                && user.password_version == *password_version
+                && start.session().is_enough_for(user);
             may_sign_in.then(|| {
                 let mut batch = StatementBatch::default();
-                open_session(&mut batch, record, &session, change_id);
+                // Each of them changes one row, or nothing is written.
+                let mut uses = Vec::new();
+                if let Some((id, expires_at)) = challenge {
+                    uses.push(batch.add(USE_CODE, [(*id).into(), (*expires_at).into()]));
+                }
+                uses.extend(factor.as_ref().map(|factor| {
+                    use_factor(&mut batch, user.id, factor, start.session().authenticated_at)
+                }));
+                match start {
+                    SessionStart::New(session) => {
+                        open_session(&mut batch, record, session, change_id);
+                    }
+                    SessionStart::StepUp { session, replaces } => {
+                        uses.push(step_up(&mut batch, session, *replaces, change_id));
+                    }
+                }
+                if let Some(device) = trusted_device {
+                    add_trusted_device(&mut batch, device);
+                }
                 add_effects(&mut batch, &effects);
-                batch.returning(true)
+                batch.deciding(move |rows| {
+                    match uses.iter().all(|statement| rows.of(*statement) > 0) {
+                        true => Verdict::Commit(SignInWritten::Begun),
+                        false => Verdict::RollBack(SignInWritten::AlreadyUsed),
+                    }
+                })
             })
         })
         .await
@@ -277,6 +375,25 @@ pub(super) fn open_session(
     batch.add(ADD_SESSION, session_values(session));
     batch.add(SET_LAST_LOGIN, [id.into(), created_at.into()]);
     add_known_network(batch, &record.known_networks, session);
+}
+
+/// Gives a session that has proved more a new token. Returns the count of changed sessions.
+fn step_up(
+    batch: &mut StatementBatch,
+    session: &Session,
+    replaces: TokenId,
+    change_id: Uuid,
+) -> RowCount {
+    let (id, now) = (session.id, session.authenticated_at);
+    batch.add(END_REPLACED_TOKEN, [id.into(), replaces.into(), change_id.into(), now.into()]);
+    let values = [
+        id.into(),
+        replaces.into(),
+        session.token_id.into(),
+        now.into(),
+        session.methods.to_text().into(),
+    ];
+    batch.add(STEP_UP_SESSION, values)
 }
 
 /// Ends all sessions of a user but `keep`. Returns the count of ended sessions.

@@ -48,6 +48,7 @@ mod tests {
         ("effects", effects::STATEMENTS),
         ("emergency", emergency::STATEMENTS),
         ("ended_tokens", ended_tokens::STATEMENTS),
+        ("factors", factors::STATEMENTS),
         ("imported_hashes", imported_hashes::STATEMENTS),
         ("imports", imports::STATEMENTS),
         ("invitations", invitations::STATEMENTS),
@@ -56,6 +57,7 @@ mod tests {
         ("one_time_secrets", one_time_secrets::STATEMENTS),
         ("outbox", outbox::STATEMENTS),
         ("sessions", sessions::STATEMENTS),
+        ("used_codes", used_codes::STATEMENTS),
         ("user_record", user_record::STATEMENTS),
         ("users", users::STATEMENTS),
     ];

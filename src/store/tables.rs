@@ -6,8 +6,14 @@ use uuid::Uuid;
 #[cfg(any(test, feature = "internals"))]
 use super::engine::DatabaseKind;
 use super::{
-    Error, invitations::invitation_from_row, one_time_secrets::one_time_from_row,
-    outbox::mail_from_row, row::Row, sessions::session_from_row, user_record::user_from_row,
+    Error,
+    factors::{passkey_from_row, totp_from_row, trusted_device_from_row},
+    invitations::invitation_from_row,
+    one_time_secrets::one_time_from_row,
+    outbox::mail_from_row,
+    row::Row,
+    sessions::session_from_row,
+    user_record::user_from_row,
     value::Value,
 };
 
@@ -117,13 +123,6 @@ impl Column {
 
     /// The schema with this number has added the column. Rows of older backups get the default, which is also that of the
     /// migration: `text("locale").added(2, || "en".into())`. Backups for older versions are made without the column.
-    #[cfg_attr(
-        not(test),
-        expect(
-            dead_code,
-            reason = "until a schema adds a column: remove this line with the first"
-        )
-    )]
     const fn added(self, schema: usize, default: fn() -> Value) -> Self {
         Self { addition: Some(Addition { schema, default }), ..self }
     }
@@ -151,6 +150,7 @@ pub static USERS: Table = Table {
         number("created_at"),
         number("updated_at"),
         number("last_login_at").nullable(),
+        text("factors").nullable().added(2, || None::<String>.into()),
         text("known_networks"),
         text("email_key").from(Source::KeyOf("email")),
     ],
@@ -274,8 +274,72 @@ static FOREIGN_HASHES: Table = Table {
     check: |_| Ok(()),
 };
 
+static PASSKEYS: Table = Table {
+    name: "passkeys",
+    since: 2,
+    key: "id",
+    columns: &[
+        id("id"),
+        id("user_id"),
+        bytes("credential_id"),
+        text("rp_id"),
+        bytes("user_handle"),
+        bytes("public_key"),
+        flag("verifies_user"),
+        id("aaguid"),
+        text("name"),
+        text("transports"),
+        number("sign_count"),
+        flag("backup_eligible"),
+        flag("backed_up"),
+        number("created_at"),
+        number("last_used_at").nullable(),
+    ],
+    check: |row| passkey_from_row(row).map(drop),
+};
+
+/// The encrypted secrets of authenticator apps.
+static TOTP_SECRETS: Table = Table {
+    name: "totp_secrets",
+    since: 2,
+    key: "user_id",
+    columns: &[
+        id("user_id"),
+        bytes("secret"),
+        number("last_step"),
+        number("created_at"),
+        number("last_used_at").nullable(),
+    ],
+    check: |row| totp_from_row(row).map(drop),
+};
+
+/// Recovery codes that have not been used.
+static RECOVERY_CODES: Table = Table {
+    name: "recovery_codes",
+    since: 2,
+    key: "id",
+    columns: &[id("id"), id("user_id"), bytes("digest"), number("created_at")],
+    check: |_| Ok(()),
+};
+
+static TRUSTED_DEVICES: Table = Table {
+    name: "trusted_devices",
+    since: 2,
+    key: "id",
+    columns: &[
+        id("id"),
+        id("user_id"),
+        number("password_version"),
+        text("address"),
+        text("user_agent"),
+        number("created_at"),
+        number("expires_at"),
+    ],
+    check: |row| trusted_device_from_row(row).map(drop),
+};
+
 /// All of them, in the order of a backup.
-pub(super) static TABLES: [&Table; 8] = [
+pub(super) static TABLES: [&Table; 12] = [
     &USERS,
     &SESSIONS,
     &ENDED_TOKENS,
@@ -284,6 +348,10 @@ pub(super) static TABLES: [&Table; 8] = [
     &INVITATIONS,
     &IMPORTED_HASHES,
     &FOREIGN_HASHES,
+    &PASSKEYS,
+    &TOTP_SECRETS,
+    &RECOVERY_CODES,
+    &TRUSTED_DEVICES,
 ];
 
 /// The tables that are not moved, and that a restore empties.

@@ -3,7 +3,7 @@
 use super::{Error, columns::USER_COLUMN_COUNT, row::Row, statements::statements, value::Value};
 use crate::{
     clock::Timestamp,
-    credential::password::PasswordHash,
+    credential::{factor::Factors, password::PasswordHash},
     throttle::KnownNetworks,
     user::{Email, Name, PasswordVersion, Roles, User},
 };
@@ -65,6 +65,8 @@ pub(super) fn user_from_row(row: &Row, first: usize) -> Result<User, Error> {
         created_at: row.get(first + 8)?,
         updated_at: row.get(first + 9)?,
         last_login_at: row.get(first + 10)?,
+        // None in the row of a user whom an older version has added.
+        factors: Factors::from_store(row.get::<Option<&str>>(first + 11)?.unwrap_or_default()),
     })
 }
 
@@ -82,6 +84,7 @@ pub(super) fn user_values(user: &User) -> Vec<Value> {
         created_at,
         updated_at,
         last_login_at,
+        factors,
     } = user;
     vec![
         (*id).into(),
@@ -95,6 +98,7 @@ pub(super) fn user_values(user: &User) -> Vec<Value> {
         (*created_at).into(),
         (*updated_at).into(),
         (*last_login_at).into(),
+        factors.to_text().into(),
         email.key().as_str().into(),
     ]
 }

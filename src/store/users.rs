@@ -4,6 +4,7 @@ use super::{
     Error, Store,
     columns::user_columns,
     effects::{DELETE_MAIL_OF_USER, DELETE_ONE_TIME_SECRETS, Effects, add_effects},
+    factors::delete_factors,
     imported_hashes::DELETE_IMPORTED_HASH,
     invitations::{DELETE_INVITATIONS_OF_USER, USE_INVITATION},
     known_networks::add_known_network,
@@ -23,7 +24,7 @@ use crate::{
 statements! {
     ADD_USER = concat!(
         "INSERT INTO users (", user_columns!(""), ", email_key) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
     );
     USER_BY_ID = concat!("SELECT ", user_columns!("u."), " FROM users u WHERE u.id = $1");
     USERS_BY_ID = concat!("SELECT ", user_columns!("u."), " FROM users u WHERE u.id IN ", ids!());
@@ -218,7 +219,7 @@ impl Store {
         .await
     }
 
-    /// Deletes a user with all their sessions, one-time secrets, mail in the outbox, the invitations that they have made and the
+    /// Deletes a user with all their sessions, second factors, one-time secrets, mail in the outbox, the invitations that they have made and the
     /// one to their address. Returns false if there is no such user.
     pub async fn delete_user(
         &self,
@@ -236,6 +237,7 @@ impl Store {
                 true => record.user.email.key(),
                 false => EmailKey::of(""),
             };
+            delete_factors(&mut batch, id);
             let batch = batch
                 .with(DELETE_ONE_TIME_SECRETS, [id.into()])
                 .with(DELETE_MAIL_OF_USER, [id.into()])

@@ -9,7 +9,7 @@ use crate::{
     mail::MailId,
     session::{SessionId, TokenId},
     token::{cookie::CodeId, one_time::OneTimeId},
-    user::{EmailKey, InvitationId, UserId},
+    user::{EmailKey, FactorId, InvitationId, UserId},
 };
 
 /// A value of a statement, or of a record. It may be a secret, so it does not implement `Debug`.
@@ -46,6 +46,7 @@ values! {
     OneTimeId => |id| Self::Id(Some(id.uuid()));
     MailId => |id| Self::Id(Some(id.uuid()));
     InvitationId => |id| Self::Id(Some(id.uuid()));
+    FactorId => |id| Self::Id(Some(id.uuid()));
     Option<UserId> => |id| Self::Id(id.map(UserId::uuid));
     &str => |text| Self::Text(Some(text.to_owned()));
     String => |text| Self::Text(Some(text));

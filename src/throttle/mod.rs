@@ -82,6 +82,8 @@ pub enum Budget {
     Invitations,
     /// Codes that sign the browsers of one user in to apps.
     SignInCodes,
+    /// Wrong second factors of one kind of one user.
+    Factor,
 }
 
 labels!(Budget {
@@ -96,6 +98,7 @@ labels!(Budget {
     Refreshes => "refreshes",
     Invitations => "invitations",
     SignInCodes => "sign_in_codes",
+    Factor => "factor",
 });
 
 /// The name in log lines.
@@ -113,6 +116,7 @@ impl fmt::Display for Budget {
             Self::Refreshes => "refreshes",
             Self::Invitations => "invitations",
             Self::SignInCodes => "sign-ins to apps",
+            Self::Factor => "second factor",
         })
     }
 }
@@ -128,10 +132,13 @@ pub enum MailPurpose {
     SignUp,
     /// An invitation, or a new address of a user: what other users ask for.
     ByUsers,
+    /// The notice that a password was right and the second factor wrong.
+    WrongFactor,
 }
 
 impl MailPurpose {
-    const ALL: [Self; 4] = [Self::ResetPassword, Self::SignIn, Self::SignUp, Self::ByUsers];
+    const ALL: [Self; 5] =
+        [Self::ResetPassword, Self::SignIn, Self::SignUp, Self::ByUsers, Self::WrongFactor];
 }
 
 /// The size of each budget that can be set.
@@ -203,7 +210,7 @@ pub struct Throttle {
     invitations: Budgets<u64>,
     sign_in_codes: Budgets<u64>,
     hasher: RandomState,
-    refusals: Counters<Budget, 11>,
+    refusals: Counters<Budget, 12>,
     /// When operators have unlocked accounts, as far as this instance has read it.
     unlocks: Mutex<HashMap<AccountKey, Timestamp>>,
 }
@@ -361,6 +368,24 @@ impl Throttle {
         self.charge_failure(requester, now)
     }
 
+    /// Charges an answer to a challenge to the network's budget of failures. A right one is refunded.
+    ///
+    /// # Errors
+    /// If the budget of the network is exhausted.
+    pub fn charge_answer(&self, requester: &Requester, now: Instant) -> Result<(), Throttled> {
+        self.charge_failure(requester, now)
+    }
+
+    /// Takes back the charge of a right answer.
+    pub fn refund_answer(&self, requester: &Requester) {
+        self.refund_failure(requester.limited_network());
+    }
+
+    /// Counts that too many second factors of one kind of one user were wrong. The database has the budget.
+    pub fn refuse_factor(&self, retry_after: Duration) -> Throttled {
+        self.refuse(Budget::Factor, retry_after)
+    }
+
     /// Charges a sign-up.
     ///
     /// # Errors
@@ -411,7 +436,7 @@ impl Throttle {
     /// Charges mail to an address, so that nobody is flooded. Nobody is exempt. All addresses of a mailbox count as one.
     ///
     /// Each purpose has one mail of its own, so that whoever asks for one mail cannot keep its owner from another. One more can
-    /// be for any purpose but the last: a user of another address learns whether that one is exhausted, and must not learn
+    /// be for any purpose but the last two: a user of another address learns whether that one is exhausted, and must not learn
     /// whether this address has a user who gets mail.
     ///
     /// # Errors
@@ -424,7 +449,8 @@ impl Throttle {
     ) -> Result<(), Throttled> {
         let mailbox = self.accounts.key_of(&mailbox_of(email));
         let mut charged = self.mails.charge((mailbox, purpose), now);
-        if charged.is_err() && purpose != MailPurpose::ByUsers {
+        let may_have_more = !matches!(purpose, MailPurpose::ByUsers | MailPurpose::WrongFactor);
+        if charged.is_err() && may_have_more {
             charged = self.more_mails.charge(mailbox, now);
         }
         charged.map(drop).map_err(|retry_after| self.refuse(Budget::Mails, retry_after))
@@ -493,7 +519,7 @@ impl Throttle {
     }
 
     /// How often each budget has refused something since the start.
-    pub fn refusals(&self) -> &Counters<Budget, 11> {
+    pub fn refusals(&self) -> &Counters<Budget, 12> {
         &self.refusals
     }
 

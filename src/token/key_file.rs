@@ -13,8 +13,8 @@ use zeroize::Zeroizing;
 
 use super::{
     KeyId, SigningKey, UnusableKey,
-    cookie::CookieSecret,
     key_store::{KeyStore, KeyStoreError, StoredKeys},
+    shared_secret::{SecretName, SharedSecret},
     signing_keys::{self, SigningKeys},
 };
 use crate::clock::Timestamp;
@@ -145,16 +145,24 @@ impl KeyStore for KeyFile {
         self.fallback.remove_key(id).await
     }
 
-    async fn stored_cookie_secret(&self) -> Result<Option<CookieSecret>, KeyStoreError> {
-        self.fallback.stored_cookie_secret().await
+    async fn stored_secret(&self, name: SecretName) -> Result<Option<SharedSecret>, KeyStoreError> {
+        self.fallback.stored_secret(name).await
     }
 
-    async fn add_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
-        self.fallback.add_cookie_secret(secret).await
+    async fn add_secret(
+        &self,
+        name: SecretName,
+        secret: &SharedSecret,
+    ) -> Result<(), KeyStoreError> {
+        self.fallback.add_secret(name, secret).await
     }
 
-    async fn replace_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
-        self.fallback.replace_cookie_secret(secret).await
+    async fn replace_secret(
+        &self,
+        name: SecretName,
+        secret: &SharedSecret,
+    ) -> Result<(), KeyStoreError> {
+        self.fallback.replace_secret(name, secret).await
     }
 
     fn is_managed_by_operator(&self) -> bool {

@@ -1,11 +1,14 @@
-//! Where signing keys and the secret of cookies are stored: in the data folder of one process, or in the database that
+//! Where signing keys and shared secrets are stored: in the data folder of one process, or in the database that
 //! several instances share.
 
 use std::{error, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{KeyId, SigningKey, cookie::CookieSecret};
+use super::{
+    KeyId, SigningKey,
+    shared_secret::{SecretName, SharedSecret, SharedSecrets},
+};
 use crate::clock::Timestamp;
 
 /// Stores signing keys. Each change is durable when its method returns.
@@ -49,14 +52,22 @@ pub trait KeyStore: Send + Sync {
     /// Deletes a next or retired key, if it is stored.
     async fn remove_key(&self, id: &KeyId) -> Result<(), KeyStoreError>;
 
-    /// The secret of cookies, if one is stored.
-    async fn stored_cookie_secret(&self) -> Result<Option<CookieSecret>, KeyStoreError>;
+    /// The secret with this name, if one is stored.
+    async fn stored_secret(&self, name: SecretName) -> Result<Option<SharedSecret>, KeyStoreError>;
 
-    /// Stores the secret of cookies, unless there is one.
-    async fn add_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError>;
+    /// Stores a secret, unless there is one with this name.
+    async fn add_secret(
+        &self,
+        name: SecretName,
+        secret: &SharedSecret,
+    ) -> Result<(), KeyStoreError>;
 
-    /// Stores the secret of cookies in the place of any other. A crash may leave none: the caller has to repeat it.
-    async fn replace_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError>;
+    /// Stores a secret in the place of any other with this name. A crash may leave none: the caller has to repeat it.
+    async fn replace_secret(
+        &self,
+        name: SecretName,
+        secret: &SharedSecret,
+    ) -> Result<(), KeyStoreError>;
 
     /// Whether the operator manages the keys that sign and verify, so that only retired ones can be removed.
     fn is_managed_by_operator(&self) -> bool {
@@ -75,18 +86,33 @@ pub trait KeyStore: Send + Sync {
     }
 }
 
-/// The secret of cookies. Creates it on first use.
+/// The secret with this name. Creates it on first use.
 ///
 /// # Errors
 /// If the key store cannot be read or written.
-pub async fn cookie_secret(store: &dyn KeyStore) -> Result<CookieSecret, KeyStoreError> {
-    if let Some(secret) = store.stored_cookie_secret().await? {
+pub async fn shared_secret(
+    store: &dyn KeyStore,
+    name: SecretName,
+) -> Result<SharedSecret, KeyStoreError> {
+    if let Some(secret) = store.stored_secret(name).await? {
         return Ok(secret);
     }
-    store.add_cookie_secret(&CookieSecret::random()).await?;
+    store.add_secret(name, &SharedSecret::random()).await?;
     // Another instance may have added one first.
-    let stored = store.stored_cookie_secret().await?;
-    stored.ok_or_else(|| KeyStoreError("the new secret of cookies cannot be read".into()))
+    let stored = store.stored_secret(name).await?;
+    stored.ok_or_else(|| KeyStoreError("a new secret cannot be read".into()))
+}
+
+/// All stored secrets.
+///
+/// # Errors
+/// If the key store cannot be read.
+pub async fn stored_secrets(store: &dyn KeyStore) -> Result<SharedSecrets, KeyStoreError> {
+    let mut secrets = SharedSecrets::new();
+    for name in SecretName::ALL {
+        secrets.extend(store.stored_secret(name).await?.map(|secret| (name, secret)));
+    }
+    Ok(secrets)
 }
 
 /// The contents of a key store.

@@ -9,12 +9,12 @@ use async_trait::async_trait;
 
 use super::{
     KeyId, SigningKey,
-    cookie::CookieSecret,
     key_store::{KeyStore, KeyStoreError, StoredKeys},
+    shared_secret::{SecretName, SharedSecret, SharedSecrets},
 };
 use crate::clock::Timestamp;
 
-/// Signing keys and the secret of cookies in memory.
+/// Signing keys and shared secrets in memory.
 #[derive(Default)]
 pub struct MemoryKeyStore {
     contents: Mutex<Contents>,
@@ -23,7 +23,7 @@ pub struct MemoryKeyStore {
 #[derive(Default)]
 struct Contents {
     keys: StoredKeys,
-    cookie_secret: Option<CookieSecret>,
+    secrets: SharedSecrets,
 }
 
 impl MemoryKeyStore {
@@ -107,17 +107,25 @@ impl KeyStore for MemoryKeyStore {
         Ok(())
     }
 
-    async fn stored_cookie_secret(&self) -> Result<Option<CookieSecret>, KeyStoreError> {
-        Ok(self.contents().cookie_secret.clone())
+    async fn stored_secret(&self, name: SecretName) -> Result<Option<SharedSecret>, KeyStoreError> {
+        Ok(self.contents().secrets.get(&name).cloned())
     }
 
-    async fn add_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
-        self.contents().cookie_secret.get_or_insert_with(|| secret.clone());
+    async fn add_secret(
+        &self,
+        name: SecretName,
+        secret: &SharedSecret,
+    ) -> Result<(), KeyStoreError> {
+        self.contents().secrets.entry(name).or_insert_with(|| secret.clone());
         Ok(())
     }
 
-    async fn replace_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
-        self.contents().cookie_secret = Some(secret.clone());
+    async fn replace_secret(
+        &self,
+        name: SecretName,
+        secret: &SharedSecret,
+    ) -> Result<(), KeyStoreError> {
+        self.contents().secrets.insert(name, secret.clone());
         Ok(())
     }
 

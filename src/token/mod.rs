@@ -1,8 +1,10 @@
 //! Tokens: signing keys, signing, verification and the revocation feed, and the sealed values in cookies. Only this room
 //! handles JWTs.
 
+pub mod challenge;
 pub mod cookie;
 pub mod endings;
+pub mod factor_key;
 pub mod feed;
 mod key;
 pub mod key_file;
@@ -11,6 +13,7 @@ mod mac;
 pub mod memory_key_store;
 mod mint;
 pub mod one_time;
+pub mod shared_secret;
 pub mod signing_keys;
 
 use std::{fmt, time::Duration};

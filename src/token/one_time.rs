@@ -14,7 +14,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use zeroize::Zeroizing;
 
-use super::cookie::CookieSecret;
+use super::shared_secret::SharedSecret;
 use crate::{
     clock::Timestamp,
     id::id,
@@ -52,10 +52,12 @@ pub enum Purpose {
     SignIn,
     /// Registers with an invitation.
     Invitation,
+    /// Removes all second factors, and comes from the operator.
+    FactorReset,
 }
 
 impl Purpose {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::VerifyEmail,
         Self::ChangeEmail,
         Self::RestoreEmail,
@@ -63,6 +65,7 @@ impl Purpose {
         Self::OperatorReset,
         Self::SignIn,
         Self::Invitation,
+        Self::FactorReset,
     ];
 
     /// The text to store.
@@ -75,6 +78,7 @@ impl Purpose {
             Self::OperatorReset => "operator_reset",
             Self::SignIn => "sign_in",
             Self::Invitation => "invitation",
+            Self::FactorReset => "factor_reset",
         }
     }
 
@@ -86,15 +90,16 @@ impl Purpose {
             Self::VerifyEmail | Self::ChangeEmail => DAY.saturating_mul(3),
             Self::RestoreEmail | Self::Invitation => DAY.saturating_mul(7),
             Self::ResetPassword => MINUTE.saturating_mul(60),
-            Self::OperatorReset => MINUTE.saturating_mul(30),
-            Self::SignIn => MINUTE.saturating_mul(15),
+            Self::OperatorReset | Self::FactorReset => MINUTE.saturating_mul(30),
+            // OWASP ASVS 6.5.5.
+            Self::SignIn => MINUTE.saturating_mul(10),
         }
     }
 
     /// Whether a code of eight digits can be typed in place of the secret. Taking back a change of the address needs the link: it
     /// gives the account to its holder, and the address may have been given up years ago. The operator gives the secret itself.
     pub const fn has_code(self) -> bool {
-        !matches!(self, Self::RestoreEmail | Self::OperatorReset)
+        !matches!(self, Self::RestoreEmail | Self::OperatorReset | Self::FactorReset)
     }
 
     pub(crate) fn from_store(stored: &str) -> Option<Self> {
@@ -144,12 +149,12 @@ pub struct OneTimeMint {
 
 impl OneTimeMint {
     /// A mint with a key derived from this secret.
-    pub fn new(secret: &CookieSecret) -> Self {
+    pub fn new(secret: &SharedSecret) -> Self {
         Self { key: ArcSwap::from_pointee(derive(secret)) }
     }
 
     /// Replaces the secret that the key is derived from.
-    pub fn replace_secret(&self, secret: &CookieSecret) {
+    pub fn replace_secret(&self, secret: &SharedSecret) {
         self.key.store(Arc::new(derive(secret)));
     }
 
@@ -180,7 +185,7 @@ fn first_bits(tag: &hmac::Tag) -> u128 {
     u128::from_be_bytes(*start)
 }
 
-fn derive(secret: &CookieSecret) -> hmac::Key {
+fn derive(secret: &SharedSecret) -> hmac::Key {
     let master = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     let key = hmac::sign(&master, b"doorward 1 one-time secret");
     hmac::Key::new(hmac::HMAC_SHA256, key.as_ref())
@@ -294,7 +299,7 @@ mod tests {
     #[test]
     fn secrets_and_codes_depend_on_the_id_the_purpose_and_the_key() {
         let (mint, other) =
-            (OneTimeMint::new(&CookieSecret::random()), OneTimeMint::new(&CookieSecret::random()));
+            (OneTimeMint::new(&SharedSecret::random()), OneTimeMint::new(&SharedSecret::random()));
         let (id, purpose) = (OneTimeId::random(), Purpose::SignIn);
         let secret = mint.secret(id, purpose);
         assert_eq!(secret.as_str().len(), 43);

@@ -8,8 +8,8 @@ use tokio::sync::Mutex;
 
 use super::{
     Algorithm, KeyId, KeySet, SigningKey, TokenMint, TokenTerms,
-    cookie::CookieSecret,
     key_store::{KeyStore, KeyStoreError, StoredKeys},
+    shared_secret::{SecretName, SharedSecret},
 };
 use crate::clock::Timestamp;
 
@@ -216,16 +216,16 @@ impl SigningKeys {
     ///
     /// # Errors
     /// If the key store fails.
-    pub async fn replace_cookie_secret(&self, secret: &CookieSecret) -> Result<(), Error> {
-        Ok(self.key_store.replace_cookie_secret(secret).await?)
+    pub async fn replace_cookie_secret(&self, secret: &SharedSecret) -> Result<(), Error> {
+        Ok(self.key_store.replace_secret(SecretName::Cookies, secret).await?)
     }
 
-    /// The stored secret of cookies, which another instance may have replaced.
+    /// The stored secret with this name, which another instance may have replaced.
     ///
     /// # Errors
     /// If the key store fails.
-    pub async fn stored_cookie_secret(&self) -> Result<Option<CookieSecret>, Error> {
-        Ok(self.key_store.stored_cookie_secret().await?)
+    pub async fn stored_secret(&self, name: SecretName) -> Result<Option<SharedSecret>, Error> {
+        Ok(self.key_store.stored_secret(name).await?)
     }
 
     /// The contents of a key store that only this process changes, read while no key changes.

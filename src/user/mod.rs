@@ -1,6 +1,7 @@
 //! Users: their record, and the validation of each field.
 
 mod email;
+mod factors;
 mod invitation;
 mod name;
 mod role;
@@ -8,11 +9,16 @@ mod role;
 pub(crate) use self::name::is_control;
 pub use self::{
     email::{Email, EmailKey},
+    factors::{FactorId, HeldFactors, Passkey, RecoveryDigest, StoredTotp, TrustedDevice},
     invitation::{Invitation, InvitationId},
     name::Name,
     role::{Role, Roles},
 };
-use crate::{clock::Timestamp, credential::password::PasswordHash, id::id};
+use crate::{
+    clock::Timestamp,
+    credential::{factor::Factors, password::PasswordHash},
+    id::id,
+};
 
 /// The record of a registered user.
 ///
@@ -44,6 +50,8 @@ pub struct User {
     pub updated_at: Timestamp,
     /// When the user last logged in, not counting the registration.
     pub last_login_at: Option<Timestamp>,
+    /// The kinds of second factors that the user holds. With any, a password alone opens no session.
+    pub factors: Factors,
 }
 
 impl User {
@@ -66,6 +74,7 @@ impl User {
             created_at: now,
             updated_at: now,
             last_login_at: None,
+            factors: Factors::default(),
         }
     }
 

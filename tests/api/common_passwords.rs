@@ -8,9 +8,11 @@ use crate::support::{TestServer, malformed};
 const COMMON: &str = "Too common: choose another password";
 const OWN: &str = "Must not be your name or e-mail address";
 /// A password of Ada Lovelace, ada.lovelace@example.com, and why it is refused.
-const REFUSED: [(&str, &str); 5] = [
+const REFUSED: [(&str, &str); 6] = [
     ("password1", COMMON),
     ("QWERTY123", COMMON),
+    // The name of the service.
+    ("Doorward-2026", COMMON),
     ("ada lovelace", OWN),
     ("Ada.Lovelace@example.com", OWN),
     ("ada.lovelace", OWN),

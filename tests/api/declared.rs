@@ -442,7 +442,7 @@ fn every_kind_of_broken_guard_is_refused_with_its_place() {
         ),
         (
             "[guards.a]\nallow = '''\ntrue &&\nuser.x'''",
-            "doorward.toml:4:5: guards.a.allow: user.x: unknown field (user has id, name, email, emailVerified, domain, roles, disabled, createdAt, updatedAt, lastLoginAt)",
+            "doorward.toml:4:5: guards.a.allow: user.x: unknown field (user has id, name, email, emailVerified, domain, roles, factors, disabled, createdAt, updatedAt, lastLoginAt)",
         ),
         (
             "[guards.Staff]\nallow = 'true'",

@@ -377,7 +377,7 @@ async fn a_user_without_a_password_signs_in_with_a_mailed_code_or_link() {
     assert_eq!(server.guard("guard", &token).await.status, StatusCode::OK, "sessions stay now");
     ask().await;
     let (late, _) = secret(&server, ADA, Purpose::SignIn).await;
-    server.let_pass(Duration::from_secs(15 * 60));
+    server.let_pass(Duration::from_secs(10 * 60));
     assert_eq!(login(json!({"code": late})).await.status_and_body(), (404, NOT_FOUND));
 }
 

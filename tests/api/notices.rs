@@ -92,12 +92,14 @@ async fn each_notice_can_be_turned_off() {
             .with("notices.email_changed", "false")
             .with("notices.sessions_ended", "false")
             .with("notices.account_deleted", "false")
+            .with("notices.factors", "false")
     })
     .await;
     verified_ada(&server).await;
     login_from(&server, [192, 0, 2, 1], "curl/8").await;
     login_from(&server, [192, 0, 2, 2], "Wget/1").await;
     server.command(Command::EndSessions(UserRef(ADA.into()))).await;
+    server.command(Command::CreateFactorReset(UserRef(ADA.into()))).await;
     let token = server.token_of(ADA, PASSWORD).await;
     let body = json!({"current": PASSWORD, "new": "another horse"});
     server.request_as(&token, "POST", "/api/me/password", body).await;

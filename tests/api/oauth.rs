@@ -73,7 +73,7 @@ async fn a_valid_token_is_active_with_its_claims() {
         introspected,
         json!({
             "active": true, "sub": ada.id, "iss": "doorward", "aud": "doorward", "token_type": "Bearer",
-            "iat": 1_800_000_000, "exp": 1_800_086_400, "auth_time": 1_800_000_000, "amr": ["pwd"],
+            "iat": 1_800_000_000, "exp": 1_800_086_400, "auth_time": 1_800_000_000, "amr": ["pwd"], "acr": "1",
         })
     );
 }

@@ -94,6 +94,7 @@ async fn commands_about_an_unknown_user_fail_and_show_no_secret() {
         Command::DisableUser,
         Command::EnableUser,
         Command::CreateResetCode,
+        Command::CreateFactorReset,
         |who| Command::SetPassword(who, Secret::from("correct horse".to_owned())),
     ] {
         let report = server.command(command(UserRef("nobody@example.com".into()))).await;

@@ -77,7 +77,8 @@ async fn every_endpoint_answers_those_whom_the_table_names() {
         let anonymous = server.request(method.parse().unwrap(), &path, &[]).await.status;
         // A new user for each, because some of these end the session.
         let member = server.register("Ada", &format!("ada-{number}@example.com")).await;
-        let body = json!({"email": "guest@example.com"});
+        // A step-up without the password is answered with a challenge.
+        let body = json!({"email": "guest@example.com", "password": "correct horse"});
         let signed_in = server.request_as(&member.token, method, &path, body).await.status;
         match route.may_call {
             MayCall::Anyone => assert_ne!(anonymous, 401, "{method} {path}"),

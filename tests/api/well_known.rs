@@ -77,6 +77,24 @@ async fn discovery_names_the_key_set() {
 }
 
 #[tokio::test]
+async fn browsers_find_the_origins_that_may_use_passkeys() {
+    const PATH: &str = "/.well-known/webauthn";
+    let file = "public_url = 'https://id.example.com/in'\nsign_in.passkey_domain = 'old.example'\n\
+                sign_in.passkey_origins = ['https://old.example']\n";
+    let server = TestServer::open_with(|settings| settings.with_toml(file)).await;
+    let origins = kept_for(&server.get(PATH).await, 60 * 60);
+    assert_eq!(origins, json!({"origins": ["https://id.example.com", "https://old.example"]}));
+    for file in [
+        "",
+        "public_url = 'https://192.0.2.7'",
+        "public_url = 'https://id.example.com'\nsign_in.factor_kinds = ['totp']",
+    ] {
+        let server = TestServer::open_with(|settings| settings.with_toml(file)).await;
+        assert_eq!(server.get(PATH).await.status, 404, "{file}");
+    }
+}
+
+#[tokio::test]
 async fn without_a_public_url_discovery_names_the_address_that_it_listens_on() {
     let metadata = TestServer::open().await.get("/.well-known/openid-configuration").await.json();
     assert_eq!(metadata["issuer"], "doorward");

@@ -84,7 +84,8 @@ def test_standard_output_gets_the_backup_and_nothing_else(filled, tmp_path):
 def test_the_description_is_complete(filled, tmp_path):
     described = json.loads(filled.run("backup", tmp_path / "file", "--json"))
     assert described == filled.verify(tmp_path / "file")
-    tables = ["ended_tokens", "foreign_hashes", "imported_hashes", "invitations", "one_time_secrets", "outbox", "sessions", "users"]
+    tables = ["ended_tokens", "foreign_hashes", "imported_hashes", "invitations", "one_time_secrets", "outbox", "passkeys"]
+    tables += ["recovery_codes", "sessions", "totp_secrets", "trusted_devices", "users"]
     assert list(described) == ["createdAt", "version", "database", *tables, "keys", "sha256"]
     assert filled.run("backup", "verify", tmp_path / "file").startswith(f"{tmp_path}/file: 3 users, 3 sessions, 1 signing key")
 
@@ -102,6 +103,24 @@ def test_the_time_of_the_last_good_backup_is_recorded(filled, tmp_path):
     with filled.service():
         filled.run("backup", tmp_path / "two")
         assert int(recorded.read_text().split()[0]) > int(millis)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_second_factors_and_their_secret_are_restored(kind, filled, new_installation, tmp_path):
+    (tmp_path / "users.csv").write_text("email,totpSecret\ngrace@example.com,GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ\n")
+    filled.run("import", tmp_path / "users.csv")
+    command = ("user", "factor", "list", "grace@example.com", "--json")
+    before = json.loads(filled.run(*command))
+    assert [factor["kind"] for factor in before["factors"]] == ["totp"]
+    filled.run("backup", tmp_path / "file")
+    target = new_installation(kind)
+    target.run("restore", tmp_path / "file")
+    assert json.loads(target.run(*command)) == before
+    # Another backup has the same secret and the same row.
+    target.run("backup", tmp_path / "again")
+    lines = [(tmp_path / name).read_text().splitlines() for name in ("file", "again")]
+    first, second = ([line for line in of if "factorSecret" in line or "totp_secrets" in line] for of in lines)
+    assert len(first) == 3 and first[:2] == second[:2], "the last line has the counts"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -126,7 +145,7 @@ def test_what_was_there_is_kept_beside(filled, new_installation, tmp_path):
     said = target.run("restore", tmp_path / "file", "--replace")
     [kept] = target.folder.glob("replaced-*")
     assert str(kept) in said and kept.stat().st_mode & 0o777 == 0o700
-    assert {path.name for path in kept.iterdir()} == {"doorward.db", "signing-key.pem", "cookie-secret"}
+    assert {path.name for path in kept.iterdir()} == {"doorward.db", "signing-key.pem", "cookie-secret", "factor-secret"}
     with target.service() as service:
         assert refused(service, filled.people) == []
         assert len(refused(service, people)) == 2

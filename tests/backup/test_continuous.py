@@ -54,7 +54,7 @@ def test_litestream_replicates_under_load(new_installation, tmp_path):
     database = target.folder / "doorward.db"
     subprocess.run([LITESTREAM, "restore", "-o", database, f"file://{replica}"], check=True, capture_output=True)
     # The replica has the database only.
-    for pattern in ("*.pem", "cookie-secret"):
+    for pattern in ("*.pem", "*-secret"):
         for key in source.folder.glob(pattern):
             shutil.copy(key, target.folder)
     with target.service() as service:

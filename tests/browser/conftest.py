@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 # The programs that tests/proxies starts are the same, and so are the mail servers of tests/mail.
 sys.path += [str(HERE.parent / "proxies"), str(HERE.parent / "mail")]
-for module in ("support", "sites", "letters", "guarded_site", "people", "visitor", "page_states"):
+for module in ("support", "sites", "letters", "guarded_site", "people", "visitor", "factors", "page_states"):
     pytest.register_assert_rewrite(module)
 
 import https_settings  # noqa: E402
@@ -140,6 +140,14 @@ def loopback(folder):
 def mailing(folder):
     """Like `loopback`, with mail, sign-in by mailed codes, and people who may invite."""
     site = LoopbackSite(folder / "mailing", with_mail=True)
+    yield site
+    site.stop()
+
+
+@pytest.fixture(scope="session")
+def passkeys(folder):
+    """Like `loopback`, at a host for which passkeys can be made."""
+    site = LoopbackSite(folder / "passkeys", with_passkeys=True)
     yield site
     site.stop()
 

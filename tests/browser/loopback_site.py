@@ -48,22 +48,29 @@ mail_code = true
 [invitations]
 allow = 'true'
 """
+# Passkeys need a domain, which an IP address is not.
+PASSKEY_SETTINGS = """
+public_url = "http://localhost:@PORT@"
+"""
 # Seconds.
 PATIENCE = 30
 
 
 class LoopbackSite:
-    def __init__(self, folder, with_mail=False, mail_url=None):
+    def __init__(self, folder, with_mail=False, mail_url=None, with_passkeys=False):
         """Mail goes into a folder, unless there is the URL of a mail server."""
         folder.mkdir()
         self.mails = folder / "mails"
         url = mail_url or f"file:{self.mails}"
         extra_settings = MAIL_SETTINGS.format(url=url) if with_mail else ""
+        if with_passkeys:
+            extra_settings += PASSKEY_SETTINGS
         ports = {name: reserved_port() for name in ("reports", "staff")}
         self.app_urls = {name: f"http://{name}.localhost:{port}" for name, port in ports.items()}
         settings = SETTINGS.format(**self.app_urls, title=TITLE, staff_title=STAFF_TITLE)
         self.doorward = Service(folder / "doorward", extra_settings + settings)
-        self.url = f"http://127.0.0.1:{self.doorward.port}"
+        host = "localhost" if with_passkeys else "127.0.0.1"
+        self.url = f"http://{host}:{self.doorward.port}"
         self.app = PageApp(Journal(folder / "journal"))
         self.proxies = []
         for name, port in ports.items():

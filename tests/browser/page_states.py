@@ -3,6 +3,8 @@
 import json
 from dataclasses import dataclass
 
+from factors import Held
+
 from loopback_site import LoopbackSite
 from people import NUMBERS, Person, assert_account, fill, press, sign_in, sign_up, submit
 from support import send
@@ -14,11 +16,12 @@ CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)
 LONG_NAME = "Wolfeschlegelsteinhausenbergerdorff " * 3
 
 
-def state(*, status=200, with_mail=False):
-    """Registers the steps to a page, on a service that sends mail or not. The page answers with this status."""
+def state(*, status=200, with_mail=False, with_passkeys=False):
+    """Registers the steps to a page, on a service that sends mail, offers passkeys or neither. The page answers with this status."""
+    site = "mailing" if with_mail else "passkeys" if with_passkeys else "loopback"
 
     def register(steps):
-        STATES[steps.__name__.replace("_", "-")] = steps, status, "mailing" if with_mail else "loopback"
+        STATES[steps.__name__.replace("_", "-")] = steps, status, site
         return steps
 
     return register
@@ -41,10 +44,13 @@ class Tour:
     def visitor(self, user_agent):
         return Visitor(self.site.doorward, self.site.url, user_agent=user_agent)
 
-    def signed_up(self, **record):
-        """Signs a new person up, and opens their account."""
+    def signed_up(self, *factors, **record):
+        """Signs a new person up, who sets these factors up, and opens their account."""
         visitor = self.visitor(CHROME)
         person = visitor.sign_up(Person(**record))
+        self.held = Held(visitor)
+        for factor in factors:
+            self.held.add(factor)
         [(name, value)] = visitor.cookies[visitor.host].items()
         cookie = {"name": name, "value": value, "url": self.site.url, "httpOnly": True, "sameSite": "Lax"}
         self.context.add_cookies([cookie])
@@ -494,6 +500,161 @@ def account_delete_refused(tour):
 def account_deleted(tour):
     person = tour.signed_up()
     changed(tour, "/account/delete", password=person.password)
+
+
+# --- second factors --------------------------------------------------------------------------------------------------
+
+
+def asked(tour, *factors):
+    """Opens the page that asks a person who holds these factors for one of them."""
+    person = tour.signed_up(*factors)
+    submit(tour.page, "/sign-out")
+    tour.open("/sign-in")
+    sign_in(tour.page, person)
+    return person
+
+
+def waited(tour):
+    """As if the sign-in were long ago: somebody who has a factor, and a session that has not proved it."""
+    person = tour.signed_up()
+    other = tour.visitor(CHROME)
+    assert other.sign_in(person).status == 303
+    tour.held = Held(other)
+    tour.held.add("totp")
+    return person
+
+
+@state(with_passkeys=True)
+def sign_in_with_passkeys(tour):
+    tour.open_app("reports", "/numbers?year=2026")
+
+
+@state(with_passkeys=True)
+def factor(tour):
+    asked(tour, "totp", "passkey")
+
+
+@state()
+def factor_without_passkeys(tour):
+    asked(tour, "totp")
+
+
+@state(with_passkeys=True)
+def factor_security_key(tour):
+    asked(tour, "key")
+
+
+@state(status=400, with_passkeys=True)
+def factor_wrong_code(tour):
+    asked(tour, "totp", "passkey")
+    tour.page.locator("#code").fill("000 000")
+    press(tour.page, "form[action$='/sign-in/factor'] button:not([type=button]) >> nth=0")
+
+
+@state(status=400)
+def factor_wrong_recovery_code(tour):
+    asked(tour, "totp")
+    tour.page.locator("summary").click()
+    tour.page.locator("#recovery").fill("00000-00000-00000-00000-00000")
+    press(tour.page, "details button")
+
+
+@state()
+def recovery_code_used(tour):
+    asked(tour, "totp")
+    tour.page.locator("summary").click()
+    tour.page.locator("#recovery").fill(tour.held.recovery_codes[0])
+    press(tour.page, "details button")
+
+
+@state()
+def factor_too_late(tour):
+    tour.open("/sign-in?done=expired")
+
+
+@state()
+def step_up(tour):
+    waited(tour)
+    tour.open("/step-up?next=%2Faccount%2Fsecurity")
+
+
+@state(status=400)
+def step_up_wrong_code(tour):
+    step_up(tour)
+    tour.page.locator("#code").fill("000000")
+    press(tour.page, "form[action$='/step-up'] button:not([type=button]) >> nth=0")
+
+
+@state()
+def security_without_factors(tour):
+    tour.signed_up()
+    tour.open("/account/security")
+
+
+@state(with_passkeys=True)
+def security_with_passkeys_offered(tour):
+    tour.signed_up()
+    tour.open("/account/security")
+
+
+@state(with_passkeys=True)
+def security(tour):
+    person = tour.signed_up("passkey", "totp", "key")
+    visitor = tour.visitor(CHROME)
+    page = visitor.sign_in(person)
+    assert tour.held.answer(visitor, page, trust="1").status == 303
+    tour.open("/account/security?done=passkey")
+
+
+@state()
+def security_to_confirm(tour):
+    waited(tour)
+    tour.open("/account/security")
+
+
+@state(with_passkeys=True)
+def add_passkey(tour):
+    tour.signed_up()
+    tour.open("/account/security/passkey")
+
+
+@state(with_passkeys=True)
+def add_security_key(tour):
+    tour.signed_up()
+    tour.open("/account/security/key")
+
+
+@state(with_passkeys=True)
+def passkey(tour):
+    tour.signed_up("passkey")
+    tour.open("/account/security")
+    press(tour.page, "a[href*='/security/passkeys/']")
+
+
+@state(with_passkeys=True)
+def passkey_removed(tour):
+    passkey(tour)
+    submit(tour.page, "/passkeys/remove")
+
+
+@state()
+def app_set_up(tour):
+    tour.signed_up()
+    tour.open("/account/security/totp")
+
+
+@state(status=400)
+def app_set_up_wrong_code(tour):
+    app_set_up(tour)
+    fill(tour.page, "/account/security/totp", code="000000")
+    submit(tour.page, "/account/security/totp")
+
+
+@state()
+def recovery_codes(tour):
+    tour.signed_up("totp")
+    tour.open("/account/security")
+    submit(tour.page, "/account/security/codes")
 
 
 # --- refusals and errors ---------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ PAGE = """<!doctype html>
 </script>
 """
 PARALLEL = """async () => {
-  const calls = ["/api/me", "/api/sessions", "/api/auth/guard", "/api/me/export"];
+  const calls = ["/api/me", "/api/sessions", "/api/auth/guard", "/api/me/factors"];
   return Promise.all(calls.flatMap((path) => [path, path]).map((path) => tell(doorward.call("get", path))));
 }"""
 

@@ -23,6 +23,9 @@ class Visitor:
         """Sends a request to Doorward as it arrives behind a proxy for this host."""
         body = None if form is None else urlencode(form).encode()
         sent = [("User-Agent", self.user_agent), *headers]
+        if host == self.host and self.public_url.startswith("http:"):
+            # On plain HTTP, pages lead browsers from another name of this machine to their own.
+            sent.append(("Host", host))
         if cookie := "; ".join(f"{name}={value}" for name, value in self.cookies.get(host, {}).items()):
             sent.append(("Cookie", cookie))
         if form is not None:

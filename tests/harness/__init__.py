@@ -1,5 +1,5 @@
 """What all suites and the lab start programs with. `postgres`, `service` and what they use need Linux and Python only;
-`certificates` and `mail_server` need packages of the suites."""
+`authenticator`, `certificates` and `mail_server` need packages of the suites."""
 
 import os
 from pathlib import Path

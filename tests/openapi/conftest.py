@@ -7,9 +7,13 @@ import json
 import re
 import time
 import uuid
+from http.client import HTTPConnection
+from urllib.error import HTTPError
+from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
+from factors.people import DOMAIN, ORIGIN
 from harness import HOST, PATIENCE_SECONDS
 from harness.service import Service
 
@@ -47,22 +51,35 @@ opener = build_opener(ProxyHandler({}))
 class DocumentedService(Service):
     """A service with the settings above, and what its mails say."""
 
-    def __init__(self, folder, settings=SETTINGS):
-        super().__init__(folder, settings)
+    def __init__(self, folder, settings=SETTINGS, **options):
+        super().__init__(folder, settings, **options)
         (folder / "mails").mkdir()
 
     @property
     def url(self):
         return f"http://{HOST}:{self.port}"
 
-    def read(self, path):
-        with opener.open(self.url + path, timeout=60) as answer:
+    # What every request carries.
+    headers = {}
+
+    def read(self, path, token=None):
+        headers = self.headers | ({"Authorization": f"Bearer {token}"} if token else {})
+        with opener.open(Request(self.url + path, headers=headers), timeout=60) as answer:
             return answer.read()
 
-    def post(self, path, body):
-        request = Request(self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-        with opener.open(request, timeout=60) as answer:
-            return json.load(answer)
+    def post(self, path, body, token=None):
+        """The answer to a request, also if it is refused."""
+        headers = self.headers | {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        request = Request(self.url + path, json.dumps(body).encode(), headers)
+        try:
+            with opener.open(request, timeout=60) as answer:
+                return json.load(answer)
+        except HTTPError as refused:
+            return json.load(refused)
+
+    def reached(self, command):
+        """A command of the page /docs, as it reaches this service."""
+        return command
 
     def register(self, **fields):
         """Registers somebody; returns their id and token."""
@@ -96,6 +113,34 @@ class DocumentedService(Service):
                 if found := re.search(pattern, text):
                     # The name begins with the time at which the mail was created.
                     yield path.name, "".join(found.groups())
+
+
+class PublicService(DocumentedService):
+    """A service with a domain, for which passkeys can be made. The tests stand for its proxy with TLS."""
+
+    headers = {"Host": DOMAIN, "X-Forwarded-Proto": "https", "X-Forwarded-Host": DOMAIN}
+
+    def __init__(self, folder):
+        super().__init__(folder, f'public_url = "{ORIGIN}"\ntrusted_proxies = ["{HOST}/32"]\n{SETTINGS}')
+
+    def submit(self, path, fields):
+        """Sends the form of a page; returns the status."""
+        connection = HTTPConnection(HOST, self.port, timeout=60)
+        browser = {"Origin": ORIGIN, "Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
+        connection.request("POST", path, urlencode(fields), self.headers | browser)
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    def reached(self, command):
+        options = " ".join(f"-H '{name}: {value}'" for name, value in self.headers.items())
+        return command.replace(ORIGIN, self.url).replace("curl ", f"curl {options} ", 1)
+
+
+@pytest.fixture(scope="session")
+def public_service(tmp_path_factory):
+    with PublicService(tmp_path_factory.mktemp("public")) as service:
+        yield service
 
 
 @pytest.fixture(scope="session")

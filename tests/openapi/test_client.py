@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 import uuid
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -11,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from conftest import PASSWORD, SETTINGS, DocumentedService
+from factors.people import code_of
 from harness import HOST, REPOSITORY
 
 EXAMPLE = REPOSITORY / "examples" / "client-ts"
@@ -217,3 +219,32 @@ def test_it_never_refreshes_if_the_policy_refuses(client, service, token):
         error = evaluate(client, faults.url, token, 'await tell(doorward.call("get", "/api/auth/miles"))')
         assert (error["status"], error["challenge"]) == (401, "insufficient_scope")
         assert faults.seen == ["GET /api/auth/miles"]
+
+
+def test_a_missing_factor_is_a_typed_error_that_can_be_answered(client, service):
+    email = f"{uuid.uuid4().hex}@example.com"
+    token = service.register(email=email, password=PASSWORD)["token"]
+    app = service.post("/api/me/factors/totp", {}, token)
+    step = int(time.time()) // 30
+    added = service.post("/api/me/factors/totp/confirm", {"setup": app["setup"], "code": code_of(app["secret"], step)}, token)
+    # Not the code of this time step, which is used.
+    code = code_of(app["secret"], step + 1)
+    expression = """await (async () => {{
+      const missing = async (promise) => {{
+        try {{ await promise; }} catch (error) {{ return [error.name, error.challenge, error.missing]; }}
+      }};
+      const [name, challenge, login] = await missing(doorward.login({{ email: "{email}", password: "{password}" }}));
+      const wrong = await tell(doorward.answer(login, {{ code: "x" }}));
+      const token = (await doorward.answer(login, {{ code: "{code}" }})).token;
+      const [, , stepUp] = await missing(doorward.stepUp());
+      const recovered = await doorward.answer(stepUp, {{ code: "{recovery}" }});
+      const {{ methods }} = await doorward.me();
+      return {{ name, challenge, factors: login.factors, wrong, replaced: token !== tokens.get(), recovered, methods }};
+    }})()""".format(email=email, password=PASSWORD, code=code, recovery=added["recoveryCodes"][0])
+    told = evaluate(client, service.url, None, expression)
+    assert (told["name"], told["challenge"]) == ("FactorMissing", "insufficient_user_authentication")
+    assert told["factors"] == ["totp", "recovery"]
+    assert (told["wrong"]["name"], told["wrong"]["message"]) == ("DoorwardError", "The second factor is wrong.")
+    assert told["replaced"]
+    assert told["recovered"]["recoveryCode"] not in added["recoveryCodes"]
+    assert told["methods"] == ["pwd", "totp", "recovery"]

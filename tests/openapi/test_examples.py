@@ -6,22 +6,29 @@ import json
 import os
 import re
 import subprocess
+import time
 import uuid
 from dataclasses import dataclass
 
 import pytest
-from conftest import CLIENT, PASSWORD
+from conftest import CLIENT, ORIGIN, PASSWORD
+from harness.authenticator import Authenticator, code_of
 
 METHODS = {"get", "put", "post", "delete", "options", "patch", "trace"}
 # The mailed code in every example.
 CODE = "31415926"
 SECRET = "q2Vt0mB3nq7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKM"
+# The code of an authenticator app in every example.
+APP_CODE = "271828"
 VOLATILE = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<id>"),
     (r"[\w-]+\.[\w-]+\.[\w-]{8,}(?![\w.])", "<token>"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "<time>"),
     (r'"(kid|x|y)":\s*"[\w-]{43}"', r'"\1":"<key>"'),
     (r'"(exp|iat|auth_time)":\s*\d{10}', r'"\1":"<seconds>"'),
+    (r'"(challenge|setup|secret|uri)":\s*"[^"]+"', r'"\1":"<secret>"'),
+    (r'"id":\s*"[\w-]{43}"', '"id":"<handle>"'),
+    (r"([0-9A-HJKMNP-TV-Z]{5}-){4}[0-9A-HJKMNP-TV-Z]{5}", "<recovery code>"),
     (r"curl/[\d.]+", "<curl>"),
 ]
 
@@ -79,6 +86,7 @@ class Story:
             assert example in command, command
             command = command.replace(example, actual)
         environment = os.environ | {"TOKEN": self.token or "", "CLIENT": ":".join(CLIENT), "NO_PROXY": "*"}
+        command = self.service.reached(command)
         shell = ["bash", "-c", command.replace("curl ", "curl -sS -w '\n%{http_code}' ", 1)]
         output = subprocess.run(shell, env=environment, capture_output=True, text=True, timeout=120, check=True).stdout
         body, _, status = output.rpartition("\n")
@@ -105,18 +113,28 @@ class Story:
         return registered["id"]
 
 
+    def example(self, operation_id):
+        """The example of the body of an operation."""
+        return self.operations[operation_id].description["requestBody"]["content"]["application/json"]["example"]
+
+
 @pytest.fixture(scope="module")
 def story(service):
     return Story(service)
 
 
+@pytest.fixture(scope="module")
+def factor_story(public_service):
+    return Story(public_service)
+
+
 def parameter_example(story, path):
-    [parameter] = [
-        parameter
+    [example] = {
+        parameter["example"]
         for operation in story.document["paths"][path].values()
         for parameter in operation.get("parameters", [])
-    ]
-    return parameter["example"]
+    }
+    return example
 
 
 def use_a_code_of_the_mailbox(story, service, email):
@@ -176,6 +194,53 @@ def test_the_examples_of_invitations_and_codes(story, service):
     story.run("loginByCode", [(CODE, service.code_in_mail("grace@example.com", "Sign in to"))])
 
 
+def texts(example, actual):
+    """Pairs of the texts of an example and those in their place."""
+    if isinstance(example, dict):
+        for name, value in example.items():
+            yield from texts(value, actual[name])
+    elif isinstance(example, str) and example != actual:
+        yield example, actual
+
+
+def test_the_examples_of_factors(factor_story, public_service):
+    story, phone = factor_story, Authenticator(ORIGIN)
+    story.run("passkeyOrigins")
+    story.fresh_ada()
+    story.token = story.run("stepUp")["token"]
+    options = story.run("beginPasskey")
+    sent = story.example("addPasskey") | {"setup": options["setup"]}
+    sent["credential"] = phone.create(options["publicKey"])
+    sent["credential"]["response"]["transports"] = ["internal"]
+    story.token = story.run("addPasskey", texts(story.example("addPasskey"), sent))["token"]
+    app = story.run("beginTotp")
+    step = int(time.time()) // 30
+    replace = [(story.example("confirmTotp")["setup"], app["setup"]), (APP_CODE, code_of(app["secret"], step))]
+    story.token = story.run("confirmTotp", replace)["token"]
+    [passkey] = story.run("listFactors")["passkeys"]
+    story.run("replaceRecoveryCodes")
+
+    # The password alone is not enough. The code of this time step is used.
+    missing = public_service.post("/api/auth/login", story.example("login"))
+    assert missing["factors"] == ["passkey", "totp", "recovery"]
+    replace = [(story.example("answerChallenge")["challenge"], missing["challenge"]), (APP_CODE, code_of(app["secret"], step + 1))]
+    story.token = story.run("answerChallenge", replace)["token"]
+    begun = story.run("beginPasskeyLogin")
+    answer = {"challenge": begun["challenge"], "credential": phone.get(begun["publicKey"])}
+    assert public_service.post("/api/auth/login/factor", answer).keys() == {"token"}
+
+    # A browser is trusted on a page.
+    missing = public_service.post("/api/auth/login", story.example("login"))
+    fields = {"challenge": missing["challenge"], "credential": json.dumps(phone.get(missing["publicKey"])), "trust": "1"}
+    assert public_service.submit("/sign-in/factor", fields) == 303
+    [device] = json.loads(public_service.read("/api/me/factors", story.token))["trustedDevices"]
+    example = parameter_example(story, "/api/me/factors/devices/{id}")
+    story.run("removeDevice", [(example, device["id"])])
+    for operation in ("renamePasskey", "removePasskey"):
+        story.run(operation, [(example, passkey["id"])])
+    story.run("removeTotp")
+
+
 def test_the_examples_of_public_operations(story):
     for operation in ("keys", "discovery", "metadata", "revocations", "live", "ready", "guardsReady", "openapi"):
         story.run(operation)
@@ -188,6 +253,6 @@ def test_the_example_of_an_invalid_body(story, service):
     assert body == json.dumps(example, separators=(",", ":"))
 
 
-def test_no_example_is_left_out(story):
+def test_no_example_is_left_out(story, factor_story):
     """Runs last."""
-    assert story.done == story.operations.keys()
+    assert story.done | factor_story.done == story.operations.keys()

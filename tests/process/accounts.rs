@@ -211,6 +211,25 @@ fn a_user_can_be_disabled_and_enabled_again() {
 }
 
 #[test]
+fn the_operator_sees_factors_and_makes_a_link_that_removes_them() {
+    let home = Home::new();
+    let server = home.start();
+    let ada = server.client.register("ada@example.com");
+    assert!(stdout_of(&home, &["user", "show", &ada.id]).contains("\nfactors     none\n"));
+    let listed = stdout_of(&home, &["user", "factor", "list", &ada.email, "--json"]);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed, json!({"factors": [], "recoveryCodes": 0, "trustedDevices": []}));
+    let link = stdout_of(&home, &["user", "factor", "reset", &ada.email]);
+    assert!(link.contains("/factors/reset?code=") && link.lines().count() == 1, "{link}");
+    server.stop();
+    // Without a server, too.
+    let made = stdout_of(&home, &["user", "factor", "reset", &ada.email, "--json"]);
+    let made: Value = serde_json::from_str(&made).unwrap();
+    let (link, secret) = (made["link"].as_str().unwrap(), made["secret"].as_str().unwrap());
+    assert!(link.ends_with(secret) && secret.len() == 43, "{link}");
+}
+
+#[test]
 fn times_are_shown_to_programs_as_the_api_shows_them() {
     let home = Home::new();
     let server = home.start();

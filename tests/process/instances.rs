@@ -239,8 +239,10 @@ fn migrating_to_postgres_and_back_keeps_every_session() {
         assert_eq!(server.client.guard(&member.token), 200);
     }
     assert_eq!(server.client.guard(&gone.token), 401);
-    let cookie_secret = |home: &Home| fs::read(home.database().with_file_name("cookie-secret"));
-    assert_eq!(cookie_secret(&back).unwrap(), cookie_secret(&home).unwrap());
+    for name in ["cookie-secret", "factor-secret"] {
+        let secret = |home: &Home| fs::read(home.database().with_file_name(name)).unwrap();
+        assert_eq!(secret(&back), secret(&home), "{name}");
+    }
     assert!(
         stdout_of(&back, &["user", "show", "user1@example.com"]).contains("roles       staff\n")
     );

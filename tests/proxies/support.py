@@ -188,10 +188,11 @@ class User:
 
 class Doorward(Server):
     def __init__(self, folder, settings, identity_headers="none"):
+        """In the settings, `@PORT@` is the port of the service."""
         folder.mkdir()
-        (folder / "doorward.toml").write_text(settings)
-        self.identity_headers = identity_headers
         port = reserved_port()
+        (folder / "doorward.toml").write_text(settings.replace("@PORT@", str(port)))
+        self.identity_headers = identity_headers
         settings = {
             "DOORWARD_LISTEN": f"127.0.0.1:{port}",
             "DOORWARD_METRICS_LISTEN": "off",

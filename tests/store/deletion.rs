@@ -1,16 +1,20 @@
 //! What stays of a user who was deleted: nothing, in any table.
 
+use std::time::Duration;
+
 use doorward::internals::{
     credential::password::PasswordHash,
     mail::Message,
+    network::ClientInfo,
     new_user,
-    store::{Effects, Store, archive::Table},
+    store::{Effects, SignIn, SignInWritten, Store, archive::Table},
     token::one_time::Purpose,
+    user::{FactorId, TrustedDevice},
 };
 
 use crate::{
-    NOW, invitations::invitation, mail, one_time_secrets::one_time, postgres_store, rows, session,
-    user,
+    NOW, invitations::invitation, mail, migrate::add_factors, one_time_secrets::one_time,
+    postgres_store, rows, session, user,
 };
 
 /// The tables with rows about users. A new one needs a row in [`nothing_stays`].
@@ -25,11 +29,23 @@ async fn nothing_stays(store: &Store) {
     let ada = user("Ada", "ada@example.com");
     let hash = PasswordHash::from_store("$2b$10$aaa".into());
     let ada = new_user(ada.name, ada.email, Some(hash), NOW);
-    store.import_users(vec![ada.clone()], NOW, &Effects::NONE).await.unwrap();
+    store.import_users(vec![ada.clone()], Vec::new(), NOW, &Effects::NONE).await.unwrap();
     let mails = vec![mail(Some(ada.id), Message::HasPassword)];
     let secrets = vec![one_time(&ada, Purpose::SignIn), one_time(&ada, Purpose::OperatorReset)];
     let effects = Effects { mails, secrets, ..Effects::NONE };
     assert!(store.add_session(&ada, &session(&ada, 60), &effects).await.unwrap());
+    let device = TrustedDevice {
+        id: FactorId::random(),
+        user_id: ada.id,
+        password_version: ada.password_version(),
+        client: ClientInfo::new([192, 0, 2, 7].into(), "curl/8"),
+        created_at: NOW,
+        expires_at: NOW + Duration::from_secs(60),
+    };
+    let sign_in = SignIn { trusted_device: Some(device), ..SignIn::new(&ada, session(&ada, 60)) };
+    let written = store.sign_in(sign_in, &Effects::NONE).await.unwrap();
+    assert_eq!(written, SignInWritten::Begun);
+    add_factors(store, &ada).await;
     let (invitation, digest) = invitation("friend@example.com", Some(ada.id));
     store.add_invitation(&invitation, &digest, &Effects::NONE).await.unwrap();
 

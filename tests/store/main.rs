@@ -32,7 +32,6 @@ use doorward::internals::{
     new_session, new_user,
     session::Session,
     store::{Error, PostgresOptions, PostgresUrl, Store, archive::KeySnapshot},
-    token::key_store::StoredKeys,
     user::{Email, Name, User, UserId},
 };
 
@@ -74,7 +73,7 @@ async fn open_postgres(url: &str) -> Store {
 /// All rows, as they are in a backup.
 async fn rows(store: &Store) -> Result<Vec<String>, Error> {
     let snapshot = store.snapshot().await?;
-    let keys = KeySnapshot { keys: StoredKeys::default(), cookie_secret: None };
+    let keys = KeySnapshot::default();
     let mut text = Vec::new();
     backup::write(&snapshot, &keys, true, NOW, &mut text, &mut |_, _| {}).await.unwrap();
     let lines: Vec<_> = str::from_utf8(&text).unwrap().lines().map(str::to_owned).collect();

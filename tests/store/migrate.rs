@@ -12,13 +12,19 @@ use doorward::{
         network::ClientInfo,
         new_session, new_user,
         store::{
-            Effects, PostgresOptions, PostgresUrl, Store,
+            AddFactor, Effects, PostgresOptions, PostgresUrl, Store,
             archive::{Installation, SESSIONS, USERS},
         },
-        token::{Algorithm, SigningKey, key_store::cookie_secret, one_time::Purpose},
-        user::{Email, Name},
+        token::{
+            Algorithm, SigningKey,
+            key_store::{shared_secret, stored_secrets},
+            one_time::Purpose,
+            shared_secret::SecretName,
+        },
+        user::{Email, FactorId, Name, Passkey, StoredTotp, User},
     },
 };
+use uuid::Uuid;
 
 use crate::{invitations::invitation, mail, one_time_secrets::one_time, postgres, rows};
 
@@ -48,6 +54,9 @@ async fn add_users(store: &Store, count: usize) {
             let (purpose, key) = (Purpose::VerifyEmail, user.email.key());
             assert_eq!(store.charge_guess(purpose, &key, NOW).await.unwrap(), 1);
         }
+        if number % 4 == 0 {
+            add_factors(store, &user).await;
+        }
         if number % 2 == 0 {
             store
                 .set_email_verified(user.id, &user.email, true, NOW, &Effects::NONE)
@@ -62,6 +71,38 @@ async fn add_users(store: &Store, count: usize) {
     }
 }
 
+/// Gives a user a passkey, an authenticator app and eight recovery codes.
+pub async fn add_factors(store: &Store, user: &User) {
+    let passkey = Passkey {
+        id: FactorId::random(),
+        user_id: user.id,
+        credential_id: user.id.to_string().into_bytes(),
+        rp_id: "auth.example.com".into(),
+        user_handle: vec![1; 32],
+        public_key: vec![2; 77],
+        verifies_user: true,
+        aaguid: Uuid::nil(),
+        name: "Ada’s 📱".into(),
+        transports: "hybrid internal".into(),
+        sign_count: i64::from(u32::MAX),
+        backup_eligible: true,
+        backed_up: false,
+        created_at: NOW,
+        last_used_at: None,
+    };
+    let totp = StoredTotp {
+        user_id: user.id,
+        secret: vec![3; 49],
+        last_step: 60_000_000,
+        created_at: NOW,
+        last_used_at: Some(NOW),
+    };
+    let (version, codes, none) = (user.password_version(), [[4; 32]; 8], &Effects::NONE);
+    let added = store.add_passkey(&passkey, version, &codes, none).await.unwrap();
+    assert_eq!(added, AddFactor::Added);
+    assert_eq!(store.add_totp(&totp, version, &[], none).await.unwrap(), AddFactor::Added);
+}
+
 /// Asserts that both have the same rows, and this many of users.
 async fn compare(old: &Store, new: &Store, users: usize) {
     let expected = rows(old).await.unwrap();
@@ -70,6 +111,9 @@ async fn compare(old: &Store, new: &Store, users: usize) {
         ("one_time_secrets", users),
         ("outbox", users),
         ("invitations", users.div_ceil(2)),
+        ("passkeys", users.div_ceil(4)),
+        ("totp_secrets", users.div_ceil(4)),
+        ("recovery_codes", 8 * users.div_ceil(4)),
     ] {
         let start = format!("{{\"{table}\":");
         assert_eq!(expected.iter().filter(|row| row.starts_with(&start)).count(), count, "{table}");
@@ -82,13 +126,18 @@ async fn an_interrupted_migration_resumes_and_is_not_served_before() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (old, store) = place(here.path());
     old.key_store.add_first_key(&SigningKey::generate(Algorithm::Es256)).await.unwrap();
-    let secret = cookie_secret(&*old.key_store).await.unwrap();
+    for name in SecretName::ALL {
+        shared_secret(&*old.key_store, name).await.unwrap();
+    }
+    let secrets = stored_secrets(&*old.key_store).await.unwrap();
     add_users(&store, 1200).await;
 
     let cut = {
         let (new, _) = place(there.path());
-        let own = cookie_secret(&*new.key_store).await.unwrap();
-        assert_ne!(own, secret, "a server was started with the new database before");
+        for name in SecretName::ALL {
+            let own = shared_secret(&*new.key_store, name).await.unwrap();
+            assert_ne!(own, secrets[&name], "a server was started with the new database before");
+        }
         let old =
             Installation { store: Arc::clone(&old.store), key_store: Arc::clone(&old.key_store) };
         tokio::spawn(async move {
@@ -98,7 +147,8 @@ async fn an_interrupted_migration_resumes_and_is_not_served_before() {
     };
     assert!(cut.await.unwrap_err().is_panic());
     let settings = Settings::new()
-        .with("database_url", format!("sqlite://{}/doorward.db", there.path().display()));
+        .with("database_url", format!("sqlite://{}/doorward.db", there.path().display()))
+        .with("public_url", "https://auth.example.com");
     let opened = Doorward::open(settings.clone()).await;
     assert!(matches!(opened, Err(OpenError::Unfinished(_))));
     drop(opened);
@@ -110,7 +160,7 @@ async fn an_interrupted_migration_resumes_and_is_not_served_before() {
     let Inventory { counts, .. } = inventory;
     assert_eq!((counts.of(&USERS), counts.of(&SESSIONS)), (1200, 1200));
     compare(&store, &moved, 1200).await;
-    assert_eq!(cookie_secret(&*new.key_store).await.unwrap(), secret);
+    assert_eq!(stored_secrets(&*new.key_store).await.unwrap(), secrets);
     let again = migrate(&old, &new, NOW, &mut |_| {}).await;
     assert!(matches!(again, Err(Error::NotEmpty)), "it may be in use");
     drop((new, moved));

@@ -6,10 +6,12 @@ use doorward::internals::{
     clock::Timestamp,
     credential::password::PasswordHash,
     mail::Message,
-    session::Session,
-    store::{Effects, Error, MAX_CODES, MAX_SESSIONS, OneTimeUse, PasswordCondition, Store},
+    session::{Method, Session},
+    store::{
+        AddFactor, Effects, Error, MAX_CODES, MAX_SESSIONS, OneTimeUse, PasswordCondition, Store,
+    },
     token::one_time::{MAX_GUESSES, OneTime, OneTimeId, OneTimeSecret, Purpose},
-    user::{Email, User, UserId},
+    user::{Email, StoredTotp, User, UserId},
 };
 
 use crate::{
@@ -47,14 +49,15 @@ fn hash(text: &str) -> PasswordHash {
 }
 
 /// Every use, with a session of this user.
-fn one_time_uses(user: &User) -> [OneTimeUse; 6] {
+fn one_time_uses(user: &User) -> [OneTimeUse; 7] {
     [
         OneTimeUse::VerifyEmail,
         OneTimeUse::ChangeEmail,
         OneTimeUse::RestoreEmail(hash("restored")),
         OneTimeUse::ResetPassword(hash("reset")),
         OneTimeUse::OperatorReset(hash("reset by the operator")),
-        OneTimeUse::SignIn(Box::new(session(user, 60))),
+        OneTimeUse::ResetFactors,
+        OneTimeUse::SignIn(Some(Box::new(session(user, 60)))),
     ]
 }
 
@@ -93,6 +96,7 @@ async fn run_all(store: &Store) {
     restore_email(store).await;
     reset_password(store).await;
     reset_password_by_operator(store).await;
+    reset_factors(store).await;
     sign_in(store).await;
     refuse_secrets_that_are_not_valid(store).await;
 }
@@ -316,6 +320,43 @@ async fn restore_email(store: &Store) {
     assert_eq!(stored(store, ada.id).await, before);
 }
 
+async fn reset_factors(store: &Store) {
+    let (ada, bob) = (add_user(store, "factors-ada").await, add_user(store, "factors-bob").await);
+    for user in [&ada, &bob] {
+        let totp = StoredTotp {
+            user_id: user.id,
+            secret: b"encrypted".into(),
+            last_step: 0,
+            created_at: NOW,
+            last_used_at: None,
+        };
+        let version = user.password_version();
+        let added = store.add_totp(&totp, version, &[[7; 32]; 8], &Effects::NONE).await;
+        assert_eq!(added.unwrap(), AddFactor::Added);
+    }
+    let held = stored(store, ada.id).await;
+    assert_eq!(held.factors.to_text(), "totp");
+    let mut open = session(&ada, 60);
+    open.methods = [Method::Passkey].into_iter().collect();
+    assert!(store.add_session(&held, &open, &Effects::NONE).await.unwrap());
+    let secret = one_time(&held, Purpose::FactorReset);
+    add(store, &secret).await;
+    let usage = OneTimeUse::ResetFactors;
+    let reset = store.use_one_time(&secret, usage.clone(), &Effects::NONE, LATER).await;
+    let reset = reset.unwrap().unwrap();
+    assert!(reset.factors.is_empty() && reset.updated_at == LATER);
+    assert_eq!(reset.password_version(), ada.password_version());
+    assert_eq!(stored(store, ada.id).await, reset);
+    let left = store.factors_of(&reset, NOW).await.unwrap();
+    assert!(left.totp.is_none() && left.recovery_codes == 0);
+    assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
+    wait_until_listed(store, [&open]).await;
+    let again = store.use_one_time(&secret, usage, &Effects::NONE, LATER).await;
+    assert_eq!(again.unwrap(), None);
+    let other = store.factors_of(&bob, NOW).await.unwrap();
+    assert!(other.totp.is_some() && other.recovery_codes == 8);
+}
+
 async fn reset_password(store: &Store) {
     let ada = add_user(store, "reset-ada").await;
     let open = session(&ada, 60);
@@ -338,7 +379,7 @@ async fn reset_password(store: &Store) {
     // A way back stays only if it was sent to the same address.
     assert!(exists(store, &way_back).await && !exists(store, &of_another).await);
     // The other secrets stay and are void.
-    let sign_in = OneTimeUse::SignIn(Box::new(session(&ada, 60)));
+    let sign_in = OneTimeUse::SignIn(Some(Box::new(session(&ada, 60))));
     for (secret, usage) in
         [(&other, sign_in), (&code, OneTimeUse::OperatorReset(hash("by the operator")))]
     {
@@ -385,7 +426,7 @@ async fn sign_in(store: &Store) {
     let sign_in = async |session: &Session| {
         let secret = one_time(&ada, Purpose::SignIn);
         add(store, &secret).await;
-        let usage = OneTimeUse::SignIn(Box::new(session.clone()));
+        let usage = OneTimeUse::SignIn(Some(Box::new(session.clone())));
         store.use_one_time(&secret, usage, &Effects::NONE, LATER).await.unwrap().unwrap()
     };
     // The first sign-in verifies the address and ends the sessions of whoever has registered it.
@@ -542,7 +583,7 @@ async fn use_at_once(store: Arc<Store>) {
         let racing: Vec<_> = (0..8)
             .map(|_| {
                 let (store, secret) = (Arc::clone(&store), secret.clone());
-                let usage = OneTimeUse::SignIn(Box::new(session(&ada, 60)));
+                let usage = OneTimeUse::SignIn(Some(Box::new(session(&ada, 60))));
                 tokio::spawn(async move {
                     let used = store.use_one_time(&secret, usage, &Effects::NONE, NOW).await;
                     used.unwrap().is_some()

@@ -23,7 +23,7 @@ from harness.mail_server import MailServer  # noqa: E402
 from harness.postgres import PostgreSQL, debian  # noqa: E402
 from harness.process import environment  # noqa: E402
 
-DATA_FILES = ("doorward.db", "cookie-secret", "*.pem")
+DATA_FILES = ("doorward.db", "*-secret", "*.pem")
 
 
 def main():

@@ -22,7 +22,7 @@ use crate::{
     clock::Timestamp,
     network::ClientInfo,
     session::{
-        Session, TokenId,
+        Session, SessionId, TokenId,
         last_seen::{LastRecorded, LastSeenBuffer},
     },
     store::{self, Connectivity, Stamp, Store},
@@ -30,7 +30,7 @@ use crate::{
         Claims, InvalidToken, TokenMint, Unverified,
         cookie::{CookieClaims, CookieMint},
     },
-    user::{Email, Name, User},
+    user::{Email, Name, User, UserId},
 };
 
 /// An authenticated user and the session of their token.
@@ -100,7 +100,7 @@ pub enum Unauthenticated {
     /// The session of the token has ended.
     #[error("its session has ended")]
     SessionEnded,
-    /// A refresh has replaced the token.
+    /// A refresh or a step-up has replaced the token or the cookie.
     #[error("replaced by a newer one of its session")]
     Replaced,
     /// Another site has caused the request, so its cookie does not count.
@@ -162,7 +162,62 @@ enum Credential {
     },
     Cookie {
         audience: Box<str>,
+        claims: CookieClaims,
     },
+}
+
+/// The session that a token or a cookie names, and what it has to agree with.
+struct Presented {
+    user_id: UserId,
+    session_id: SessionId,
+    by: PresentedBy,
+}
+
+enum PresentedBy {
+    /// A token with this id.
+    Token(TokenId),
+    /// A cookie of our own pages, with the time of its proof.
+    SessionCookie(Option<Timestamp>),
+    /// A cookie of an app, with the time of its proof.
+    AppCookie(Option<Timestamp>),
+}
+
+impl Presented {
+    fn by_token(claims: &Claims) -> Self {
+        let Claims { user_id, session_id, token_id, .. } = *claims;
+        Self { user_id, session_id, by: PresentedBy::Token(token_id) }
+    }
+
+    fn by_cookie(claims: CookieClaims, audience: &str) -> Self {
+        let CookieClaims { user_id, session_id, authenticated_at } = claims;
+        let by = match audience {
+            OWN_PAGES => PresentedBy::SessionCookie(authenticated_at),
+            _ => PresentedBy::AppCookie(authenticated_at),
+        };
+        Self { user_id, session_id, by }
+    }
+}
+
+impl PresentedBy {
+    /// The session, as far as this proves it.
+    ///
+    /// # Errors
+    /// If a newer token or cookie of the session has replaced this one.
+    fn prove(&self, session: Session) -> Result<Session, Unauthenticated> {
+        match *self {
+            Self::Token(id) if id != session.token_id => Err(Unauthenticated::Replaced),
+            // The answer to a step-up replaces the cookie.
+            Self::SessionCookie(Some(time)) if time < session.authenticated_at => {
+                Err(Unauthenticated::Replaced)
+            }
+            // Version 0.1.0 knew no second factor.
+            Self::SessionCookie(None) if session.methods.strength() > 1 => {
+                Err(Unauthenticated::Replaced)
+            }
+            Self::Token(_) | Self::SessionCookie(_) => Ok(session),
+            Self::AppCookie(time) => Ok(session.as_of(time.unwrap_or(Timestamp::from_seconds(0)))),
+        }
+    }
 }
 
 /// Reads a token and checks everything but its signature.
@@ -183,7 +238,14 @@ impl CachedCaller {
     }
 
     fn is_cookie_for(&self, audience: &str) -> bool {
-        matches!(&self.credential, Credential::Cookie { audience: own } if **own == *audience)
+        matches!(&self.credential, Credential::Cookie { audience: own, .. } if **own == *audience)
+    }
+
+    fn cookie_claims(&self) -> Option<CookieClaims> {
+        match &self.credential {
+            Credential::Cookie { claims, .. } => Some(*claims),
+            Credential::Token { .. } => None,
+        }
     }
 
     fn session_has_expired(&self, now: Timestamp) -> bool {
@@ -238,8 +300,7 @@ impl Callers {
             // Boxed, because the future of every request would otherwise reserve space for a look-up.
             Ok(claims) => {
                 let credential = Credential::Token { claims, key_removals };
-                let names = CookieClaims { user_id: claims.user_id, session_id: claims.session_id };
-                match (Box::pin(self.look_up(token, names, credential, now)).await, cached) {
+                match (Box::pin(self.look_up(token, credential, now)).await, cached) {
                     (Err(AuthError::Store(store::Error::Unavailable(_))), Some((cached, _)))
                         if self.is_usable_offline(&cached) =>
                     {
@@ -272,8 +333,7 @@ impl Callers {
             Some(claims) => claims,
             None => self.check_token(token, TokenMint::read_to_refresh, now)?,
         };
-        let names = CookieClaims { user_id: claims.user_id, session_id: claims.session_id };
-        let (caller, last_used) = self.find(names, Some(claims.token_id), now).await?;
+        let (caller, last_used) = self.find(Presented::by_token(&claims), now).await?;
         self.last_seen.record(caller.session.id, &LastRecorded::new(last_used), now);
         Ok(caller)
     }
@@ -319,11 +379,9 @@ impl Callers {
             return Ok(caller);
         }
         let cached = self.cache.get(cookie).filter(|cached| cached.is_cookie_for(audience));
-        let names = match &cached {
-            Some(cached) => {
-                let session = &cached.caller.session;
-                CookieClaims { user_id: session.user_id, session_id: session.id }
-            }
+        let known = cached.as_ref().and_then(|cached| cached.cookie_claims());
+        let claims = match known {
+            Some(claims) => claims,
             None => {
                 let cookie = str::from_utf8(cookie).map_err(|_| Unauthenticated::NotOurs)?;
                 let read = match audience {
@@ -333,8 +391,8 @@ impl Callers {
                 read.ok_or(Unauthenticated::NotOurs)?
             }
         };
-        let credential = Credential::Cookie { audience: audience.into() };
-        match (Box::pin(self.look_up(cookie, names, credential, now)).await, cached) {
+        let credential = Credential::Cookie { audience: audience.into(), claims };
+        match (Box::pin(self.look_up(cookie, credential, now)).await, cached) {
             (Err(AuthError::Store(store::Error::Unavailable(_))), Some(cached))
                 if self.is_usable_offline(&cached) && !cached.session_has_expired(now) =>
             {
@@ -438,16 +496,15 @@ impl Callers {
     async fn look_up(
         &self,
         sent: &[u8],
-        names: CookieClaims,
         credential: Credential,
         now: Timestamp,
     ) -> Result<Caller, AuthError> {
-        let stamp = self.store.changes().stamp(names.user_id);
-        let token_id = match &credential {
-            Credential::Token { claims, .. } => Some(claims.token_id),
-            Credential::Cookie { .. } => None,
+        let presented = match &credential {
+            Credential::Token { claims, .. } => Presented::by_token(claims),
+            Credential::Cookie { audience, claims } => Presented::by_cookie(*claims, audience),
         };
-        let (caller, last_used) = self.find(names, token_id, now).await?;
+        let stamp = self.store.changes().stamp(presented.user_id);
+        let (caller, last_used) = self.find(presented, now).await?;
         let last_recorded = LastRecorded::new(last_used);
         self.last_seen.record(caller.session.id, &last_recorded, now);
         let cached = CachedCaller {
@@ -461,17 +518,17 @@ impl Callers {
         Ok(caller)
     }
 
-    /// The stored caller with a valid session, and when the session was last used. `token_id` is that of a token.
+    /// The stored caller with a valid session, and when the session was last used.
     async fn find(
         &self,
-        names: CookieClaims,
-        token_id: Option<TokenId>,
+        presented: Presented,
         now: Timestamp,
     ) -> Result<(Caller, Timestamp), AuthError> {
         self.look_ups.fetch_add(1, Ordering::Relaxed);
-        let found = self.store.session_with_user(names.session_id).await?;
-        let Some((session, user)) = found.filter(|(_, user)| user.id == names.user_id) else {
-            let user = self.store.user_by_id(names.user_id).await?;
+        let Presented { user_id, session_id, by } = presented;
+        let found = self.store.session_with_user(session_id).await?;
+        let Some((session, user)) = found.filter(|(_, user)| user.id == user_id) else {
+            let user = self.store.user_by_id(user_id).await?;
             let reason = user.map_or(Unauthenticated::UserGone, |_| Unauthenticated::SessionEnded);
             return Err(reason.into());
         };
@@ -479,9 +536,7 @@ impl Callers {
         if session.has_expired(last_used, now) {
             return Err(Unauthenticated::SessionEnded.into());
         }
-        if token_id.is_some_and(|token_id| session.token_id != token_id) {
-            return Err(Unauthenticated::Replaced.into());
-        }
+        let session = by.prove(session)?;
         Ok((Caller::new(Arc::new(user), Arc::new(session)), last_used))
     }
 }
@@ -493,4 +548,50 @@ pub struct WorkDone {
     pub signature_checks: u64,
     /// Queries for a session and its user.
     pub look_ups: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Method, Methods};
+
+    #[test]
+    fn a_credential_counts_for_what_its_session_had_proved_when_it_was_made() {
+        const BEFORE: Timestamp = Timestamp::from_millis(1_799_999_999_999);
+        const AT: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+        let user = sample::user();
+        let session = |methods: &[Method]| Session {
+            authenticated_at: AT,
+            methods: methods.iter().copied().collect(),
+            ..sample::session(&user, [192, 0, 2, 7].into())
+        };
+        let (one, two) = (session(&[Method::Password]), session(&[Method::Password, Method::Totp]));
+        let key = session(&[Method::Passkey]);
+        let older = |session: &Session, at: Timestamp, methods: Methods| Session {
+            authenticated_at: at,
+            methods,
+            ..session.clone()
+        };
+        let password = || Methods::from(Method::Password);
+        let unknown = Timestamp::from_seconds(0);
+        use PresentedBy::{AppCookie, SessionCookie, Token};
+        for (by, session, expected) in [
+            (Token(two.token_id), &two, Ok(two.clone())),
+            (Token(TokenId::random()), &two, Err(Unauthenticated::Replaced)),
+            (SessionCookie(Some(AT)), &two, Ok(two.clone())),
+            (SessionCookie(Some(BEFORE)), &two, Err(Unauthenticated::Replaced)),
+            (SessionCookie(Some(BEFORE)), &one, Err(Unauthenticated::Replaced)),
+            // Cookies of version 0.1.0.
+            (SessionCookie(None), &one, Ok(one.clone())),
+            (SessionCookie(None), &two, Err(Unauthenticated::Replaced)),
+            (AppCookie(None), &one, Ok(older(&one, unknown, password()))),
+            (AppCookie(None), &two, Ok(older(&two, unknown, password()))),
+            (AppCookie(Some(AT)), &two, Ok(two.clone())),
+            (AppCookie(Some(BEFORE)), &one, Ok(older(&one, BEFORE, password()))),
+            (AppCookie(Some(BEFORE)), &two, Ok(older(&two, BEFORE, password()))),
+            (AppCookie(Some(BEFORE)), &key, Ok(older(&key, BEFORE, Methods::default()))),
+        ] {
+            assert_eq!(by.prove(session.clone()), expected, "{:?}", session.methods);
+        }
+    }
 }

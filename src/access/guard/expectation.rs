@@ -1,12 +1,14 @@
 //! Examples in the declaration of a guard: a user, a request and the expected decision. They are checked when the guard
 //! is declared.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
 
 use super::{CallerFacts, Condition, RequestFacts, condition::sample, host_of, path_of};
 use crate::{
     clock::Timestamp,
-    user::{Email, Name, Role},
+    credential::factor::Factors,
+    session::{Method, Methods, Session},
+    user::{Email, Name, Role, User},
 };
 
 /// An example of what a guard should decide.
@@ -15,8 +17,7 @@ pub struct Expectation {
     pub expected: Expected,
     pub user: ExampleUser,
     pub request: ExampleRequest,
-    /// The address from which the user signed in.
-    pub session_address: Option<IpAddr>,
+    pub session: ExampleSession,
 }
 
 /// What a guard should decide.
@@ -35,7 +36,32 @@ pub struct ExampleUser {
     pub email_verified: bool,
     /// The roles. None by default.
     pub roles: Vec<Role>,
+    /// The kinds of second factors that they hold. None by default.
+    pub factors: Factors,
     pub disabled: bool,
+}
+
+/// The session of an example.
+#[derive(Clone, Debug, Default)]
+pub struct ExampleSession {
+    /// The address from which the user signed in, by default the loopback address.
+    pub address: Option<IpAddr>,
+    /// How the user has proved who they are, by default with a password.
+    pub methods: Option<Methods>,
+    /// How long before the request they did. Zero by default.
+    pub verified_ago: Duration,
+}
+
+impl ExampleSession {
+    /// The session of this user at this time.
+    pub fn of(&self, user: &User, now: Timestamp) -> Session {
+        let address = self.address.unwrap_or([127, 0, 0, 1].into());
+        Session {
+            methods: self.methods.clone().unwrap_or(Method::Password.into()),
+            authenticated_at: now - self.verified_ago,
+            ..sample::session(user, address)
+        }
+    }
 }
 
 /// The request of an example. Other fields have default values.
@@ -106,9 +132,8 @@ impl Expectation {
             self.user.email.clone().unwrap_or(Email::from_store("somebody@example.com".into()));
         user.email_verified = self.user.email_verified;
         user.roles = self.user.roles.iter().cloned().collect();
+        user.factors = self.user.factors.clone();
         user.disabled = self.user.disabled;
-        let address = self.session_address.unwrap_or([127, 0, 0, 1].into());
-        let session = sample::session(&user, address);
-        CallerFacts::new(&user, &session)
+        CallerFacts::new(&user, &self.session.of(&user, sample::NOW))
     }
 }

@@ -30,8 +30,10 @@ pub use self::{
         Subject, Unsatisfied, host_of, path_of,
     },
     decision::{Decision, Decisions},
-    expectation::{ExampleRequest, ExampleUser, Expectation, Expected, FailedExpectation},
-    reachable::{Missing, Reachable},
+    expectation::{
+        ExampleRequest, ExampleSession, ExampleUser, Expectation, Expected, FailedExpectation,
+    },
+    reachable::{Ask, Missing, Reachable},
 };
 use crate::{session::Session, user::User};
 

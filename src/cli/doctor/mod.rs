@@ -93,6 +93,7 @@ async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> 
     server::check_exposure(report, &settings);
     server::check_proxies(report, &settings);
     settings::check_lifetimes(report, &settings);
+    settings::check_passkeys(report, &settings);
     hashing::check(report, &settings).await?;
     let opened = open(report, &settings).await;
     let running = match &opened {

@@ -67,6 +67,15 @@ pub(super) fn check_lifetimes(report: &mut Report, settings: &Settings) {
     }
 }
 
+/// Says whether passkeys are offered. It is not wrong to do without them.
+pub(super) fn check_passkeys(report: &mut Report, settings: &Settings) {
+    if let Some(party) = settings.passkey_relying_party() {
+        report.checked(format!("passkeys are offered for the domain {}", party.id));
+    } else if let Some(reason) = settings.lacks_passkeys_because() {
+        report.checked(format!("passkeys are not offered, because {reason}"));
+    }
+}
+
 /// Compares the settings with those of the running server.
 pub(super) fn compare(report: &mut Report, settings: &Settings, running: &Diagnosis) {
     report.checked("the running server has these settings");

@@ -193,7 +193,7 @@ impl Users {
         Contents { users, bad, .. }: &mut Contents,
         line: &mut ProgressLine,
     ) -> anyhow::Result<(Vec<ImportOutcome>, bool)> {
-        let runner = CommandRunner::open(settings).await?;
+        let runner = CommandRunner::open_to_import(settings).await?;
         let mut outcomes = Vec::new();
         // One bad line stops the import before anything is written.
         if self.dry_run || !self.skip_bad {

@@ -5,12 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use serde_json::{Map, Value};
 use uuid::{Uuid, uuid};
+use zeroize::Zeroizing;
 
 use super::time;
 use crate::{
     access::guard::MAX_ROLES,
     control::{Secret, UserRecord},
-    credential::password::{FirebaseKeys, HashFault, HashOptions, PasswordHash},
+    credential::{
+        password::{FirebaseKeys, HashFault, HashOptions, PasswordHash},
+        totp::TotpSecret,
+    },
     user::{Email, Name, Role, UserId},
 };
 
@@ -30,6 +34,7 @@ pub(super) struct Raw {
     pub(super) updated_at: Option<Value>,
     pub(super) last_login_at: Option<Value>,
     pub(super) hash: Option<Hash>,
+    pub(super) totp_secret: Option<Value>,
 }
 
 pub(super) enum Hash {
@@ -98,6 +103,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("updatedAt", &[]),
     ("lastLoginAt", &[]),
     ("hash", &["passwordHash"]),
+    ("totpSecret", &[]),
 ];
 
 /// The field that a column or a member of an object is.
@@ -139,6 +145,7 @@ impl Raw {
             updated_at: take("updatedAt"),
             last_login_at: take("lastLoginAt"),
             hash: take("hash").map(|hash| Hash::Text(text_of(&hash).unwrap_or_default())),
+            totp_secret: take("totpSecret"),
         }
     }
 
@@ -216,6 +223,14 @@ impl Raw {
                 None
             }
         };
+        let totp_secret = self.totp_secret.map(|secret| {
+            let secret = Zeroizing::new(text_of(&secret).unwrap_or_default());
+            TotpSecret::from_base32(&secret).map(|secret| Secret::from(secret.base32()))
+        });
+        if totp_secret.as_ref().is_some_and(Option::is_none) {
+            let problem = "is not a secret of 16 to 64 bytes in base32: correct it, or leave it empty and let the user add a new one";
+            faults.push(Fault::new("totpSecret", problem));
+        }
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -230,6 +245,7 @@ impl Raw {
             updated_at,
             last_login_at,
             hash,
+            totp_secret: totp_secret.flatten(),
         };
         Ok(Valid { user, is_id_derived })
     }

@@ -6,7 +6,7 @@ use super::{
     record::{Hash, Raw, bool_of, text_of},
     time,
 };
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, credential::totp::TotpSecret};
 
 /// A system whose export can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -212,6 +212,8 @@ fn supabase(fields: &mut Fields, now: Timestamp) -> Raw {
         updated_at: fields.take("updated_at"),
         last_login_at: fields.take("last_sign_in_at"),
         hash: fields.text("encrypted_password").map(Hash::Text),
+        // The secrets of apps are in another table.
+        totp_secret: None,
     }
 }
 
@@ -223,12 +225,19 @@ fn keycloak(fields: &mut Fields) -> Raw {
         Some(Value::Array(credentials)) => credentials,
         _ => Vec::new(),
     };
-    let password = credentials.into_iter().find_map(|credential| match credential {
-        Value::Object(fields) if fields.get("type").is_some_and(|kind| kind == "password") => {
-            Some(keycloak_hash(Fields(fields)))
+    let (mut password, mut totp_secret) = (None, None);
+    for credential in credentials {
+        let Value::Object(credential) = credential else { continue };
+        match credential.get("type").and_then(Value::as_str) {
+            Some("password") if password.is_none() => {
+                password = Some(keycloak_hash(Fields(credential)));
+            }
+            Some("otp") if totp_secret.is_none() => {
+                totp_secret = keycloak_totp(Fields(credential));
+            }
+            _ => {}
         }
-        _ => None,
-    });
+    }
     // Every user has these roles, which only Keycloak itself reads.
     let is_own = |role: &Value| {
         role.as_str().is_some_and(|role| {
@@ -249,8 +258,30 @@ fn keycloak(fields: &mut Fields) -> Raw {
         disabled,
         created_at: fields.take("createdTimestamp"),
         hash: password,
+        totp_secret,
         ..Raw::default()
     }
+}
+
+/// The secret of an authenticator app of Keycloak in base32. `None` if its codes are not those that all apps compute: the user adds
+/// a new one then.
+fn keycloak_totp(mut credential: Fields) -> Option<Value> {
+    let mut data = credential.object("credentialData");
+    let mut is = |name, value: &str| data.text(name).is_some_and(|text| text == value);
+    let is_usual = is("subType", "totp")
+        && is("digits", "6")
+        && is("period", "30")
+        && is("algorithm", "HmacSHA1");
+    let value = credential.object("secretData").text("value").filter(|_| is_usual)?;
+    Some(match data.text("secretEncoding") {
+        Some(encoding) if encoding.eq_ignore_ascii_case("base32") => Value::String(value),
+        Some(_) => return None,
+        // The characters themselves are the secret.
+        None => {
+            let secret = TotpSecret::from_bytes(value.as_bytes())?;
+            Value::String(secret.base32().to_string())
+        }
+    })
 }
 
 /// A credential of Keycloak as a PHC string. A part that is missing makes a string that no format has.

@@ -29,6 +29,22 @@ fn hash(user: &UserRecord) -> &str {
     user.hash.as_ref().unwrap().as_str()
 }
 
+fn totp(user: &UserRecord) -> Option<&str> {
+    user.totp_secret.as_ref().map(|secret| secret.as_str())
+}
+
+#[test]
+fn a_secret_of_an_app_that_is_not_one_is_refused_and_not_repeated() {
+    for secret in ["GEZDGNBV", "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJ1", "otpauth://totp/x?secret=A"] {
+        let faults = read(None, json!({"email": "a@example.com", "totpSecret": secret}));
+        let [fault] = &faults.unwrap_err()[..] else { panic!("one fault") };
+        assert_eq!(fault.field, "totpSecret");
+        assert!(fault.problem.starts_with("is not a secret of 16 to 64 bytes in base32: "));
+        assert!(!fault.problem.contains(secret));
+    }
+    assert_eq!(totp(&read(None, json!({"email": "a@b.co", "totpSecret": ""})).unwrap()), None);
+}
+
 #[test]
 fn every_field_of_an_export_is_read() {
     let user = read(
@@ -37,9 +53,11 @@ fn every_field_of_an_export_is_read() {
             "id": "0190a0a0-0000-4000-8000-00000000000A", "name": " Ada ", "email": "Ada@Example.com", "verified": true,
             "roles": ["staff", "admin"], "disabled": true, "createdAt": "2024-05-06T07:08:09.123Z",
             "updatedAt": 1_714_979_289_124_i64, "lastLoginAt": null, "hash": BCRYPT,
+            "totpSecret": "gezd gnbv gy3t qojq gezd gnbv gy3t qojq",
         }),
     )
     .unwrap();
+    assert_eq!(totp(&user), Some("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"));
     assert_eq!(user.id, "0190a0a0-0000-4000-8000-00000000000a");
     assert_eq!((user.name.as_str(), user.email.as_str()), ("Ada", "Ada@Example.com"));
     assert!(user.verified && user.disabled);
@@ -202,6 +220,29 @@ fn exports_of_other_systems_are_read() {
     );
     let faults = read(Some(System::Keycloak), keycloak("{}", secret)).unwrap_err();
     assert_eq!(faults[0].field, "hash");
+    assert_eq!(totp(&user), None);
+
+    let app = |data: &str, secret: &str| {
+        let fields = json!({
+            "email": "ada@example.com",
+            "credentials": [{"type": "otp", "credentialData": data, "secretData": secret}],
+        });
+        totp(&read(Some(System::Keycloak), fields).unwrap()).map(str::to_owned)
+    };
+    let usual =
+        "\"subType\":\"totp\",\"digits\":6,\"counter\":0,\"period\":30,\"algorithm\":\"HmacSHA1\"";
+    let secret = "{\"value\":\"12345678901234567890\"}";
+    let expected = Some("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ".to_owned());
+    assert_eq!(app(&format!("{{{usual}}}"), secret), expected);
+    let encoded = format!("{{{usual},\"secretEncoding\":\"BASE32\"}}");
+    let secret_in_base32 = "{\"value\":\"GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ\"}";
+    assert_eq!(app(&encoded, secret_in_base32), expected);
+    for (usual_part, other) in
+        [("\"totp\"", "\"hotp\""), (":6,", ":8,"), (":30,", ":60,"), ("HmacSHA1", "HmacSHA256")]
+    {
+        let data = format!("{{{}}}", usual.replace(usual_part, other));
+        assert_eq!(app(&data, secret), None, "{data}");
+    }
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(super) const OTHER_DESCRIPTORS: usize = 64;
 
 #[derive(clap::Args)]
 pub(super) struct Serve {
-    /// Create a new signing key if the old one is missing. All users have to log in again
+    /// Create a new signing key or factor secret if the old one is missing. Without the key, all users have to log in again
     #[arg(long)]
     new_signing_key: bool,
 }

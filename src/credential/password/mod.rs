@@ -43,12 +43,13 @@ impl Password {
         Self(Zeroizing::new(sent))
     }
 
-    /// Refuses a new password that equals the user's name, e-mail address or the address's local part, if `rules` refuse
-    /// common passwords.
-    pub fn reject_identity(
+    /// Refuses a new password that equals the user's name, e-mail address or the address's local part, or is a word of the service
+    /// and a number, if `rules` refuse common passwords.
+    pub fn reject_known(
         self,
         name: &str,
         email: &str,
+        service: &[&str],
         rules: PasswordRules,
     ) -> Result<Self, Fault> {
         let local_part = email.rsplit_once('@').map_or(email, |(local, _)| local);
@@ -57,8 +58,24 @@ impl Password {
         if rules.refuse_common && known.iter().any(|known| known.to_lowercase() == *lower) {
             return Err(Fault::OWN_NAME_OR_EMAIL);
         }
+        let word = stem(&self.0);
+        if rules.refuse_common
+            && !word.is_empty()
+            && service.iter().any(|known| stem(known) == word)
+        {
+            return Err(Fault::COMMON_PASSWORD);
+        }
         Ok(self)
     }
+}
+
+/// A text without letter case, punctuation and a number at its end.
+fn stem(text: &str) -> Zeroizing<String> {
+    let mut stem: Zeroizing<String> = Zeroizing::new(String::with_capacity(text.len()));
+    stem.extend(text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase));
+    let length = stem.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    stem.truncate(length);
+    stem
 }
 
 impl fmt::Debug for Password {
@@ -72,7 +89,7 @@ impl fmt::Debug for Password {
 pub struct PasswordRules {
     pub min_length: usize,
     pub max_length: usize,
-    /// Whether common passwords and the user's own name and e-mail address are refused.
+    /// Whether common passwords, the user's own name and e-mail address, and the names of the service are refused.
     pub refuse_common: bool,
 }
 
@@ -114,10 +131,12 @@ mod tests {
     }
 
     #[test]
-    fn the_users_name_and_address_are_refused_if_common_passwords_are() {
+    fn names_of_the_user_and_the_service_are_refused_if_common_passwords_are() {
         let (name, email) = ("Ada Lovelace", "Countess.Ada@example.com");
         let check = |sent: &str, rules| {
-            let checked = Password::unchecked(sent.into()).reject_identity(name, email, rules);
+            let service = ["Acme & Sons", "auth.acme-sons.com", "acme-sons"];
+            let checked =
+                Password::unchecked(sent.into()).reject_known(name, email, &service, rules);
             checked.map(|_| ()).map_err(|fault| fault.message().to_owned())
         };
         for own in ["ada lovelace", "Ada Lovelace", "countess.ada@EXAMPLE.com", "COUNTESS.ADA"] {
@@ -125,6 +144,16 @@ mod tests {
             assert_eq!(check(own, STRICT), refused, "{own}");
             assert_eq!(check(own, RULES), Ok(()));
         }
-        assert_eq!(check("ada lovelace 1815", STRICT), Ok(()));
+        for word in ["acmesons", "Acme-Sons!", "ACME & SONS 2026", "auth.acme-sons.com"] {
+            assert_eq!(
+                check(word, STRICT),
+                Err("Too common: choose another password".into()),
+                "{word}"
+            );
+            assert_eq!(check(word, RULES), Ok(()));
+        }
+        for other in ["ada lovelace 1815", "acme horse sons", "2026 acme sons", "12345 67890"] {
+            assert_eq!(check(other, STRICT), Ok(()), "{other}");
+        }
     }
 }

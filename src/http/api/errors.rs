@@ -9,7 +9,7 @@ use crate::{
         refresh::RefreshError,
         reset::ResetError,
     },
-    http::{Challenge, Error},
+    http::{Challenge, Error, factor_challenge::FactorChallenge},
 };
 
 impl From<Failure> for Error {
@@ -60,6 +60,9 @@ impl From<SignInError> for Error {
     fn from(error: SignInError) -> Self {
         match error {
             SignInError::WrongCredentials => Self::NotFound,
+            SignInError::FactorMissing(missing) => {
+                Self::FactorMissing(Box::new(FactorChallenge::from(&*missing)))
+            }
             SignInError::Failed(failure) => failure.into(),
         }
     }

@@ -14,7 +14,7 @@ use crate::{
     http::{
         Error,
         answer::{NoContent, NoStore},
-        bearer::Bearer,
+        bearer::{Bearer, admit},
         form::Form,
     },
     network::Requester,
@@ -76,6 +76,8 @@ pub(crate) async fn invite(
     requester: Requester,
     mut form: Form,
 ) -> Result<NoStore<MadeInvitation>, Error> {
+    // It opens the service to others, so it is not only about the own account.
+    admit(&doorward, &SignedIn, &caller)?;
     let email = form.required("email", Email::parse);
     let (Ok(email), Ok(())) = (email, form.reject_misspelled()) else {
         return Err(form.into_error());

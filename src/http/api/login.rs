@@ -5,23 +5,30 @@ use serde::Serialize;
 
 use crate::{
     Doorward,
-    account::{OpenedSession, sign_in::sign_in},
+    account::{OpenedSession, session_start::Terms, sign_in::sign_in},
     credential::password::Password,
     http::{Error, answer::NoStore, form::Form},
     network::Requester,
-    session::Persistence,
     token::Token,
     user::EmailKey,
 };
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct LoggedIn {
     token: Token,
+    /// In the place of the recovery code that was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovery_code: Option<String>,
 }
 
 impl LoggedIn {
     pub(crate) fn new(opened: OpenedSession, doorward: &Doorward) -> Self {
-        Self { token: opened.with_token(doorward).token }
+        Self { token: opened.with_token(doorward).token, recovery_code: None }
+    }
+
+    pub(super) fn with_recovery_code(self, recovery_code: Option<String>) -> Self {
+        Self { recovery_code, ..self }
     }
 }
 
@@ -35,7 +42,6 @@ pub(crate) async fn login(
     let (Ok(email), Ok(password), Ok(())) = (email, password, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    let persistence = Persistence::Lifetime;
-    let opened = sign_in(&doorward, &email, password, &requester, persistence).await?;
+    let opened = sign_in(&doorward, &email, password, &requester, &Terms::TOKEN).await?;
     Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward)))
 }

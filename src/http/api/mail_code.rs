@@ -5,14 +5,13 @@ use axum::{extract::State, http::StatusCode};
 use super::login::LoggedIn;
 use crate::{
     Doorward,
-    account::mail_code,
+    account::{mail_code, session_start::Terms},
     http::{
         Error,
         answer::{Accepted, NoStore},
         form::Form,
     },
     network::Requester,
-    session::Persistence,
     user::Email,
 };
 
@@ -37,7 +36,6 @@ pub(crate) async fn login(
     let (Ok(presented), Ok(())) = (form.presented(), form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    let persistence = Persistence::Lifetime;
-    let opened = mail_code::sign_in(&doorward, presented, &requester, persistence).await?;
+    let opened = mail_code::sign_in(&doorward, presented, &requester, &Terms::TOKEN).await?;
     Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward)))
 }

@@ -1,6 +1,7 @@
 //! The JSON endpoints, one file each.
 
 mod errors;
+pub(super) mod factor_login;
 pub(super) mod health;
 pub(super) mod invitations;
 pub(super) mod login;
@@ -9,6 +10,7 @@ pub(super) mod look_up;
 pub(super) mod mail_code;
 pub(super) mod me;
 pub(super) mod openapi;
+pub(super) mod passkey_origins;
 pub(super) mod refresh;
 pub(super) mod register;
 pub(super) mod reset;

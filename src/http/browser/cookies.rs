@@ -15,6 +15,8 @@ pub(in crate::http) struct CookieNames {
     pub(in crate::http) session: &'static str,
     /// The cookie on the host of an app, which names the session.
     pub(in crate::http) app: &'static str,
+    /// The cookie of Doorward's own pages in a browser that its user trusts.
+    pub(in crate::http) device: &'static str,
     /// The start of the names of try cookies, which tell attempts to sign in to an app apart. One for each attempt that
     /// began while the browser had none: several tabs may begin at once.
     attempt: &'static str,
@@ -25,12 +27,14 @@ pub(in crate::http) struct CookieNames {
 const HTTPS: CookieNames = CookieNames {
     session: "__Host-doorward",
     app: "__Host-doorward-app",
+    device: "__Host-doorward-device",
     attempt: "__Host-doorward-try-",
     attributes: "; Path=/; HttpOnly; SameSite=Lax; Secure",
 };
 const LOOPBACK: CookieNames = CookieNames {
     session: "doorward",
     app: "doorward-app",
+    device: "doorward-device",
     attempt: "doorward-try-",
     attributes: "; Path=/; HttpOnly; SameSite=Lax",
 };
@@ -72,6 +76,11 @@ impl CookieNames {
             None => Some(session.expires_at.duration_since(now)),
         };
         self.set(name, value, max_age)
+    }
+
+    /// Sets the cookie of a browser that its user trusts for this long.
+    pub(in crate::http) fn set_device(&self, value: &str, lifetime: Duration) -> HeaderValue {
+        self.set(self.device, value, Some(lifetime))
     }
 
     /// Sets a cookie. Without `max_age` it ends with the browser.
@@ -121,6 +130,7 @@ fn is_doorwards(cookie: &[u8]) -> bool {
     name.starts_with(HTTPS.session.as_bytes())
         || name == LOOPBACK.session.as_bytes()
         || name == LOOPBACK.app.as_bytes()
+        || name == LOOPBACK.device.as_bytes()
         || name.starts_with(LOOPBACK.attempt.as_bytes())
 }
 

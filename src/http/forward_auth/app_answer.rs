@@ -1,5 +1,5 @@
-//! What a guard answers to the browser of a person: an admission, the way to sign in or to confirm their address and back, or a
-//! page that says why not.
+//! What a guard answers to the browser of a person: an admission, the way to sign in or to what they lack and back, or a page that
+//! says why not.
 
 use std::sync::Arc;
 
@@ -60,27 +60,27 @@ impl GuardRoutes {
             let by = RefusedBy::Guard(Arc::clone(guard));
             Refused::unauthenticated(by, reason, doorward.now())
         };
-        let (reason, refused, caller) = match request.caller(doorward).await {
-            Ok(caller) => match self.refusal_of_browser(guard, &request, caller).await {
-                (_, None)
-                    if request.use_of_answer() == UseOfAnswer::Refusal
-                        && request.is_navigation() =>
-                {
-                    return Ok(self.admitted_since(guard, &request));
-                }
-                (caller, None) => {
-                    return Ok(declared_admission(
-                        doorward,
-                        guard,
-                        Some(&caller),
-                        &request.forwarded,
-                    ));
-                }
-                (caller, Some(refused)) => {
-                    *decision = Decision::Refused;
-                    (AppRefusal::Condition, refused, Some(caller))
-                }
-            },
+        let decided = match request.caller(doorward).await {
+            Ok(caller) => {
+                let refusal = self.refusal_of_browser(guard, &request, caller).await;
+                refusal.map_err(AuthError::from)
+            }
+            Err(error) => Err(error),
+        };
+        let (reason, refused, caller) = match decided {
+            Ok((_, None))
+                if request.use_of_answer() == UseOfAnswer::Refusal && request.is_navigation() =>
+            {
+                return Ok(self.admitted_since(guard, &request));
+            }
+            Ok((caller, None)) => {
+                let (caller, forwarded) = (Some(&caller), &request.forwarded);
+                return Ok(declared_admission(doorward, guard, caller, forwarded));
+            }
+            Ok((caller, Some(refused))) => {
+                *decision = Decision::Refused;
+                (AppRefusal::Condition, refused, Some(caller))
+            }
             Err(AuthError::Unauthenticated(reason)) => {
                 let refusal = match reason {
                     Unauthenticated::CrossSite => AppRefusal::CrossSite,
@@ -100,25 +100,33 @@ impl GuardRoutes {
 
     /// The refusal of a person, and the person. One who lacks something is looked up again: if another instance has given it
     /// to them a moment ago, the browser would go back and forth until this one has heard of it.
+    ///
+    /// # Errors
+    /// If the session has proved more since the browser got its cookie. A new one says so.
     async fn refusal_of_browser(
         &self,
         guard: &Arc<Guard>,
         request: &AppRequest<'_>,
         caller: Caller,
-    ) -> (Caller, Option<Refused>) {
+    ) -> Result<(Caller, Option<Refused>), Unauthenticated> {
         let refused = refusal(&self.doorward, guard, &caller, &request.forwarded);
         let lacks = refused.as_ref().is_some_and(|refused| refused.missing().is_some());
         if !lacks || !request.is_navigation() {
-            return (caller, refused);
+            return Ok((caller, refused));
         }
         match self.doorward.store().session_with_user(caller.session.id).await {
+            Ok(Some((session, _)))
+                if session.authenticated_at > caller.session.authenticated_at =>
+            {
+                Err(Unauthenticated::Replaced)
+            }
             Ok(Some((session, user))) => {
                 let caller = Caller::new(Arc::new(user), Arc::new(session));
                 let refused = refusal(&self.doorward, guard, &caller, &request.forwarded);
-                (caller, refused)
+                Ok((caller, refused))
             }
             // The next request notices an ended session, and an outage must not change what is known.
-            Ok(None) | Err(_) => (caller, refused),
+            Ok(None) | Err(_) => Ok((caller, refused)),
         }
     }
 
@@ -162,7 +170,7 @@ impl GuardRoutes {
             return Err(match reason {
                 AppRefusal::SignIn(reason) => Error::Unauthorized(reason.into(), Some(decision)),
                 AppRefusal::CrossSite => Error::CrossSite(Some(decision)),
-                AppRefusal::Condition => Error::Refused(decision, missing),
+                AppRefusal::Condition => Error::refused(decision, missing),
             });
         }
         if let Some(missing) = missing {

@@ -21,7 +21,7 @@ use crate::{
             navigation::is_navigation,
         },
         client_ip::client_info,
-        paths::{APP_SIGN_IN, APP_SIGN_OUT},
+        paths::{APP_SIGN_IN, APP_SIGN_OUT, page_of},
     },
     network::Requester,
     token::cookie::{AttemptDigest, ReturnTarget, random_attempt},
@@ -174,23 +174,26 @@ impl<'a> AppRequest<'a> {
 
     /// Where a browser goes to sign in.
     pub(super) fn way_to_sign_in(&self, doorward: &Doorward) -> Redirection {
-        self.way_to_page(doorward, "/sign-in", self.return_url())
+        self.way_to_page(doorward, self.return_url(), |sealed| format!("/sign-in?for={sealed}"))
     }
 
     /// Where a person signs out, and returns from to the start page of the app.
     pub(super) fn way_to_sign_out(&self, doorward: &Doorward) -> Redirection {
-        self.way_to_page(doorward, "/sign-out", self.start_url())
+        self.way_to_page(doorward, self.start_url(), |sealed| format!("/sign-out?for={sealed}"))
     }
 
     /// Where a signed-in person gets what they lack.
     pub(super) fn way_to_missing(&self, doorward: &Doorward, missing: Missing) -> Redirection {
-        match missing {
-            Missing::VerifiedEmail => self.way_to_page(doorward, "/verify", self.return_url()),
-        }
+        self.way_to_page(doorward, self.return_url(), |sealed| page_of(missing, sealed))
     }
 
     /// The way to a page that leads back to this URL of the app, with the try cookie that binds the attempt to the browser.
-    fn way_to_page(&self, doorward: &Doorward, page: &str, url: String) -> Redirection {
+    fn way_to_page(
+        &self,
+        doorward: &Doorward,
+        url: String,
+        page: impl FnOnce(&str) -> String,
+    ) -> Redirection {
         let names = self.cookie_names();
         let attempt = match names.attempts(self.headers).first() {
             // One attempt for all tabs: whichever finishes first does not invalidate the others.
@@ -204,7 +207,7 @@ impl<'a> AppRequest<'a> {
         };
         let sealed = doorward.cookies().seal_target(&target);
         Redirection {
-            location: format!("{}{page}?for={sealed}", doorward.public_base()),
+            location: format!("{}{}", doorward.public_base(), page(&sealed)),
             cookies: vec![names.set_attempt(&attempt)],
         }
     }

@@ -17,7 +17,7 @@ use crate::{
     Doorward,
     access::{
         caller::{AuthError, Caller, Unauthenticated},
-        guard::{Decision, Guard, Mode, ProxyStyle, Reachable, RequestFacts},
+        guard::{Decision, Guard, Mode, ProxyStyle, RequestFacts},
         refusals::{Refused, RefusedBy},
     },
     http::{
@@ -100,9 +100,13 @@ pub(super) fn refusal(
     }
     let (trusted, now) = (&doorward.settings().trusted_proxies, doorward.now());
     let facts = request.facts(guard.proxy, trusted, guard.request_fields(), now);
-    guard.decide(&caller.user, &caller.session, &caller.memo, &facts).err()?;
-    let reachable = Reachable::by(&caller.user, doorward.sends_mail());
-    Some(Refused::by_condition(guard, caller, &facts, reachable))
+    // In this order: a guard remembers whom its condition admits.
+    if !doorward.opens_only_account(caller)
+        && guard.decide(&caller.user, &caller.session, &caller.memo, &facts).is_ok()
+    {
+        return None;
+    }
+    Some(Refused::by_condition(guard, caller, &facts, &doorward.reachable(&caller.user)))
 }
 
 /// The admission by a guard that only reports whom it would have refused. Anybody can cause the log line.

@@ -30,6 +30,7 @@ struct TokenClaims {
     iat: i64,
     auth_time: i64,
     amr: Vec<&'static str>,
+    acr: &'static str,
     jti: String,
     token_type: &'static str,
 }
@@ -44,7 +45,8 @@ impl TokenClaims {
             exp: claims.expires_at.seconds(),
             iat: claims.issued_at.seconds(),
             auth_time: session.authenticated_at.seconds(),
-            amr: session.methods.names(),
+            amr: session.methods.amr(),
+            acr: session.methods.acr(),
             jti: claims.token_id.to_string(),
             token_type: "Bearer",
         }

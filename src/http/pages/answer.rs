@@ -10,7 +10,7 @@ use axum::{
 };
 use form_urlencoded::parse;
 
-use super::view::{Branding, PageContext, Style};
+use super::view::{Branding, PageContext, SCRIPT, Style};
 use crate::{
     Doorward,
     http::{
@@ -190,6 +190,16 @@ pub(super) fn content_security_policy(
         branding.style.csp_hash
     );
     HeaderValue::try_from(policy).expect("a hash and an origin are ASCII")
+}
+
+/// Allows the one script on a page that has it.
+pub(super) fn allow_script(page: &mut Response) {
+    let policy = page.headers().get(header::CONTENT_SECURITY_POLICY);
+    let policy = policy.and_then(|policy| policy.to_str().ok()).unwrap_or_default();
+    let with_script =
+        policy.replacen("; img-src", &format!("; script-src {}; img-src", SCRIPT.csp_hash), 1);
+    let policy = HeaderValue::try_from(with_script).expect("a hash is ASCII");
+    page.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
 }
 
 /// Whether the query of a URL contains the secret of a mailed link.

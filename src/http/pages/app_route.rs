@@ -18,6 +18,7 @@ use crate::{
     Doorward,
     access::{
         caller::{AuthError, Caller, Unauthenticated},
+        guard::Missing,
         refusals::DecisionId,
     },
     http::{
@@ -30,6 +31,7 @@ use crate::{
         },
         client_ip::accept_language,
         error::add_decision,
+        paths::page_of,
     },
 };
 
@@ -68,7 +70,24 @@ impl<'r> AppRoute<'r> {
 
     /// The redirect of a person who has to sign in. They return to the link that they opened.
     pub(in crate::http) fn way_to_sign_in(&self) -> Response {
-        let location = HeaderValue::try_from(self.sign_in_url());
+        self.redirect(self.sign_in_url())
+    }
+
+    /// The redirect of a person to where they get what they lack, and from there to the link that they opened.
+    pub(in crate::http) fn way_to_missing(
+        &self,
+        missing: Missing,
+        decision: DecisionId,
+    ) -> Response {
+        let sealed = seal_path(self.doorward, &self.return_path());
+        let page = page_of(missing, &sealed);
+        let mut response = self.redirect(format!("{}{page}", self.site.base_path()));
+        add_decision(response.headers_mut(), decision);
+        response
+    }
+
+    fn redirect(&self, location: String) -> Response {
+        let location = HeaderValue::try_from(location);
         let headers = [
             (header::LOCATION, location.expect("our URLs are printable ASCII")),
             (header::CACHE_CONTROL, NO_STORE),

@@ -15,6 +15,8 @@ use crate::{
     account::{
         Failure, InvalidInput, InviteError, RegisterError, SignInError,
         change::ChangeError,
+        factor::{EnrolError, answer::AnswerError},
+        factor_reset::FactorResetError,
         one_time::{MailError, OneTimeError},
         proof::ConfirmError,
         reset::ResetError,
@@ -70,7 +72,7 @@ impl FormFailure {
         Self::Refused(FormRefusal { error: Some(error), ..FormRefusal::new(status) })
     }
 
-    fn wrong_password() -> Self {
+    pub(super) fn wrong_password() -> Self {
         let refusal = FormRefusal::new(StatusCode::BAD_REQUEST);
         Self::Refused(FormRefusal { is_password_wrong: true, ..refusal })
     }
@@ -107,6 +109,11 @@ impl FormRefusal {
     /// What is wrong with a field.
     pub(super) fn fault(&self, field: &str) -> Option<FieldFault> {
         self.faults.iter().find(|(other, _)| other == field).map(|(_, fault)| *fault)
+    }
+
+    /// Why the form as a whole was refused, also if it has a credential that cannot be read.
+    pub(super) fn passkey_error(&self) -> Option<FormError> {
+        self.error.or(self.fault("credential").map(|_| FormError::PasskeyRefused))
     }
 
     /// What is wrong with the field with the current password of the signed-in person.
@@ -181,7 +188,55 @@ impl From<SignInError> for FormFailure {
             SignInError::WrongCredentials => {
                 Self::whole(StatusCode::BAD_REQUEST, FormError::WrongCredentials)
             }
+            // Its page is the answer.
+            SignInError::FactorMissing(_) => Self::Other(error.into()),
             SignInError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl FormFailure {
+    /// A refused second factor. An answer that came too late is not about the form.
+    pub(super) fn of_answer(error: AnswerError, kind: AnswerKind) -> Self {
+        let status = StatusCode::BAD_REQUEST;
+        match (error, kind) {
+            (AnswerError::Failed(failure), _) => failure.into(),
+            (AnswerError::UnknownPasskey, _) => Self::whole(status, FormError::UnknownPasskey),
+            (_, AnswerKind::Passkey) => Self::whole(status, FormError::PasskeyRefused),
+            (AnswerError::CodeUsed, AnswerKind::Totp) => {
+                Self::at(status, "code", FieldFault::UsedCode)
+            }
+            (_, AnswerKind::Totp) => Self::at(status, "code", FieldFault::WrongTotp),
+            (_, AnswerKind::RecoveryCode) => Self::wrong_code(),
+        }
+    }
+}
+
+/// What a person has answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AnswerKind {
+    Passkey,
+    Totp,
+    RecoveryCode,
+}
+
+impl From<EnrolError> for FormFailure {
+    fn from(error: EnrolError) -> Self {
+        match error {
+            EnrolError::WrongCode => {
+                Self::at(StatusCode::BAD_REQUEST, "code", FieldFault::WrongTotp)
+            }
+            EnrolError::Invalid(_) => {
+                Self::whole(StatusCode::BAD_REQUEST, FormError::PasskeyRefused)
+            }
+            EnrolError::Taken => Self::whole(StatusCode::CONFLICT, FormError::FactorTaken),
+            EnrolError::TooMany => Self::whole(StatusCode::CONFLICT, FormError::TooManyPasskeys),
+            EnrolError::LastWayIn => Self::whole(StatusCode::CONFLICT, FormError::LastWayIn),
+            EnrolError::SignInAgain
+            | EnrolError::NotOffered
+            | EnrolError::Expired
+            | EnrolError::NoSuchFactor => Self::Other(error.into()),
+            EnrolError::Failed(failure) => failure.into(),
         }
     }
 }
@@ -214,6 +269,16 @@ impl From<ResetError> for FormFailure {
             ResetError::WrongCode => Self::wrong_code(),
             ResetError::Invalid(invalid) => invalid.into(),
             ResetError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<FactorResetError> for FormFailure {
+    fn from(error: FactorResetError) -> Self {
+        match error {
+            FactorResetError::WrongLink => Self::wrong_code(),
+            FactorResetError::WrongPassword => Self::wrong_password(),
+            FactorResetError::Failed(failure) => failure.into(),
         }
     }
 }

@@ -4,11 +4,11 @@
 use axum::response::Response;
 
 use super::{
+    factor::{self, Asking, Errand},
     form_refusal::FormFailure,
     mail_request,
     one_time::{Sent, link_page, refused},
     return_target::{AppTarget, with_target},
-    session_cookie::persistence,
     view::{CodeEntry, MailRequestKind, OneTimeKind},
     visit::Visit,
 };
@@ -66,12 +66,16 @@ pub(in crate::http) async fn submit_use(
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let opened = match form.presented() {
         Ok(presented) => {
-            let persistence = persistence(sent.stay);
-            let opened = sign_in(visit.doorward(), presented, &visit.requester, persistence).await;
-            opened.map_err(|error| match error {
-                SignInError::WrongCredentials => OneTimeError::WrongCode.into(),
-                error => error.into(),
-            })
+            let terms = visit.terms(sent.stay);
+            let opened = sign_in(visit.doorward(), presented, &visit.requester, &terms).await;
+            match opened {
+                Err(SignInError::FactorMissing(missing)) => {
+                    let errand = Errand { app, step_up: None };
+                    return Ok(factor::page(&visit, &errand, Some(&missing), &Asking::default()));
+                }
+                Err(SignInError::WrongCredentials) => Err(OneTimeError::WrongCode.into()),
+                opened => opened.map_err(FormFailure::from),
+            }
         }
         Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
     };

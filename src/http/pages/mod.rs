@@ -1,10 +1,13 @@
-//! Pages for people with a browser. They are rendered on the server and need no script.
+//! Pages for people with a browser. They are rendered on the server and need no script, except for passkeys, which browsers offer
+//! only to scripts.
 
 pub(super) mod account;
 mod answer;
 mod app_route;
 pub(super) mod docs;
 mod error_page;
+pub(super) mod factor;
+pub(super) mod factor_reset;
 pub(super) mod forgot;
 mod form_refusal;
 mod in_place;
@@ -20,6 +23,8 @@ pub(super) mod sign_in;
 pub(super) mod sign_out;
 pub(super) mod sign_up;
 pub(super) mod start;
+pub(super) mod step_up;
+mod step_up_request;
 pub(super) mod text;
 pub(super) mod verify;
 pub(super) mod view;

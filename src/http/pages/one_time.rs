@@ -59,7 +59,9 @@ pub(super) async fn link_page(
             // Somebody else may have sent the link, to have the person use an account of theirs.
             let other = visit.caller().filter(|caller| caller.user.id != user.id);
             let signed_in_as = other.map(|caller| caller.user.email.as_str());
-            let page = OneTimeForm { kind, entry, signed_in_as, ..OneTimeForm::default() };
+            let has_password = user.has_password();
+            let page =
+                OneTimeForm { kind, entry, signed_in_as, has_password, ..OneTimeForm::default() };
             return Ok(form_page(visit, page, app, None));
         }
     }
@@ -72,6 +74,7 @@ fn purposes(kind: OneTimeKind) -> &'static [Purpose] {
         OneTimeKind::Restore => &[Purpose::RestoreEmail],
         OneTimeKind::Reset => &[Purpose::ResetPassword],
         OneTimeKind::SignIn => &[Purpose::SignIn],
+        OneTimeKind::ResetFactors => &[Purpose::FactorReset],
     }
 }
 
@@ -86,6 +89,7 @@ fn dead_link(visit: &Visit, kind: OneTimeKind, app: Option<&AppTarget>) -> Respo
         OneTimeKind::Restore => (Message::RestoreLinkDead, LinkTo::SignIn, "/sign-in"),
         OneTimeKind::Reset => (Message::ResetLinkDead, LinkTo::NewMail, "/forgot"),
         OneTimeKind::SignIn => (Message::SignInLinkDead, LinkTo::NewMail, "/sign-in/code"),
+        OneTimeKind::ResetFactors => (Message::FactorResetLinkDead, LinkTo::SignIn, "/sign-in"),
     };
     visit.message(StatusCode::GONE, message, to, &with_target(path, app))
 }
@@ -116,7 +120,12 @@ pub(super) fn refused(
         error: refusal.error.or(is_taken.then_some(FormError::EmailTaken)),
         email_fault: email_fault.filter(|_| !is_taken),
         code_fault,
-        password_fault: refusal.fault("password"),
+        // Only a user with a password can have typed a wrong one.
+        has_password: true,
+        password_fault: match kind {
+            OneTimeKind::ResetFactors => refusal.password_fault("password"),
+            _ => refusal.fault("password"),
+        },
         ..OneTimeForm::default()
     };
     Ok(form_page(visit, page, app, Some(&refusal)))

@@ -29,7 +29,9 @@ pub(in crate::http) async fn show(
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Error> {
     let doorward = visit.doorward();
-    let is_operator = visit.caller().is_some_and(is_operator);
+    let is_operator = visit
+        .caller()
+        .is_some_and(|caller| is_operator(caller) && !doorward.opens_only_account(caller));
     let refusal = id.ok().and_then(|Path(id)| match is_operator {
         true => doorward.refusal(&id),
         false => doorward.refusal_without_reason(&id),

@@ -7,9 +7,9 @@ use super::{
     visit::{Visit, append_cookie},
 };
 use crate::{
-    account::{OpenedSession, sessions},
+    account::{OpenedSession, session_start::Terms, sessions},
     http::Error,
-    session::Persistence,
+    session::{Persistence, Session},
 };
 
 /// How long the session of a person lasts who chose to stay signed in, or did not.
@@ -18,12 +18,30 @@ pub(super) fn persistence(stay: bool) -> Persistence {
 }
 
 impl Visit {
-    /// Signs the browser in with a new session, and leads to the app or to the account. The session that the browser had
-    /// ends, whoever it belonged to.
+    /// How the person wants to be signed in, and what their browser shows.
+    pub(super) fn terms(&self, stay: bool) -> Terms {
+        Terms { persistence: persistence(stay), device: self.device.clone() }
+    }
+
+    /// Signs the browser in with a new session, and leads to the app or to the account.
     pub(super) async fn begin_session(
         &self,
         opened: &OpenedSession,
         app: Option<AppTarget>,
+    ) -> Response {
+        let response = match app {
+            // The person is signed in all the same.
+            Some(app) => app.redirect(self, &opened.session).unwrap_or_else(Error::into_response),
+            None => self.redirect("/account"),
+        };
+        self.begin_session_with(opened, response).await
+    }
+
+    /// Signs the browser in with a new session. The session that the browser had ends, whoever it belonged to.
+    pub(super) async fn begin_session_with(
+        &self,
+        opened: &OpenedSession,
+        mut response: Response,
     ) -> Response {
         // The new session exists, so a failure must not keep the browser from it.
         if let Some(old) = self.caller()
@@ -31,16 +49,15 @@ impl Visit {
         {
             tracing::warn!(%error, session = %old.session.id, "cannot end the session that a browser had before");
         }
-        let session = &opened.session;
+        self.set_session_cookie(&mut response, &opened.session);
+        response
+    }
+
+    /// Sets the cookie of a session that has begun, or has proved more.
+    pub(super) fn set_session_cookie(&self, response: &mut Response, session: &Session) {
         let names = self.pages.site().cookie_names();
         let value = self.doorward().cookies().session_cookie(session);
-        let mut response = match app {
-            // The person is signed in all the same.
-            Some(app) => app.redirect(self, session).unwrap_or_else(Error::into_response),
-            None => self.redirect("/account"),
-        };
         let cookie = names.set_for(session, names.session, &value, self.doorward().now());
-        append_cookie(&mut response, cookie);
-        response
+        append_cookie(response, cookie);
     }
 }

@@ -1,20 +1,30 @@
-//! `/sign-in`: one form for the e-mail address and the password. Every failed sign-in gets the same answer.
+//! `/sign-in`: one form for the e-mail address and the password, or a passkey. Every failed sign-in gets the same answer.
 
 use axum::response::Response;
 
 use super::{
-    form_refusal::{FormFailure, FormRefusal},
-    return_target::AppTarget,
+    answer::allow_script,
+    factor::{self, Asking, Errand},
+    form_refusal::{AnswerKind, FormFailure, FormRefusal},
+    return_target::{AppTarget, with_target},
     session_cookie::persistence,
     text::Notice,
-    view,
-    visit::{Visit, Visitor},
+    view::{self, Signal},
+    visit::{SIGN_IN, Visit, Visitor},
 };
 use crate::{
     access::registration::RegistrationPolicy,
-    account::sign_in::sign_in,
+    account::{
+        SignInError,
+        factor::answer::{Answer, AnswerError, AnswerTerms, answer, open_challenge},
+        sign_in::sign_in,
+    },
     credential::password::Password,
-    http::{Error, form::PageForm},
+    http::{
+        Error,
+        form::PageForm,
+        webauthn::{RequestOptions, UnknownCredential, json},
+    },
     user::EmailKey,
 };
 
@@ -38,8 +48,10 @@ fn notice(visit: &Visit) -> Option<Notice> {
         (Some("everywhere"), _) => Some(Notice::SignedOutEverywhere),
         (Some(_), _) => Some(Notice::SignedOut),
         (None, Some("reset")) => Some(Notice::PasswordReset),
+        (None, Some("factors")) => Some(Notice::FactorsReset),
         (None, Some("verified")) => Some(Notice::EmailVerified),
         (None, Some("restored")) => Some(Notice::EmailRestored),
+        (None, Some("expired")) => Some(Notice::AnswerExpired),
         _ => matches!(visit.visitor, Visitor::SignedOut).then_some(Notice::SessionExpired),
     }
 }
@@ -58,10 +70,14 @@ pub(in crate::http) async fn submit(
     let password = form.required("password", |typed| Ok(Password::unchecked(typed)));
     let opened = match (email, password) {
         (Ok(email), Ok(password)) => {
-            let persistence = persistence(typed.stay);
-            let opened =
-                sign_in(visit.doorward(), &email, password, &visit.requester, persistence).await;
-            opened.map_err(FormFailure::from)
+            let terms = visit.terms(typed.stay);
+            match sign_in(visit.doorward(), &email, password, &visit.requester, &terms).await {
+                Err(SignInError::FactorMissing(missing)) => {
+                    let errand = Errand { app, step_up: None };
+                    return Ok(factor::page(&visit, &errand, Some(&missing), &Asking::default()));
+                }
+                opened => opened.map_err(FormFailure::from),
+            }
         }
         _ => Err(FormFailure::faults_of(form)),
     };
@@ -70,6 +86,36 @@ pub(in crate::http) async fn submit(
         Err(failure) => {
             let refusal = failure.refusal()?;
             Ok(page(&visit, app.as_ref(), &typed, None, Some(&refusal)))
+        }
+    }
+}
+
+/// `POST /sign-in/passkey`: signs in with a passkey, which says whose it is.
+pub(in crate::http) async fn submit_passkey(
+    visit: Visit,
+    PageForm(mut form): PageForm,
+) -> Result<Response, Error> {
+    let typed = Typed { email: form.typed("email"), stay: !form.typed("stay").is_empty() };
+    let app = AppTarget::open(visit.doorward(), form.typed("for"));
+    let sealed = form.typed("challenge");
+    let Ok(Answer::Passkey(response)) = form.answer() else {
+        let failure = FormFailure::of_answer(AnswerError::Wrong, AnswerKind::Passkey);
+        return Ok(page(&visit, app.as_ref(), &typed, None, Some(&failure.refusal()?)));
+    };
+    let credential = response.raw_id.clone();
+    let persistence = Some(persistence(typed.stay));
+    let terms = AnswerTerms { persistence, ..AnswerTerms::default() };
+    let given = Answer::Passkey(response);
+    match answer(visit.doorward(), &sealed, given, terms, &visit.requester).await {
+        Ok(answered) => Ok(visit.begin_session(&answered.opened, app).await),
+        Err(AnswerError::Expired) => {
+            Ok(visit.redirect(&with_target(&format!("{SIGN_IN}?done=expired"), app.as_ref())))
+        }
+        Err(error) => {
+            let is_unknown = matches!(error, AnswerError::UnknownPasskey);
+            let refusal = FormFailure::of_answer(error, AnswerKind::Passkey).refusal()?;
+            let unknown = is_unknown.then_some(&*credential);
+            Ok(page_about(&visit, app.as_ref(), &typed, None, Some(&refusal), unknown))
         }
     }
 }
@@ -88,7 +134,28 @@ fn page(
     notice: Option<Notice>,
     refusal: Option<&FormRefusal>,
 ) -> Response {
+    page_about(visit, app, typed, notice, refusal, None)
+}
+
+/// The page, which tells password managers to forget a passkey that is not known.
+fn page_about(
+    visit: &Visit,
+    app: Option<&AppTarget>,
+    typed: &Typed,
+    notice: Option<Notice>,
+    refusal: Option<&FormRefusal>,
+    unknown: Option<&[u8]>,
+) -> Response {
     let fault = |field| refusal.and_then(|refusal| refusal.fault(field));
+    let relying_party = visit.doorward().passkey_relying_party();
+    let passkey = relying_party.as_ref().map(|relying_party| {
+        let challenge = open_challenge(visit.doorward());
+        let options = RequestOptions::of_anybody(&challenge, relying_party.id.clone());
+        (challenge, json(&options))
+    });
+    let signal = relying_party
+        .zip(unknown)
+        .map(|(relying_party, id)| json(&UnknownCredential::new(&relying_party.id, id)));
     let page = view::SignIn {
         app: app.map(|app| &*app.title),
         email: &typed.email,
@@ -96,11 +163,18 @@ fn page(
         target: app.map(|app| &*app.sealed),
         sends_mail: visit.doorward().sends_mail(),
         has_mail_code: visit.doorward().signs_in_by_mail(),
+        passkey: passkey.as_ref().map(|(challenge, options)| (&**challenge, &**options)),
+        signal: signal.as_deref().map(Signal::Unknown),
         has_sign_up: visit.doorward().settings().registration != RegistrationPolicy::Closed,
         notice,
         error: refusal.and_then(|refusal| refusal.error),
         email_fault: fault("email"),
         password_fault: fault("password"),
     };
-    visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))
+    let html = page.render(&visit.context());
+    let mut response = visit.form(html, refusal, app.map(|app| &*app.origin));
+    if passkey.is_some() {
+        allow_script(&mut response);
+    }
+    response
 }

@@ -138,7 +138,8 @@ async fn sign_up(
         Err(error @ (RegisterError::EmailTaken | RegisterError::NotAllowed))
             if typed.has_link || matches!(error, RegisterError::EmailTaken) =>
         {
-            let opened = sign_in(doorward, &email, again, requester, persistence).await;
+            let opened =
+                sign_in(doorward, &email, again, requester, &visit.terms(typed.stay)).await;
             opened.map(|opened| Registered::SignedIn(Box::new(opened))).map_err(|_| error)
         }
         registered => registered,

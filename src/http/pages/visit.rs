@@ -39,6 +39,8 @@ pub(in crate::http) struct Visit {
     pub(super) requester: Requester,
     /// Whether the answer is for a window, as far as the browser tells.
     pub(super) is_in_window: bool,
+    /// The cookie of a browser that its user trusts.
+    pub(super) device: Option<String>,
     query: String,
 }
 
@@ -71,7 +73,10 @@ impl FromRequestParts<Arc<Pages>> for Visit {
                 Err(AuthError::Store(error)) => return Err(error.into()),
             },
         };
+        let device = cookies::value(headers, pages.site().cookie_names().device);
+        let device = device.and_then(|value| String::from_utf8(value.to_vec()).ok());
         Ok(Self {
+            device,
             language: accept_language(headers),
             is_in_window: is_in_window(headers),
             visitor,

@@ -1,7 +1,10 @@
 //! How a mail is written: the letter in the language of its recipient, as text and as HTML, with the link and the code that
 //! are derived from the id of its one-time secret.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::{
+    net::IpAddr,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use askama::Template;
 use lettre::{
@@ -15,7 +18,7 @@ use lettre::{
 use super::{
     Composed, Contents, Mail,
     message::Message,
-    text::{Invitation, Letter, NewSignIn, Texts},
+    text::{Attempt, Invitation, Letter, Texts},
 };
 use crate::{
     colour::Colour,
@@ -108,6 +111,7 @@ pub fn link(site: &str, purpose: Purpose, secret: &OneTimeSecret) -> String {
         Purpose::ResetPassword | Purpose::OperatorReset => "/reset?code=",
         Purpose::SignIn => "/sign-in/code/use?code=",
         Purpose::Invitation => "/sign-up?invitation=",
+        Purpose::FactorReset => "/factors/reset?code=",
     };
     format!("{}{path}{}", site.trim_end_matches('/'), secret.as_str())
 }
@@ -128,6 +132,11 @@ enum Action<'a> {
 
 fn letter<'a>(mail: &'a Mail, texts: &Texts, service: &str) -> Option<(Letter, Action<'a>)> {
     let time = |at: &i64| mail.language.time(*at);
+    let attempt = |user_agent: &str, address: &IpAddr, at: &i64| Attempt {
+        device: Device::of(user_agent).in_words(mail.language),
+        address: address.to_string(),
+        time: time(at),
+    };
     Some(match &mail.message {
         Message::VerifyEmail { one_time, target } => {
             let action = Action::Use(*one_time, Purpose::VerifyEmail, target.as_ref());
@@ -158,11 +167,7 @@ fn letter<'a>(mail: &'a Mail, texts: &Texts, service: &str) -> Option<(Letter, A
             (letter, Action::Use(*one_time, Purpose::Invitation, None))
         }
         Message::NewSignIn { user_agent, address, at } => {
-            let sign_in = NewSignIn {
-                device: Device::of(user_agent).in_words(mail.language),
-                address: address.to_string(),
-                time: time(at),
-            };
+            let sign_in = attempt(user_agent, address, at);
             ((texts.new_sign_in)(service, sign_in), Action::Open("/account"))
         }
         Message::PasswordChanged { at } => {
@@ -174,9 +179,34 @@ fn letter<'a>(mail: &'a Mail, texts: &Texts, service: &str) -> Option<(Letter, A
         Message::AccountDeleted { by, at } => {
             ((texts.account_deleted)(service, *by, time(at)), Action::None)
         }
+        Message::FactorAdded { kind, at } => {
+            ((texts.factor_added)(service, *kind, time(at)), Action::Open(SECURITY))
+        }
+        Message::FactorRemoved { kind, at } => {
+            ((texts.factor_removed)(service, *kind, time(at)), Action::Open(SECURITY))
+        }
+        Message::RecoveryCodesReplaced { at } => {
+            ((texts.recovery_codes_replaced)(service, time(at)), Action::Open(SECURITY))
+        }
+        Message::RecoveryCodeUsed { left, at } => {
+            ((texts.recovery_code_used)(service, *left, time(at)), Action::Open(SECURITY))
+        }
+        Message::FactorRefused { user_agent, address, at } => {
+            let refused = attempt(user_agent, address, at);
+            ((texts.factor_refused)(service, refused), Action::Open("/forgot"))
+        }
+        Message::FactorsReset { at } => {
+            ((texts.factors_reset)(service, time(at)), Action::Open(SECURITY))
+        }
+        Message::FactorResetLink { at } => {
+            ((texts.factor_reset_link)(service, time(at)), Action::None)
+        }
         Message::Nothing => return None,
     })
 }
+
+/// The page on which a person changes their second factors.
+const SECURITY: &str = "/account/security";
 
 /// Everything that the templates show.
 struct View<'a> {

@@ -5,9 +5,13 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use super::*;
 use crate::{
     clock::Timestamp,
+    credential::factor::FactorKind,
     language::Language,
     mail::{DeletedBy, EndedBy, MailId},
-    token::cookie::{CookieMint, CookieSecret, ReturnTarget},
+    token::{
+        cookie::{CookieMint, ReturnTarget},
+        shared_secret::SharedSecret,
+    },
     user::Email,
 };
 
@@ -140,6 +144,33 @@ fn messages(one_time: OneTimeId) -> Vec<(Message, Action<'static>)> {
         (Message::AccountDeleted { by: DeletedBy::User, at: NOW.millis() }, Action::None),
         (Message::AccountDeleted { by: DeletedBy::Operator, at: NOW.millis() }, Action::None),
     ]
+    .into_iter()
+    .chain(factor_messages())
+    .collect()
+}
+
+/// Every message about second factors, with what its button does.
+fn factor_messages() -> Vec<(Message, Action<'static>)> {
+    let at = NOW.millis();
+    let mut messages = Vec::new();
+    for kind in FactorKind::ALL {
+        for message in [Message::FactorAdded { kind, at }, Message::FactorRemoved { kind, at }] {
+            messages.push((message, Action::Open(SECURITY)));
+        }
+    }
+    let refused = Message::FactorRefused {
+        user_agent: HOSTILE.into(),
+        address: "2001:db8::7".parse().unwrap(),
+        at,
+    };
+    messages.extend([
+        (Message::RecoveryCodesReplaced { at }, Action::Open(SECURITY)),
+        (Message::RecoveryCodeUsed { left: 8, at }, Action::Open(SECURITY)),
+        (refused, Action::Open("/forgot")),
+        (Message::FactorsReset { at }, Action::Open(SECURITY)),
+        (Message::FactorResetLink { at }, Action::None),
+    ]);
+    messages
 }
 
 #[test]
@@ -183,7 +214,7 @@ const LANGUAGES: [Language; 2] = [Language::English, Language::German];
 /// Calls `check` with each mail in each language and with each letterhead: message, what its button does, whether there
 /// are pages, and the mail.
 fn for_each_mail(check: impl Fn(&Message, &Action, &OneTimeMint, bool, Parsed)) {
-    let mint = OneTimeMint::new(&CookieSecret::random());
+    let mint = OneTimeMint::new(&SharedSecret::random());
     let from: Mailbox = "no-reply@example.com".parse().unwrap();
     for language in LANGUAGES {
         for (site, name) in [(Some(SITE), "Käse & <Co>"), (None, "Acme")] {
@@ -203,7 +234,7 @@ fn for_each_mail(check: impl Fn(&Message, &Action, &OneTimeMint, bool, Parsed)) 
 
 #[test]
 fn a_mail_has_the_headers_of_an_automatic_message() {
-    let mint = OneTimeMint::new(&CookieSecret::random());
+    let mint = OneTimeMint::new(&SharedSecret::random());
     let (from, reply_to) = (
         "Ärzte & Co <no-reply@mail.example.com>".parse().unwrap(),
         "help@example.com".parse().unwrap(),
@@ -239,7 +270,7 @@ fn a_mail_has_the_headers_of_an_automatic_message() {
 
 #[test]
 fn a_sender_without_a_name_has_that_of_the_service() {
-    let mint = OneTimeMint::new(&CookieSecret::random());
+    let mint = OneTimeMint::new(&SharedSecret::random());
     let from = "no-reply@example.com".parse().unwrap();
     let letterhead =
         Letterhead { site: None, name: "Acme", accent: [0; 3], from: &from, reply_to: None };
@@ -286,7 +317,7 @@ fn a_mail_has_the_link_and_the_code_of_its_one_time_secret_and_no_other() {
 
 #[test]
 fn a_link_leads_back_to_the_app_that_the_person_came_from() {
-    let secret = CookieSecret::random();
+    let secret = SharedSecret::random();
     let mint = OneTimeMint::new(&secret);
     let target = CookieMint::new(&secret).seal_mailed_target(ReturnTarget {
         guard: "reports".into(),
@@ -350,7 +381,9 @@ fn both_parts_say_the_same_and_nothing_that_a_stranger_chose() {
                 assert!(shown.contains(words), "{message:?}: {words}\n{shown}");
             }
         }
-        if let Message::NewSignIn { user_agent, .. } = message {
+        if let Message::NewSignIn { user_agent, .. } | Message::FactorRefused { user_agent, .. } =
+            message
+        {
             assert!(mail.text.contains("2001:db8::7"), "{}", mail.text);
             let times =
                 ["Friday, 15 January 2027, 08:00 UTC", "Freitag, 15. Januar 2027, 08:00 UTC"];
@@ -375,12 +408,12 @@ fn every_message_has_its_own_subject_in_each_language() {
     }
     subjects.sort_unstable();
     subjects.dedup();
-    assert_eq!(subjects.len(), 2 * 12);
+    assert_eq!(subjects.len(), 2 * 23);
 }
 
 #[test]
 fn nothing_is_no_mail() {
-    let mint = OneTimeMint::new(&CookieSecret::random());
+    let mint = OneTimeMint::new(&SharedSecret::random());
     let from = "no-reply@example.com".parse().unwrap();
     let letterhead =
         Letterhead { site: None, name: "Acme", accent: [0; 3], from: &from, reply_to: None };

@@ -1,7 +1,7 @@
 //! The texts of mails in German.
 
-use super::{DeletedBy, EndedBy, Invitation, Letter, Texts, Validity};
-use crate::language::Language;
+use super::{Attempt, DeletedBy, EndedBy, Invitation, Letter, Texts, Validity};
+use crate::{credential::factor::FactorKind, language::Language};
 
 pub(super) static TEXTS: Texts = Texts {
     language: Language::German,
@@ -126,11 +126,7 @@ pub(super) static TEXTS: Texts = Texts {
         paragraphs: vec![format!(
             "Jemand hat sich mit Ihrem Konto bei {service} angemeldet, von einem Gerät oder aus einem Netz, das wir noch nicht kennen. Wenn Sie das waren, müssen Sie nichts tun."
         )],
-        facts: vec![
-            ("Gerät", sign_in.device),
-            ("Netzwerkadresse", sign_in.address),
-            ("Zeit", sign_in.time),
-        ],
+        facts: facts_of_attempt(sign_in),
         button: "Ihre Sitzungen ansehen",
         not_you: "Sie waren das nicht? Dann beenden Sie diese Sitzung und ändern Sie Ihr Passwort."
             .into(),
@@ -193,7 +189,116 @@ pub(super) static TEXTS: Texts = Texts {
             "Sie erhalten diese Mail, weil Ihr Konto bei {service} diese Adresse hatte."
         ),
     },
+    factor_added: |service, kind, time| {
+        let (what, heading) = match kind {
+            FactorKind::Passkey => ("einen neuen Passkey", "Neuer Passkey"),
+            FactorKind::SecurityKey => {
+                ("einen neuen Sicherheitsschlüssel", "Neuer Sicherheitsschlüssel")
+            }
+            FactorKind::Totp => ("eine neue Authenticator-App", "Neue Authenticator-App"),
+        };
+        Letter {
+            subject: format!("{heading} für Ihr Konto bei {service}"),
+            heading,
+            paragraphs: vec![format!(
+                "Ihr Konto bei {service} hat {what}. Wenn Sie das waren, müssen Sie nichts tun."
+            )],
+            facts: vec![("Zeit", time)],
+            button: "Ihre zweiten Faktoren ansehen",
+            not_you: "Sie waren das nicht? Dann entfernen Sie ihn jetzt, beenden Sie alle anderen Sitzungen und ändern Sie Ihr Passwort.".into(),
+            reason: your_account(service),
+        }
+    },
+    factor_removed: |service, kind, time| {
+        let (what, heading) = match kind {
+            FactorKind::Passkey => ("Ein Passkey", "Passkey entfernt"),
+            FactorKind::SecurityKey => {
+                ("Ein Sicherheitsschlüssel", "Sicherheitsschlüssel entfernt")
+            }
+            FactorKind::Totp => ("Die Authenticator-App", "Authenticator-App entfernt"),
+        };
+        Letter {
+            subject: format!("{heading}: Ihr Konto bei {service}"),
+            heading,
+            paragraphs: vec![format!(
+                "{what} Ihres Kontos bei {service} wurde entfernt und gilt bei der Anmeldung nicht mehr. Wenn Sie das waren, müssen Sie nichts tun."
+            )],
+            facts: vec![("Zeit", time)],
+            button: "Ihre zweiten Faktoren ansehen",
+            not_you: "Sie waren das nicht? Dann ändern Sie jetzt Ihr Passwort und beenden Sie alle anderen Sitzungen.".into(),
+            reason: your_account(service),
+        }
+    },
+    recovery_codes_replaced: |service, time| {
+        Letter {
+        subject: format!("Neue Wiederherstellungscodes für {service}"),
+        heading: "Neue Wiederherstellungscodes",
+        paragraphs: vec![format!(
+            "Ihr Konto bei {service} hat neue Wiederherstellungscodes. Die alten gelten nicht mehr. Wenn Sie das waren, müssen Sie nichts tun."
+        )],
+        facts: vec![("Zeit", time)],
+        button: "Ihre zweiten Faktoren ansehen",
+        not_you: "Sie waren das nicht? Dann erzeugen Sie jetzt neue Codes, beenden Sie alle anderen Sitzungen und ändern Sie Ihr Passwort.".into(),
+        reason: your_account(service),
+    }
+    },
+    recovery_code_used: |service, left, time| {
+        Letter {
+        subject: format!("Wiederherstellungscode bei {service} benutzt"),
+        heading: "Ein Wiederherstellungscode wurde benutzt",
+        paragraphs: vec![format!(
+            "Jemand hat sich mit Ihrem Passwort und einem Wiederherstellungscode bei {service} angemeldet. Wenn Sie das waren, müssen Sie nichts tun. Der Code gilt nicht mehr; an seiner Stelle haben Sie einen neuen gesehen."
+        )],
+        facts: vec![("Zeit", time), ("Wiederherstellungscodes", left.to_string())],
+        button: "Ihre zweiten Faktoren ansehen",
+        not_you: "Sie waren das nicht? Dann ändern Sie Ihr Passwort, erzeugen Sie neue Wiederherstellungscodes und beenden Sie alle anderen Sitzungen. Jemand hat Ihr Passwort und einen Ihrer Codes.".into(),
+        reason: your_account(service),
+    }
+    },
+    factor_refused: |service, attempt| {
+        Letter {
+        subject: format!("Anmeldung bei {service} ohne zweiten Faktor"),
+        heading: "Jemand kennt Ihr Passwort",
+        paragraphs: vec![format!(
+            "Jemand hat das richtige Passwort Ihres Kontos bei {service} eingegeben, aber nicht den richtigen zweiten Faktor. Die Anmeldung wurde abgelehnt. Wenn Sie das waren, müssen Sie nichts tun."
+        )],
+        facts: facts_of_attempt(attempt),
+        button: "Neues Passwort festlegen",
+        not_you: "Sie waren das nicht? Dann kennt jemand Ihr Passwort. Legen Sie jetzt ein neues fest, auch überall sonst, wo Sie es benutzen.".into(),
+        reason: your_account(service),
+    }
+    },
+    factors_reset: |service, time| Letter {
+        subject: format!("Ihre zweiten Faktoren bei {service} sind entfernt"),
+        heading: "Ihre zweiten Faktoren sind entfernt",
+        paragraphs: vec![format!(
+            "Alle zweiten Faktoren und Wiederherstellungscodes Ihres Kontos bei {service} wurden entfernt, mit einem Link der Betreiber von {service}. Sie sind auf allen Geräten abgemeldet. Wenn Sie das waren, melden Sie sich an und richten Sie einen neuen ein."
+        )],
+        facts: vec![("Zeit", time)],
+        button: "Zweiten Faktor einrichten",
+        not_you: format!(
+            "Sie waren das nicht? Dann legen Sie jetzt ein neues Passwort fest, und sagen Sie es den Betreibern von {service}."
+        ),
+        reason: your_account(service),
+    },
+    factor_reset_link: |service, time| Letter {
+        subject: format!("Link entfernt Ihre zweiten Faktoren bei {service}"),
+        heading: "Ein Link entfernt Ihre zweiten Faktoren",
+        paragraphs: vec![format!(
+            "Die Betreiber von {service} haben einen Link erzeugt, der alle zweiten Faktoren Ihres Kontos entfernt. Sie geben ihn Ihnen selbst; er steht nicht in dieser Mail. Er gilt einmal, 30 Minuten lang, und nur mit Ihrem Passwort, wenn Sie eines haben."
+        )],
+        facts: vec![("Zeit", time)],
+        button: "",
+        not_you: format!(
+            "Sie haben nicht darum gebeten? Dann sagen Sie es sofort den Betreibern von {service}. Vielleicht hat sich jemand für Sie ausgegeben."
+        ),
+        reason: your_account(service),
+    },
 };
+
+fn facts_of_attempt(Attempt { device, address, time }: Attempt) -> Vec<(&'static str, String)> {
+    vec![("Gerät", device), ("Netzwerkadresse", address), ("Zeit", time)]
+}
 
 fn your_account(service: &str) -> String {
     format!("Sie erhalten diese Mail, weil Ihr Konto bei {service} diese Adresse hat.")

@@ -1,7 +1,7 @@
 //! The texts of mails in English.
 
-use super::{DeletedBy, EndedBy, Invitation, Letter, Texts, Validity};
-use crate::language::Language;
+use super::{Attempt, DeletedBy, EndedBy, Invitation, Letter, Texts, Validity};
+use crate::{credential::factor::FactorKind, language::Language};
 
 pub(super) static TEXTS: Texts = Texts {
     language: Language::English,
@@ -120,11 +120,7 @@ pub(super) static TEXTS: Texts = Texts {
         paragraphs: vec![format!(
             "Somebody signed in to your account at {service} from a device or network that is new to us. If it was you, you need not do anything."
         )],
-        facts: vec![
-            ("Device", sign_in.device),
-            ("Network address", sign_in.address),
-            ("Time", sign_in.time),
-        ],
+        facts: facts_of_attempt(sign_in),
         button: "Show your sessions",
         not_you: "It was not you? Then end this session and change your password.".into(),
         reason: your_account(service),
@@ -185,7 +181,114 @@ pub(super) static TEXTS: Texts = Texts {
             "You receive this mail because this was the address of your account at {service}."
         ),
     },
+    factor_added: |service, kind, time| {
+        let (what, heading) = match kind {
+            FactorKind::Passkey => ("passkey", "Passkey added"),
+            FactorKind::SecurityKey => ("security key", "Security key added"),
+            FactorKind::Totp => ("authenticator app", "Authenticator app added"),
+        };
+        Letter {
+            subject: format!("New {what} for your account at {service}"),
+            heading,
+            paragraphs: vec![format!(
+                "Your account at {service} has a new {what}. If you added it, you need not do anything."
+            )],
+            facts: vec![("Time", time)],
+            button: "Show your second factors",
+            not_you: "It was not you? Then remove it now, end all other sessions and change your password.".into(),
+            reason: your_account(service),
+        }
+    },
+    factor_removed: |service, kind, time| {
+        let (what, heading) = match kind {
+            FactorKind::Passkey => ("A passkey", "Passkey removed"),
+            FactorKind::SecurityKey => ("A security key", "Security key removed"),
+            FactorKind::Totp => ("The authenticator app", "Authenticator app removed"),
+        };
+        Letter {
+            subject: format!("{heading} from your account at {service}"),
+            heading,
+            paragraphs: vec![format!(
+                "{what} of your account at {service} was removed and does not sign you in any more. If you removed it, you need not do anything."
+            )],
+            facts: vec![("Time", time)],
+            button: "Show your second factors",
+            not_you: "It was not you? Then change your password now and end all other sessions."
+                .into(),
+            reason: your_account(service),
+        }
+    },
+    recovery_codes_replaced: |service, time| {
+        Letter {
+        subject: format!("New recovery codes for {service}"),
+        heading: "New recovery codes",
+        paragraphs: vec![format!(
+            "Your account at {service} has new recovery codes. The old ones do not work any more. If you made them, you need not do anything."
+        )],
+        facts: vec![("Time", time)],
+        button: "Show your second factors",
+        not_you: "It was not you? Then make new codes now, end all other sessions and change your password.".into(),
+        reason: your_account(service),
+    }
+    },
+    recovery_code_used: |service, left, time| {
+        Letter {
+        subject: format!("A recovery code was used at {service}"),
+        heading: "A recovery code was used",
+        paragraphs: vec![format!(
+            "Somebody signed in to your account at {service} with your password and a recovery code. If it was you, you need not do anything. The code does not work again; you were shown a new one in its place."
+        )],
+        facts: vec![("Time", time), ("Recovery codes", left.to_string())],
+        button: "Show your second factors",
+        not_you: "It was not you? Then change your password, make new recovery codes and end all other sessions. Somebody has your password and one of your codes.".into(),
+        reason: your_account(service),
+    }
+    },
+    factor_refused: |service, attempt| {
+        Letter {
+        subject: format!("Sign-in stopped at {service}: second factor missing"),
+        heading: "Somebody has your password",
+        paragraphs: vec![format!(
+            "Somebody entered the right password of your account at {service}, but not the right second factor. They were not signed in. If it was you, you need not do anything."
+        )],
+        facts: facts_of_attempt(attempt),
+        button: "Set a new password",
+        not_you: "It was not you? Then somebody knows your password. Set a new one now, also wherever else you use it."
+            .into(),
+        reason: your_account(service),
+    }
+    },
+    factors_reset: |service, time| Letter {
+        subject: format!("Your second factors at {service} are removed"),
+        heading: "Your second factors are removed",
+        paragraphs: vec![format!(
+            "All second factors and recovery codes of your account at {service} were removed, with a link from the people who run {service}. You are signed out on every device. If it was you, sign in and add a new one."
+        )],
+        facts: vec![("Time", time)],
+        button: "Add a second factor",
+        not_you: format!(
+            "It was not you? Then set a new password now, and tell the people who run {service}."
+        ),
+        reason: your_account(service),
+    },
+    factor_reset_link: |service, time| Letter {
+        subject: format!("A link removes your second factors at {service}"),
+        heading: "A link removes your second factors",
+        paragraphs: vec![format!(
+            "The people who run {service} have made a link that removes all second factors of your account. They give it to you themselves; it is not in this mail. It works once, for 30 minutes, and only with your password if you have one."
+        )],
+        facts: vec![("Time", time)],
+        button: "",
+        not_you: format!(
+            "You did not ask for it? Then tell the people who run {service} at once. Somebody may have pretended to be you."
+        ),
+        reason: your_account(service),
+    },
 };
+
+fn facts_of_attempt(Attempt { device, address, time }: Attempt) -> Vec<(&'static str, String)> {
+    vec![("Device", device), ("Network address", address), ("Time", time)]
+}
 
 fn your_account(service: &str) -> String {
     format!("You receive this mail because your account at {service} has this address.")

@@ -6,7 +6,7 @@ mod en;
 use std::time::Duration;
 
 use super::message::{DeletedBy, EndedBy};
-use crate::language::Language;
+use crate::{credential::factor::FactorKind, language::Language};
 
 /// What a mail says, without its link and its code.
 pub struct Letter {
@@ -41,11 +41,19 @@ pub struct Texts {
     pub has_password: fn(&str) -> Letter,
     pub already_registered: fn(&str) -> Letter,
     pub invitation: fn(&str, Invitation<'_>) -> Letter,
-    pub new_sign_in: fn(&str, NewSignIn) -> Letter,
+    pub new_sign_in: fn(&str, Attempt) -> Letter,
     /// With the time.
     pub password_changed: fn(&str, String) -> Letter,
     pub sessions_ended: fn(&str, EndedBy, String) -> Letter,
     pub account_deleted: fn(&str, DeletedBy, String) -> Letter,
+    pub factor_added: fn(&str, FactorKind, String) -> Letter,
+    pub factor_removed: fn(&str, FactorKind, String) -> Letter,
+    pub recovery_codes_replaced: fn(&str, String) -> Letter,
+    /// With the number of codes that are left.
+    pub recovery_code_used: fn(&str, usize, String) -> Letter,
+    pub factor_refused: fn(&str, Attempt) -> Letter,
+    pub factors_reset: fn(&str, String) -> Letter,
+    pub factor_reset_link: fn(&str, String) -> Letter,
 }
 
 /// An invitation, in words.
@@ -77,8 +85,8 @@ impl From<Duration> for Validity {
     }
 }
 
-/// A sign-in from a new device or network, in words.
-pub struct NewSignIn {
+/// A sign-in, or an attempt to sign in, in words.
+pub struct Attempt {
     pub device: String,
     pub address: String,
     pub time: String,

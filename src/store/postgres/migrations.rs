@@ -14,8 +14,10 @@ use super::{
 use crate::store::{Error, NewerSchema, row::Row};
 
 /// In order, never changed after a release. The table `schema_versions` has the numbers of the applied files.
-pub(in crate::store) const MIGRATIONS: &[&str] =
-    &[include_str!("../../../migrations/postgres/0001_schema.sql")];
+pub(in crate::store) const MIGRATIONS: &[&str] = &[
+    include_str!("../../../migrations/postgres/0001_schema.sql"),
+    include_str!("../../../migrations/postgres/0002_factors.sql"),
+];
 
 pub(in crate::store) const CREATE_VERSIONS_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS schema_versions (version BIGINT NOT NULL PRIMARY KEY)";

@@ -14,7 +14,7 @@ use super::{
     engine::PostgresEngine,
     error_class::ErrorClass,
     migrations,
-    signing_keys::{key_insertions, keys_from_rows},
+    signing_keys::{key_insertions, keys_from_rows, secret_insertions},
     statements as sql,
 };
 use crate::{
@@ -181,13 +181,7 @@ impl Restoration for PostgresRestoration {
 
     async fn add_keys(&mut self, keys: &KeySnapshot, signs_at: Timestamp) -> Result<(), Error> {
         self.insert(key_insertions(&keys.keys, signs_at)).await?;
-        match &keys.cookie_secret {
-            Some(secret) => {
-                let values = vec![secret.as_bytes().to_vec().into()];
-                self.insert(vec![(sql::ADD_COOKIE_SECRET, values)]).await
-            }
-            None => Ok(()),
-        }
+        self.insert(secret_insertions(&keys.secrets)).await
     }
 
     async fn commit(self: Box<Self>) -> Result<(), Error> {

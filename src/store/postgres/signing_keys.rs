@@ -16,8 +16,8 @@ use crate::{
     },
     token::{
         KeyId, SigningKey,
-        cookie::CookieSecret,
         key_store::{KeyStore, KeyStoreError, StoredKeys},
+        shared_secret::{SecretName, SharedSecret, SharedSecrets},
     },
 };
 
@@ -100,16 +100,25 @@ impl KeyStore for DatabaseKeys {
         self.write_keys(move || Write::statement(sql::DELETE_KEY, [id.as_str().into()], ())).await
     }
 
-    async fn stored_cookie_secret(&self) -> Result<Option<CookieSecret>, KeyStoreError> {
-        Ok(cookie_secret_from_rows(&self.engine.read(sql::COOKIE_SECRET, []).await?)?)
+    async fn stored_secret(&self, name: SecretName) -> Result<Option<SharedSecret>, KeyStoreError> {
+        let rows = self.engine.read(sql::SHARED_SECRET, [row_of(name).into()]).await?;
+        Ok(secret_from_rows(&rows)?)
     }
 
-    async fn add_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
-        self.write_cookie_secret(sql::ADD_COOKIE_SECRET, secret).await
+    async fn add_secret(
+        &self,
+        name: SecretName,
+        secret: &SharedSecret,
+    ) -> Result<(), KeyStoreError> {
+        self.write_secret(sql::ADD_SHARED_SECRET, name, secret).await
     }
 
-    async fn replace_cookie_secret(&self, secret: &CookieSecret) -> Result<(), KeyStoreError> {
-        self.write_cookie_secret(sql::REPLACE_COOKIE_SECRET, secret).await
+    async fn replace_secret(
+        &self,
+        name: SecretName,
+        secret: &SharedSecret,
+    ) -> Result<(), KeyStoreError> {
+        self.write_secret(sql::REPLACE_SHARED_SECRET, name, secret).await
     }
 
     fn propagation_time(&self) -> Duration {
@@ -152,12 +161,28 @@ pub(super) fn keys_from_rows(rows: &[Row]) -> Result<StoredKeys, Error> {
     Ok(keys)
 }
 
-/// Reads the rows of [`sql::COOKIE_SECRET`].
-pub(super) fn cookie_secret_from_rows(rows: &[Row]) -> Result<Option<CookieSecret>, Error> {
+/// The id of a secret in the table `cookie_secrets`.
+pub(super) fn row_of(name: SecretName) -> i64 {
+    match name {
+        SecretName::Cookies => 1,
+        SecretName::Factors => 2,
+    }
+}
+
+/// Reads the rows of [`sql::SHARED_SECRET`].
+pub(super) fn secret_from_rows(rows: &[Row]) -> Result<Option<SharedSecret>, Error> {
     let stored = rows.first().map(|row| row.get(0)).transpose()?;
     let damaged = || Error::Failed("the table cookie_secrets is damaged".into());
-    let secret = stored.map(|bytes| CookieSecret::from_store(bytes).ok_or_else(damaged));
+    let secret = stored.map(|bytes| SharedSecret::from_store(bytes).ok_or_else(damaged));
     secret.transpose()
+}
+
+/// The statements that add shared secrets.
+pub(super) fn secret_insertions(secrets: &SharedSecrets) -> Vec<(&'static str, Vec<Value>)> {
+    let insertion = |(name, secret): (&SecretName, &SharedSecret)| {
+        (sql::ADD_SHARED_SECRET, vec![row_of(*name).into(), secret.as_bytes().to_vec().into()])
+    };
+    secrets.iter().map(insertion).collect()
 }
 
 /// The statements that add all keys of another key store.
@@ -196,13 +221,15 @@ impl DatabaseKeys {
         Self { engine: Arc::clone(engine), changed }
     }
 
-    async fn write_cookie_secret(
+    async fn write_secret(
         &self,
         statement: &'static str,
-        secret: &CookieSecret,
+        name: SecretName,
+        secret: &SharedSecret,
     ) -> Result<(), KeyStoreError> {
         let secret = secret.as_bytes().to_vec();
-        let write = move || Write::statement(statement, [secret.clone().into()], ());
+        let values = move || [row_of(name).into(), secret.clone().into()];
+        let write = move || Write::statement(statement, values(), ());
         self.write(WriteScope::Uncached, write).await
     }
 

@@ -4,14 +4,17 @@ use async_trait::async_trait;
 
 use super::{
     connection::{Connection, Connector},
-    signing_keys::{cookie_secret_from_rows, keys_from_rows},
+    signing_keys::{keys_from_rows, row_of, secret_from_rows},
     statements as sql,
 };
-use crate::store::{
-    Error,
-    engine::{KeySnapshot, SnapshotReader},
-    row::Row,
-    value::Value,
+use crate::{
+    store::{
+        Error,
+        engine::{KeySnapshot, SnapshotReader},
+        row::Row,
+        value::Value,
+    },
+    token::shared_secret::{SecretName, SharedSecrets},
 };
 
 /// The state of the database at one moment.
@@ -37,8 +40,11 @@ impl SnapshotReader for PostgresSnapshot {
 
     async fn keys(&self) -> Result<Option<KeySnapshot>, Error> {
         let keys = keys_from_rows(&self.db.query(sql::KEYS, &[]).await?)?;
-        let cookie_secret =
-            cookie_secret_from_rows(&self.db.query(sql::COOKIE_SECRET, &[]).await?)?;
-        Ok(Some(KeySnapshot { keys, cookie_secret }))
+        let mut secrets = SharedSecrets::new();
+        for name in SecretName::ALL {
+            let rows = self.db.query(sql::SHARED_SECRET, &[row_of(name).into()]).await?;
+            secrets.extend(secret_from_rows(&rows)?.map(|secret| (name, secret)));
+        }
+        Ok(Some(KeySnapshot { keys, secrets }))
     }
 }

@@ -46,11 +46,12 @@ statements! {
         "SELECT max(state_change) FROM pg_stat_activity WHERE datname = current_database() \
          AND pid <> pg_backend_pid() AND application_name = current_setting('application_name')";
 
-    COOKIE_SECRET = "SELECT secret FROM cookie_secrets WHERE id = 1";
-    ADD_COOKIE_SECRET =
-        "INSERT INTO cookie_secrets (id, secret) VALUES (1, $1) ON CONFLICT (id) DO NOTHING";
-    REPLACE_COOKIE_SECRET =
-        "INSERT INTO cookie_secrets (id, secret) VALUES (1, $1) \
+    /// The table has the name of the first secret that was in it.
+    SHARED_SECRET = "SELECT secret FROM cookie_secrets WHERE id = $1";
+    ADD_SHARED_SECRET =
+        "INSERT INTO cookie_secrets (id, secret) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING";
+    REPLACE_SHARED_SECRET =
+        "INSERT INTO cookie_secrets (id, secret) VALUES ($1, $2) \
          ON CONFLICT (id) DO UPDATE SET secret = excluded.secret";
     KEYS = "SELECT slot, kid, pem, until FROM signing_keys ORDER BY until";
     ADD_KEY =

@@ -8,8 +8,10 @@ use crate::store::{
 };
 
 /// In order, never changed after a release. The number of applied files is the database's `user_version`.
-pub(in crate::store) const MIGRATIONS: &[&str] =
-    &[include_str!("../../../migrations/sqlite/0001_schema.sql")];
+pub(in crate::store) const MIGRATIONS: &[&str] = &[
+    include_str!("../../../migrations/sqlite/0001_schema.sql"),
+    include_str!("../../../migrations/sqlite/0002_factors.sql"),
+];
 
 /// Why the schema could not be migrated.
 #[derive(Debug, thiserror::Error)]

@@ -3,51 +3,22 @@
 
 mod sealer;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
-use zeroize::Zeroizing;
 
 use self::sealer::Sealer;
 use crate::{
     clock::Timestamp,
     id::id,
     session::{Session, SessionId},
+    token::shared_secret::SharedSecret,
     user::UserId,
 };
-
-/// The secret from which the keys of all values are derived. All instances share it, and it outlives signing keys: a
-/// rotation signs nobody out.
-#[derive(Clone, PartialEq, Eq)]
-pub struct CookieSecret(Zeroizing<[u8; 32]>);
-
-impl CookieSecret {
-    pub fn random() -> Self {
-        let mut bytes = Zeroizing::new([0; 32]);
-        aws_lc_rs::rand::fill(&mut *bytes).expect("the system provides random bytes");
-        Self(bytes)
-    }
-
-    /// The bytes to store.
-    pub fn as_bytes(&self) -> &[u8] {
-        &*self.0
-    }
-
-    /// The secret from its stored bytes; `None` if they are not one.
-    pub fn from_store(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(Zeroizing::new).map(Self)
-    }
-}
-
-impl fmt::Debug for CookieSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CookieSecret(…)")
-    }
-}
 
 /// Makes and reads the values. Its secret can be replaced, which makes all earlier values void.
 pub struct CookieMint {
@@ -59,6 +30,19 @@ struct Sealers {
     app: Sealer,
     target: Sealer,
     code: Sealer,
+    challenge: Sealer,
+    passkey_setup: Sealer,
+    totp_setup: Sealer,
+    device: Sealer,
+}
+
+/// What a sealed value is for. Each has a key of its own.
+#[derive(Clone, Copy)]
+pub(super) enum SealedKind {
+    Challenge,
+    PasskeySetup,
+    TotpSetup,
+    Device,
 }
 
 /// What a session cookie or an app cookie names.
@@ -66,6 +50,8 @@ struct Sealers {
 pub struct CookieClaims {
     pub user_id: UserId,
     pub session_id: SessionId,
+    /// When the user had last proved who they are. Cookies of version 0.1.0 do not tell.
+    pub authenticated_at: Option<Timestamp>,
 }
 
 /// Where a person returns to after signing in.
@@ -143,44 +129,67 @@ pub fn random_attempt() -> String {
 }
 
 impl Sealers {
-    fn new(secret: &CookieSecret) -> Self {
+    fn new(secret: &SharedSecret) -> Self {
         Self {
             session: Sealer::derive(secret, "session cookie"),
             app: Sealer::derive(secret, "app cookie"),
             target: Sealer::derive(secret, "return target"),
             code: Sealer::derive(secret, "sign-in code"),
+            challenge: Sealer::derive(secret, "challenge"),
+            passkey_setup: Sealer::derive(secret, "passkey setup"),
+            totp_setup: Sealer::derive(secret, "TOTP setup"),
+            device: Sealer::derive(secret, "device cookie"),
+        }
+    }
+}
+
+impl Sealers {
+    fn of(&self, kind: SealedKind) -> &Sealer {
+        match kind {
+            SealedKind::Challenge => &self.challenge,
+            SealedKind::PasskeySetup => &self.passkey_setup,
+            SealedKind::TotpSetup => &self.totp_setup,
+            SealedKind::Device => &self.device,
         }
     }
 }
 
 impl CookieMint {
     /// A mint with keys derived from this secret.
-    pub fn new(secret: &CookieSecret) -> Self {
+    pub fn new(secret: &SharedSecret) -> Self {
         Self { sealers: ArcSwap::from_pointee(Sealers::new(secret)) }
     }
 
-    pub fn replace_secret(&self, secret: &CookieSecret) {
+    pub fn replace_secret(&self, secret: &SharedSecret) {
         self.sealers.store(Arc::new(Sealers::new(secret)));
+    }
+
+    pub(super) fn seal_for(&self, kind: SealedKind, payload: &[u8]) -> String {
+        self.sealers.load().of(kind).seal(payload, "")
+    }
+
+    pub(super) fn open_for(&self, kind: SealedKind, sealed: &str) -> Option<Vec<u8>> {
+        self.sealers.load().of(kind).open(sealed, "")
     }
 
     /// The cookie that names a session on Doorward's own origin.
     pub fn session_cookie(&self, session: &Session) -> String {
-        self.sealers.load().session.seal(&names(session), "")
+        self.sealers.load().session.seal(&claims(session), "")
     }
 
     /// The claims of a session cookie; `None` if it is not ours.
     pub fn read_session_cookie(&self, cookie: &str) -> Option<CookieClaims> {
-        read_names(&self.sealers.load().session.open(cookie, "")?)
+        read_claims(&self.sealers.load().session.open(cookie, "")?)
     }
 
     /// The cookie that names a session on the origin of an app, and is valid on no other.
     pub fn app_cookie(&self, session: &Session, origin: &str) -> String {
-        self.sealers.load().app.seal(&names(session), origin)
+        self.sealers.load().app.seal(&claims(session), origin)
     }
 
     /// The claims of an app cookie; `None` if it is not ours or belongs to another origin.
     pub fn read_app_cookie(&self, cookie: &str, origin: &str) -> Option<CookieClaims> {
-        read_names(&self.sealers.load().app.open(cookie, origin)?)
+        read_claims(&self.sealers.load().app.open(cookie, origin)?)
     }
 
     /// Seals a return target. It does not expire: a sign-in form may stay open for days.
@@ -244,18 +253,24 @@ impl CookieMint {
     }
 }
 
-fn names(session: &Session) -> [u8; 32] {
-    let mut bytes = [0; 32];
+fn claims(session: &Session) -> [u8; 40] {
+    let mut bytes = [0; 40];
     bytes[..16].copy_from_slice(session.user_id.uuid().as_bytes());
-    bytes[16..].copy_from_slice(session.id.uuid().as_bytes());
+    bytes[16..32].copy_from_slice(session.id.uuid().as_bytes());
+    bytes[32..].copy_from_slice(&session.authenticated_at.millis().to_be_bytes());
     bytes
 }
 
-fn read_names(payload: &[u8]) -> Option<CookieClaims> {
-    let (user_id, session_id) = payload.split_first_chunk()?;
+fn read_claims(payload: &[u8]) -> Option<CookieClaims> {
+    let (user_id, rest) = payload.split_first_chunk()?;
+    let (session_id, time) = rest.split_first_chunk()?;
     Some(CookieClaims {
         user_id: UserId::from_uuid(Uuid::from_bytes(*user_id)),
-        session_id: SessionId::from_uuid(Uuid::from_bytes(session_id.try_into().ok()?)),
+        session_id: SessionId::from_uuid(Uuid::from_bytes(*session_id)),
+        authenticated_at: match time {
+            [] => None,
+            time => Some(Timestamp::from_millis(i64::from_be_bytes(time.try_into().ok()?))),
+        },
     })
 }
 
@@ -271,18 +286,22 @@ mod tests {
 
     fn session() -> Session {
         let (origin, now) =
-            (ClientInfo::new([127, 0, 0, 1].into(), ""), Timestamp::from_seconds(0));
+            (ClientInfo::new([127, 0, 0, 1].into(), ""), Timestamp::from_millis(1_800_000_000_123));
         Session::new(UserId::random(), origin, now, Duration::from_secs(60))
     }
 
     fn mint() -> CookieMint {
-        CookieMint::new(&CookieSecret::random())
+        CookieMint::new(&SharedSecret::random())
     }
 
     #[test]
     fn a_cookie_names_its_session_and_no_value_serves_as_another() {
         let (mint, session) = (mint(), session());
-        let claims = CookieClaims { user_id: session.user_id, session_id: session.id };
+        let claims = CookieClaims {
+            user_id: session.user_id,
+            session_id: session.id,
+            authenticated_at: Some(session.authenticated_at),
+        };
         let (own, app) = (mint.session_cookie(&session), mint.app_cookie(&session, APP));
         assert_eq!(mint.read_session_cookie(&own), Some(claims));
         assert_eq!(mint.read_app_cookie(&app, APP), Some(claims));
@@ -294,10 +313,29 @@ mod tests {
         assert_eq!(mint.open_code(&app, APP), None);
         let other = self::mint();
         assert_eq!(other.read_session_cookie(&own), None, "another secret");
-        mint.replace_secret(&CookieSecret::random());
+        mint.replace_secret(&SharedSecret::random());
         assert_eq!(mint.read_session_cookie(&own), None, "a replaced secret");
         assert_eq!(mint.read_app_cookie(&app, APP), None);
         assert_eq!(mint.read_session_cookie(&mint.session_cookie(&session)), Some(claims));
+    }
+
+    #[test]
+    fn a_cookie_of_the_first_version_has_no_time() {
+        let (mint, session) = (mint(), session());
+        let payload = &claims(&session)[..32];
+        let own = mint.sealers.load().session.seal(payload, "");
+        let app = mint.sealers.load().app.seal(payload, APP);
+        let expected = CookieClaims {
+            user_id: session.user_id,
+            session_id: session.id,
+            authenticated_at: None,
+        };
+        assert_eq!(mint.read_session_cookie(&own), Some(expected));
+        assert_eq!(mint.read_app_cookie(&app, APP), Some(expected));
+        for length in [0, 16, 31, 33, 39] {
+            let sealed = mint.sealers.load().session.seal(&claims(&session)[..length], "");
+            assert_eq!(mint.read_session_cookie(&sealed), None, "{length} bytes");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use aws_lc_rs::{cmac, constant_time::verify_slices_are_equal, hkdf};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use zeroize::Zeroizing;
 
-use super::CookieSecret;
+use crate::token::shared_secret::SharedSecret;
 
 /// Seals and opens the values of one purpose.
 pub(super) struct Sealer(cmac::Key);
@@ -15,7 +15,7 @@ const TAG_BYTES: usize = 16;
 const MAX_CHARACTERS: usize = 4096;
 
 impl Sealer {
-    pub(super) fn derive(secret: &CookieSecret, purpose: &str) -> Self {
+    pub(super) fn derive(secret: &SharedSecret, purpose: &str) -> Self {
         let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(secret.as_bytes());
         let info = [b"doorward 1 ", purpose.as_bytes()];
         let mut key = Zeroizing::new([0; KEY_BYTES]);

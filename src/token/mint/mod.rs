@@ -90,6 +90,9 @@ struct WireClaims {
     /// As `auth_time`.
     #[serde(skip_deserializing)]
     amr: Vec<&'static str>,
+    /// As `auth_time`.
+    #[serde(skip_deserializing)]
+    acr: &'static str,
 }
 
 /// A page of the revocation feed.
@@ -199,7 +202,8 @@ impl TokenMint {
             exp: session.expires_at.min(now + self.terms.lifetime).seconds(),
             jti: session.token_id.to_string(),
             auth_time: session.authenticated_at.seconds(),
-            amr: session.methods.names(),
+            amr: session.methods.amr(),
+            acr: session.methods.acr(),
         };
         Token(self.keys.load().signing.sign(&claims))
     }

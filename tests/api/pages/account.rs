@@ -95,6 +95,12 @@ async fn password_managers_find_the_form() {
     assert_goes_to(&answer, "/account#password");
     let page = Browser::of(&server, "Ada", "ada@example.com").await.get("/account").await;
     assert_shows(&page, 200, &["id=\"password\""]);
+    for (path, autocomplete) in [("/sign-in", "current-password"), ("/sign-up", "new-password")] {
+        let page = Browser::new(&server).get(path).await;
+        let field =
+            format!(r#"name="password" type="password" autocomplete="{autocomplete}" required"#);
+        assert_shows(&page, 200, &[&field]);
+    }
 }
 
 #[tokio::test]
@@ -159,8 +165,11 @@ async fn a_person_without_a_password_leaves_soon_after_a_sign_in() {
     assert_shows(&browser.get("/account").await, 200, &["Your account has no password."]);
     server.let_pass(Duration::from_secs(11 * 60));
     let answer = browser.post("/account/delete", &[]).await;
-    let shown = ["Your last sign-in is too long ago", r#"href="/sign-in?other""#];
-    assert_shows(&answer, 401, &shown);
+    assert_goes_to(&answer, "/step-up?next=%2Faccount");
+    // Neither a password nor a passkey: they sign in once more.
+    let answer = browser.get("/step-up?next=%2Faccount").await;
+    let shown = ["Your last sign-in is too long ago", r#"href="/sign-in?other=1""#];
+    assert_shows(&answer, 200, &shown);
 
     let mut browser = sign_up("nora@example.org").await;
     let answer = browser.post("/account/delete", &[]).await;

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::support::{Answer, TestServer};
 
-const GUARDS: &str = r#"
+pub(super) const GUARDS: &str = r#"
     [guards.reports]
     title = "Reports"
     allow = '!("banned" in user.roles)'

@@ -3,7 +3,7 @@
 use axum::http::header;
 use doorward::Settings;
 
-use super::{Browser, PUBLIC, assert_shows, server, server_with};
+use super::{Browser, PUBLIC, assert_shows, has_script, server, server_with};
 use crate::support::{Answer, TestServer};
 
 const GUARD: &str = r#"
@@ -51,12 +51,16 @@ async fn every_page_has_safe_headers_and_is_small() {
         let policy = header("content-security-policy");
         let (start, rest) = policy.split_once("'sha256-").unwrap();
         assert_eq!(start, "default-src 'none'; style-src ", "{path}");
-        let (_, rest) = rest.split_once("'; ").unwrap();
+        let (_, mut rest) = rest.split_once("'; ").unwrap();
+        // The page to sign in asks for passkeys.
+        assert_eq!(has_script(&page), path == "/sign-in", "{path}");
+        if path == "/sign-in" {
+            rest = rest.strip_prefix("script-src 'sha256-").unwrap().split_once("'; ").unwrap().1;
+        }
         let expected = "img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
         assert_eq!(rest, expected, "{path}");
         assert_eq!(header("content-length"), page.body.len().to_string(), "{path}");
         assert!(page.body.len() <= 20_000, "{path}: {} bytes", page.body.len());
-        assert!(!page.body.contains("<script"), "{path}");
     }
 }
 
@@ -103,7 +107,9 @@ async fn hostile_texts_are_only_texts() {
     browser.sign_in("ada@example.com").await;
     answers.push(browser.get("/account").await);
     for answer in answers {
-        assert!(!answer.body.contains("<script"), "{}", answer.body);
+        // If there is a script, it is the one that the policy names.
+        has_script(&answer);
+        assert!(!answer.body.contains("<script>alert"), "{}", answer.body);
         assert!(!answer.body.contains("\" onfocus="), "{}", answer.body);
     }
 }

@@ -5,14 +5,17 @@ mod apps;
 mod cross_site;
 mod docs;
 mod errors;
+mod factors;
 mod invitations;
 mod looks;
 mod mail;
+mod passkeys;
 mod refused;
 mod reset;
 mod sessions;
 mod sign_in;
 mod sign_up;
+mod step_up;
 mod verify_for_app;
 
 use std::collections::BTreeMap;
@@ -21,6 +24,8 @@ use axum::{
     body::Body,
     http::{Request, header, request},
 };
+
+use serde_json::Value;
 
 use crate::support::{Answer, TestServer};
 
@@ -130,6 +135,32 @@ impl<'s> Browser<'s> {
         }
         answer.status == 200
     }
+}
+
+/// The value of a hidden field.
+#[track_caller]
+fn hidden(page: &Answer, name: &str) -> String {
+    let start = format!("name=\"{name}\" value=\"");
+    let (_, rest) = page.body.split_once(&start).unwrap_or_else(|| panic!("{name}: {}", page.body));
+    rest.split('"').next().unwrap().to_owned()
+}
+
+/// What the script of a page gives to the browser.
+#[track_caller]
+fn options(page: &Answer) -> Value {
+    let (_, rest) = page.body.split_once("data-passkey=\"").expect("a page with a passkey button");
+    let escaped = rest.split('"').next().unwrap();
+    serde_json::from_str(&escaped.replace("&#34;", "\"").replace("&#38;", "&")).unwrap()
+}
+
+/// Whether the page has the script, and its policy allows just that.
+#[track_caller]
+fn has_script(page: &Answer) -> bool {
+    let policy = page.header(header::CONTENT_SECURITY_POLICY).unwrap_or_default();
+    let scripts = page.body.matches("<script").count();
+    assert_eq!(policy.matches("script-src 'sha256-").count(), scripts, "{policy}: {}", page.body);
+    assert!(scripts <= 1, "{}", page.body);
+    scripts == 1
 }
 
 fn encoded(fields: &[(&str, &str)]) -> String {

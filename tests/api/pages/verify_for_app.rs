@@ -9,7 +9,7 @@ use axum::{
 };
 use doorward::internals::{
     Internals,
-    control::{Command, Invite, Reply, SampleRequest, UserRef},
+    control::{Command, Invite, Reply, SampleRequest, SampleSession, UserRef},
     mail::Message,
     token::{cookie::ReturnTarget, one_time::Purpose},
 };
@@ -368,8 +368,8 @@ async fn a_page_is_sent_to_confirm_and_everything_else_is_told() {
     // `guard check` says the same, and nothing of one who is admitted.
     let check = async |guard: &str| {
         let (guard, user) = (guard.to_owned(), UserRef(ADA.into()));
-        let request = SampleRequest::default();
-        match server.command(Command::CheckGuard { guard, user, request }).await {
+        let (session, request) = (SampleSession::default(), SampleRequest::default());
+        match server.command(Command::CheckGuard { guard, user, session, request }).await {
             Reply::Decision { admitted, missing, .. } => (admitted, missing.is_some()),
             other => panic!("{other:?}"),
         }

@@ -18,6 +18,7 @@ const PURPOSES: &[Purpose] = &[
     Purpose::RestoreEmail,
     Purpose::ResetPassword,
     Purpose::OperatorReset,
+    Purpose::FactorReset,
     Purpose::SignIn,
 ];
 const LEASE: Duration = Duration::from_secs(10);
@@ -126,11 +127,12 @@ impl Model<'_> {
             Purpose::RestoreEmail => OneTimeUse::RestoreEmail(self.hash()),
             Purpose::ResetPassword => OneTimeUse::ResetPassword(self.hash()),
             Purpose::OperatorReset => OneTimeUse::OperatorReset(self.hash()),
+            Purpose::FactorReset => OneTimeUse::ResetFactors,
             Purpose::SignIn => {
                 let mut session = self.session_of(user);
                 session.user_id = one_time.user_id;
                 self.world.sessions.push(session.clone());
-                OneTimeUse::SignIn(Box::new(session))
+                OneTimeUse::SignIn(Some(Box::new(session)))
             }
             _ => OneTimeUse::VerifyEmail,
         }

@@ -147,6 +147,11 @@ mod tests {
             (r#"user.emailVerified == "true""#, "compare it with true or false"),
             (r#"user.createdAt == "2027-01-15""#, "compare it with a time"),
             ("user.email == 1", "compare it with a text"),
+            (r#"session.factors == "totp""#, r#"write "totp" in session.factors"#),
+            (r#"user.factors != "totp""#, r#"write !("totp" in user.factors)"#),
+            (r#"session.strength == "2""#, "compare it with a number"),
+            (r#"session.phishingResistant == "yes""#, "compare it with true or false"),
+            (r#"session.verifiedAt != 600"#, "compare it with a time"),
             (r#"user.emailVerified in ["true", "yes"]"#, "compare it with true or false"),
             (
                 r#"user.roles.exists(role, role == "x") && request.method == 7"#,
@@ -170,6 +175,9 @@ mod tests {
             r#"user.roles.exists(role, role == "staff")"#,
             "size(user.roles) == 2",
             "request.time > session.createdAt",
+            "session.strength == 2",
+            "session.strength in [1, 2]",
+            r#""passkey" in session.factors"#,
             r#"user.name == user.email"#,
         ] {
             assert_eq!(found(text), None, "{text}");

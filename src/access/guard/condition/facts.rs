@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashMap, net::IpAddr, sync::OnceLock};
 
 use cel::common::{
-    types::{CelBool, CelList, CelMap, CelMapKey, CelNull, CelString, CelTimestamp},
+    types::{CelBool, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelTimestamp},
     value::{CowVal, Val},
 };
 use chrono::DateTime;
@@ -11,6 +11,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::{
     clock::Timestamp,
+    credential::factor::FactorKind,
     session::Session,
     user::{Email, Name, User},
 };
@@ -27,19 +28,21 @@ pub(super) const REGISTRANT: [Fields; 2] =
 /// What is known about a user who invites somebody.
 pub(super) const INVITER: [Fields; 2] = [("user", &USER), (REQUEST, &["time"])];
 
-const USER: [&str; 10] = [
+const USER: [&str; 11] = [
     "id",
     "name",
     "email",
     "emailVerified",
     "domain",
     "roles",
+    "factors",
     "disabled",
     "createdAt",
     "updatedAt",
     "lastLoginAt",
 ];
-const SESSION: [&str; 2] = ["createdAt", "address"];
+const SESSION: [&str; 6] =
+    ["createdAt", "address", "factors", "strength", "phishingResistant", "verifiedAt"];
 pub(super) const REQUEST: &str = "request";
 const REQUEST_FIELDS: [&str; 6] = ["method", "host", "path", "scheme", "address", "time"];
 
@@ -231,14 +234,14 @@ impl<'a> Variables<'a> {
 }
 
 fn user_fields(user: &User) -> Vec<Field> {
-    let roles: Vec<Box<dyn Val>> = user.roles.iter().map(owned_text).collect();
     let mut fields: Vec<Field> = vec![
         ("id", owned_text(&user.id.to_string())),
         ("name", owned_text(user.name.as_str())),
         ("email", owned_text(user.email.as_str())),
         ("emailVerified", Box::new(CelBool::from(user.email_verified))),
         ("domain", owned_text(&domain_of(&user.email))),
-        ("roles", Box::new(CelList::from(roles))),
+        ("roles", texts(user.roles.iter())),
+        ("factors", texts(user.factors.iter().map(FactorKind::name))),
         ("disabled", Box::new(CelBool::from(user.disabled))),
         ("createdAt", timestamp(user.created_at)),
         ("updatedAt", timestamp(user.updated_at)),
@@ -261,6 +264,11 @@ fn session_fields(session: &Session) -> Vec<Field> {
     vec![
         ("createdAt", timestamp(session.created_at)),
         ("address", owned_text(&session.client.address.to_string())),
+        ("factors", texts(session.methods.names())),
+        ("strength", Box::new(CelInt::from(i64::from(session.methods.strength())))),
+        ("phishingResistant", Box::new(CelBool::from(session.methods.resist_phishing()))),
+        // A time and not an age: a condition that does not read the request is evaluated once.
+        ("verifiedAt", timestamp(session.authenticated_at)),
     ]
 }
 
@@ -272,6 +280,11 @@ fn map<'v>(fields: impl IntoIterator<Item = (&'static str, Box<dyn Val + 'v>)>) 
 
 fn text(text: &str, max_bytes: usize) -> Option<Box<dyn Val + '_>> {
     (text.len() <= max_bytes).then(|| Box::new(CelString::from(text)) as _)
+}
+
+fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> Box<dyn Val> {
+    let texts: Vec<Box<dyn Val>> = texts.into_iter().map(owned_text).collect();
+    Box::new(CelList::from(texts))
 }
 
 fn owned_text(text: &str) -> Box<dyn Val> {

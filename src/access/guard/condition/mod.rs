@@ -6,6 +6,7 @@ mod evaluate;
 mod explain;
 mod expression;
 mod facts;
+mod fields_read;
 mod ip_network;
 mod limits;
 mod pattern;
@@ -13,7 +14,6 @@ mod prepare;
 pub(crate) mod sample;
 mod subject;
 mod text_value;
-mod unverified_email;
 
 use std::{
     sync::{Arc, LazyLock},
@@ -32,6 +32,7 @@ use self::{
     comparison::constant_comparison,
     evaluate::Evaluation,
     facts::Variables,
+    fields_read::FieldsRead,
     ip_network::{IpNetwork, in_network},
     limits::check_length,
     pattern::{Pattern, matches},
@@ -51,10 +52,9 @@ pub struct Condition {
     prepared: Prepared,
     /// The fields of `request` that it reads. Only these are determined.
     request_fields: Vec<&'static str>,
-    trusts_unverified_email: bool,
+    fields_read: FieldsRead,
     /// What is wrong with a comparison that has the same result for everybody.
     comparison_warning: Option<String>,
-    reads_roles: bool,
 }
 
 /// What is wrong with a condition, and where.
@@ -93,22 +93,13 @@ impl Condition {
         let program = compile(text)?;
         let Checked { prepared, request_fields } =
             check::check(subject, Wanted::Truth, &program, text)?;
-        let trusts_unverified_email =
-            unverified_email::trusts_unverified_email(program.expression());
-        let reads_roles = unverified_email::reads_roles(program.expression());
+        let fields_read = FieldsRead::of(program.expression());
         let (caller, request) = (subject.sample_facts(), sample::request());
         let evaluation = Evaluation::new(&prepared, Variables::new(&caller, &request));
         let comparison_warning = constant_comparison(program.expression(), &evaluation);
         drop(evaluation);
         let text = text.to_owned();
-        Ok(Self {
-            text,
-            prepared,
-            request_fields,
-            trusts_unverified_email,
-            comparison_warning,
-            reads_roles,
-        })
+        Ok(Self { text, prepared, request_fields, fields_read, comparison_warning })
     }
 
     pub fn text(&self) -> &str {
@@ -122,7 +113,7 @@ impl Condition {
 
     /// Whether it reads the user's e-mail address but not `user.emailVerified`. Anybody can register any address.
     pub fn trusts_unverified_email(&self) -> bool {
-        self.trusts_unverified_email
+        self.fields_read.trusts_unverified_email()
     }
 
     /// What is wrong with a comparison that has the same result for everybody, and what to write.
@@ -132,7 +123,12 @@ impl Condition {
 
     /// Whether it reads `user.roles`, which only the operator grants.
     pub fn reads_roles(&self) -> bool {
-        self.reads_roles
+        self.fields_read.roles
+    }
+
+    /// Whether it reads something that people can change by themselves, such as what their session has proved.
+    pub fn reads_reachable(&self) -> bool {
+        self.fields_read.reachable
     }
 
     /// Whether it is true for somebody who has just registered and verified an address of their own, at this host.
@@ -275,6 +271,11 @@ mod tests {
             r#"user.name.matches("^Ada .*") && has(user.email)"#,
             r#"request.path.split("/")[1] == "reports""#,
             "user.lastLoginAt == null || user.lastLoginAt < request.time",
+            r#""totp" in user.factors && user.factors.size() == 2"#,
+            r#"session.factors == ["pwd", "totp"] && !("passkey" in session.factors)"#,
+            "session.strength >= 2 && session.strength == 2 && !session.phishingResistant",
+            r#"request.time - session.verifiedAt < duration("2h")"#,
+            "session.verifiedAt >= session.createdAt",
         ] {
             assert_eq!(holds(text), Ok(()), "{text}");
         }
@@ -299,6 +300,8 @@ mod tests {
         for (text, expected) in [
             ("user.disabled", false),
             (r#"session.address == "::1""#, false),
+            ("session.strength >= 2 && session.phishingResistant", false),
+            (r#"request.time - session.verifiedAt < duration("10m")"#, true),
             (r#"request.method == "GET""#, true),
             ("request.time > user.createdAt", true),
             (r#"user.roles.exists(r, r == request.path)"#, true),
@@ -314,6 +317,12 @@ mod tests {
             error("user.emailverified"),
             (4, "user.emailverified: did you mean emailVerified?".into())
         );
+        assert_eq!(error("session.age < 5").0, 7);
+        assert_eq!(
+            error("session.strenght >= 2"),
+            (7, "session.strenght: did you mean strength?".into())
+        );
+        assert_eq!(error("session.strength"), (7, "gives int, not true or false".into()));
         assert_eq!(error("usr.name == \"x\""), (0, "usr: did you mean user?".into()));
         assert_eq!(
             error("user.name.lowr() == \"x\""),

@@ -5,8 +5,9 @@ use std::{net::IpAddr, time::Duration};
 use super::{CallerFacts, RequestFacts};
 use crate::{
     clock::Timestamp,
+    credential::factor::FactorKind,
     network::ClientInfo,
-    session::Session,
+    session::{Method, Session},
     user::{Email, Name, Role, User},
 };
 
@@ -21,13 +22,16 @@ pub(crate) fn user() -> User {
     let mut user = User::new(name, email, None, NOW);
     user.email_verified = true;
     user.roles = ["staff", "admin"].into_iter().filter_map(Role::parse).collect();
+    user.factors = [FactorKind::Passkey, FactorKind::Totp].into_iter().collect();
     user.updated_at = NOW + A_DAY;
     user.last_login_at = Some(NOW + A_DAY);
     user
 }
 
 pub(crate) fn session(user: &User, address: IpAddr) -> Session {
-    Session::new(user.id, ClientInfo::new(address, ""), NOW + A_DAY, A_DAY)
+    let methods = [Method::Password, Method::Totp].into_iter().collect();
+    let session = Session::new(user.id, ClientInfo::new(address, ""), NOW + A_DAY, A_DAY);
+    Session { methods, ..session }
 }
 
 pub(crate) fn caller_facts() -> CallerFacts {
@@ -35,13 +39,18 @@ pub(crate) fn caller_facts() -> CallerFacts {
     CallerFacts::new(&user, &session(&user, [192, 0, 2, 7].into()))
 }
 
-/// Somebody who has registered and verified an address.
+/// Somebody who has registered, verified an address, set up a passkey and just signed in with it.
 pub(crate) fn stranger_facts() -> CallerFacts {
     let mut user = user();
     user.name = Name::from_store("Somebody".into());
     user.email = Email::from_store("somebody@elsewhere.example".into());
     user.roles = std::iter::empty::<Role>().collect();
-    CallerFacts::new(&user, &session(&user, [203, 0, 113, 7].into()))
+    let session = Session {
+        methods: Method::Passkey.into(),
+        authenticated_at: request().time,
+        ..session(&user, [203, 0, 113, 7].into())
+    };
+    CallerFacts::new(&user, &session)
 }
 
 pub(crate) fn request() -> RequestFacts<'static> {

@@ -7,7 +7,12 @@ use super::Me;
 use crate::{
     Caller, Doorward,
     access::policy::SignedIn,
-    account::{change::pending_email, export},
+    account::{
+        change::pending_email,
+        export,
+        factor_list::{self, FactorInfo, TrustedDeviceInfo},
+        proof::is_fresh,
+    },
     http::{
         Error,
         answer::NoStore,
@@ -22,6 +27,11 @@ pub(crate) struct Exported {
     user: Record,
     sessions: Vec<ListedSession>,
     known_networks: Vec<KnownNetwork>,
+    /// The secrets themselves are not exported.
+    factors: Vec<FactorInfo>,
+    /// How many there are.
+    recovery_codes: usize,
+    trusted_devices: Vec<TrustedDeviceInfo>,
 }
 
 /// A network with its own budget of failed logins, because the user has signed in from it.
@@ -46,6 +56,9 @@ pub(crate) async fn export(
     State(doorward): State<Doorward>,
     caller: Bearer<SignedIn>,
 ) -> Result<NoStore<Exported>, Error> {
+    if !is_fresh(&doorward, &caller.user, &caller.session) {
+        return Err(Error::SignInAgain);
+    }
     Ok(NoStore(StatusCode::OK, exported(&doorward, &caller).await?))
 }
 
@@ -62,5 +75,12 @@ pub(crate) async fn exported(doorward: &Doorward, caller: &Caller) -> Result<Exp
         address: network.to_string(),
         noted_at: at.to_string(),
     });
-    Ok(Exported { user, sessions, known_networks: known_networks.collect() })
+    Ok(Exported {
+        user,
+        sessions,
+        known_networks: known_networks.collect(),
+        factors: factor_list::factors(&stored.factors),
+        recovery_codes: stored.factors.recovery_codes,
+        trusted_devices: factor_list::trusted_devices(&stored.factors),
+    })
 }

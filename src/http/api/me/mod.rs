@@ -3,6 +3,7 @@
 mod change;
 mod delete;
 mod export;
+pub(crate) mod factors;
 mod password;
 mod pending_email;
 

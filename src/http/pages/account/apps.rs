@@ -1,36 +1,36 @@
-//! "Your apps": the guards with origins that admit the person, as links.
+//! "Your apps": the guards with origins that admit the person, or will when their session has proved more, as links.
 
 use std::net::IpAddr;
 
 use super::super::view::AppLink;
 use crate::{
+    Doorward,
     access::{
         caller::Caller,
-        guard::{AppOrigin, Guard, GuardSet, Mode, RequestFacts, host_of},
+        guard::{AppOrigin, Guard, GuardSet, Missing, Mode, RequestFacts, host_of},
     },
-    clock::Timestamp,
 };
 
 /// The apps that admit the person. Each link leads to the start page of the app's first origin, so the guard decides about
 /// a request for just that page: a condition that reads the request has one to read, and a link that is shown works.
 pub(super) fn apps<'g>(
+    doorward: &Doorward,
     guards: &'g GuardSet,
     caller: &Caller,
     address: IpAddr,
-    now: Timestamp,
 ) -> Vec<AppLink<'g>> {
     let with_origin = guards.iter().filter_map(|guard| Some((guard, guard.origins.first()?)));
-    let admitted =
-        with_origin.filter(|(guard, origin)| admits(guard, origin, caller, address, now));
-    admitted.map(|(guard, origin)| AppLink { title: &guard.title, url: origin.as_str() }).collect()
+    let open =
+        with_origin.filter(|(guard, origin)| opens(doorward, guard, origin, caller, address));
+    open.map(|(guard, origin)| AppLink { title: &guard.title, url: origin.as_str() }).collect()
 }
 
-fn admits(
+fn opens(
+    doorward: &Doorward,
     guard: &Guard,
     origin: &AppOrigin,
     caller: &Caller,
     address: IpAddr,
-    now: Timestamp,
 ) -> bool {
     let (scheme, host) = origin.as_str().split_once("://").unwrap_or_default();
     let request = RequestFacts {
@@ -39,8 +39,15 @@ fn admits(
         path: Some("/".into()),
         scheme: Some(scheme.into()),
         address: Some(address),
-        time: now,
+        time: doorward.now(),
     };
-    guard.mode == Mode::Report
-        || guard.decide(&caller.user, &caller.session, &caller.memo, &request).is_ok()
+    let Caller { user, session, memo, .. } = caller;
+    let is_admitted = || {
+        !doorward.opens_only_account(caller) && guard.decide(user, session, memo, &request).is_ok()
+    };
+    let has_to_prove_more = || {
+        let missing = guard.missing(user, session, &request, &doorward.reachable(user));
+        matches!(missing, Some(Missing::SecondFactor | Missing::StepUp(_)))
+    };
+    guard.mode == Mode::Report || is_admitted() || has_to_prove_more()
 }

@@ -4,7 +4,7 @@ use axum::response::Response;
 
 use super::{
     super::{form_refusal::FormFailure, view::FailedForm, visit::SignedInVisit},
-    Outcome, page,
+    ACCOUNT, Outcome, page,
 };
 use crate::{
     account::{
@@ -37,7 +37,7 @@ pub(in crate::http) async fn change_name(
     match changed {
         Ok(_) => Ok(visit.redirect("/account?done=name")),
         Err(failure) => {
-            let refusal = failure.refusal()?;
+            let refusal = visit.refusal(failure, ACCOUNT, None)?;
             let failed = FailedForm::Name { typed: &typed, fault: refusal.fault("name") };
             page(&visit, Outcome::Refused(&refusal, failed)).await
         }
@@ -67,7 +67,7 @@ pub(in crate::http) async fn change_email(
         }
         Ok(_) => Ok(visit.redirect("/account?done=email")),
         Err(failure) => {
-            let refusal = failure.refusal()?;
+            let refusal = visit.refusal(failure, ACCOUNT, None)?;
             let failed = FailedForm::Email {
                 typed: &typed,
                 fault: refusal.fault("email"),
@@ -122,7 +122,7 @@ pub(in crate::http) async fn change_password(
     match changed {
         Ok(()) => Ok(visit.redirect("/account?done=password")),
         Err(failure) => {
-            let refusal = failure.refusal()?;
+            let refusal = visit.refusal(failure, ACCOUNT, None)?;
             let failed = FailedForm::Password {
                 current: refusal.password_fault("current"),
                 new: refusal.fault("new"),

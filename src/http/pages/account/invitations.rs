@@ -35,7 +35,7 @@ impl FromRequestParts<Arc<Pages>> for InviterVisit {
         let visit = Visit::from_request_parts(parts, pages).await;
         let visit = SignedInVisit::of(visit.map_err(IntoResponse::into_response)?);
         visit
-            .filter(|visit| may_invite(visit.doorward(), &visit.caller.user))
+            .filter(|visit| may_invite(visit.doorward(), &visit.caller))
             .map(Self)
             .ok_or_else(|| pages.redirect_to_page("/account"))
     }

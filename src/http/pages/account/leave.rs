@@ -4,7 +4,7 @@ use axum::response::Response;
 
 use super::{
     super::{form_refusal::FormFailure, view::FailedForm, visit::SignedInVisit},
-    DELETED, Outcome, page,
+    ACCOUNT, DELETED, Outcome, page,
 };
 use crate::{
     account::{leave::leave, proof::Proof},
@@ -39,7 +39,7 @@ pub(in crate::http) async fn delete(
             Ok(response)
         }
         Err(failure) => {
-            let refusal = failure.refusal()?;
+            let refusal = visit.refusal(failure, ACCOUNT, None)?;
             let failed = FailedForm::Delete { password: refusal.password_fault("password") };
             page(&visit, Outcome::Refused(&refusal, failed)).await
         }

@@ -4,6 +4,7 @@ mod apps;
 mod change;
 mod invitations;
 mod leave;
+mod security;
 mod sessions;
 mod verify;
 
@@ -19,17 +20,24 @@ pub(in crate::http) use self::{
     change::{cancel_email, change_email, change_name, change_password, send_email_again},
     invitations::{invite, revoke_invitation, show_invitations},
     leave::delete,
+    security::{
+        add_key, add_passkey, confirm_totp, remove_device, remove_passkey, remove_totp,
+        rename_passkey, replace_codes, show_add_key, show_add_passkey, show_passkey, show_security,
+        show_totp,
+    },
     sessions::{end_session, sign_out_everywhere},
     verify::send_verification,
 };
 use super::{
-    form_refusal::FormRefusal,
+    form_refusal::{FormFailure, FormRefusal},
+    return_target::{AppTarget, with_target},
+    step_up_request::STEP_UP,
     text::{LinkTo, Message, Notice},
     view::{self, FailedForm, SessionRow},
     visit::{SIGN_IN, SignedInVisit, Visit},
 };
 use crate::{
-    account,
+    account::{self, proof::is_fresh},
     http::{Error, answer::NoStore, api::me},
     user::Email,
 };
@@ -52,9 +60,38 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
         Some("email-cancelled") => Some(Notice::EmailChangeCancelled),
         Some("verify-sent") => Some(Notice::VerificationSent),
         Some("verified") => Some(Notice::EmailVerified),
+        Some("confirmed") => Some(Notice::Confirmed),
         _ => None,
     };
     page(&visit, Outcome::Done(notice)).await
+}
+
+/// Where those return to who have proved once more who they are. They repeat what they wanted.
+const ACCOUNT: &str = "/account";
+
+impl SignedInVisit {
+    /// The refusal that a form shows. Those who have to prove once more who they are are led to where they do, and return to
+    /// the page `next`.
+    ///
+    /// # Errors
+    /// If the failure is not about the form.
+    fn refusal(
+        &self,
+        failure: FormFailure,
+        next: &str,
+        app: Option<&AppTarget>,
+    ) -> Result<FormRefusal, Error> {
+        failure.refusal().map_err(|error| match error {
+            Error::SignInAgain => Error::Person(Box::new(self.way_to_step_up(next, app))),
+            error => error,
+        })
+    }
+
+    /// The redirect of a person who has to prove once more who they are, and returns to the page `next`.
+    fn way_to_step_up(&self, next: &str, app: Option<&AppTarget>) -> Response {
+        let path = format!("{STEP_UP}?next={}", next.replace('/', "%2F"));
+        self.redirect(&with_target(&path, app))
+    }
 }
 
 /// What an account that was just deleted leaves behind in the URL.
@@ -103,8 +140,8 @@ async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, E
             })
             .collect(),
         more_sessions: sessions.len().saturating_sub(MAX_SESSIONS),
-        apps: apps(&guards, caller, visit.requester.client.address, doorward.now()),
-        may_invite: account::invite::may_invite(doorward, user),
+        apps: apps(doorward, &guards, caller, visit.requester.client.address),
+        may_invite: account::invite::may_invite(doorward, caller),
     };
     Ok(visit.form(page.render(&visit.context()), refusal, None))
 }
@@ -114,6 +151,9 @@ const MAX_SESSIONS: usize = 6;
 
 /// `GET /account/export`: what `GET /api/me/export` answers, as a file.
 pub(in crate::http) async fn export(visit: SignedInVisit) -> Result<Response, Error> {
+    if !is_fresh(visit.doorward(), &visit.caller.user, &visit.caller.session) {
+        return Ok(visit.way_to_step_up(ACCOUNT, None));
+    }
     let exported = me::exported(visit.doorward(), &visit.caller).await?;
     let mut response = NoStore(StatusCode::OK, exported).into_response();
     let disposition = HeaderValue::from_static("attachment; filename=\"account.json\"");

@@ -1,7 +1,11 @@
 //! The texts in German.
 
-use super::{FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts};
-use crate::{access::guard::Missing, fault::FaultKind, language::Language};
+use super::{FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, factors};
+use crate::{
+    access::guard::{Ask, Missing},
+    fault::FaultKind,
+    language::Language,
+};
 
 pub(super) static TEXTS: Texts = Texts {
     language: Language::German,
@@ -165,6 +169,12 @@ pub(super) static TEXTS: Texts = Texts {
     refused_explanation: "Sie sind angemeldet, aber dieses Konto hat keinen Zugang zu dieser Seite.",
     missing: |missing| match missing {
         Missing::VerifiedEmail => "Mit einer bestätigten E-Mail-Adresse wäre das erlaubt.",
+        Missing::SecondFactor => {
+            "Mit einem zweiten Faktor wäre das erlaubt. Es ist keiner eingerichtet, der genügt."
+        }
+        Missing::StepUp(Ask::Again) => "Nach einer erneuten Anmeldung wäre das erlaubt.",
+        Missing::StepUp(Ask::TwoFactors) => "Mit zwei Faktoren wäre das erlaubt.",
+        Missing::StepUp(Ask::PhishingResistant) => "Mit einem Passkey wäre das erlaubt.",
     },
     signed_in_as: "Angemeldet als",
     somebody_else: "Mit einem anderen Konto anmelden",
@@ -181,10 +191,15 @@ pub(super) static TEXTS: Texts = Texts {
     value: "Wert",
     cause: "Ausschlaggebend",
 
+    factors: factors::de::TEXTS,
+
     notice: |notice| match notice {
         Notice::SignedOut => "Sie sind abgemeldet.",
         Notice::SignedOutEverywhere => "Sie sind auf allen Geräten abgemeldet.",
         Notice::SessionExpired => "Ihre Sitzung ist beendet. Melden Sie sich wieder an.",
+        Notice::FactorsReset => {
+            "Ihre zweiten Faktoren sind entfernt. Melden Sie sich an und fügen Sie Ihrem Konto neue hinzu."
+        }
         Notice::PasswordReset => "Ihr neues Passwort ist gespeichert. Melden Sie sich damit an.",
         Notice::NameChanged => "Ihr Name ist gespeichert.",
         Notice::EmailChanged => "Ihre E-Mail-Adresse ist gespeichert.",
@@ -206,6 +221,14 @@ pub(super) static TEXTS: Texts = Texts {
         }
         Notice::Invited => "Die Einladung ist unterwegs.",
         Notice::InvitationRevoked => "Die Einladung ist zurückgezogen.",
+        Notice::AnswerExpired => "Das hat zu lange gedauert. Bitte melden Sie sich noch einmal an.",
+        Notice::Confirmed => "Sie sind es. Machen Sie innerhalb der nächsten 10 Minuten weiter.",
+        Notice::PasskeyAdded => "Der Passkey ist hinzugefügt.",
+        Notice::KeyAdded => "Der Sicherheitsschlüssel ist hinzugefügt.",
+        Notice::AppAdded => "Die Authenticator-App ist eingerichtet.",
+        Notice::PasskeyRenamed => "Der Name ist gespeichert.",
+        Notice::FactorRemoved => "Das ist entfernt.",
+        Notice::DeviceRemoved => "Dem Browser wird nicht mehr vertraut.",
     },
     form_error: |error| {
         match error {
@@ -219,6 +242,19 @@ pub(super) static TEXTS: Texts = Texts {
         FormError::EmailTaken => "Zu dieser Adresse gibt es schon ein Konto.".into(),
         FormError::MayNotRegister => {
             "Mit diesen Angaben können Sie kein Konto anlegen. Bitten Sie die Betreiber dieses Dienstes um eine Einladung.".into()
+        }
+        FormError::PasskeyRefused => {
+            "Dieser Passkey wurde nicht angenommen. Versuchen Sie es noch einmal oder auf einem anderen Weg.".into()
+        }
+        FormError::UnknownPasskey => {
+            "Dieser Passkey ist hier nicht bekannt. Vielleicht wurde er entfernt. Melden Sie sich auf einem anderen Weg an.".into()
+        }
+        FormError::FactorTaken => "Das ist schon eingerichtet.".into(),
+        FormError::TooManyPasskeys => {
+            "Mehr Passkeys sind nicht möglich. Entfernen Sie zuerst einen.".into()
+        }
+        FormError::LastWayIn => {
+            "Das ist der letzte Weg, sich bei Ihrem Konto anzumelden. Legen Sie zuerst ein Passwort fest oder fügen Sie einen anderen Passkey hinzu.".into()
         }
     }
     },
@@ -249,6 +285,12 @@ pub(super) static TEXTS: Texts = Texts {
         FieldFault::WrongPassword => "Das ist nicht Ihr aktuelles Passwort.".into(),
         FieldFault::AlreadyInvited => "Diese Adresse hat schon jemand anderes eingeladen.".into(),
         FieldFault::WrongCode => "Dieser Code ist falsch, schon benutzt oder abgelaufen.".into(),
+        FieldFault::WrongTotp => {
+            "Dieser Code ist falsch. Die App zeigt alle 30 Sekunden einen neuen.".into()
+        }
+        FieldFault::UsedCode => {
+            "Dieser Code wurde schon benutzt. Warten Sie auf den nächsten.".into()
+        }
     },
     message: |message| match message {
         Message::BadRequest => MessageText::new(
@@ -327,6 +369,10 @@ pub(super) static TEXTS: Texts = Texts {
             "Dieser Link gilt nicht mehr",
             "Er wurde schon benutzt oder ist abgelaufen. Ihr Konto zeigt, ob Ihre Adresse bestätigt ist, und sendet Ihnen eine neue Mail.",
         ),
+        Message::FactorResetLinkDead => MessageText::new(
+            "Dieser Link gilt nicht mehr",
+            "Er wurde schon benutzt oder ersetzt, oder er ist abgelaufen. Bitten Sie die Betreiber dieses Dienstes um einen neuen.",
+        ),
         Message::RestoreLinkDead => MessageText::new(
             "Dieser Link gilt nicht mehr",
             "Er wurde schon benutzt oder ist abgelaufen. Wenn Sie nicht in Ihr Konto kommen, bitten Sie die Betreiber dieses Dienstes um Hilfe.",
@@ -337,7 +383,7 @@ pub(super) static TEXTS: Texts = Texts {
         ),
         Message::SignInLinkDead => MessageText::new(
             "Dieser Link gilt nicht mehr",
-            "Er gilt einmal und 15 Minuten lang. Lassen Sie sich eine neue Mail senden.",
+            "Er gilt einmal und 10 Minuten lang. Lassen Sie sich eine neue Mail senden.",
         ),
         Message::InvitationDead => MessageText::new(
             "Diese Einladung gilt nicht mehr",

@@ -1,7 +1,11 @@
 //! The texts in English.
 
-use super::{FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts};
-use crate::{access::guard::Missing, fault::FaultKind, language::Language};
+use super::{FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, factors};
+use crate::{
+    access::guard::{Ask, Missing},
+    fault::FaultKind,
+    language::Language,
+};
 
 pub(super) static TEXTS: Texts = Texts {
     language: Language::English,
@@ -157,6 +161,12 @@ pub(super) static TEXTS: Texts = Texts {
     refused_explanation: "You are signed in, but this account has no access to this page.",
     missing: |missing| match missing {
         Missing::VerifiedEmail => "This would be admitted with a confirmed e-mail address.",
+        Missing::SecondFactor => {
+            "This would be admitted with a second factor. None that suffices is set up."
+        }
+        Missing::StepUp(Ask::Again) => "This would be admitted after signing in again.",
+        Missing::StepUp(Ask::TwoFactors) => "This would be admitted with two factors.",
+        Missing::StepUp(Ask::PhishingResistant) => "This would be admitted with a passkey.",
     },
     signed_in_as: "Signed in as",
     somebody_else: "Sign in as somebody else",
@@ -173,10 +183,15 @@ pub(super) static TEXTS: Texts = Texts {
     value: "Value",
     cause: "Decisive",
 
+    factors: factors::en::TEXTS,
+
     notice: |notice| match notice {
         Notice::SignedOut => "You are signed out.",
         Notice::SignedOutEverywhere => "You are signed out on every device.",
         Notice::SessionExpired => "Your session has ended. Sign in again.",
+        Notice::FactorsReset => {
+            "Your second factors are removed. Sign in, and add new ones to your account."
+        }
         Notice::PasswordReset => "Your new password is saved. Sign in with it.",
         Notice::NameChanged => "Your name is saved.",
         Notice::EmailChanged => "Your e-mail address is saved.",
@@ -198,6 +213,14 @@ pub(super) static TEXTS: Texts = Texts {
         }
         Notice::Invited => "The invitation is on its way.",
         Notice::InvitationRevoked => "The invitation is revoked.",
+        Notice::AnswerExpired => "That took too long. Please sign in again.",
+        Notice::Confirmed => "It is you. Go on within the next 10 minutes.",
+        Notice::PasskeyAdded => "The passkey is added.",
+        Notice::KeyAdded => "The security key is added.",
+        Notice::AppAdded => "The authenticator app is set up.",
+        Notice::PasskeyRenamed => "The name is saved.",
+        Notice::FactorRemoved => "It is removed.",
+        Notice::DeviceRemoved => "The browser is no longer trusted.",
     },
     form_error: |error| {
         match error {
@@ -211,6 +234,15 @@ pub(super) static TEXTS: Texts = Texts {
         FormError::EmailTaken => "This address already has an account.".into(),
         FormError::MayNotRegister => {
             "You cannot create an account with these details. Ask the people who run this service for an invitation.".into()
+        }
+        FormError::PasskeyRefused => "This passkey was not accepted. Try again, or use another way.".into(),
+        FormError::UnknownPasskey => {
+            "This passkey is not known here. It may have been removed. Sign in another way.".into()
+        }
+        FormError::FactorTaken => "This is set up already.".into(),
+        FormError::TooManyPasskeys => "You cannot have more passkeys. Remove one first.".into(),
+        FormError::LastWayIn => {
+            "This is the last way to sign in to your account. Set a password or add another passkey first.".into()
         }
     }
     },
@@ -239,6 +271,10 @@ pub(super) static TEXTS: Texts = Texts {
         FieldFault::WrongPassword => "This is not your current password.".into(),
         FieldFault::AlreadyInvited => "Somebody else has invited this address already.".into(),
         FieldFault::WrongCode => "This code is wrong, was used already or has expired.".into(),
+        FieldFault::WrongTotp => {
+            "This code is wrong. The app shows a new one every 30 seconds.".into()
+        }
+        FieldFault::UsedCode => "This code was used already. Wait for the next one.".into(),
     },
     message: |message| match message {
         Message::BadRequest => MessageText::new(
@@ -313,6 +349,10 @@ pub(super) static TEXTS: Texts = Texts {
             "This link is no longer valid",
             "It was used already or has expired. Your account shows whether your address is confirmed, and sends you a new mail.",
         ),
+        Message::FactorResetLinkDead => MessageText::new(
+            "This link is no longer valid",
+            "It was used already, was replaced or has expired. Ask the people who run this service for a new one.",
+        ),
         Message::RestoreLinkDead => MessageText::new(
             "This link is no longer valid",
             "It was used already or has expired. If you cannot get into your account, ask the people who run this service for help.",
@@ -323,7 +363,7 @@ pub(super) static TEXTS: Texts = Texts {
         ),
         Message::SignInLinkDead => MessageText::new(
             "This link is no longer valid",
-            "It works once and for 15 minutes. Have a new mail sent.",
+            "It works once and for 10 minutes. Have a new mail sent.",
         ),
         Message::InvitationDead => MessageText::new(
             "This invitation is no longer valid",

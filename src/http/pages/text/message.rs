@@ -44,6 +44,7 @@ pub enum Message {
     VerifyLinkDead,
     /// The link that undoes a change of the address was used, has expired or is not valid (410).
     RestoreLinkDead,
+    FactorResetLinkDead,
     /// The link that sets a new password was used, has expired or is not valid (410).
     ResetLinkDead,
     /// The link that signs in was used, has expired or is not valid (410).

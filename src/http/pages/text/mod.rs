@@ -2,12 +2,14 @@
 
 mod de;
 mod en;
+mod factors;
 mod message;
 mod notice;
 mod problem;
 mod time;
 
 pub use self::{
+    factors::FactorTexts,
     message::{Message, MessageText},
     notice::{LinkTo, Notice},
     problem::{FieldFault, FormError},
@@ -179,6 +181,9 @@ pub struct Texts {
     pub part: &'static str,
     pub value: &'static str,
     pub cause: &'static str,
+
+    /// Second factors.
+    pub factors: FactorTexts,
 
     // Sentences that depend on what happened.
     pub notice: fn(Notice) -> &'static str,

@@ -9,6 +9,7 @@ pub enum Notice {
     SessionExpired,
     /// A new password was set with a reset code.
     PasswordReset,
+    FactorsReset,
     NameChanged,
     EmailChanged,
     PasswordChanged,
@@ -27,6 +28,19 @@ pub enum Notice {
     EmailRestored,
     Invited,
     InvitationRevoked,
+    /// A second factor came too late.
+    AnswerExpired,
+    /// The person has proved once more who they are.
+    Confirmed,
+    PasskeyAdded,
+    KeyAdded,
+    /// An authenticator app was set up.
+    AppAdded,
+    PasskeyRenamed,
+    /// A passkey, a security key or an authenticator app was removed.
+    FactorRemoved,
+    /// A browser is no longer trusted.
+    DeviceRemoved,
 }
 
 /// Where the link of a message page leads.

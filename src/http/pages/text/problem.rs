@@ -15,6 +15,10 @@ pub enum FieldFault {
     AlreadyInvited,
     /// It is not a code, or one that was used or has expired.
     WrongCode,
+    /// It is not the code that the authenticator app shows.
+    WrongTotp,
+    /// The code of the authenticator app was used.
+    UsedCode,
 }
 
 impl From<&Fault> for FieldFault {
@@ -42,4 +46,13 @@ pub enum FormError {
     EmailTaken,
     /// Registration is not open for this person.
     MayNotRegister,
+    /// The passkey or the security key has not proved who the person is.
+    PasskeyRefused,
+    /// No user has the passkey.
+    UnknownPasskey,
+    /// The passkey exists, or there is an authenticator app.
+    FactorTaken,
+    TooManyPasskeys,
+    /// The person could not sign in without it.
+    LastWayIn,
 }

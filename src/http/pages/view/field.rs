@@ -88,6 +88,15 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// The code that an authenticator app shows.
+    pub(super) fn totp_code(t: &Texts) -> Self {
+        Self {
+            inputmode: Some("numeric"),
+            hint: Some(t.factors.totp_code_hint.into()),
+            ..Self::new("code", "code", t.factors.totp_code, "text", "one-time-code")
+        }
+    }
+
     pub(super) fn with_fault(mut self, t: &Texts, fault: Option<FieldFault>) -> Self {
         self.fault = fault.map(t.field_fault);
         self

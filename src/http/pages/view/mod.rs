@@ -8,7 +8,13 @@ mod invitations;
 mod mail_request;
 mod message;
 mod one_time;
+mod passkey_button;
+mod prove;
+mod recovery_codes;
 mod refused;
+mod script;
+mod security;
+mod set_up;
 mod sign_in;
 mod sign_out;
 mod sign_up;
@@ -27,7 +33,13 @@ pub use self::{
     mail_request::{MailRequest, MailRequestKind},
     message::MessagePage,
     one_time::{CodeEntry, OneTimeForm, OneTimeKind},
+    passkey_button::Signal,
+    prove::{Prove, ProveFor},
+    recovery_codes::{NewRecoveryCode, RecoveryCodes},
     refused::{Refused, Why, WhyStep},
+    script::SCRIPT,
+    security::{DeviceRow, MAX_DEVICE_ROWS, PasskeyRow, Security},
+    set_up::{AddPasskey, EditPasskey, SetUpTotp},
     sign_in::SignIn,
     sign_out::SignOut,
     sign_up::{InvitationEntry, SignUp},

@@ -26,6 +26,8 @@ pub struct OneTimeForm<'a> {
     pub stay: bool,
     /// The return target, passed on in the field `for`.
     pub target: Option<&'a str>,
+    /// Whether the user of the link has a password.
+    pub has_password: bool,
     /// The fewest characters of a password.
     pub min_password_length: usize,
     pub notice: Option<Notice>,
@@ -46,6 +48,8 @@ pub enum OneTimeKind {
     #[default]
     Reset,
     SignIn,
+    /// Removes all second factors, with the operator's link.
+    ResetFactors,
 }
 
 /// How a one-time secret gets to a page.
@@ -114,8 +118,13 @@ impl OneTimeForm<'_> {
                 ..Field::new("code", "code", t.code, "text", "one-time-code")
             }),
         };
-        let sets_password = matches!(self.kind, OneTimeKind::Reset | OneTimeKind::Restore);
-        let password = sets_password.then(|| Field::new_password(t, self.min_password_length));
+        let password = match self.kind {
+            OneTimeKind::Reset | OneTimeKind::Restore => {
+                Some(Field::new_password(t, self.min_password_length))
+            }
+            OneTimeKind::ResetFactors => self.has_password.then(|| Field::password(t)),
+            OneTimeKind::Verify | OneTimeKind::SignIn => None,
+        };
         email = email.map(|field| field.with_fault(t, self.email_fault));
         code = code.map(|field| field.with_fault(t, self.code_fault));
         let mut password = password.map(|field| field.with_fault(t, self.password_fault));
@@ -141,6 +150,7 @@ impl OneTimeForm<'_> {
                 OneTimeKind::Restore => "/restore-email",
                 OneTimeKind::Reset => "/reset",
                 OneTimeKind::SignIn => "/sign-in/code/use",
+                OneTimeKind::ResetFactors => "/factors/reset",
             },
             link,
             mailed_to,
@@ -152,6 +162,7 @@ impl OneTimeForm<'_> {
                 OneTimeKind::Restore => t.restore,
                 OneTimeKind::Reset => t.set_password,
                 OneTimeKind::SignIn => t.sign_in,
+                OneTimeKind::ResetFactors => t.factors.reset,
             },
             again,
             query,
@@ -171,6 +182,7 @@ impl OneTimeForm<'_> {
             (OneTimeKind::Verify, _) => t.verify_heading.into(),
             (OneTimeKind::Restore, _) => t.restore_heading.into(),
             (OneTimeKind::Reset, _) => t.reset_heading.into(),
+            (OneTimeKind::ResetFactors, _) => t.factors.reset_heading.into(),
             (OneTimeKind::SignIn, Some(app)) => (t.sign_in_to)(app),
             (OneTimeKind::SignIn, None) => t.sign_in_heading.into(),
         }
@@ -183,6 +195,9 @@ impl OneTimeForm<'_> {
             (CodeEntry::Link { address, .. }, OneTimeKind::Restore) => (t.restore_link)(address),
             (CodeEntry::Link { address, .. }, OneTimeKind::Reset) => (t.reset_link)(address),
             (CodeEntry::Link { address, .. }, OneTimeKind::SignIn) => (t.sign_in_link)(address),
+            (CodeEntry::Link { address, .. }, OneTimeKind::ResetFactors) => {
+                (t.factors.reset_link)(address)
+            }
             (CodeEntry::Mailed(address), _) => (t.code_mailed)(address),
             (CodeEntry::Typed { .. }, _) => t.code_typed.into(),
             (CodeEntry::Operator, _) => {
@@ -193,6 +208,7 @@ impl OneTimeForm<'_> {
             OneTimeKind::Restore => vec![what, t.restore_explanation.into()],
             OneTimeKind::Reset => vec![what, t.reset_ends_sessions.into()],
             OneTimeKind::Verify => vec![what],
+            OneTimeKind::ResetFactors => vec![what, t.factors.reset_explanation.into()],
             OneTimeKind::SignIn => {
                 let other = self.signed_in_as.map(t.sign_in_instead);
                 [what].into_iter().chain(other).collect()

@@ -4,9 +4,10 @@ use askama::Template;
 
 use super::{
     super::text::{FieldFault, FormError, Notice, Texts},
-    PageContext,
+    PageContext, SCRIPT,
     field::{Field, Summary},
     html,
+    passkey_button::{PasskeyButton, Signal, SignalElement},
 };
 
 /// The page to sign in.
@@ -24,6 +25,9 @@ pub struct SignIn<'a> {
     pub sends_mail: bool,
     /// Whether people sign in with mailed codes.
     pub has_mail_code: bool,
+    /// The challenge that a passkey answers, and what the browser asks it, as JSON.
+    pub passkey: Option<(&'a str, &'a str)>,
+    pub signal: Option<Signal<'a>>,
     /// Whether anybody can create an account.
     pub has_sign_up: bool,
     pub notice: Option<Notice>,
@@ -46,18 +50,28 @@ struct Html<'a> {
     summary: Summary,
     email: Field<'a>,
     password: Field<'a>,
+    passkey: Option<PasskeyButton<'a>>,
+    signal: Option<SignalElement<'a>>,
 }
 
 impl SignIn<'_> {
     pub fn render(&self, page: &PageContext<'_>) -> String {
         let t = page.texts();
         let mut email = Field::email(t, self.email).with_fault(t, self.email_fault);
+        if self.passkey.is_some() {
+            email.autocomplete = "username webauthn";
+        }
         let mut password = Field::password(t).with_fault(t, self.password_fault);
         let forgot = if self.sends_mail { "/forgot" } else { "/reset" };
         let query = PageContext::query(self.target);
         password.aside = Some((format!("{}{forgot}{query}", page.base), t.forgot_password));
         let first = if self.email.is_empty() { email.id } else { password.id };
         let summary = Summary::of(t, self.error, &mut [&mut email, &mut password], Some(first));
+        let passkey = self.passkey.map(|(_, options)| {
+            let label = t.factors.sign_in_with_passkey;
+            let button = PasskeyButton::new(page, "/sign-in/passkey", options, label);
+            PasskeyButton { is_quiet: true, fills_in: true, ..button }
+        });
         html(&Html {
             page,
             t,
@@ -71,6 +85,8 @@ impl SignIn<'_> {
             summary,
             email,
             password,
+            passkey,
+            signal: self.signal.map(SignalElement::from),
         })
     }
 }

@@ -47,20 +47,27 @@ impl Style {
             on_dark.hex(),
             minified(&sheets.concat())
         );
-        let hash = STANDARD.encode(digest(&SHA256, css.as_bytes()));
         let icon = format!(
             "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' rx='4' fill='%23{}'/%3E%3Cpath d='M5 13V3h6v10zm4.2-5.8a.8.8 0 1 0 0 1.6.8.8 0 0 0 0-1.6z' fill='%23{}'/%3E%3C/svg%3E",
             &accent.hex()[1..],
             &on_accent.hex()[1..],
         );
-        Self { css, csp_hash: format!("'sha256-{hash}'"), icon }
+        Self { csp_hash: csp_hash(&css), css, icon }
     }
 }
 
+/// The source that allows this text of an element, with its quotes.
+pub(super) fn csp_hash(text: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(digest(&SHA256, text.as_bytes())))
+}
+
 /// Without line breaks, indentation and lines that are comments.
+pub(super) fn without_comments(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.starts_with("/*")).collect()
+}
+
 fn minified(sheet: &str) -> String {
-    let lines = sheet.lines().map(str::trim).filter(|line| !line.starts_with("/*"));
-    let mut sheet: String = lines.collect();
+    let mut sheet = without_comments(sheet);
     for (long, short) in [
         (": ", ":"),
         (" {", "{"),

@@ -7,7 +7,11 @@ use super::{
     branding::Contact,
     *,
 };
-use crate::{access::guard::Missing, clock::Timestamp, fault::FaultKind};
+use crate::{
+    access::guard::{Ask, Missing},
+    clock::Timestamp,
+    fault::FaultKind,
+};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 const LONG_NAME: &str = "Hubert Blaine Wolfeschlegelsteinhausenbergerdorff-welche-vor-altern-waren-gewissenhaft-schafers-wessen-schafe-waren-wohl-gepflege-und-sorgfaltigkeit-beschutzen-vor-angreifen-durch-ihr-raubgierig-fei";
@@ -272,6 +276,17 @@ fn sign_ins() -> Vec<(&'static str, SignIn<'static>)> {
         ("sign-in", app.clone()),
         ("sign-in-plain", plain.clone()),
         ("sign-in-mail", SignIn { sends_mail: true, has_mail_code: true, ..app.clone() }),
+        ("sign-in-passkey", SignIn { passkey: Some((CHALLENGE, OPTIONS)), ..app.clone() }),
+        (
+            "sign-in-passkey-unknown",
+            SignIn {
+                passkey: Some((CHALLENGE, OPTIONS)),
+                signal: Some(Signal::Unknown(OPTIONS)),
+                error: Some(FormError::UnknownPasskey),
+                ..plain.clone()
+            },
+        ),
+        ("sign-in-late", SignIn { notice: Some(Notice::AnswerExpired), ..plain.clone() }),
         ("sign-in-closed", SignIn { has_sign_up: false, ..plain.clone() }),
         ("sign-in-verified", SignIn { notice: Some(Notice::EmailVerified), ..plain.clone() }),
         ("sign-in-restored", SignIn { notice: Some(Notice::EmailRestored), ..plain.clone() }),
@@ -296,6 +311,220 @@ fn sign_ins() -> Vec<(&'static str, SignIn<'static>)> {
             "sign-in-hostile",
             SignIn { app: Some(HOSTILE), email: HOSTILE, target: Some(HOSTILE), ..app },
         ),
+    ]
+}
+
+const OPTIONS: &str = r#"{"challenge":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","timeout":300000,"rpId":"id.example.com","allowCredentials":[],"userVerification":"required"}"#;
+const CHALLENGE: &str = "mS4bV1n2kq3rT5yU7iO9pA1sD3fG5hJ7kL9zX2cV4bN6mQ8wE1rT3yU5iO7pA9sD";
+
+fn proofs() -> Vec<(&'static str, Prove<'static>)> {
+    let both = Prove {
+        challenge: Some(CHALLENGE),
+        passkey: Some(OPTIONS),
+        has_code: true,
+        has_recovery_code: true,
+        trusts: Some(false),
+        ..Prove::default()
+    };
+    let step_up = |app, ask, ask_name| ProveFor::StepUp {
+        app,
+        ask,
+        ask_name,
+        next: None,
+        email: "ada@example.com",
+    };
+    let with = |prove_for| Prove { prove_for, trusts: None, ..both.clone() };
+    vec![
+        ("factor", Prove { target: Some("abc"), ..both.clone() }),
+        ("factor-app", Prove { passkey: None, ..both.clone() }),
+        ("factor-key", Prove { has_code: false, has_only_keys: true, ..both.clone() }),
+        (
+            "factor-wrong",
+            Prove { code_fault: Some(FieldFault::WrongTotp), trusts: Some(true), ..both.clone() },
+        ),
+        ("factor-used", Prove { code_fault: Some(FieldFault::UsedCode), ..both.clone() }),
+        (
+            "factor-wrong-recovery",
+            Prove { recovery_fault: Some(FieldFault::WrongCode), ..both.clone() },
+        ),
+        ("factor-refused", Prove { error: Some(FormError::PasskeyRefused), ..both.clone() }),
+        (
+            "step-up-password",
+            Prove {
+                prove_for: step_up(None, Ask::Again, "again"),
+                has_password: true,
+                ..Prove::default()
+            },
+        ),
+        (
+            "step-up-wrong",
+            Prove {
+                prove_for: step_up(None, Ask::Again, "again"),
+                has_password: true,
+                password_fault: Some(FieldFault::WrongPassword),
+                ..Prove::default()
+            },
+        ),
+        (
+            "step-up-again",
+            Prove {
+                has_password: true,
+                has_code: false,
+                has_recovery_code: false,
+                ..with(step_up(Some("Reports"), Ask::Again, "again"))
+            },
+        ),
+        ("step-up-two", with(step_up(Some("Reports"), Ask::TwoFactors, "two"))),
+        (
+            "step-up-passkey",
+            Prove {
+                has_code: false,
+                has_recovery_code: false,
+                ..with(step_up(Some(RIGHT_TO_LEFT), Ask::PhishingResistant, "phr"))
+            },
+        ),
+        (
+            "step-up-hostile",
+            Prove {
+                target: Some(HOSTILE),
+                passkey: Some(HOSTILE),
+                ..with(step_up(Some(HOSTILE), Ask::Again, "again"))
+            },
+        ),
+    ]
+}
+
+fn passkey_row(number: usize, name: &'static str) -> PasskeyRow<'static> {
+    PasskeyRow {
+        id: format!("00000000-0000-4000-8000-{number:012}"),
+        name,
+        is_key: number % 3 == 2,
+        is_synced: number.is_multiple_of(2),
+        created: NOW - Duration::from_secs(86_400 * 400),
+        last_used: (number % 4 < 3).then_some(NOW - Duration::from_secs(3600)),
+    }
+}
+
+/// What a person holds at most, or what most people hold.
+fn securities() -> Vec<(&'static str, Security<'static>)> {
+    let device = |number: usize| DeviceRow {
+        id: format!("00000000-0000-4000-8000-{number:012}"),
+        user_agent: AGENTS[number % AGENTS.len()],
+        address: format!("2001:db8:85a3:8d3:1319:8a2e:370:{:x}", 0x7300 + number),
+        expires: NOW + Duration::from_secs(86_400 * 29),
+    };
+    let none = Security {
+        now: NOW,
+        app: None,
+        target: None,
+        is_fresh: true,
+        offers_passkeys: true,
+        offers_totp: true,
+        passkeys: Vec::new(),
+        totp: None,
+        recovery_codes: 0,
+        devices: Vec::new(),
+        has_more_devices: false,
+        signal: None,
+        notice: None,
+        error: None,
+    };
+    let some = Security {
+        passkeys: vec![passkey_row(0, "iCloud Keychain"), passkey_row(2, "YubiKey 5C")],
+        totp: Some((NOW, None)),
+        recovery_codes: 7,
+        devices: vec![device(0), device(1)],
+        signal: Some(Signal::AllAccepted(OPTIONS)),
+        notice: Some(Notice::PasskeyAdded),
+        ..none.clone()
+    };
+    let most = Security {
+        passkeys: (0..20).map(|number| passkey_row(number, "Firefox on Windows")).collect(),
+        totp: Some((NOW, Some(NOW))),
+        recovery_codes: 8,
+        devices: (0..MAX_DEVICE_ROWS).map(device).collect(),
+        has_more_devices: true,
+        ..some.clone()
+    };
+    vec![
+        ("security-none", none.clone()),
+        ("security-app", Security { app: Some("Reports"), target: Some("abc"), ..none.clone() }),
+        ("security-only-codes", Security { offers_passkeys: false, ..none.clone() }),
+        ("security", some.clone()),
+        ("security-not-fresh", Security { is_fresh: false, target: Some("abc"), ..some.clone() }),
+        ("security-removed", Security { signal: Some(Signal::Unknown(OPTIONS)), ..some }),
+        ("security-refused", Security { error: Some(FormError::TooManyPasskeys), ..none.clone() }),
+        ("security-most", most),
+        (
+            "security-hostile",
+            Security {
+                app: Some(HOSTILE),
+                target: Some(HOSTILE),
+                passkeys: vec![passkey_row(0, HOSTILE), passkey_row(1, LONG_NAME)],
+                ..none
+            },
+        ),
+    ]
+}
+
+/// The pages that set a factor up or change it, and those with recovery codes.
+fn set_ups(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
+    let add = AddPasskey {
+        options: OPTIONS,
+        setup: CHALLENGE,
+        has_password: true,
+        ..AddPasskey::default()
+    };
+    let edit = EditPasskey {
+        now: NOW,
+        passkey: passkey_row(0, "iCloud Keychain"),
+        typed: "iCloud Keychain",
+        error: None,
+        name_fault: None,
+    };
+    let uri = "otpauth://totp/Doorward:ada.lovelace@mail.example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Doorward&algorithm=SHA1&digits=6&period=30";
+    let qr = crate::credential::qr::svg_path(uri);
+    let totp = SetUpTotp {
+        qr: qr.as_ref(),
+        secret: "GEZD GNBV GY3T QOJQ GEZD GNBV GY3T QOJQ",
+        uri,
+        setup: CHALLENGE,
+        target: None,
+        error: None,
+        code_fault: None,
+    };
+    let codes: Vec<_> = (0..8).map(|_| "7KQ2M-9XH4T-0BVC8-WNZ5R-3JYD6".to_owned()).collect();
+    let go_on = "/account/security";
+    let codes = RecoveryCodes { codes: &codes, email: "ada@example.com", go_on };
+    let new = NewRecoveryCode { code: "7KQ2M-9XH4T-0BVC8-WNZ5R-3JYD6", go_on };
+    let fault = Some(FieldFault::Rule(FaultKind::TooShort(2)));
+    vec![
+        ("add-passkey", add.render(page)),
+        ("add-passkey-only", AddPasskey { has_password: false, ..add.clone() }.render(page)),
+        ("add-key", AddPasskey { is_key: true, target: Some("abc"), ..add.clone() }.render(page)),
+        (
+            "add-passkey-refused",
+            AddPasskey { error: Some(FormError::FactorTaken), name: HOSTILE, ..add.clone() }
+                .render(page),
+        ),
+        ("add-passkey-fault", AddPasskey { name: "x", name_fault: fault, ..add }.render(page)),
+        ("edit-passkey", edit.render(page)),
+        (
+            "edit-passkey-fault",
+            EditPasskey { typed: "x", name_fault: fault, ..edit.clone() }.render(page),
+        ),
+        (
+            "edit-passkey-last",
+            EditPasskey { error: Some(FormError::LastWayIn), ..edit }.render(page),
+        ),
+        ("totp", totp.render(page)),
+        (
+            "totp-wrong",
+            SetUpTotp { code_fault: Some(FieldFault::WrongTotp), target: Some("abc"), ..totp }
+                .render(page),
+        ),
+        ("recovery-codes", codes.render(page)),
+        ("recovery-code-new", new.render(page)),
     ]
 }
 
@@ -568,6 +797,9 @@ fn gallery(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
         ("sign-out", SignOut::default().render(page)),
         ("sign-out-of-app", SignOut { target: Some("abc") }.render(page)),
     ];
+    all.extend(set_ups(page));
+    all.extend(proofs().into_iter().map(|(state, view)| (state, view.render(page))));
+    all.extend(securities().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(verifications().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(one_time_secrets().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(invitations().into_iter().map(|(state, view)| (state, view.render(page))));
@@ -604,6 +836,11 @@ fn every_page_keeps_to_its_rules() {
         assert_eq!(html.matches("<h1").count(), 1, "{state}");
         assert_eq!(html.matches("<main").count(), 1, "{state}");
         assert_eq!(html.matches("<style>").count(), 1, "{state}");
+        // The one script, where a passkey is asked for or password managers are told something.
+        let script = format!("<script>{}</script>", SCRIPT.text);
+        let needs_script = html.contains(" data-passkey=\"");
+        assert_eq!(html.matches(&script).count(), usize::from(needs_script), "{state}");
+        let html = html.replace(&script, "");
         for banned in ["<script", " style=\"", " onclick", "javascript:"] {
             assert!(!html.contains(banned), "{state}: {banned}");
         }
@@ -621,9 +858,12 @@ fn every_page_keeps_to_its_rules() {
             ids.push(id);
             rest = after;
         }
-        assert!(html.len() <= 20_000, "{state} has {} bytes", html.len());
+        let size = html.len() + if needs_script { script.len() } else { 0 };
+        assert!(size <= 20_000, "{state} has {size} bytes");
         if state.starts_with("sign-in") && !state.contains("long") {
-            assert!(html.len() <= 9 * 1024, "{state} has {} bytes", html.len());
+            // A passkey is asked for with a script and a challenge.
+            let most = if needs_script { 11 * 1024 } else { 9 * 1024 };
+            assert!(size <= most, "{state} has {size} bytes");
         }
     }
 }

@@ -1,0 +1,403 @@
+//! Answering a challenge: with a code of an authenticator app, a recovery code, or a passkey. The factor is used, and the session
+//! begins or becomes stronger, in one transaction.
+
+use zeroize::Zeroizing;
+
+use super::{
+    budget::Budget,
+    step_up::{stepped_up, stepped_up_event},
+};
+use crate::{
+    Doorward,
+    account::{
+        Failure, NewSession, OpenedSession, SignInError,
+        effects::{factor_refused, new_sign_in, recovery_code_used},
+        has_failure,
+        session_start::new_session,
+        sign_in::publish_failed,
+        trusted_devices,
+    },
+    credential::{
+        passkey::{Assertion, AssertionResponse, CredentialId, PublicKey, verify},
+        recovery_code::RecoveryCode,
+        totp::TotpSecret,
+    },
+    event::{EventKind, LoginRefusal},
+    network::{ClientInfo, Requester},
+    session::{Method, Methods, Persistence, Session, SessionId, TokenId},
+    store::{Effects, FactorUse, SessionStart, SignIn, SignInWritten},
+    token::{
+        challenge::{Challenge, PAGE_LIFETIME, Person, signed_challenge},
+        cookie::CodeId,
+    },
+    user::{FactorId, HeldFactors, Passkey, User},
+};
+
+/// What a person answers a challenge with.
+pub(crate) enum Answer {
+    /// A code of an authenticator app, or a recovery code.
+    Code(Zeroizing<String>),
+    Passkey(AssertionResponse),
+}
+
+/// What the person chooses besides. A program chooses nothing.
+#[derive(Default)]
+pub(crate) struct AnswerTerms {
+    /// Whether they trust their browser from now on.
+    pub(crate) trusts_device: bool,
+    /// How long the session lasts, if the challenge was made before the person could choose.
+    pub(crate) persistence: Option<Persistence>,
+}
+
+/// An accepted answer.
+pub(crate) struct Answered {
+    pub(crate) opened: OpenedSession,
+    /// In the place of the recovery code that was used. It is shown once.
+    pub(crate) new_recovery_code: Option<RecoveryCode>,
+    /// The browser, if its user trusts it from now on.
+    pub(crate) trusted_device: Option<FactorId>,
+    /// Whether the session existed before.
+    pub(crate) is_step_up: bool,
+}
+
+/// Why an answer was refused.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AnswerError {
+    /// The challenge is not ours, has expired or was answered, or the user has changed since.
+    #[error("the challenge has expired")]
+    Expired,
+    #[error("the second factor is wrong")]
+    Wrong,
+    /// Codes count once.
+    #[error("the code was used before")]
+    CodeUsed,
+    /// The passkey is not known.
+    #[error("the passkey is not known")]
+    UnknownPasskey,
+    #[error(transparent)]
+    Failed(Failure),
+}
+
+has_failure!(AnswerError);
+
+/// The challenge of a sign-in with a passkey, before anything is known of the person.
+pub(crate) fn open_challenge(doorward: &Doorward) -> String {
+    doorward.cookies().seal_challenge(&Challenge {
+        id: CodeId::random(),
+        expires_at: doorward.now() + PAGE_LIFETIME,
+        persistence: Persistence::Lifetime,
+        person: Person::Unknown,
+    })
+}
+
+/// Who answers, and what they have proved before.
+struct Answering {
+    user: User,
+    methods: Methods,
+    session: Option<(SessionId, TokenId)>,
+    /// The passkey that an unknown person has shown.
+    passkey: Option<Passkey>,
+}
+
+/// A factor that was right.
+struct Proved {
+    method: Method,
+    usage: FactorUse,
+    new_recovery_code: Option<RecoveryCode>,
+}
+
+/// Accepts an answer to a sealed challenge.
+pub(crate) async fn answer(
+    doorward: &Doorward,
+    sealed: &str,
+    answer: Answer,
+    terms: AnswerTerms,
+    requester: &Requester,
+) -> Result<Answered, AnswerError> {
+    let challenge = doorward.cookies().open_challenge(sealed, doorward.now());
+    let mut challenge = challenge.ok_or(AnswerError::Expired)?;
+    if let (Some(chosen), Person::Unknown) = (terms.persistence, &challenge.person) {
+        challenge.persistence = chosen;
+    }
+    let answering = answering(doorward, &challenge, &answer, requester).await?;
+    let budget = budget_of(&answer);
+    doorward.throttle().charge_answer(requester, doorward.instant())?;
+    if let Some(budget) = budget {
+        budget.charge(doorward, &answering.user, requester).await?;
+    }
+    let written = match prove(doorward, sealed, &answering, &answer).await {
+        Ok(proved) => {
+            write(doorward, &challenge, &answering, proved, terms.trusts_device, requester).await
+        }
+        Err(refused) => Err(refused),
+    };
+    match &written {
+        Ok(answered) => {
+            doorward.throttle().refund_answer(requester);
+            if let Some(budget) = budget {
+                budget.forget(doorward, &answered.opened.user).await?;
+            }
+            // All factors are in, so the password was not guessed.
+            let email = answered.opened.user.email.key();
+            doorward.throttle().clear_account(&email, doorward.instant());
+        }
+        Err(refused) => refuse(doorward, &answering, refused, requester).await?,
+    }
+    written
+}
+
+/// The answer of a passkey cannot be guessed. A budget would only let whoever knows the password lock its owner out.
+fn budget_of(answer: &Answer) -> Option<Budget> {
+    match answer {
+        Answer::Passkey(_) => None,
+        Answer::Code(code) if RecoveryCode::parse(code).is_some() => Some(Budget::RecoveryCode),
+        Answer::Code(_) => Some(Budget::Totp),
+    }
+}
+
+/// The person who answers.
+async fn answering(
+    doorward: &Doorward,
+    challenge: &Challenge,
+    answer: &Answer,
+    requester: &Requester,
+) -> Result<Answering, AnswerError> {
+    let store = doorward.store();
+    match &challenge.person {
+        Person::User { id, password_version, methods, session } => {
+            let user = store.user_by_id(*id).await?;
+            let is_same =
+                |user: &User| !user.disabled && user.password_version == *password_version;
+            let user = user.filter(is_same).ok_or(AnswerError::Expired)?;
+            Ok(Answering { user, methods: methods.clone(), session: *session, passkey: None })
+        }
+        Person::Unknown => {
+            let Answer::Passkey(response) = answer else { return Err(AnswerError::Wrong) };
+            let found = store.passkey_by_credential_id(&response.raw_id).await?;
+            let Some((passkey, user)) = found else {
+                doorward.throttle().charge_answer(requester, doorward.instant())?;
+                return Err(AnswerError::UnknownPasskey);
+            };
+            // A browser forgets a passkey that is not known, and the user may be enabled again.
+            if user.disabled {
+                return Err(AnswerError::Wrong);
+            }
+            let (methods, passkey) = (Methods::default(), Some(passkey));
+            Ok(Answering { user, methods, session: None, passkey })
+        }
+    }
+}
+
+/// Checks the factor itself. Whether a code was used before is known when it is written.
+async fn prove(
+    doorward: &Doorward,
+    sealed: &str,
+    answering: &Answering,
+    answer: &Answer,
+) -> Result<Proved, AnswerError> {
+    let (user, now) = (&answering.user, doorward.now());
+    match answer {
+        Answer::Passkey(response) => {
+            let passkey = match &answering.passkey {
+                // Nothing else has said whose passkey it is, so the authenticator has to (WebAuthn Level 3, section 7.2).
+                Some(_) if response.user_handle.is_none() => return Err(AnswerError::Wrong),
+                Some(passkey) => passkey.clone(),
+                None => held_passkey(doorward, user, response).await?,
+            };
+            let asserted = assert(doorward, sealed, &passkey, response)?;
+            let method = if asserted.user_verified { Method::Passkey } else { Method::SecurityKey };
+            let usage = FactorUse::Passkey {
+                id: passkey.id,
+                sign_count: asserted.sign_count.into(),
+                backup_eligible: asserted.backup_eligible,
+                backed_up: asserted.backed_up,
+            };
+            Ok(Proved { method, usage, new_recovery_code: None })
+        }
+        Answer::Code(code) => match RecoveryCode::parse(code) {
+            Some(typed) => {
+                let new = RecoveryCode::random();
+                let (used, replacement) = (typed.digest(), new.digest());
+                let usage = FactorUse::RecoveryCode { used, replacement };
+                Ok(Proved { method: Method::RecoveryCode, usage, new_recovery_code: Some(new) })
+            }
+            None => {
+                let HeldFactors { totp, .. } = doorward.store().factors_of(user, now).await?;
+                let totp = totp.ok_or(AnswerError::Wrong)?;
+                let secret = doorward.factor_key().decrypt(user.id, &totp.secret);
+                let secret = secret.and_then(|secret| TotpSecret::from_bytes(&secret));
+                let secret = secret.ok_or_else(damaged_secret)?;
+                let step = secret.matching_step(code, now).ok_or(AnswerError::Wrong)?.0;
+                if step <= totp.last_step {
+                    return Err(AnswerError::CodeUsed);
+                }
+                let usage = FactorUse::Totp { step };
+                Ok(Proved { method: Method::Totp, usage, new_recovery_code: None })
+            }
+        },
+    }
+}
+
+/// The passkey of the user that a browser has answered with.
+async fn held_passkey(
+    doorward: &Doorward,
+    user: &User,
+    response: &AssertionResponse,
+) -> Result<Passkey, AnswerError> {
+    let held = doorward.store().factors_of(user, doorward.now()).await?.passkeys;
+    let answered = held.into_iter().find(|passkey| passkey.credential_id == response.raw_id);
+    answered.ok_or(AnswerError::UnknownPasskey)
+}
+
+/// Verifies what an authenticator has signed.
+fn assert(
+    doorward: &Doorward,
+    sealed: &str,
+    passkey: &Passkey,
+    response: &AssertionResponse,
+) -> Result<Assertion, AnswerError> {
+    let relying_party = doorward.passkey_relying_party().ok_or(AnswerError::Wrong)?;
+    if response.user_handle.as_ref().is_some_and(|handle| *handle != passkey.user_handle) {
+        return Err(AnswerError::Wrong);
+    }
+    let stored = (
+        PublicKey::from_bytes(&passkey.public_key),
+        CredentialId::from_bytes(&passkey.credential_id),
+    );
+    let (Some(key), Some(id)) = stored else { return Err(damaged_secret().into()) };
+    let challenge = signed_challenge(sealed);
+    verify(&relying_party, &challenge, &key, &id, response).map_err(|invalid| {
+        tracing::info!(reason = %invalid, "a passkey was refused");
+        AnswerError::Wrong
+    })
+}
+
+fn damaged_secret() -> Failure {
+    let message =
+        "a stored factor cannot be read: it is damaged, or the file factor-secret is another one";
+    Failure::Store(crate::store::Error::Failed(message.into()))
+}
+
+async fn write(
+    doorward: &Doorward,
+    challenge: &Challenge,
+    answering: &Answering,
+    proved: Proved,
+    trusts_device: bool,
+    requester: &Requester,
+) -> Result<Answered, AnswerError> {
+    let Answering { user, session, .. } = answering;
+    let methods = answering.methods.with(proved.method);
+    let old = match session {
+        Some((id, token)) => {
+            let found = doorward.store().session_with_user(*id).await?;
+            let is_same = |session: &Session| session.token_id == *token;
+            let old = found.map(|(session, _)| session).filter(is_same);
+            Some(old.ok_or(AnswerError::Expired)?)
+        }
+        None => None,
+    };
+    let (start, effects) = match &old {
+        Some(old) => {
+            let session = stepped_up(doorward, old, methods);
+            let effects = stepped_up_event(doorward, &session, requester);
+            (SessionStart::StepUp { session, replaces: old.token_id }, effects)
+        }
+        None => {
+            let session =
+                new_session(doorward, user, methods.clone(), requester, challenge.persistence);
+            let kind = EventKind::SignedIn { session: session.id, methods };
+            let event = doorward.event_by_user(user.id, requester, kind);
+            let notice = new_sign_in(doorward, user, &session, requester.language).await?;
+            (SessionStart::New(session), notice.with(event))
+        }
+    };
+    let opened = OpenedSession { user: user.clone(), session: start.session().clone() };
+    if !opened.session.is_enough_for(user) {
+        return Err(AnswerError::Wrong);
+    }
+    let used_recovery_code = proved.new_recovery_code.is_some();
+    let effects = match used_recovery_code {
+        true => {
+            // The used one is replaced.
+            let left = doorward.store().factors_of(user, doorward.now()).await?.recovery_codes;
+            with_notice(effects, recovery_code_used(doorward, user, left, requester.language))
+        }
+        false => effects,
+    };
+    // A recovery code is for a person who has lost something, and a step-up is for this session.
+    let is_trusted = trusts_device && old.is_none() && !used_recovery_code;
+    let device = is_trusted.then(|| trusted_devices::new(doorward, user, requester));
+    let trusted_device = device.as_ref().map(|device| device.id);
+    let sign_in = SignIn {
+        user: user.id,
+        password_version: user.password_version,
+        start,
+        factor: Some(proved.usage),
+        challenge: Some((challenge.id, challenge.expires_at)),
+        trusted_device: device,
+    };
+    match doorward.store().sign_in(sign_in, &effects).await? {
+        SignInWritten::Begun => Ok(Answered {
+            opened,
+            new_recovery_code: proved.new_recovery_code,
+            trusted_device,
+            is_step_up: old.is_some(),
+        }),
+        SignInWritten::AlreadyUsed => Err(AnswerError::CodeUsed),
+        SignInWritten::UserChanged => Err(AnswerError::Expired),
+    }
+}
+
+fn with_notice(mut effects: Effects, notice: Effects) -> Effects {
+    effects.mails.extend(notice.mails);
+    effects
+}
+
+/// Records a refused answer, and tells the user: somebody knows their password.
+async fn refuse(
+    doorward: &Doorward,
+    answering: &Answering,
+    refused: &AnswerError,
+    requester: &Requester,
+) -> Result<(), AnswerError> {
+    let reason = match refused {
+        AnswerError::Expired | AnswerError::Failed(_) => return Ok(()),
+        AnswerError::CodeUsed => LoginRefusal::FactorUsed,
+        AnswerError::Wrong | AnswerError::UnknownPasskey => LoginRefusal::WrongFactor,
+    };
+    let user = &answering.user;
+    publish_failed(doorward, reason, Some(user.id), &user.email.key(), requester);
+    if answering.methods != Methods::default() {
+        let notice = factor_refused(doorward, user, requester);
+        if !notice.mails.is_empty() {
+            doorward.store().queue_mail(&notice).await?;
+        }
+    }
+    Ok(())
+}
+
+impl Doorward {
+    /// Opens the session of a [`SignInError::FactorMissing`] with a code of the user's authenticator app or a recovery code, as
+    /// `POST /api/auth/login/factor` does. A recovery code is replaced: the second value is the new one, to show it to the user.
+    ///
+    /// # Errors
+    /// [`SignInError::WrongCredentials`] if the code is wrong or was used, or the challenge has expired or was answered.
+    pub async fn sign_in_with_code(
+        &self,
+        challenge: &str,
+        code: &str,
+        client: ClientInfo,
+    ) -> Result<(NewSession, Option<String>), SignInError> {
+        let (given, requester) =
+            (Answer::Code(Zeroizing::new(code.to_owned())), Requester::new(client));
+        let terms = AnswerTerms::default();
+        let answered = answer(self, challenge, given, terms, &requester).await;
+        let answered = answered.map_err(|error| match error {
+            AnswerError::Failed(failure) => SignInError::Failed(failure),
+            _ => SignInError::WrongCredentials,
+        })?;
+        let recovery_code = answered.new_recovery_code.map(|code| code.to_string());
+        Ok((answered.opened.with_token(self), recovery_code))
+    }
+}

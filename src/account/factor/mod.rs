@@ -1,0 +1,89 @@
+//! Second factors: what a user holds, adding and removing it, and proving who they are with it.
+
+pub(crate) mod answer;
+pub(super) mod budget;
+pub(crate) mod passkey;
+pub(crate) mod recovery_codes;
+pub(crate) mod step_up;
+pub(crate) mod totp;
+
+use super::{Failure, OpenedSession, has_failure, proof::is_fresh};
+use crate::{
+    Caller, Doorward,
+    credential::{
+        factor::FactorKind,
+        recovery_code::{COUNT, RecoveryCode},
+    },
+    user::User,
+};
+
+/// A factor that was added.
+pub(crate) struct Enrolled {
+    /// The recovery codes, if it is the first factor. They are shown once.
+    pub(crate) recovery_codes: Option<Vec<RecoveryCode>>,
+    /// The session, which has proved the new factor as well. It has a new token.
+    pub(crate) opened: OpenedSession,
+}
+
+/// Why a factor was not added or removed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EnrolError {
+    #[error("the user has to sign in again")]
+    SignInAgain,
+    /// The service does not offer this kind.
+    #[error("factors of this kind are not offered")]
+    NotOffered,
+    /// What was sent to set it up is not ours, has expired or belongs to another user.
+    #[error("the setup has expired")]
+    Expired,
+    #[error("the code is wrong")]
+    WrongCode,
+    #[error("the authenticator's answer is not valid: {0}")]
+    Invalid(crate::credential::passkey::Invalid),
+    /// The passkey is registered, or the user has an authenticator app already.
+    #[error("the factor exists already")]
+    Taken,
+    #[error("the user has the most passkeys that one can have")]
+    TooMany,
+    /// The user has no such factor.
+    #[error("there is no such factor")]
+    NoSuchFactor,
+    /// The user could not sign in any more.
+    #[error("it is the last way to sign in")]
+    LastWayIn,
+    #[error(transparent)]
+    Failed(Failure),
+}
+
+has_failure!(EnrolError);
+
+fn require_fresh(doorward: &Doorward, caller: &Caller) -> Result<(), EnrolError> {
+    match is_fresh(doorward, &caller.user, &caller.session) {
+        true => Ok(()),
+        false => Err(EnrolError::SignInAgain),
+    }
+}
+
+/// New recovery codes for a user without a factor.
+fn first_recovery_codes(user: &User) -> Option<Vec<RecoveryCode>> {
+    user.factors.is_empty().then(new_recovery_codes)
+}
+
+fn new_recovery_codes() -> Vec<RecoveryCode> {
+    (0..COUNT).map(|_| RecoveryCode::random()).collect()
+}
+
+/// The session of a person who has just added a factor, and proved it. A failure to write that does not take the factor back.
+async fn enrolled(
+    doorward: &Doorward,
+    caller: &Caller,
+    kind: FactorKind,
+    recovery_codes: Option<Vec<RecoveryCode>>,
+) -> Result<Enrolled, EnrolError> {
+    let methods = caller.session.methods.with(kind.into());
+    let opened = match step_up::write(doorward, caller, methods, None).await? {
+        Some(opened) => opened,
+        None => OpenedSession { user: (*caller.user).clone(), session: (*caller.session).clone() },
+    };
+    Ok(Enrolled { recovery_codes, opened })
+}

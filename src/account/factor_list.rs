@@ -1,0 +1,60 @@
+//! What the operator and an export tell about the second factors of a user. No secret is among it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    clock::Timestamp,
+    credential::factor::FactorKind,
+    user::{HeldFactors, Passkey, StoredTotp, TrustedDevice},
+};
+
+/// A second factor.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FactorInfo {
+    pub kind: FactorKind,
+    /// What the user calls it. An authenticator app has no name.
+    pub name: Option<String>,
+    pub created_at: String,
+    pub last_used_at: Option<String>,
+}
+
+/// A browser that a user trusts: a password is enough there.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustedDeviceInfo {
+    /// The address from which the user signed in.
+    pub address: String,
+    /// The program with which the user signed in, as it names itself.
+    pub user_agent: String,
+    pub created_at: String,
+    pub expires_at: String,
+}
+
+/// The second factors of a user: passkeys and security keys by age, then the authenticator app.
+pub(crate) fn factors(held: &HeldFactors) -> Vec<FactorInfo> {
+    let used = |at: &Option<Timestamp>| at.map(|at| at.to_string());
+    let passkeys = held.passkeys.iter().map(|passkey: &Passkey| FactorInfo {
+        kind: passkey.kind(),
+        name: Some(passkey.name.clone()),
+        created_at: passkey.created_at.to_string(),
+        last_used_at: used(&passkey.last_used_at),
+    });
+    let totp = held.totp.iter().map(|totp: &StoredTotp| FactorInfo {
+        kind: FactorKind::Totp,
+        name: None,
+        created_at: totp.created_at.to_string(),
+        last_used_at: used(&totp.last_used_at),
+    });
+    passkeys.chain(totp).collect()
+}
+
+pub(crate) fn trusted_devices(held: &HeldFactors) -> Vec<TrustedDeviceInfo> {
+    let info = |device: &TrustedDevice| TrustedDeviceInfo {
+        address: device.client.address.to_string(),
+        user_agent: device.client.user_agent.clone(),
+        created_at: device.created_at.to_string(),
+        expires_at: device.expires_at.to_string(),
+    };
+    held.trusted_devices.iter().map(info).collect()
+}

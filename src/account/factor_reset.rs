@@ -1,0 +1,90 @@
+//! The way back for somebody who has lost all second factors: a link from the operator that removes them. Whoever has a password
+//! must also know it, so the link alone opens no account.
+
+use super::{
+    Failure, UserError,
+    effects::{factor_notice, one_time_of},
+    has_failure,
+    one_time::{self, Found},
+    require_found,
+    sign_in::user_by_password,
+};
+use crate::{
+    Doorward,
+    credential::password::Password,
+    event::EventKind,
+    mail::{Message, link},
+    network::Requester,
+    store::{Effects, OneTimeUse},
+    token::one_time::{OneTimeSecret, Presented, Purpose, SecretDigest},
+    user::{User, UserId},
+};
+
+/// What the operator gives to a person.
+pub(crate) struct FactorResetTicket {
+    pub(crate) secret: OneTimeSecret,
+    /// The page that uses it; `None` without pages.
+    pub(crate) link: Option<String>,
+}
+
+/// Why no second factor was removed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FactorResetError {
+    /// The link is wrong, expired or used. The error does not say which.
+    #[error("the link is wrong, has expired or was used")]
+    WrongLink,
+    /// The user has a password, and it is missing or wrong. The link can still be used.
+    #[error("the password is missing or wrong")]
+    WrongPassword,
+    #[error(transparent)]
+    Failed(Failure),
+}
+
+has_failure!(FactorResetError);
+
+/// Makes a link that removes all second factors of a user, once within 30 minutes. It replaces any earlier one. The user is told.
+pub(crate) async fn create(
+    doorward: &Doorward,
+    user: UserId,
+) -> Result<FactorResetTicket, UserError> {
+    let user = doorward.store().user_by_id(user).await?.ok_or(UserError::NoSuchUser)?;
+    let one_time = one_time_of(doorward, &user, Purpose::FactorReset);
+    let secret = doorward.one_time_secrets().secret(one_time.id, one_time.purpose);
+    let message = Message::FactorResetLink { at: doorward.now().millis() };
+    let told = factor_notice(doorward, &user, doorward.settings().mail.language, message);
+    let event = doorward.event_by_operator(user.id, EventKind::FactorResetCreated);
+    let effects = Effects { secrets: vec![one_time], ..told.with(event) };
+    let added = doorward.store().replace_one_time(user.id, Purpose::FactorReset, &effects).await?;
+    require_found(added)?;
+    let has_pages = doorward.settings().pages;
+    let link = has_pages.then(|| link(&doorward.public_base(), Purpose::FactorReset, &secret));
+    Ok(FactorResetTicket { secret, link })
+}
+
+/// Removes all second factors of the user of a link, and ends all their sessions. Whoever has a password must give it; a wrong one
+/// counts as a failed login, and the link can be used again.
+pub(crate) async fn use_link(
+    doorward: &Doorward,
+    secret: SecretDigest,
+    password: Option<Password>,
+    requester: &Requester,
+) -> Result<User, FactorResetError> {
+    let presented = Presented::Secret(secret);
+    let found = one_time::find(doorward, &[Purpose::FactorReset], &presented, requester).await?;
+    let Some(Found { one_time, user, guess: _ }) = found else {
+        return Err(FactorResetError::WrongLink);
+    };
+    if user.has_password() {
+        let password = password.ok_or(FactorResetError::WrongPassword)?;
+        let proved = user_by_password(doorward, &user.email.key(), password, requester).await?;
+        if proved.is_none_or(|proved| proved.id != user.id) {
+            return Err(FactorResetError::WrongPassword);
+        }
+    }
+    let message = Message::FactorsReset { at: doorward.now().millis() };
+    let event = doorward.event_by_user(user.id, requester, EventKind::FactorsReset);
+    let effects = factor_notice(doorward, &user, requester.language, message).with(event);
+    let usage = OneTimeUse::ResetFactors;
+    let used = doorward.store().use_one_time(&one_time, usage, &effects, doorward.now()).await?;
+    used.ok_or(FactorResetError::WrongLink)
+}

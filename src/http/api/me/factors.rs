@@ -1,0 +1,315 @@
+//! `/api/me/factors`: the second factors of the caller. Adding and removing one needs a sign-in within the last 10 minutes.
+
+use axum::{
+    extract::{Path, State, rejection::PathRejection},
+    http::StatusCode,
+};
+use serde::Serialize;
+
+use crate::{
+    Doorward,
+    access::policy::SignedIn,
+    account::{
+        factor::{
+            EnrolError, Enrolled,
+            passkey::{self, MadePasskey},
+            recovery_codes, totp,
+        },
+        trusted_devices,
+    },
+    credential::{factor::FactorKind, passkey::PostedRegistration, recovery_code::RecoveryCode},
+    fault::Fault,
+    http::{
+        Error,
+        answer::{NoContent, NoStore},
+        bearer::Bearer,
+        form::{FaultRecorded, Form},
+        webauthn::CreationOptions,
+    },
+    network::Requester,
+    token::Token,
+    user::{FactorId, HeldFactors, Name, Passkey, TrustedDevice},
+};
+
+/// What the caller holds.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListedFactors {
+    passkeys: Vec<ListedPasskey>,
+    totp: Option<ListedTotp>,
+    /// How many recovery codes are left.
+    recovery_codes: usize,
+    trusted_devices: Vec<ListedDevice>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedPasskey {
+    id: String,
+    kind: &'static str,
+    name: String,
+    backed_up: bool,
+    created_at: String,
+    last_used_at: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedTotp {
+    created_at: String,
+    last_used_at: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedDevice {
+    id: String,
+    address: String,
+    user_agent: String,
+    created_at: String,
+    expires_at: String,
+}
+
+impl From<Passkey> for ListedPasskey {
+    fn from(passkey: Passkey) -> Self {
+        Self {
+            id: passkey.id.to_string(),
+            kind: passkey.kind().name(),
+            name: passkey.name,
+            backed_up: passkey.backed_up,
+            created_at: passkey.created_at.to_string(),
+            last_used_at: passkey.last_used_at.map(|at| at.to_string()),
+        }
+    }
+}
+
+impl From<TrustedDevice> for ListedDevice {
+    fn from(device: TrustedDevice) -> Self {
+        Self {
+            id: device.id.to_string(),
+            address: device.client.address.to_string(),
+            user_agent: device.client.user_agent,
+            created_at: device.created_at.to_string(),
+            expires_at: device.expires_at.to_string(),
+        }
+    }
+}
+
+impl From<HeldFactors> for ListedFactors {
+    fn from(held: HeldFactors) -> Self {
+        Self {
+            passkeys: held.passkeys.into_iter().map(ListedPasskey::from).collect(),
+            totp: held.totp.map(|totp| ListedTotp {
+                created_at: totp.created_at.to_string(),
+                last_used_at: totp.last_used_at.map(|at| at.to_string()),
+            }),
+            recovery_codes: held.recovery_codes,
+            trusted_devices: held.trusted_devices.into_iter().map(ListedDevice::from).collect(),
+        }
+    }
+}
+
+/// The token of the session, which has proved the new factor, and the recovery codes that come with the first factor.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AddedFactor {
+    token: Token,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovery_codes: Option<Vec<String>>,
+}
+
+impl AddedFactor {
+    fn new(enrolled: Enrolled, doorward: &Doorward) -> NoStore<Self> {
+        let Enrolled { recovery_codes, opened } = enrolled;
+        let token = opened.with_token(doorward).token;
+        NoStore(StatusCode::CREATED, Self { token, recovery_codes: recovery_codes.map(texts) })
+    }
+}
+
+fn texts(codes: Vec<RecoveryCode>) -> Vec<String> {
+    codes.iter().map(ToString::to_string).collect()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RecoveryCodes {
+    recovery_codes: Vec<String>,
+}
+
+/// A secret for an authenticator app, which counts when a code of it is confirmed.
+#[derive(Serialize)]
+pub(crate) struct TotpToConfirm {
+    setup: String,
+    secret: String,
+    uri: String,
+}
+
+/// What a browser makes a passkey with.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PasskeyToMake {
+    setup: String,
+    public_key: CreationOptions,
+}
+
+pub(crate) async fn list(
+    State(doorward): State<Doorward>,
+    caller: Bearer<SignedIn>,
+) -> Result<NoStore<ListedFactors>, Error> {
+    let held = doorward.store().factors_of(&caller.user, doorward.now()).await?;
+    Ok(NoStore(StatusCode::OK, held.into()))
+}
+
+pub(crate) async fn begin_totp(
+    State(doorward): State<Doorward>,
+    caller: Bearer<SignedIn>,
+) -> Result<NoStore<TotpToConfirm>, Error> {
+    let new = totp::begin(&doorward, &caller)?;
+    let (secret, uri) = (new.secret.base32().to_string(), new.uri.to_string());
+    Ok(NoStore(StatusCode::OK, TotpToConfirm { setup: new.setup, secret, uri }))
+}
+
+pub(crate) async fn confirm_totp(
+    State(doorward): State<Doorward>,
+    caller: Bearer<SignedIn>,
+    requester: Requester,
+    mut form: Form,
+) -> Result<NoStore<AddedFactor>, Error> {
+    let (setup, code) = (form.required("setup", Ok), form.required("code", Ok));
+    let (Ok(setup), Ok(code), Ok(())) = (setup, code, form.reject_misspelled()) else {
+        return Err(form.into_error());
+    };
+    let enrolled = totp::confirm(&doorward, &caller, &setup, &code, &requester).await?;
+    Ok(AddedFactor::new(enrolled, &doorward))
+}
+
+pub(crate) async fn remove_totp(
+    State(doorward): State<Doorward>,
+    caller: Bearer<SignedIn>,
+    requester: Requester,
+) -> Result<NoContent, Error> {
+    totp::remove(&doorward, &caller, &requester).await?;
+    Ok(NoContent)
+}
+
+pub(crate) async fn begin_passkey(
+    State(doorward): State<Doorward>,
+    caller: Bearer<SignedIn>,
+    mut form: Form,
+) -> Result<NoStore<PasskeyToMake>, Error> {
+    let kind = form.optional("kind", parse_kind);
+    let (Ok(kind), Ok(())) = (kind, form.reject_misspelled()) else {
+        return Err(form.into_error());
+    };
+    let kind = kind.unwrap_or(FactorKind::Passkey);
+    let new = passkey::begin(&doorward, &caller, kind).await?;
+    let public_key = CreationOptions::new(&new, &caller.user, doorward.settings().service_name());
+    Ok(NoStore(StatusCode::OK, PasskeyToMake { setup: new.setup, public_key }))
+}
+
+fn parse_kind(sent: String) -> Result<FactorKind, Fault> {
+    match sent.as_str() {
+        "passkey" => Ok(FactorKind::Passkey),
+        "key" => Ok(FactorKind::SecurityKey),
+        _ => Err(Fault::malformed("Must be passkey or key")),
+    }
+}
+
+pub(crate) async fn add_passkey(
+    State(doorward): State<Doorward>,
+    caller: Bearer<SignedIn>,
+    requester: Requester,
+    mut form: Form,
+) -> Result<NoStore<AddedFactor>, Error> {
+    let (setup, made) = (form.required("setup", Ok), form.made_passkey());
+    let (Ok(setup), Ok(made), Ok(())) = (setup, made, form.reject_misspelled()) else {
+        return Err(form.into_error());
+    };
+    let enrolled = passkey::enrol(&doorward, &caller, &setup, made, &requester).await?;
+    Ok(AddedFactor::new(enrolled, &doorward))
+}
+
+pub(crate) async fn rename_passkey(
+    State(doorward): State<Doorward>,
+    caller: Bearer<SignedIn>,
+    requester: Requester,
+    id: Result<Path<String>, PathRejection>,
+    mut form: Form,
+) -> Result<NoContent, Error> {
+    let (Ok(name), Ok(())) = (form.required("name", Name::parse), form.reject_misspelled()) else {
+        return Err(form.into_error());
+    };
+    passkey::rename(&doorward, &caller, parse_id(id)?, &name, &requester).await?;
+    Ok(NoContent)
+}
+
+pub(crate) async fn remove_passkey(
+    State(doorward): State<Doorward>,
+    caller: Bearer<SignedIn>,
+    requester: Requester,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<NoContent, Error> {
+    passkey::remove(&doorward, &caller, parse_id(id)?, &requester).await?;
+    Ok(NoContent)
+}
+
+pub(crate) async fn replace_recovery_codes(
+    State(doorward): State<Doorward>,
+    caller: Bearer<SignedIn>,
+    requester: Requester,
+) -> Result<NoStore<RecoveryCodes>, Error> {
+    let codes = recovery_codes::replace(&doorward, &caller, &requester).await?;
+    Ok(NoStore(StatusCode::OK, RecoveryCodes { recovery_codes: texts(codes) }))
+}
+
+pub(crate) async fn remove_device(
+    State(doorward): State<Doorward>,
+    caller: Bearer<SignedIn>,
+    requester: Requester,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<NoContent, Error> {
+    let id = parse_id(id)?;
+    let is_removed = trusted_devices::remove(&doorward, &caller, id, &requester).await?;
+    if is_removed { Ok(NoContent) } else { Err(Error::NotFound) }
+}
+
+/// An invalid id gets the same answer as an unknown one.
+fn parse_id(id: Result<Path<String>, PathRejection>) -> Result<FactorId, Error> {
+    id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)
+}
+
+impl Form {
+    /// The fields `credential` and `name`: a passkey that a browser has made.
+    pub(in crate::http) fn made_passkey(&mut self) -> Result<MadePasskey, FaultRecorded> {
+        let name = self.optional("name", Name::parse);
+        let posted = self.object::<PostedRegistration>("credential")?;
+        let Some(posted) = posted else { return self.record("credential", Fault::REQUIRED) };
+        let transports = posted.transports();
+        Ok(MadePasskey { response: posted.into(), transports, name: name? })
+    }
+}
+
+impl From<EnrolError> for Error {
+    fn from(error: EnrolError) -> Self {
+        match error {
+            EnrolError::SignInAgain => Self::SignInAgain,
+            EnrolError::NotOffered | EnrolError::NoSuchFactor => Self::NotFound,
+            EnrolError::Expired => {
+                Self::Invalid(vec![("setup".into(), Fault::malformed("Has expired"))])
+            }
+            EnrolError::WrongCode => {
+                Self::Invalid(vec![("code".into(), Fault::malformed("Wrong code"))])
+            }
+            EnrolError::Invalid(reason) => {
+                let fault = Fault::malformed(format!("Not valid: {reason}"));
+                Self::Invalid(vec![("credential".into(), fault)])
+            }
+            EnrolError::Taken => Self::FactorConflict("The factor exists already."),
+            EnrolError::TooMany => Self::FactorConflict("Nobody can have more passkeys."),
+            EnrolError::LastWayIn => Self::FactorConflict(
+                "This is the last way to sign in. Please set a password or add another passkey first.",
+            ),
+            EnrolError::Failed(failure) => failure.into(),
+        }
+    }
+}

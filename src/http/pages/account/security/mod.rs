@@ -1,0 +1,172 @@
+//! `/account/security`: the second factors of a person. Adding and removing one needs a sign-in that is not long ago, and people
+//! return from it to where they were.
+
+mod passkeys;
+mod recovery_codes;
+mod totp;
+
+use std::sync::Arc;
+
+use axum::response::{IntoResponse, Response};
+
+pub(in crate::http) use self::{
+    passkeys::{
+        add_key, add_passkey, remove_passkey, rename_passkey, show_add_key, show_add_passkey,
+        show_passkey,
+    },
+    recovery_codes::replace_codes,
+    totp::{confirm_totp, remove_totp, show_totp},
+};
+use super::super::{
+    answer::allow_script,
+    form_refusal::FormRefusal,
+    return_target::{AppTarget, with_target},
+    text::Notice,
+    view::{DeviceRow, MAX_DEVICE_ROWS, PasskeyRow, Security, Signal},
+    visit::{SIGN_IN, SignedInVisit, Visit},
+};
+use crate::{
+    account::{
+        factor::{Enrolled, totp::is_offered},
+        proof::is_fresh,
+        trusted_devices,
+    },
+    credential::factor::FactorKind,
+    http::{
+        Error,
+        form::PageForm,
+        webauthn::{AcceptedCredentials, UnknownCredential, json},
+    },
+    user::{HeldFactors, Passkey},
+};
+
+const SECURITY: &str = "/account/security";
+
+pub(in crate::http) async fn show_security(visit: Visit) -> Result<Response, Error> {
+    let (app, pages) = (AppTarget::of(&visit), Arc::clone(&visit.pages));
+    let Some(visit) = SignedInVisit::of(visit) else {
+        return Ok(pages.redirect_to_page(&with_target(SIGN_IN, app.as_ref())));
+    };
+    let notice = match visit.parameter("done").as_deref() {
+        Some("confirmed") => Some(Notice::Confirmed),
+        Some("passkey") => Some(Notice::PasskeyAdded),
+        Some("key") => Some(Notice::KeyAdded),
+        Some("app") => Some(Notice::AppAdded),
+        Some("renamed") => Some(Notice::PasskeyRenamed),
+        Some("removed") => Some(Notice::FactorRemoved),
+        Some("device") => Some(Notice::DeviceRemoved),
+        _ => None,
+    };
+    page(&visit, app.as_ref(), Outcome { notice, ..Outcome::default() }).await
+}
+
+/// `POST /account/security/devices/remove`
+pub(in crate::http) async fn remove_device(
+    visit: SignedInVisit,
+    PageForm(form): PageForm,
+) -> Result<Response, Error> {
+    if let Ok(id) = form.typed("id").parse() {
+        // A browser that is gone already, as after a double click, is what the person wants.
+        trusted_devices::remove(visit.doorward(), &visit.caller, id, &visit.requester).await?;
+    }
+    Ok(visit.redirect(&format!("{SECURITY}?done=device")))
+}
+
+/// What just happened.
+#[derive(Default)]
+struct Outcome<'a> {
+    notice: Option<Notice>,
+    refusal: Option<&'a FormRefusal>,
+    /// The passkey that was just removed. Password managers are told to forget it.
+    removed: Option<&'a Passkey>,
+}
+
+async fn page(
+    visit: &SignedInVisit,
+    app: Option<&AppTarget>,
+    outcome: Outcome<'_>,
+) -> Result<Response, Error> {
+    let (doorward, caller) = (visit.doorward(), &visit.caller);
+    let Outcome { notice, refusal, removed } = outcome;
+    let HeldFactors { passkeys, totp, recovery_codes, trusted_devices } =
+        doorward.store().factors_of(&caller.user, doorward.now()).await?;
+    let relying_party = doorward.passkey_relying_party();
+    let unknown =
+        removed.map(|passkey| UnknownCredential::new(&passkey.rp_id, &passkey.credential_id));
+    let unknown = unknown.map(|unknown| json(&unknown));
+    let accepted = relying_party
+        .as_ref()
+        .and_then(|relying_party| AcceptedCredentials::of(&passkeys, &relying_party.id))
+        .map(|accepted| json(&accepted));
+    let signal = match (&unknown, &accepted) {
+        (Some(unknown), _) => Some(Signal::Unknown(unknown)),
+        (None, Some(accepted)) => Some(Signal::AllAccepted(accepted)),
+        (None, None) => None,
+    };
+    let page = Security {
+        now: doorward.now(),
+        app: app.map(|app| &*app.title).filter(|_| caller.user.factors.is_empty()),
+        target: app.map(|app| &*app.sealed),
+        is_fresh: is_fresh(doorward, &caller.user, &caller.session),
+        offers_passkeys: relying_party.is_some(),
+        offers_totp: is_offered(doorward),
+        passkeys: passkeys.iter().map(row).collect(),
+        totp: totp.map(|totp| (totp.created_at, totp.last_used_at)),
+        recovery_codes,
+        devices: trusted_devices
+            .iter()
+            .rev()
+            .take(MAX_DEVICE_ROWS)
+            .map(|device| DeviceRow {
+                id: device.id.to_string(),
+                user_agent: &device.client.user_agent,
+                address: device.client.address.to_string(),
+                expires: device.expires_at,
+            })
+            .collect(),
+        has_more_devices: trusted_devices.len() > MAX_DEVICE_ROWS,
+        signal,
+        notice,
+        error: refusal.and_then(|refusal| refusal.error),
+    };
+    let mut response = visit.form(page.render(&visit.context()), refusal, None);
+    if page.signal.is_some() {
+        allow_script(&mut response);
+    }
+    Ok(response)
+}
+
+fn row(passkey: &Passkey) -> PasskeyRow<'_> {
+    PasskeyRow {
+        id: passkey.id.to_string(),
+        name: &passkey.name,
+        is_key: passkey.kind() == FactorKind::SecurityKey,
+        is_synced: passkey.backed_up,
+        created: passkey.created_at,
+        last_used: passkey.last_used_at,
+    }
+}
+
+/// Answers after a factor was added: with the recovery codes that come with the first one, or leads on.
+fn enrolled(
+    visit: &SignedInVisit,
+    enrolled: Enrolled,
+    app: Option<AppTarget>,
+    done: &str,
+) -> Response {
+    let Enrolled { recovery_codes, opened } = enrolled;
+    let on = format!("{SECURITY}?done={done}");
+    let mut response = match (recovery_codes, app) {
+        (Some(codes), app) => {
+            // The sign-in page leads those who are signed in to the app.
+            let on = app.map_or(on, |app| with_target(SIGN_IN, Some(&app)));
+            recovery_codes::page(visit, &codes, &on)
+        }
+        (None, Some(app)) => {
+            app.redirect(visit, &opened.session).unwrap_or_else(Error::into_response)
+        }
+        (None, None) => visit.redirect(&on),
+    };
+    visit.set_session_cookie(&mut response, &opened.session);
+    response
+}

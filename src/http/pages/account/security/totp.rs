@@ -1,0 +1,98 @@
+//! `/account/security/totp`: sets an authenticator app up. The secret is stored when the person has typed a code for it.
+
+use axum::response::Response;
+
+use super::{
+    super::super::{
+        form_refusal::{FormFailure, FormRefusal},
+        return_target::{AppTarget, with_target},
+        view::SetUpTotp,
+        visit::SignedInVisit,
+    },
+    Outcome, SECURITY, enrolled,
+};
+use crate::{
+    account::factor::{
+        EnrolError,
+        totp::{NewTotp, begin, confirm, remove, resume},
+    },
+    credential::qr::svg_path,
+    http::{
+        Error,
+        form::{FaultRecorded, PageForm},
+    },
+};
+
+const PATH: &str = "/account/security/totp";
+
+pub(in crate::http) async fn show_totp(visit: SignedInVisit) -> Result<Response, Error> {
+    let app = AppTarget::of(&visit);
+    match begin(visit.doorward(), &visit.caller) {
+        Ok(new) => Ok(page(&visit, &new, app.as_ref(), None)),
+        Err(EnrolError::SignInAgain) => Ok(visit.way_to_step_up(PATH, app.as_ref())),
+        Err(_) => Ok(visit.redirect(&with_target(SECURITY, app.as_ref()))),
+    }
+}
+
+pub(in crate::http) async fn confirm_totp(
+    visit: SignedInVisit,
+    PageForm(mut form): PageForm,
+) -> Result<Response, Error> {
+    let app = AppTarget::open(visit.doorward(), form.typed("for"));
+    let setup = form.typed("setup");
+    let failure = match form.required("code", Ok) {
+        Ok(code) => {
+            let (doorward, caller) = (visit.doorward(), &visit.caller);
+            match confirm(doorward, caller, &setup, &code, &visit.requester).await {
+                Ok(added) => return Ok(enrolled(&visit, added, app, "app")),
+                // The page makes a new secret.
+                Err(EnrolError::Expired) => {
+                    return Ok(visit.redirect(&with_target(PATH, app.as_ref())));
+                }
+                Err(EnrolError::Taken | EnrolError::NotOffered) => {
+                    return Ok(visit.redirect(&with_target(SECURITY, app.as_ref())));
+                }
+                Err(error) => FormFailure::from(error),
+            }
+        }
+        Err(FaultRecorded) => FormFailure::faults_of(form),
+    };
+    let refusal = visit.refusal(failure, PATH, app.as_ref())?;
+    match resume(visit.doorward(), &visit.caller, &setup) {
+        Some(new) => Ok(page(&visit, &new, app.as_ref(), Some(&refusal))),
+        None => Ok(visit.redirect(&with_target(PATH, app.as_ref()))),
+    }
+}
+
+pub(in crate::http) async fn remove_totp(visit: SignedInVisit) -> Result<Response, Error> {
+    match remove(visit.doorward(), &visit.caller, &visit.requester).await {
+        // An app that is gone already, as after a double click, is what the person wants.
+        Ok(()) | Err(EnrolError::NoSuchFactor) => {
+            Ok(visit.redirect(&format!("{SECURITY}?done=removed")))
+        }
+        Err(error) => {
+            let refusal = visit.refusal(FormFailure::from(error), SECURITY, None)?;
+            let outcome = Outcome { refusal: Some(&refusal), ..Outcome::default() };
+            super::page(&visit, None, outcome).await
+        }
+    }
+}
+
+fn page(
+    visit: &SignedInVisit,
+    new: &NewTotp,
+    app: Option<&AppTarget>,
+    refusal: Option<&FormRefusal>,
+) -> Response {
+    let (qr, secret) = (svg_path(&new.uri), new.secret.to_text());
+    let page = SetUpTotp {
+        qr: qr.as_ref(),
+        secret: &secret,
+        uri: &new.uri,
+        setup: &new.setup,
+        target: app.map(|app| &*app.sealed),
+        error: refusal.and_then(|refusal| refusal.error),
+        code_fault: refusal.and_then(|refusal| refusal.fault("code")),
+    };
+    visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))
+}

@@ -1,0 +1,192 @@
+//! `/sign-in/factor`: the second factor of a sign-in. Its page is the answer to the password or the mailed code, so that no URL
+//! contains what was proved. The page that asks signed-in people once more answers in the same way.
+
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+
+use super::{
+    answer::allow_script,
+    form_refusal::{AnswerKind, FormFailure, FormRefusal},
+    return_target::{AppTarget, with_target},
+    step_up_request::StepUp,
+    view::{NewRecoveryCode, Prove, ProveFor},
+    visit::{SIGN_IN, Visit, append_cookie},
+};
+use crate::{
+    account::{
+        MissingFactor,
+        factor::answer::{Answer, AnswerError, AnswerTerms, Answered, answer},
+        trusted_devices::TRUSTED_FOR,
+    },
+    credential::factor::FactorKind,
+    http::{
+        Error,
+        form::{FaultRecorded, Form, PageForm},
+        webauthn::{RequestOptions, json},
+    },
+    session::Session,
+};
+
+pub(in crate::http) async fn submit(
+    visit: Visit,
+    PageForm(form): PageForm,
+) -> Result<Response, Error> {
+    let app = AppTarget::open(visit.doorward(), form.typed("for"));
+    submit_answer(&visit, form, Errand { app, step_up: None }).await
+}
+
+/// What a person proves who they are for, and where they go on then.
+pub(super) struct Errand {
+    pub(super) app: Option<AppTarget>,
+    /// For those who are signed in.
+    pub(super) step_up: Option<StepUp>,
+}
+
+/// What the page offers besides the challenge, and what was wrong.
+#[derive(Default)]
+pub(super) struct Asking<'a> {
+    pub(super) refusal: Option<&'a FormRefusal>,
+    /// Whether the refused form was that for recovery codes.
+    pub(super) is_recovery: bool,
+    /// Whether the person chose to trust the browser.
+    pub(super) trusts: bool,
+    pub(super) has_password: bool,
+}
+
+/// The page that asks for a second factor.
+pub(super) fn page(
+    visit: &Visit,
+    errand: &Errand,
+    missing: Option<&MissingFactor>,
+    asking: &Asking<'_>,
+) -> Response {
+    let refusal = asking.refusal;
+    let resists = errand.step_up.as_ref().is_some_and(StepUp::needs_passkey);
+    let options = missing.and_then(RequestOptions::of).map(|options| json(&options));
+    let holds = |kind| missing.is_some_and(|missing| missing.factors.contains(kind));
+    let code_fault = refusal.and_then(|refusal| refusal.fault("code"));
+    let page = Prove {
+        prove_for: match &errand.step_up {
+            None => ProveFor::SignIn,
+            Some(step_up) => ProveFor::StepUp {
+                app: errand.app.as_ref().map(|app| &*app.title),
+                ask: step_up.ask,
+                ask_name: step_up.ask.name(),
+                next: step_up.next,
+                email: visit.caller().map_or("", |caller| caller.user.email.as_str()),
+            },
+        },
+        target: errand.app.as_ref().map(|app| &*app.sealed),
+        challenge: missing.map(|missing| &*missing.challenge),
+        passkey: options.as_deref(),
+        has_only_keys: !holds(FactorKind::Passkey),
+        has_code: holds(FactorKind::Totp) && !resists,
+        has_recovery_code: missing.is_some_and(|missing| missing.has_recovery_codes) && !resists,
+        has_password: asking.has_password,
+        trusts: errand.step_up.is_none().then_some(asking.trusts),
+        notice: None,
+        error: refusal.and_then(|refusal| refusal.passkey_error()),
+        code_fault: code_fault.filter(|_| !asking.is_recovery),
+        recovery_fault: code_fault.filter(|_| asking.is_recovery),
+        password_fault: refusal.and_then(|refusal| refusal.password_fault("password")),
+    };
+    let origin = errand.app.as_ref().map(|app| &*app.origin);
+    let mut response = visit.form(page.render(&visit.context()), refusal, origin);
+    if options.is_some() {
+        allow_script(&mut response);
+    }
+    response
+}
+
+/// Answers a challenge with what the form has sent.
+pub(super) async fn submit_answer(
+    visit: &Visit,
+    mut form: Form,
+    errand: Errand,
+) -> Result<Response, Error> {
+    let (doorward, sealed) = (visit.doorward(), form.typed("challenge"));
+    let is_recovery = !form.typed("recovery").is_empty();
+    let trusts = !form.typed("trust").is_empty();
+    let failure = match form.answer() {
+        Ok(given) => {
+            let kind = match &given {
+                Answer::Passkey(_) => AnswerKind::Passkey,
+                Answer::Code(_) if is_recovery => AnswerKind::RecoveryCode,
+                Answer::Code(_) => AnswerKind::Totp,
+            };
+            let terms = AnswerTerms { trusts_device: trusts, persistence: None };
+            match answer(doorward, &sealed, given, terms, &visit.requester).await {
+                Ok(answered) => return Ok(errand.finish(visit, answered).await),
+                Err(AnswerError::Expired) => return Ok(errand.start_again(visit)),
+                Err(error) => FormFailure::of_answer(error, kind),
+            }
+        }
+        Err(FaultRecorded) => FormFailure::faults_of(form),
+    };
+    let refusal = failure.refusal()?;
+    match MissingFactor::again(doorward, sealed).await? {
+        Some(missing) => {
+            let refusal = Some(&refusal);
+            let asking = Asking { refusal, is_recovery, trusts, has_password: false };
+            Ok(page(visit, &errand, Some(&missing), &asking))
+        }
+        None => Ok(errand.start_again(visit)),
+    }
+}
+
+impl Errand {
+    /// Signs the browser in, or gives it the cookie of the session that has proved more, and leads on.
+    async fn finish(self, visit: &Visit, answered: Answered) -> Response {
+        let Answered { opened, new_recovery_code, trusted_device, is_step_up } = answered;
+        let mut response = match new_recovery_code {
+            None => self.go_on(visit, &opened.session),
+            Some(code) => {
+                let (code, go_on) = (code.to_string(), self.path_on());
+                let page = NewRecoveryCode { code: &code, go_on: &go_on };
+                visit.page(StatusCode::OK, page.render(&visit.context()))
+            }
+        };
+        match is_step_up {
+            true => visit.set_session_cookie(&mut response, &opened.session),
+            false => response = visit.begin_session_with(&opened, response).await,
+        }
+        if let Some(device) = trusted_device {
+            let value = visit.doorward().cookies().device_cookie(device);
+            let names = visit.pages.site().cookie_names();
+            append_cookie(&mut response, names.set_device(&value, TRUSTED_FOR));
+        }
+        response
+    }
+
+    /// Leads a person on who has proved who they are.
+    pub(super) fn go_on(self, visit: &Visit, session: &Session) -> Response {
+        match self {
+            Self { app: Some(app), step_up }
+                if step_up.as_ref().is_none_or(|to| to.next.is_none()) =>
+            {
+                app.redirect(visit, session).unwrap_or_else(Error::into_response)
+            }
+            other => visit.redirect(&other.path_on()),
+        }
+    }
+
+    /// The page from which they go on. The sign-in page leads those who are signed in to the app.
+    fn path_on(&self) -> String {
+        match (self.step_up.as_ref().and_then(|step_up| step_up.next), &self.app) {
+            (Some(next), app) => with_target(&format!("{next}?done=confirmed"), app.as_ref()),
+            (None, Some(app)) => with_target(SIGN_IN, Some(app)),
+            (None, None) => "/account".into(),
+        }
+    }
+
+    /// For an answer that came too late.
+    fn start_again(&self, visit: &Visit) -> Response {
+        let app = self.app.as_ref();
+        visit.redirect(&match &self.step_up {
+            None => with_target(&format!("{SIGN_IN}?done=expired"), app),
+            Some(step_up) => step_up.path(app),
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! `/step-up`: a signed-in person proves once more who they are, or more than before. A guard or a page of the account sends them
+//! here, and from here they return.
+
+use axum::{http::StatusCode, response::Response};
+
+use super::{
+    factor::{Asking, Errand, page, submit_answer},
+    form_refusal::{FormFailure, FormRefusal},
+    return_target::{AppTarget, with_target},
+    step_up_request::StepUp,
+    text::{LinkTo, Message},
+    visit::{SIGN_IN, Visit},
+};
+use crate::{
+    Caller,
+    account::{
+        SignInError,
+        factor::step_up::{begin, counting, with_password},
+    },
+    credential::{factor::FactorKind, password::Password},
+    http::{Error, form::PageForm},
+    session::Methods,
+};
+
+pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
+    let step_up = StepUp::new(visit.parameter("ask"), visit.parameter("next"));
+    let app = AppTarget::of(&visit);
+    let Some(caller) = visit.caller() else {
+        return Ok(visit.redirect(&with_target(SIGN_IN, app.as_ref())));
+    };
+    if step_up.is_met(visit.doorward(), caller, app.is_some()) {
+        return Ok(Errand { app, step_up: Some(step_up) }.go_on(&visit, &caller.session));
+    }
+    if !step_up.can_be_met(caller) {
+        return Ok(visit.redirect(&with_target("/account/security", app.as_ref())));
+    }
+    ask(&visit, caller, &Errand { app, step_up: Some(step_up) }, None).await
+}
+
+pub(in crate::http) async fn submit(
+    visit: Visit,
+    PageForm(mut form): PageForm,
+) -> Result<Response, Error> {
+    let step_up = StepUp::new(Some(form.typed("ask")), Some(form.typed("next")));
+    let app = AppTarget::open(visit.doorward(), form.typed("for"));
+    let errand = Errand { app, step_up: Some(step_up) };
+    let Some(caller) = visit.caller() else {
+        return Ok(visit.redirect(&with_target(SIGN_IN, errand.app.as_ref())));
+    };
+    if !form.typed("challenge").is_empty() {
+        return submit_answer(&visit, form, errand).await;
+    }
+    let failure = match form.required("password", |typed| Ok(Password::unchecked(typed))) {
+        Ok(password) => {
+            match with_password(visit.doorward(), caller, password, &visit.requester).await {
+                Ok(opened) => {
+                    let mut response = errand.go_on(&visit, &opened.session);
+                    visit.set_session_cookie(&mut response, &opened.session);
+                    return Ok(response);
+                }
+                Err(SignInError::FactorMissing(missing)) => {
+                    return Ok(page(&visit, &errand, Some(&missing), &Asking::default()));
+                }
+                Err(SignInError::WrongCredentials) => FormFailure::wrong_password(),
+                Err(error) => error.into(),
+            }
+        }
+        Err(_) => FormFailure::faults_of(form),
+    };
+    ask(&visit, caller, &errand, Some(&failure.refusal()?)).await
+}
+
+/// Asks for what is enough: a factor, if the first one was proved lately, or a passkey, or the password, which a factor follows.
+async fn ask(
+    visit: &Visit,
+    caller: &Caller,
+    errand: &Errand,
+    refusal: Option<&FormRefusal>,
+) -> Result<Response, Error> {
+    let (doorward, user) = (visit.doorward(), &caller.user);
+    let has_first = counting(doorward, &caller.session) != Methods::default();
+    let needs_passkey = errand.step_up.as_ref().is_some_and(StepUp::needs_passkey);
+    let missing = match user.factors.is_empty() {
+        true => None,
+        false => Some(begin(doorward, caller).await?),
+    };
+    let has_factor = missing.as_ref().is_some_and(|missing| !missing.factors.is_empty());
+    let is_passkey_enough = needs_passkey && user.factors.contains(FactorKind::Passkey);
+    let has_password =
+        user.has_password() && (missing.is_none() || !has_first) && !is_passkey_enough;
+    if !has_factor && !has_password {
+        let path = match doorward.signs_in_by_mail() {
+            true => with_target("/sign-in/code", errand.app.as_ref()),
+            false => with_target("/sign-in?other=1", errand.app.as_ref()),
+        };
+        return Ok(visit.message(StatusCode::OK, Message::SignInAgain, LinkTo::SignIn, &path));
+    }
+    let missing = missing.filter(|_| has_factor);
+    let asking = Asking { refusal, has_password, ..Asking::default() };
+    Ok(page(visit, errand, missing.as_ref(), &asking))
+}

@@ -1,0 +1,119 @@
+//! What users are told about their second factors, and what an export and the operator see of them.
+
+use doorward::internals::{
+    control::{Command, ImportOutcome, Reply, Secret, UserRecord, UserRef},
+    credential::factor::FactorKind,
+    mail::Message,
+};
+use serde_json::{Value, json};
+
+use super::{
+    ADA, Authenticator, Person, answer_code, challenge, methods, server, token, totp_code,
+};
+use crate::{outbox::messages, support::TestServer};
+
+/// The messages since the last time.
+async fn told(server: &TestServer, known: &mut usize) -> Vec<Message> {
+    let all = messages(server, ADA).await;
+    let new = all[*known..].to_vec();
+    *known = all.len();
+    new
+}
+
+#[tokio::test]
+async fn a_user_is_told_of_every_change_and_of_every_code_that_was_used() {
+    let server = server().await;
+    let mut ada = Person::register(&server).await;
+    server.command(Command::SetEmailVerified(UserRef(ADA.into()), true)).await;
+    let mut known = messages(&server, ADA).await.len();
+    ada.add_totp(&server).await;
+    ada.add_passkey(&server, Authenticator::new()).await;
+    let sent = told(&server, &mut known).await;
+    let kinds: Vec<_> = sent
+        .iter()
+        .map(|message| match message {
+            Message::FactorAdded { kind, .. } => *kind,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(kinds, [FactorKind::Totp, FactorKind::Passkey]);
+
+    let path = "/api/me/factors/recovery-codes";
+    let codes = server.request_as(&ada.token, "POST", path, Value::Null).await.json();
+    let code = codes["recoveryCodes"][0].as_str().unwrap().to_owned();
+    let sent = told(&server, &mut known).await;
+    assert!(matches!(sent[..], [Message::RecoveryCodesReplaced { .. }]), "{sent:?}");
+
+    let removed = server.request_as(&ada.token, "DELETE", "/api/me/factors/totp", Value::Null);
+    assert_eq!(removed.await.status, 204);
+    let sent = told(&server, &mut known).await;
+    let kind = FactorKind::Totp;
+    assert!(
+        matches!(&sent[..], [Message::FactorRemoved { kind: k, .. }] if *k == kind),
+        "{sent:?}"
+    );
+
+    let wrong = answer_code(&server, &challenge(&server).await, "123456").await;
+    assert_eq!(wrong.status, 401);
+    let sent = told(&server, &mut known).await;
+    assert!(matches!(sent[..], [Message::FactorRefused { .. }]), "{sent:?}");
+
+    token(&answer_code(&server, &challenge(&server).await, &code).await);
+    let sent = told(&server, &mut known).await;
+    let used = |message: &Message| matches!(message, Message::RecoveryCodeUsed { left: 8, .. });
+    assert!(sent.iter().any(used), "{sent:?}");
+
+    server.command(Command::CreateFactorReset(UserRef(ADA.into()))).await;
+    let sent = told(&server, &mut known).await;
+    assert!(matches!(sent[..], [Message::FactorResetLink { .. }]), "{sent:?}");
+}
+
+#[tokio::test]
+async fn an_export_and_the_operator_see_factors_and_no_secret() {
+    let server = server().await;
+    let mut ada = Person::register(&server).await;
+    ada.add_totp(&server).await;
+    ada.add_passkey(&server, Authenticator::new()).await;
+    let exported = server.request_as(&ada.token, "GET", "/api/me/export", Value::Null).await;
+    assert!(!exported.body.contains(ada.totp.as_ref().unwrap()));
+    let exported = exported.json();
+    let kinds: Vec<_> = exported["factors"].as_array().unwrap().iter().collect();
+    assert_eq!((&kinds[0]["kind"], &kinds[0]["name"]), (&json!("passkey"), &json!("Phone")));
+    assert_eq!((&kinds[1]["kind"], &kinds[1]["name"]), (&json!("totp"), &Value::Null));
+    assert_eq!((&exported["recoveryCodes"], &exported["trustedDevices"]), (&json!(8), &json!([])));
+    let Reply::User(shown) = server.command(Command::ShowUser(UserRef(ADA.into()))).await else {
+        panic!("a user");
+    };
+    let shown = serde_json::to_value(shown).unwrap();
+    assert_eq!(shown["factors"], exported["factors"]);
+    assert_eq!(shown["recoveryCodes"], 8);
+}
+
+#[tokio::test]
+async fn a_user_of_another_system_signs_in_with_the_app_that_they_have() {
+    const SECRET: &str = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
+    let server = server().await;
+    let other = UserRecord {
+        id: "0190a0a0-0000-4000-8000-00000000000a".into(),
+        name: "Ada".into(),
+        email: ADA.into(),
+        verified: true,
+        roles: Vec::new(),
+        disabled: false,
+        created_at: None,
+        updated_at: None,
+        last_login_at: None,
+        hash: None,
+        totp_secret: Some(Secret::from(SECRET.to_owned())),
+    };
+    let command = Command::ImportUsers { users: vec![other], only_check: false };
+    let Reply::Imported(outcomes) = server.command(command).await else { panic!("an import") };
+    assert_eq!(outcomes, [ImportOutcome::Added]);
+    let set = Command::SetPassword(UserRef(ADA.into()), Secret::from(super::PASSWORD.to_owned()));
+    server.command(set).await;
+    let asked = challenge(&server).await;
+    assert_eq!(asked["factors"], json!(["totp"]));
+    let code = totp_code(SECRET, server.now().seconds());
+    let opened = token(&answer_code(&server, &asked, &code).await);
+    assert_eq!(methods(&server, &opened).await, json!(["pwd", "totp"]));
+}
