@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Failure, has_failure, sign_in::user_by_password};
 use crate::{
-    Caller, Doorward, credential::password::Password, network::Requester, session::Session,
+    Caller, Doorward,
+    credential::password::Password,
+    network::Requester,
+    session::{Method, Methods, Session},
     user::User,
 };
 
@@ -27,9 +30,18 @@ impl Proof {
     }
 }
 
+/// What a session has proved lately. A trusted browser says nothing about who uses it now.
+pub(crate) fn proved_lately(doorward: &Doorward, session: &Session) -> Methods {
+    match session.authenticated_at + RECENT > doorward.now() {
+        true => session.methods.without(Method::TrustedDevice),
+        false => Methods::default(),
+    }
+}
+
 /// Whether a session has proved lately who its user is, with two factors if they hold a second one.
 pub(crate) fn is_fresh(doorward: &Doorward, user: &User, session: &Session) -> bool {
-    session.authenticated_at + RECENT > doorward.now() && session.is_enough_for(user)
+    let is_recent = session.authenticated_at + RECENT > doorward.now();
+    is_recent && proved_lately(doorward, session).are_enough_for(&user.factors)
 }
 
 /// Why an action that needs a proof was not taken.

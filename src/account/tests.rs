@@ -333,8 +333,8 @@ async fn add_totp(doorward: &Doorward, user: &User) {
         created_at: doorward.now(),
         last_used_at: None,
     };
-    let (version, codes) = (user.password_version, [[1; 32]; 8]);
-    let added = doorward.store().add_totp(&totp, version, &codes, &Effects::NONE).await.unwrap();
+    let codes = [[1; 32]; 8];
+    let added = doorward.store().add_totp(user, &totp, &codes, &Effects::NONE).await.unwrap();
     assert_eq!(added, AddFactor::Added);
 }
 
@@ -490,8 +490,7 @@ async fn a_start_that_would_orphan_passkeys_is_refused() {
         created_at: doorward.now(),
         last_used_at: None,
     };
-    let version = user.password_version;
-    let added = doorward.store().add_passkey(&passkey, version, &[], &Effects::NONE).await;
+    let added = doorward.store().add_passkey(&user, &passkey, &[], &Effects::NONE).await;
     assert_eq!(added.unwrap(), AddFactor::Added);
     let settings = doorward.settings().clone();
     drop(doorward);

@@ -18,6 +18,7 @@ pub(super) const KEYS: &[Key] = &[Key {
             format!("a list of name:SHA-256 of each client's secret, no name twice, or {NONE}")
         },
         choices: &[],
+        reason: |_| None,
         secret: true,
     },
 }];

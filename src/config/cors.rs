@@ -1,16 +1,15 @@
 //! `[cors]`: the origins whose pages may call the API from a browser.
 
 use super::{
-    Settings,
     key::Key,
-    value::{List, NONE, Value, field},
+    value::{List, NONE, field},
 };
 use crate::access::guard::{AppOrigin, InvalidOrigin};
 
 pub(super) const KEYS: &[Key] = &[Key {
     name: "cors.origins",
     purpose: "Origins whose pages may call the API with a token, such as https://app.example.com",
-    value: &Origins(List {
+    value: &List {
         field: field!(cors_origins),
         parse: |text| AppOrigin::parse(text).ok(),
         collect: Some,
@@ -21,39 +20,10 @@ pub(super) const KEYS: &[Key] = &[Key {
             )
         },
         choices: &[],
+        reason: |item| AppOrigin::parse(item).err().map(|invalid| reason(item, invalid)),
         secret: false,
-    }),
+    },
 }];
-
-/// A list of exact origins, which says what is wrong with one.
-struct Origins(List<Vec<AppOrigin>, AppOrigin>);
-
-impl Value for Origins {
-    fn set(&self, settings: &mut Settings, text: &str) -> Option<()> {
-        self.0.set(settings, text)
-    }
-
-    fn show(&self, settings: &Settings) -> String {
-        self.0.show(settings)
-    }
-
-    fn allowed(&self) -> String {
-        self.0.allowed()
-    }
-
-    fn refusal(&self, typed: &str) -> Option<String> {
-        let items = typed.split(|c: char| c == ',' || c.is_whitespace());
-        let mut refused = items.filter(|item| !item.is_empty()).filter_map(|item| {
-            let invalid = AppOrigin::parse(item).err()?;
-            Some(format!("\"{item}\" {}", reason(item, invalid)))
-        });
-        refused.next()
-    }
-
-    fn is_list(&self) -> bool {
-        true
-    }
-}
 
 /// Why a text is not an origin that may call the API. Follows the text.
 fn reason(item: &str, invalid: InvalidOrigin) -> String {

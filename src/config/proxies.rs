@@ -26,6 +26,7 @@ pub(super) const KEYS: &[Key] = &[
                 )
             },
             choices: &[],
+            reason: |_| None,
             secret: false,
         },
     },
@@ -39,6 +40,7 @@ pub(super) const KEYS: &[Key] = &[
             show: |sets| sets.iter().map(|set| set.name().to_owned()).collect(),
             allowed: || format!("{}, a list of both, or {NONE}", IdentityHeaders::NAMES.join(", ")),
             choices: &IdentityHeaders::NAMES,
+            reason: |_| None,
             secret: false,
         },
     },

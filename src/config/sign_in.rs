@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use super::{
     PublicUrl, Settings, SettingsError,
     key::Key,
-    value::{Choice, Custom, List, NONE, Value, field},
+    value::{Choice, Custom, List, NONE, field},
 };
 use crate::{
     access::{
@@ -52,6 +52,7 @@ pub(super) const KEYS: &[Key] = &[
             },
             allowed: || format!("a list of passkey and totp, or {NONE}"),
             choices: &["passkey", "totp"],
+            reason: |_| None,
             secret: false,
         },
     },
@@ -72,7 +73,7 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "sign_in.passkey_origins",
         purpose: "Origins besides that of public_url whose pages may use the passkeys",
-        value: &PasskeyOrigins(List {
+        value: &List {
             field: field!(passkey_origins),
             parse: |text| AppOrigin::parse(text).ok().filter(has_domain),
             collect: Some,
@@ -83,8 +84,9 @@ pub(super) const KEYS: &[Key] = &[
                 )
             },
             choices: &[],
+            reason: not_for_passkeys,
             secret: false,
-        }),
+        },
     },
 ];
 
@@ -138,42 +140,16 @@ fn is_shared(domain: &str) -> bool {
     !domain.contains('.')
 }
 
-/// A list of origins, which says what is wrong with one.
-struct PasskeyOrigins(List<Vec<AppOrigin>, AppOrigin>);
-
-impl Value for PasskeyOrigins {
-    fn set(&self, settings: &mut Settings, text: &str) -> Option<()> {
-        self.0.set(settings, text)
-    }
-
-    fn show(&self, settings: &Settings) -> String {
-        self.0.show(settings)
-    }
-
-    fn allowed(&self) -> String {
-        self.0.allowed()
-    }
-
-    fn refusal(&self, typed: &str) -> Option<String> {
-        let items = typed.split(|c: char| c == ',' || c.is_whitespace());
-        let mut refused = items.filter(|item| !item.is_empty()).filter_map(|item| {
-            let reason = match AppOrigin::parse(item) {
-                Ok(origin) if has_domain(&origin) => return None,
-                Ok(_) => "has an IP address: passkeys belong to a domain".into(),
-                Err(InvalidOrigin::PlainHttp) => {
-                    "is plain HTTP: browsers offer passkeys only with https://, except on localhost"
-                        .into()
-                }
-                Err(invalid) => invalid.to_string(),
-            };
-            Some(format!("\"{item}\" {reason}"))
-        });
-        refused.next()
-    }
-
-    fn is_list(&self) -> bool {
-        true
-    }
+/// Why pages of an origin cannot use passkeys. Follows the origin.
+fn not_for_passkeys(item: &str) -> Option<String> {
+    Some(match AppOrigin::parse(item) {
+        Ok(origin) if has_domain(&origin) => return None,
+        Ok(_) => "has an IP address: passkeys belong to a domain".into(),
+        Err(InvalidOrigin::PlainHttp) => {
+            "is plain HTTP: browsers offer passkeys only with https://, except on localhost".into()
+        }
+        Err(invalid) => invalid.to_string(),
+    })
 }
 
 /// Checks the settings that depend on each other.

@@ -279,18 +279,21 @@ pub(super) struct List<L: 'static, T: 'static> {
     pub(super) allowed: fn() -> String,
     /// All possible items, if they are few.
     pub(super) choices: &'static [&'static str],
+    /// Why an item is not allowed, if that can be said more exactly than by what is allowed. Follows the item.
+    pub(super) reason: fn(&str) -> Option<String>,
     pub(super) secret: bool,
+}
+
+/// The items of a list on the command line and in the environment.
+fn items_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c == ',' || c.is_whitespace()).filter(|item| !item.is_empty())
 }
 
 impl<L: Sync, T: Sync> Value for List<L, T> {
     fn set(&self, settings: &mut Settings, text: &str) -> Option<()> {
         let items = match text {
             NONE => Vec::new(),
-            text => text
-                .split(|c: char| c == ',' || c.is_whitespace())
-                .filter(|item| !item.is_empty())
-                .map(self.parse)
-                .collect::<Option<_>>()?,
+            text => items_of(text).map(self.parse).collect::<Option<_>>()?,
         };
         *(self.field.get_mut)(settings) = (self.collect)(items)?;
         Some(())
@@ -311,6 +314,11 @@ impl<L: Sync, T: Sync> Value for List<L, T> {
 
     fn suggestion(&self, typed: &str) -> Option<&'static str> {
         spelling::suggest(typed, self.choices.iter().copied())
+    }
+
+    fn refusal(&self, typed: &str) -> Option<String> {
+        let refused = |item: &str| (self.reason)(item).map(|reason| format!("\"{item}\" {reason}"));
+        items_of(typed).find_map(refused)
     }
 
     fn is_list(&self) -> bool {

@@ -97,8 +97,8 @@ impl Instance {
             created_at: self.doorward.now(),
             last_used_at: None,
         };
-        let version = self.caller.user.password_version;
-        self.doorward.store().add_totp(&totp, version, &[], &Effects::NONE).await.unwrap();
+        let user = &self.caller.user;
+        self.doorward.store().add_totp(user, &totp, &[], &Effects::NONE).await.unwrap();
     }
 
     /// The session after a second factor.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::credential::factor::FactorKind;
+use crate::credential::factor::{FactorKind, Factors};
 
 /// A way to prove who one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,6 +115,11 @@ impl Methods {
         let has_first = self.contains(Method::Password) || self.contains(Method::MailedCode);
         let has_second = self.0.iter().any(|method| method.is_second());
         if self.contains(Method::Passkey) || (has_first && has_second) { 2 } else { 1 }
+    }
+
+    /// Whether they are enough for a user who holds these factors: two, if they hold any.
+    pub(crate) fn are_enough_for(&self, factors: &Factors) -> bool {
+        factors.is_empty() || self.strength() >= 2
     }
 
     /// Whether one of them answers only this site, so that no other site can pass it on.

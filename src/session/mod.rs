@@ -65,7 +65,7 @@ impl Session {
 
     /// Whether what was proved is enough for this user: two factors, if they hold a second one.
     pub(crate) fn is_enough_for(&self, user: &User) -> bool {
-        user.factors.is_empty() || self.methods.strength() >= 2
+        self.methods.are_enough_for(&user.factors)
     }
 
     /// The session as a cookie of this time proves it. One that is older than the latest proof counts with its own time, and with

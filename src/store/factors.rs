@@ -175,65 +175,52 @@ impl Store {
         Ok(!self.read(HAS_TOTP, []).await?.is_empty())
     }
 
-    /// Adds a passkey, and recovery codes if there are any. The password must still have this version.
+    /// Adds a passkey of this user, and recovery codes if there are any.
     pub async fn add_passkey(
         &self,
+        user: &User,
         passkey: &Passkey,
-        password_version: PasswordVersion,
         recovery_codes: &[RecoveryDigest],
         effects: &Effects,
     ) -> Result<AddFactor, Error> {
-        let (values, created_at) = (passkey_values(passkey), passkey.created_at);
-        let added = (ADD_PASSKEY, values);
-        self.add_factor(
-            passkey.user_id,
-            password_version,
-            added,
-            recovery_codes,
-            created_at,
-            effects,
-        )
-        .await
+        let added = (ADD_PASSKEY, passkey_values(passkey));
+        self.add_factor(user, added, recovery_codes, passkey.created_at, effects).await
     }
 
-    /// Adds the secret of an authenticator app, and recovery codes if there are any. The password must still have this version.
+    /// Adds the secret of an authenticator app of this user, and recovery codes if there are any.
     pub async fn add_totp(
         &self,
+        user: &User,
         totp: &StoredTotp,
-        password_version: PasswordVersion,
         recovery_codes: &[RecoveryDigest],
         effects: &Effects,
     ) -> Result<AddFactor, Error> {
-        let (values, created_at) = (totp_values(totp), totp.created_at);
-        let added = (ADD_TOTP, values);
-        self.add_factor(totp.user_id, password_version, added, recovery_codes, created_at, effects)
-            .await
+        let added = (ADD_TOTP, totp_values(totp));
+        self.add_factor(user, added, recovery_codes, totp.created_at, effects).await
     }
 
+    /// The user must still have the password and the factors with which the caller knows them: who has proved one factor must not
+    /// add another one beside a second, nor replace its recovery codes.
     async fn add_factor(
         &self,
-        user: UserId,
-        password_version: PasswordVersion,
+        user: &User,
         added: (&'static str, Vec<Value>),
         recovery_codes: &[RecoveryDigest],
         now: Timestamp,
         effects: &Effects,
     ) -> Result<AddFactor, Error> {
-        let codes: Vec<_> = recovery_codes.iter().map(|code| (FactorId::random(), *code)).collect();
-        let effects = effects.clone();
-        self.write_user(user, AddFactor::UserChanged, move |_, record| {
-            let is_same = record.user.password_version == password_version;
-            (is_same && !record.user.disabled).then(|| {
+        let (id, version, factors) = (user.id, user.password_version, user.factors.clone());
+        let (codes, effects) = (with_ids(recovery_codes), effects.clone());
+        self.write_user(id, AddFactor::UserChanged, move |_, record| {
+            let User { password_version, factors: held, disabled, .. } = &record.user;
+            let is_same = *password_version == version && *held == factors && !disabled;
+            is_same.then(|| {
                 let mut batch = StatementBatch::default();
                 let added = batch.add(added.0, added.1.clone());
                 if !codes.is_empty() {
-                    batch.add(DELETE_RECOVERY_CODES, [user.into()]);
+                    set_recovery_codes(&mut batch, id, &codes, now);
                 }
-                for (id, digest) in &codes {
-                    let values = [(*id).into(), user.into(), digest.to_vec().into(), now.into()];
-                    batch.add(ADD_RECOVERY_CODE, values);
-                }
-                set_factors(&mut batch, user, now);
+                set_factors(&mut batch, id, now);
                 add_effects(&mut batch, &effects);
                 batch.deciding(move |rows| match rows.of(added) {
                     0 => Verdict::RollBack(AddFactor::Taken),
@@ -309,16 +296,11 @@ impl Store {
         now: Timestamp,
         effects: &Effects,
     ) -> Result<bool, Error> {
-        let codes: Vec<_> = codes.iter().map(|code| (FactorId::random(), *code)).collect();
-        let effects = effects.clone();
+        let (codes, effects) = (with_ids(codes), effects.clone());
         self.write_user(user, false, move |_, record| {
             (!record.user.factors.is_empty()).then(|| {
                 let mut batch = StatementBatch::default();
-                batch.add(DELETE_RECOVERY_CODES, [user.into()]);
-                for (id, digest) in &codes {
-                    let values = [(*id).into(), user.into(), digest.to_vec().into(), now.into()];
-                    batch.add(ADD_RECOVERY_CODE, values);
-                }
+                set_recovery_codes(&mut batch, user, &codes, now);
                 add_effects(&mut batch, &effects);
                 batch.returning(true)
             })
@@ -341,6 +323,25 @@ impl Store {
             Some(batch.deciding(move |rows| commit_if(rows.of(removed) > 0)))
         })
         .await
+    }
+}
+
+/// Each with an id of its own. A write may run twice, and must then add the same rows.
+fn with_ids(codes: &[RecoveryDigest]) -> Vec<(FactorId, RecoveryDigest)> {
+    codes.iter().map(|code| (FactorId::random(), *code)).collect()
+}
+
+/// Replaces all recovery codes of a user.
+fn set_recovery_codes(
+    batch: &mut StatementBatch,
+    user: UserId,
+    codes: &[(FactorId, RecoveryDigest)],
+    now: Timestamp,
+) {
+    batch.add(DELETE_RECOVERY_CODES, [user.into()]);
+    for (id, digest) in codes {
+        let values = [(*id).into(), user.into(), digest.to_vec().into(), now.into()];
+        batch.add(ADD_RECOVERY_CODE, values);
     }
 }
 

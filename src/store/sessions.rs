@@ -160,8 +160,10 @@ impl SessionStart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignInWritten {
     Begun,
-    /// The code, the challenge or the token was used before.
-    AlreadyUsed,
+    /// The challenge was answered before, or the session has another token by now.
+    ChallengeUsed,
+    /// The code was used before, or the user does not hold the factor.
+    FactorUsed,
     /// The user has been deleted or disabled, has another password, or has added a second factor in the meantime.
     UserChanged,
 }
@@ -202,20 +204,24 @@ impl Store {
                 && start.session().is_enough_for(user);
             may_sign_in.then(|| {
                 let mut batch = StatementBatch::default();
-                // Each of them changes one row, or nothing is written.
+                // Each of them changes one row, or nothing is written for this reason.
                 let mut uses = Vec::new();
                 if let Some((id, expires_at)) = challenge {
-                    uses.push(batch.add(USE_CODE, [(*id).into(), (*expires_at).into()]));
+                    let used = batch.add(USE_CODE, [(*id).into(), (*expires_at).into()]);
+                    uses.push((used, SignInWritten::ChallengeUsed));
                 }
-                uses.extend(factor.as_ref().map(|factor| {
-                    use_factor(&mut batch, user.id, factor, start.session().authenticated_at)
-                }));
+                if let Some(factor) = factor {
+                    let now = start.session().authenticated_at;
+                    let used = use_factor(&mut batch, user.id, factor, now);
+                    uses.push((used, SignInWritten::FactorUsed));
+                }
                 match start {
                     SessionStart::New(session) => {
                         open_session(&mut batch, record, session, change_id);
                     }
                     SessionStart::StepUp { session, replaces } => {
-                        uses.push(step_up(&mut batch, session, *replaces, change_id));
+                        let renewed = step_up(&mut batch, session, *replaces, change_id);
+                        uses.push((renewed, SignInWritten::ChallengeUsed));
                     }
                 }
                 if let Some(device) = trusted_device {
@@ -223,9 +229,9 @@ impl Store {
                 }
                 add_effects(&mut batch, &effects);
                 batch.deciding(move |rows| {
-                    match uses.iter().all(|statement| rows.of(*statement) > 0) {
-                        true => Verdict::Commit(SignInWritten::Begun),
-                        false => Verdict::RollBack(SignInWritten::AlreadyUsed),
+                    match uses.into_iter().find(|(statement, _)| rows.of(*statement) == 0) {
+                        None => Verdict::Commit(SignInWritten::Begun),
+                        Some((_, reason)) => Verdict::RollBack(reason),
                     }
                 })
             })

@@ -66,8 +66,8 @@ async fn add_totp(server: &TestServer, member: &Member) {
         created_at: server.now(),
         last_used_at: None,
     };
-    let (store, version) = (server.doorward.store(), user.password_version());
-    let added = store.add_totp(&totp, version, &[], &Effects::NONE).await.unwrap();
+    let store = server.doorward.store();
+    let added = store.add_totp(&user, &totp, &[], &Effects::NONE).await.unwrap();
     assert_eq!(added, AddFactor::Added);
 }
 

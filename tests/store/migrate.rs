@@ -97,10 +97,15 @@ pub async fn add_factors(store: &Store, user: &User) {
         created_at: NOW,
         last_used_at: Some(NOW),
     };
-    let (version, codes, none) = (user.password_version(), [[4; 32]; 8], &Effects::NONE);
-    let added = store.add_passkey(&passkey, version, &codes, none).await.unwrap();
+    let (codes, none) = ([[4; 32]; 8], &Effects::NONE);
+    let added = store.add_passkey(user, &passkey, &codes, none).await.unwrap();
     assert_eq!(added, AddFactor::Added);
-    assert_eq!(store.add_totp(&totp, version, &[], none).await.unwrap(), AddFactor::Added);
+    // Whoever knows the user without the passkey has not proved it.
+    let added = store.add_totp(user, &totp, &codes, none).await.unwrap();
+    assert_eq!(added, AddFactor::UserChanged);
+    let user = store.user_by_id(user.id).await.unwrap().unwrap();
+    let added = store.add_totp(&user, &totp, &[], none).await.unwrap();
+    assert_eq!(added, AddFactor::Added);
 }
 
 /// Asserts that both have the same rows, and this many of users.

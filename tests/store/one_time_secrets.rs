@@ -330,8 +330,7 @@ async fn reset_factors(store: &Store) {
             created_at: NOW,
             last_used_at: None,
         };
-        let version = user.password_version();
-        let added = store.add_totp(&totp, version, &[[7; 32]; 8], &Effects::NONE).await;
+        let added = store.add_totp(user, &totp, &[[7; 32]; 8], &Effects::NONE).await;
         assert_eq!(added.unwrap(), AddFactor::Added);
     }
     let held = stored(store, ada.id).await;

@@ -119,9 +119,9 @@ pub(crate) async fn answer(
     if let (Some(chosen), Person::Unknown) = (terms.persistence, &challenge.person) {
         challenge.persistence = chosen;
     }
-    let answering = answering(doorward, &challenge, &answer, requester).await?;
-    let budget = budget_of(&answer);
     doorward.throttle().charge_answer(requester, doorward.instant())?;
+    let answering = answering(doorward, &challenge, &answer).await?;
+    let budget = budget_of(&answer);
     if let Some(budget) = budget {
         budget.charge(doorward, &answering.user, requester).await?;
     }
@@ -160,7 +160,6 @@ async fn answering(
     doorward: &Doorward,
     challenge: &Challenge,
     answer: &Answer,
-    requester: &Requester,
 ) -> Result<Answering, AnswerError> {
     let store = doorward.store();
     match &challenge.person {
@@ -174,10 +173,7 @@ async fn answering(
         Person::Unknown => {
             let Answer::Passkey(response) = answer else { return Err(AnswerError::Wrong) };
             let found = store.passkey_by_credential_id(&response.raw_id).await?;
-            let Some((passkey, user)) = found else {
-                doorward.throttle().charge_answer(requester, doorward.instant())?;
-                return Err(AnswerError::UnknownPasskey);
-            };
+            let (passkey, user) = found.ok_or(AnswerError::UnknownPasskey)?;
             // A browser forgets a passkey that is not known, and the user may be enabled again.
             if user.disabled {
                 return Err(AnswerError::Wrong);
@@ -287,7 +283,8 @@ async fn write(
     requester: &Requester,
 ) -> Result<Answered, AnswerError> {
     let Answering { user, session, .. } = answering;
-    let methods = answering.methods.with(proved.method);
+    let method = proved.method;
+    let methods = answering.methods.with(method);
     let old = match session {
         Some((id, token)) => {
             let found = doorward.store().session_with_user(*id).await?;
@@ -344,8 +341,13 @@ async fn write(
             trusted_device,
             is_step_up: old.is_some(),
         }),
-        SignInWritten::AlreadyUsed => Err(AnswerError::CodeUsed),
-        SignInWritten::UserChanged => Err(AnswerError::Expired),
+        SignInWritten::ChallengeUsed | SignInWritten::UserChanged => Err(AnswerError::Expired),
+        SignInWritten::FactorUsed => Err(match method {
+            Method::Totp => AnswerError::CodeUsed,
+            Method::Passkey | Method::SecurityKey => AnswerError::UnknownPasskey,
+            // Used ones are not kept, so one that was used is like any other wrong one.
+            _ => AnswerError::Wrong,
+        }),
     }
 }
 

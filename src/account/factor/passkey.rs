@@ -111,7 +111,7 @@ pub(crate) async fn enrol(
     let event = EventKind::FactorAdded { kind };
     let effects = factor_added(doorward, user, kind, requester.language)
         .with(doorward.event_by_user(user.id, requester, event));
-    match doorward.store().add_passkey(&passkey, user.password_version, &digests, &effects).await? {
+    match doorward.store().add_passkey(user, &passkey, &digests, &effects).await? {
         AddFactor::Added => enrolled(doorward, caller, kind, codes).await,
         AddFactor::Taken => Err(EnrolError::Taken),
         AddFactor::UserChanged => Err(EnrolError::SignInAgain),

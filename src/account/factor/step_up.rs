@@ -3,7 +3,7 @@
 use crate::{
     Caller, Doorward,
     account::{
-        MissingFactor, OpenedSession, SignInError, proof::RECENT, sign_in::user_by_password,
+        MissingFactor, OpenedSession, SignInError, proof::proved_lately, sign_in::user_by_password,
     },
     credential::password::Password,
     event::EventKind,
@@ -13,20 +13,12 @@ use crate::{
     user::User,
 };
 
-/// What of a session's proofs counts for a step-up: those of the last 10 minutes. A trusted browser was trusted before.
-pub(crate) fn counting(doorward: &Doorward, session: &Session) -> Methods {
-    match session.authenticated_at + RECENT > doorward.now() {
-        true => session.methods.without(Method::TrustedDevice),
-        false => Methods::default(),
-    }
-}
-
 /// The challenge to a second factor or a passkey of the caller.
 pub(crate) async fn begin(
     doorward: &Doorward,
     caller: &Caller,
 ) -> Result<MissingFactor, store::Error> {
-    let methods = counting(doorward, &caller.session);
+    let methods = proved_lately(doorward, &caller.session);
     challenge(doorward, caller, &caller.user, methods).await
 }
 
@@ -54,7 +46,7 @@ pub(crate) async fn with_password(
     let user = user_by_password(doorward, &email, password, requester).await?;
     let user = user.filter(|user| user.id == caller.user.id);
     let user = user.ok_or(SignInError::WrongCredentials)?;
-    let methods = counting(doorward, &caller.session).with(Method::Password);
+    let methods = proved_lately(doorward, &caller.session).with(Method::Password);
     if !user.factors.is_empty() && methods.strength() < 2 {
         let missing = challenge(doorward, caller, &user, methods).await?;
         return Err(SignInError::FactorMissing(Box::new(missing)));

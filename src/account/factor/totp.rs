@@ -83,7 +83,7 @@ pub(crate) async fn confirm(
     let event = EventKind::FactorAdded { kind };
     let effects = factor_added(doorward, user, kind, requester.language)
         .with(doorward.event_by_user(user.id, requester, event));
-    match doorward.store().add_totp(&stored, user.password_version, &digests, &effects).await? {
+    match doorward.store().add_totp(user, &stored, &digests, &effects).await? {
         AddFactor::Added => enrolled(doorward, caller, kind, codes).await,
         AddFactor::Taken => Err(EnrolError::Taken),
         AddFactor::UserChanged => Err(EnrolError::SignInAgain),

@@ -196,9 +196,8 @@ pub(super) fn content_security_policy(
 pub(super) fn allow_script(page: &mut Response) {
     let policy = page.headers().get(header::CONTENT_SECURITY_POLICY);
     let policy = policy.and_then(|policy| policy.to_str().ok()).unwrap_or_default();
-    let with_script =
-        policy.replacen("; img-src", &format!("; script-src {}; img-src", SCRIPT.csp_hash), 1);
-    let policy = HeaderValue::try_from(with_script).expect("a hash is ASCII");
+    let policy = format!("{policy}; script-src {}", SCRIPT.csp_hash);
+    let policy = HeaderValue::try_from(policy).expect("a hash is ASCII");
     page.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
 }
 

@@ -15,7 +15,8 @@ use crate::{
     Caller,
     account::{
         SignInError,
-        factor::step_up::{begin, counting, with_password},
+        factor::step_up::{begin, with_password},
+        proof::proved_lately,
     },
     credential::{factor::FactorKind, password::Password},
     http::{Error, form::PageForm},
@@ -78,7 +79,7 @@ async fn ask(
     refusal: Option<&FormRefusal>,
 ) -> Result<Response, Error> {
     let (doorward, user) = (visit.doorward(), &caller.user);
-    let has_first = counting(doorward, &caller.session) != Methods::default();
+    let has_first = proved_lately(doorward, &caller.session) != Methods::default();
     let needs_passkey = errand.step_up.as_ref().is_some_and(StepUp::needs_passkey);
     let missing = match user.factors.is_empty() {
         true => None,

@@ -47,6 +47,7 @@ async fn a_code_counts_once_and_so_does_a_challenge() {
     let code = ada.code(&server);
     let answered = answer_code(&server, &first, &code).await;
     assert_eq!(answered.status, StatusCode::UNAUTHORIZED, "an answered challenge");
+    assert!(answered.body.contains("was answered before"), "{}", answered.body);
     token(&answer_code(&server, &second, &code).await);
 }
 
@@ -83,6 +84,7 @@ async fn a_recovery_code_works_once_never_first_and_is_replaced() {
     assert_eq!(methods(&server, &token(&opened)).await, json!(["pwd", "recovery"]));
     let again = answer_code(&server, &challenge(&server).await, &code).await;
     assert_eq!(again.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(again.json()["message"], "The second factor is wrong.");
     token(&answer_code(&server, &challenge(&server).await, &new).await);
 }
 

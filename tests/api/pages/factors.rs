@@ -193,6 +193,9 @@ async fn a_trusted_browser_needs_the_password_only_until_it_is_removed() {
     assert!(device.ends_with("; HttpOnly; SameSite=Lax; Secure; Max-Age=2592000"), "{device}");
     other.post("/sign-out", &[]).await;
     assert_goes_to(&other.sign_in(EMAIL).await, "/account");
+    // It stands in for the factor at sign-in, and not where the account itself is at stake.
+    let refused = other.post("/account/security/totp/remove", &[]).await;
+    assert_goes_to(&refused, "/step-up?next=%2Faccount%2Fsecurity");
     let page = browser.get("/account/security").await;
     assert_shows(&page, 200, &["Firefox on Linux", "127.0.0.1"]);
     let (_, rest) = page.body.split_once("name=\"id\" value=\"").unwrap();

@@ -118,7 +118,7 @@ async fn every_wrong_answer_shows_the_page_again() {
     assert_eq!(other.post(SIGN_IN, &fields).await.status, 400);
     let fields = [("challenge", &*challenge), ("credential", &right)];
     assert_goes_to(&other.post(SIGN_IN, &fields).await, "/account");
-    assert_eq!(Browser::new(&server).post(SIGN_IN, &fields).await.status, 400);
+    assert_goes_to(&Browser::new(&server).post(SIGN_IN, &fields).await, "/sign-in?done=expired");
     // A page may stay open for a day.
     let mut late = Browser::new(&server);
     let page = late.get("/sign-in").await;
