@@ -41,6 +41,9 @@ pub mod credential {
 pub mod data_folder {
     pub use crate::data_folder::*;
 }
+pub mod event {
+    pub use crate::event::*;
+}
 pub mod http {
     pub use crate::http::*;
 }

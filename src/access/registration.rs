@@ -1,6 +1,6 @@
 //! Who may register, and which users may invite others.
 
-use std::{fmt, net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc};
 
 use super::guard::{CallerFacts, Condition, ConditionError, RequestFacts, Subject};
 use crate::{
@@ -121,8 +121,8 @@ impl InvitationPolicy {
     }
 }
 
-/// A condition that clones share. Two are equal if their texts are.
-#[derive(Clone)]
+/// A condition that clones share.
+#[derive(Clone, Debug, PartialEq)]
 pub struct RegistrationCondition(Arc<Condition>);
 
 impl RegistrationCondition {
@@ -132,18 +132,6 @@ impl RegistrationCondition {
 
     fn text(&self) -> &str {
         self.0.text()
-    }
-}
-
-impl PartialEq for RegistrationCondition {
-    fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text()
-    }
-}
-
-impl fmt::Debug for RegistrationCondition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text().fmt(f)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     Doorward,
-    event::EventKind,
+    event::{Administrator, EventKind},
     store::{self, NewPasswords, Revoked},
     token::{KeyId, shared_secret::SharedSecret, signing_keys},
 };
@@ -29,13 +29,14 @@ pub(crate) enum EmergencyError {
 pub(crate) async fn run(
     doorward: &Doorward,
     new_passwords: &NewPasswords,
+    by: &Administrator,
 ) -> Result<Emergency, EmergencyError> {
     let secret = SharedSecret::random();
     doorward.keys().replace_cookie_secret(&secret).await?;
     doorward.use_cookie_secret(secret);
     let keys = doorward.keys().replace_all(doorward.now()).await?;
     let kind = EventKind::EverythingRevoked { sessions: None, passwords: None };
-    let effects = doorward.event_by_operator(None, kind).into();
+    let effects = doorward.event_by_administrator(by, None, kind).into();
     let revoked =
         doorward.store().revoke_everything(new_passwords, doorward.now(), &effects).await?;
     Ok(Emergency { keys, revoked })

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Doorward,
     credential::password::Password,
-    event::EventKind,
+    event::{Administrator, EventKind},
     mail::{Message, link},
     network::Requester,
     store::{Effects, OneTimeUse},
@@ -46,13 +46,14 @@ has_failure!(FactorResetError);
 pub(crate) async fn create(
     doorward: &Doorward,
     user: UserId,
+    by: &Administrator,
 ) -> Result<FactorResetTicket, UserError> {
     let user = doorward.store().user_by_id(user).await?.ok_or(UserError::NoSuchUser)?;
     let one_time = one_time_of(doorward, &user, Purpose::FactorReset);
     let secret = doorward.one_time_secrets().secret(one_time.id, one_time.purpose);
     let message = Message::FactorResetLink { at: doorward.now().millis() };
     let told = factor_notice(doorward, &user, doorward.settings().mail.language, message);
-    let event = doorward.event_by_operator(user.id, EventKind::FactorResetCreated);
+    let event = doorward.event_by_administrator(by, user.id, EventKind::FactorResetCreated);
     let effects = Effects { secrets: vec![one_time], ..told.with(event) };
     let added = doorward.store().replace_one_time(user.id, Purpose::FactorReset, &effects).await?;
     require_found(added)?;

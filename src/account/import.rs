@@ -8,7 +8,7 @@ use std::{
 use crate::{
     Doorward,
     credential::{factor::FactorKind, totp::TotpSecret},
-    event::EventKind,
+    event::{Administrator, EventKind},
     store::{self, ImportedHash},
     user::{Email, EmailKey, StoredTotp, User, UserId},
 };
@@ -42,12 +42,13 @@ pub(crate) async fn import(
     doorward: &Doorward,
     users: &[UserToImport],
     only_check: bool,
+    by: &Administrator,
 ) -> Result<Vec<Imported>, store::Error> {
     /// The last attempt ends before the time of the command does.
     const LAST_ATTEMPT_AFTER: Duration = Duration::from_secs(15);
     let started = Instant::now();
     loop {
-        match try_import(doorward, users, only_check).await {
+        match try_import(doorward, users, only_check, by).await {
             Err(store::Error::Unavailable(_)) if started.elapsed() < LAST_ATTEMPT_AFTER => {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
@@ -73,10 +74,12 @@ pub(crate) async fn imported_hashes(
 pub(crate) async fn drop_hashes(
     doorward: &Doorward,
     users: &[UserId],
+    by: &Administrator,
 ) -> Result<usize, store::Error> {
     let mut dropped = 0;
     for user in users {
-        let effects = doorward.event_by_operator(*user, EventKind::ImportedHashDropped).into();
+        let effects =
+            doorward.event_by_administrator(by, *user, EventKind::ImportedHashDropped).into();
         dropped += usize::from(doorward.store().drop_imported_hash(*user, &effects).await?);
     }
     // Failed logins cost as much as the hashes that are left.
@@ -89,13 +92,14 @@ async fn try_import(
     doorward: &Doorward,
     imported: &[UserToImport],
     only_check: bool,
+    by: &Administrator,
 ) -> Result<Vec<Imported>, store::Error> {
     let users: Vec<_> = imported.iter().map(with_factors).collect();
     let added = if only_check {
         vec![false; users.len()]
     } else {
         let kind = EventKind::UsersImported { count: None };
-        let effects = doorward.event_by_operator(None, kind).into();
+        let effects = doorward.event_by_administrator(by, None, kind).into();
         let totp = imported.iter().filter_map(|imported| stored_totp(doorward, imported)).collect();
         let store = doorward.store();
         let added = store.import_users(users.clone(), totp, doorward.now(), &effects).await?;

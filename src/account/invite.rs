@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Caller, Doorward,
     access::{guard::MAX_ROLES, registration::RegistrationPolicy},
-    event::{Event, EventKind},
+    event::{Administrator, Event, EventKind},
     language::Language,
     mail::{Mail, Message, link},
     network::Requester,
@@ -112,19 +112,20 @@ pub(crate) enum Delivery {
     ByHand,
 }
 
-/// Invites the holder of an address for the operator. It is not throttled, and replaces any invitation to the address.
-pub(crate) async fn by_operator(
+/// Invites the holder of an address for an administrator. It is not throttled, and replaces any invitation to the address.
+async fn by_administrator(
     doorward: &Doorward,
     email: Email,
     roles: Roles,
     lifetime: Duration,
     delivery: Delivery,
+    by: &Administrator,
 ) -> Result<Invited, InviteError> {
     if !LIFETIMES.contains(&lifetime) {
         return Err(InviteError::Lifetime);
     }
     check_usable(doorward, &email).await?;
-    let event = |kind| doorward.event_by_operator(None, kind);
+    let event = |kind| doorward.event_by_administrator(by, None, kind);
     add(doorward, email, roles, None, lifetime, delivery, event).await
 }
 
@@ -346,8 +347,12 @@ pub(crate) async fn revoke_own(
     Ok(is_own && doorward.store().delete_invitation(id, &effects).await?)
 }
 
-/// Revokes the invitation with this id or to this address, for the operator. Returns false if there is none.
-pub(crate) async fn revoke(doorward: &Doorward, id_or_email: &str) -> Result<bool, store::Error> {
+/// Revokes the invitation with this id or to this address, for an administrator. Returns false if there is none.
+pub(crate) async fn revoke(
+    doorward: &Doorward,
+    id_or_email: &str,
+    by: &Administrator,
+) -> Result<bool, store::Error> {
     let id = match id_or_email.parse() {
         Ok(id) => id,
         Err(_) => {
@@ -359,7 +364,7 @@ pub(crate) async fn revoke(doorward: &Doorward, id_or_email: &str) -> Result<boo
         }
     };
     let kind = EventKind::InvitationRevoked { invitation: id };
-    let effects = doorward.event_by_operator(None, kind).into();
+    let effects = doorward.event_by_administrator(by, None, kind).into();
     doorward.store().delete_invitation(id, &effects).await
 }
 
@@ -400,6 +405,27 @@ impl NewInvitation {
     }
 }
 
+/// Makes the invitation for an administrator.
+pub(crate) async fn make(
+    doorward: &Doorward,
+    invitation: NewInvitation,
+    by: &Administrator,
+) -> Result<Invited, InviteError> {
+    let NewInvitation { email, roles, lifetime, by_hand } = invitation;
+    let email = Email::parse(email).map_err(InvalidInput::new("email"));
+    let email = email.map_err(InviteError::Invalid)?;
+    let roles = roles.iter().map(|role| parse_role(role)).collect::<Result<Roles, _>>();
+    let roles = roles.map_err(InviteError::Role)?;
+    if roles.iter().count() > MAX_ROLES {
+        return Err(InviteError::Role(RoleError::TooMany));
+    }
+    let delivery = match by_hand {
+        true => Delivery::ByHand,
+        false => Delivery::Mail(doorward.settings().mail.language, 0),
+    };
+    by_administrator(doorward, email, roles, lifetime, delivery, by).await
+}
+
 impl Doorward {
     /// Invites the holder of an e-mail address, as `doorward user invite` does. An invitation admits unless registration is
     /// closed. It replaces an earlier one to the same address.
@@ -407,19 +433,7 @@ impl Doorward {
     /// # Errors
     /// If a value is invalid, a user has the address or registration is closed.
     pub async fn invite(&self, invitation: NewInvitation) -> Result<Invited, InviteError> {
-        let NewInvitation { email, roles, lifetime, by_hand } = invitation;
-        let email = Email::parse(email).map_err(InvalidInput::new("email"));
-        let email = email.map_err(InviteError::Invalid)?;
-        let roles = roles.iter().map(|role| parse_role(role)).collect::<Result<Roles, _>>();
-        let roles = roles.map_err(InviteError::Role)?;
-        if roles.iter().count() > MAX_ROLES {
-            return Err(InviteError::Role(RoleError::TooMany));
-        }
-        let delivery = match by_hand {
-            true => Delivery::ByHand,
-            false => Delivery::Mail(self.settings().mail.language, 0),
-        };
-        by_operator(self, email, roles, lifetime, delivery).await
+        make(self, invitation, &Administrator::APP).await
     }
 
     /// Revokes the invitation with this id or to this address, as `doorward user uninvite` does. Returns false if there is
@@ -428,6 +442,6 @@ impl Doorward {
     /// # Errors
     /// If the database cannot be used.
     pub async fn revoke_invitation(&self, id_or_email: &str) -> Result<bool, store::Error> {
-        revoke(self, id_or_email).await
+        revoke(self, id_or_email, &Administrator::APP).await
     }
 }

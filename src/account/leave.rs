@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Doorward,
-    event::EventKind,
+    event::{Administrator, EventKind},
     mail::DeletedBy,
     network::Requester,
     store::Effects,
@@ -29,21 +29,30 @@ pub(crate) async fn leave(
     Ok(())
 }
 
+/// Deletes a user and everything stored about them.
+pub(crate) async fn delete(
+    doorward: &Doorward,
+    user: UserId,
+    by: &Administrator,
+) -> Result<(), UserError> {
+    let event = doorward.event_by_administrator(by, user, EventKind::UserDeleted);
+    let effects = match doorward.user_by_id(user).await? {
+        Some(user) => {
+            let language = doorward.settings().mail.language;
+            account_deleted(doorward, &user, DeletedBy::Operator, language)
+        }
+        None => Effects::NONE,
+    };
+    let effects = effects.with(event);
+    require_found(doorward.store().delete_user(user, doorward.now(), &effects).await?)
+}
+
 impl Doorward {
     /// Deletes a user and everything stored about them, as `doorward user delete` does.
     ///
     /// # Errors
     /// If there is no such user.
     pub async fn delete_user(&self, user: UserId) -> Result<(), UserError> {
-        let event = self.event_by_operator(user, EventKind::UserDeleted);
-        let effects = match self.user_by_id(user).await? {
-            Some(user) => {
-                let language = self.settings().mail.language;
-                account_deleted(self, &user, DeletedBy::Operator, language)
-            }
-            None => Effects::NONE,
-        };
-        let effects = effects.with(event);
-        require_found(self.store().delete_user(user, self.now(), &effects).await?)
+        delete(self, user, &Administrator::APP).await
     }
 }

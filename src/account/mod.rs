@@ -50,7 +50,7 @@ pub use self::{
 use crate::{
     Doorward,
     credential::password::Busy,
-    event::{Event, EventKind},
+    event::{Administrator, Event, EventKind},
     fault::Fault,
     network::Requester,
     session::Session,
@@ -155,9 +155,14 @@ impl Doorward {
         Event::by_user(user, requester, self.now(), kind)
     }
 
-    /// The event that the operator does something.
-    fn event_by_operator(&self, subject: impl Into<Option<UserId>>, kind: EventKind) -> Event {
-        Event::by_operator(subject.into(), self.now(), kind)
+    /// The event that somebody orders something about the account of another.
+    fn event_by_administrator(
+        &self,
+        by: &Administrator,
+        subject: impl Into<Option<UserId>>,
+        kind: EventKind,
+    ) -> Event {
+        Event::by_administrator(by, subject.into(), self.now(), kind)
     }
 
     /// The event that somebody does something who has not shown who they are.

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Caller, Doorward,
     credential::password::Password,
-    event::EventKind,
+    event::{Administrator, EventKind},
     fault::Fault,
     network::{Network, Requester},
     store::PasswordCondition,
@@ -80,17 +80,18 @@ pub(crate) async fn change(
     Ok(())
 }
 
-/// Sets a user's password for the operator and ends all their sessions.
+/// Sets a user's password for an administrator and ends all their sessions.
 pub(crate) async fn set(
     doorward: &Doorward,
     user: &User,
     password: String,
+    by: &Administrator,
 ) -> Result<(), SetPasswordError> {
     let password = parse(doorward, user, password).map_err(InvalidInput::new("password"));
     let password = password.map_err(SetPasswordError::Invalid)?;
     let hash = doorward.hasher().hash(password, Network::LOOPBACK).await?;
     let (condition, now) = (PasswordCondition::Unconditional, doorward.now());
-    let event = doorward.event_by_operator(user.id, EventKind::PasswordChanged);
+    let event = doorward.event_by_administrator(by, user.id, EventKind::PasswordChanged);
     let effects = password_changed(doorward, user, doorward.settings().mail.language).with(event);
     let is_set =
         doorward.store().set_password(user.id, condition, &hash, None, now, &effects).await?;
@@ -109,6 +110,6 @@ impl Doorward {
     /// If the password breaks a rule of the settings or there is no such user.
     pub async fn set_password(&self, id: UserId, password: &str) -> Result<(), SetPasswordError> {
         let user = self.user_by_id(id).await?.ok_or(SetPasswordError::NoSuchUser)?;
-        set(self, &user, password.to_owned()).await
+        set(self, &user, password.to_owned(), &Administrator::APP).await
     }
 }

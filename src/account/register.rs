@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Doorward,
     credential::password::{Busy, Password},
-    event::{EventKind, RegistrationRefusal},
+    event::{Administrator, EventKind, RegistrationRefusal},
     mail::Message,
     network::{ClientInfo, Network, Requester},
     session::Persistence,
@@ -246,18 +246,19 @@ async fn register_silently(
     Ok(Registered::Mailed)
 }
 
-/// Adds a user for the operator. It is not throttled, and no session is opened.
+/// Adds a user for an administrator. It is not throttled, and no session is opened.
 pub(crate) async fn create(
     doorward: &Doorward,
-    registration: Registration,
+    user: NewUser,
+    by: &Administrator,
 ) -> Result<User, RegisterError> {
-    let registration = registration.check_password(doorward)?;
+    let registration = user.validate(doorward)?.check_password(doorward)?;
     let user = registration.into_user(doorward, Network::LOOPBACK).await?;
-    let effects = doorward.event_by_operator(user.id, EventKind::UserAdded).into();
+    let effects = doorward.event_by_administrator(by, user.id, EventKind::UserAdded).into();
     let added = add(doorward, &user, &effects).await;
     if let Err(RegisterError::EmailTaken) = added {
         let kind = EventKind::RegistrationRefused(RegistrationRefusal::AddressTaken);
-        doorward.events().publish(&doorward.event_by_operator(None, kind));
+        doorward.events().publish(&doorward.event_by_administrator(by, None, kind));
     }
     added?;
     Ok(user)
@@ -346,6 +347,6 @@ impl Doorward {
     /// # Errors
     /// If a value is invalid or the address is taken.
     pub async fn create_user(&self, user: NewUser) -> Result<User, RegisterError> {
-        create(self, user.validate(self)?).await
+        create(self, user, &Administrator::APP).await
     }
 }

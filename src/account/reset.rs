@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Doorward,
     credential::password::Password,
-    event::EventKind,
+    event::{Administrator, EventKind},
     network::Requester,
     store::{Effects, OneTimeUse},
     token::one_time::{OneTimeSecret, Presented, Purpose},
@@ -76,6 +76,22 @@ pub(crate) async fn reset(
     Ok(user)
 }
 
+/// Creates a code with which a user can set a password once within 30 minutes. It replaces any earlier code.
+pub(crate) async fn create_code(
+    doorward: &Doorward,
+    user: UserId,
+    by: &Administrator,
+) -> Result<OneTimeSecret, UserError> {
+    let found = doorward.store().user_by_id(user).await?.ok_or(UserError::NoSuchUser)?;
+    let one_time = one_time_of(doorward, &found, Purpose::OperatorReset);
+    let code = doorward.one_time_secrets().secret(one_time.id, one_time.purpose);
+    let event = doorward.event_by_administrator(by, user, EventKind::ResetCodeCreated);
+    let effects = Effects { secrets: vec![one_time], ..event.into() };
+    let added = doorward.store().replace_one_time(user, Purpose::OperatorReset, &effects).await?;
+    require_found(added)?;
+    Ok(code)
+}
+
 impl Doorward {
     /// Creates a code with which a user can set a password once within 30 minutes (`POST /api/auth/reset`), as
     /// `doorward user reset-code` does. It replaces any earlier code.
@@ -83,13 +99,6 @@ impl Doorward {
     /// # Errors
     /// If there is no such user.
     pub async fn create_reset_code(&self, user: UserId) -> Result<OneTimeSecret, UserError> {
-        let found = self.store().user_by_id(user).await?.ok_or(UserError::NoSuchUser)?;
-        let one_time = one_time_of(self, &found, Purpose::OperatorReset);
-        let code = self.one_time_secrets().secret(one_time.id, one_time.purpose);
-        let event = self.event_by_operator(user, EventKind::ResetCodeCreated);
-        let effects = Effects { secrets: vec![one_time], ..event.into() };
-        let added = self.store().replace_one_time(user, Purpose::OperatorReset, &effects).await?;
-        require_found(added)?;
-        Ok(code)
+        create_code(self, user, &Administrator::APP).await
     }
 }

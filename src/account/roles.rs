@@ -3,7 +3,7 @@
 use crate::{
     Doorward,
     access::guard::MAX_ROLES,
-    event::EventKind,
+    event::{Administrator, EventKind},
     store,
     user::{Role, User, UserId},
 };
@@ -27,13 +27,18 @@ pub enum RoleError {
 }
 
 /// Grants a role. False if the user has it already.
-pub(crate) async fn grant(doorward: &Doorward, user: &User, role: &str) -> Result<bool, RoleError> {
+pub(crate) async fn grant(
+    doorward: &Doorward,
+    user: &User,
+    role: &str,
+    by: &Administrator,
+) -> Result<bool, RoleError> {
     let role = parse(role)?;
     if !user.roles.contains(role.as_str()) && user.roles.iter().count() >= MAX_ROLES {
         return Err(RoleError::TooMany);
     }
     let kind = EventKind::RoleGranted(role.clone());
-    let effects = doorward.event_by_operator(user.id, kind).into();
+    let effects = doorward.event_by_administrator(by, user.id, kind).into();
     Ok(doorward.store().grant_role(user.id, &role, doorward.now(), &effects).await?)
 }
 
@@ -42,9 +47,11 @@ pub(crate) async fn revoke(
     doorward: &Doorward,
     user: UserId,
     role: &str,
+    by: &Administrator,
 ) -> Result<bool, RoleError> {
     let role = parse(role)?;
-    let effects = doorward.event_by_operator(user, EventKind::RoleRevoked(role.clone())).into();
+    let kind = EventKind::RoleRevoked(role.clone());
+    let effects = doorward.event_by_administrator(by, user, kind).into();
     Ok(doorward.store().revoke_role(user, &role, doorward.now(), &effects).await?)
 }
 
@@ -59,7 +66,7 @@ impl Doorward {
     /// If the text is not a role, the user has too many roles or there is no such user.
     pub async fn grant_role(&self, id: UserId, role: &str) -> Result<bool, RoleError> {
         let user = self.user_by_id(id).await?.ok_or(RoleError::NoSuchUser)?;
-        grant(self, &user, role).await
+        grant(self, &user, role, &Administrator::APP).await
     }
 
     /// Revokes a role of a user, as `doorward user revoke` does. Returns whether that changed anything.
@@ -68,6 +75,6 @@ impl Doorward {
     /// If the text is not a role or there is no such user.
     pub async fn revoke_role(&self, id: UserId, role: &str) -> Result<bool, RoleError> {
         let user = self.user_by_id(id).await?.ok_or(RoleError::NoSuchUser)?;
-        revoke(self, user.id, role).await
+        revoke(self, user.id, role, &Administrator::APP).await
     }
 }

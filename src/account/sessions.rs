@@ -3,7 +3,7 @@
 use super::effects::sessions_ended;
 use crate::{
     Caller, Doorward,
-    event::EventKind,
+    event::{Administrator, EventKind},
     mail::EndedBy,
     network::Requester,
     session::{Session, SessionId},
@@ -74,14 +74,31 @@ pub(crate) async fn end(
     doorward.store().end_session(user, session, doorward.now(), &effects).await
 }
 
-/// Ends one session of a user by the operator. False if they have no such session.
-pub(crate) async fn end_by_operator(
+/// Ends one session of a user for an administrator. False if they have no such session.
+pub(crate) async fn end_of_user(
     doorward: &Doorward,
     user: UserId,
     session: SessionId,
+    by: &Administrator,
 ) -> Result<bool, store::Error> {
-    let effects = doorward.event_by_operator(user, EventKind::SessionEnded { session }).into();
+    let kind = EventKind::SessionEnded { session };
+    let effects = doorward.event_by_administrator(by, user, kind).into();
     doorward.store().end_session(user, session, doorward.now(), &effects).await
+}
+
+/// Ends all sessions of a user for an administrator, and returns how many there were.
+pub(crate) async fn end_all_of_user(
+    doorward: &Doorward,
+    user: UserId,
+    by: &Administrator,
+) -> Result<usize, store::Error> {
+    let effects = match doorward.store().user_by_id(user).await? {
+        Some(user) => sessions_ended(doorward, &user, EndedBy::Operator),
+        None => Effects::NONE,
+    };
+    let kind = EventKind::SessionsEnded { count: None };
+    let effects = effects.with(doorward.event_by_administrator(by, user, kind));
+    doorward.store().end_sessions(user, doorward.now(), &effects).await
 }
 
 impl Doorward {
@@ -91,11 +108,6 @@ impl Doorward {
     /// # Errors
     /// If the database cannot be written.
     pub async fn end_sessions(&self, user: UserId) -> Result<usize, store::Error> {
-        let effects = match self.store().user_by_id(user).await? {
-            Some(user) => sessions_ended(self, &user, EndedBy::Operator),
-            None => Effects::NONE,
-        };
-        let event = self.event_by_operator(user, EventKind::SessionsEnded { count: None });
-        self.store().end_sessions(user, self.now(), &effects.with(event)).await
+        end_all_of_user(self, user, &Administrator::APP).await
     }
 }

@@ -9,7 +9,7 @@ use crate::{
         totp::TotpSecret,
     },
     doorward::{MissingKey, OpenError},
-    event::{Actor, Event, EventKind, LoginRefusal, RegistrationRefusal},
+    event::{Actor, Administrator, Event, EventKind, LoginRefusal, RegistrationRefusal},
     network::{ClientInfo, Network, Requester},
     session::Method,
     store::{AddFactor, Effects, NewPasswords},
@@ -113,7 +113,7 @@ async fn guesses_count_while_the_queue_of_imported_hashes_is_full() {
     register(&doorward).await;
     let email = "imported@example.com";
     let user = user_to_import(&doorward, email);
-    import::import(&doorward, &[user], false).await.unwrap();
+    import::import(&doorward, &[user], false, &Administrator::APP).await.unwrap();
 
     let elsewhere = ClientInfo::new([192, 0, 2, 2].into(), "");
     let network = Network::at(elsewhere.address);
@@ -226,7 +226,7 @@ async fn every_change_and_every_failed_login_is_one_event() {
     doorward.grant_role(user.id, "staff").await.unwrap();
     let [granted] = &published()[..] else { panic!("one event") };
     assert_eq!(granted.kind, EventKind::RoleGranted(Role::parse("staff").unwrap()));
-    assert_eq!((granted.actor, &granted.client), (Actor::Operator, &None));
+    assert_eq!((granted.actor, &granted.client), (Actor::Operator(None), &None));
     doorward.grant_role(user.id, "staff").await.unwrap();
     assert_eq!(kinds(), [], "the user has the role already");
 
@@ -242,7 +242,9 @@ async fn every_change_and_every_failed_login_is_one_event() {
 
     // The store publishes nothing that it has rolled back.
     let (store, now) = (doorward.store(), doorward.now());
-    let effects = Event::by_operator(Some(user.id), now, EventKind::UserDisabled).into();
+    let effects =
+        Event::by_administrator(&Administrator::APP, Some(user.id), now, EventKind::UserDisabled)
+            .into();
     assert!(!store.disable_user(user.id, now, &effects).await.unwrap());
     assert!(!store.end_session(user.id, session, now, &effects).await.unwrap());
     assert_eq!(kinds(), []);
@@ -259,27 +261,30 @@ async fn a_change_by_the_operator_is_one_event_and_its_repetition_is_none() {
 
     let new = user_to_import(&doorward, "new@example.com");
     let users = [new.clone(), user_to_import(&doorward, EMAIL)];
-    import::import(&doorward, &users, true).await.unwrap();
+    import::import(&doorward, &users, true, &Administrator::APP).await.unwrap();
     assert_eq!(kinds(), [], "the users were only checked");
-    import::import(&doorward, &users, false).await.unwrap();
+    import::import(&doorward, &users, false, &Administrator::APP).await.unwrap();
     assert_eq!(kinds(), [EventKind::UsersImported { count: Some(1) }]);
-    import::import(&doorward, &users, false).await.unwrap();
+    import::import(&doorward, &users, false, &Administrator::APP).await.unwrap();
     assert_eq!(kinds(), []);
 
     let ids = [new.user.id, user.id];
-    assert_eq!(import::drop_hashes(&doorward, &ids).await.unwrap(), 1);
+    assert_eq!(import::drop_hashes(&doorward, &ids, &Administrator::APP).await.unwrap(), 1);
     let [dropped] = &published()[..] else { panic!("one event") };
     assert_eq!(dropped.kind, EventKind::ImportedHashDropped);
-    assert_eq!((dropped.actor, dropped.subject), (Actor::Operator, Some(new.user.id)));
-    assert_eq!(import::drop_hashes(&doorward, &ids).await.unwrap(), 0);
+    assert_eq!(
+        (dropped.actor.clone(), dropped.subject),
+        (Actor::Operator(None), Some(new.user.id))
+    );
+    assert_eq!(import::drop_hashes(&doorward, &ids, &Administrator::APP).await.unwrap(), 0);
     assert_eq!(kinds(), []);
 
-    unlock::unlock(&doorward, &user).await.unwrap();
+    unlock::unlock(&doorward, &user, &Administrator::APP).await.unwrap();
     assert_eq!(kinds(), [EventKind::AccountUnlocked]);
 
     // An emergency also replaces the keys, so a repetition is one as well.
     for figure in [Some(1), Some(0)] {
-        emergency::run(&doorward, &NewPasswords::All).await.unwrap();
+        emergency::run(&doorward, &NewPasswords::All, &Administrator::APP).await.unwrap();
         let expected = EventKind::EverythingRevoked { sessions: figure, passwords: figure };
         assert_eq!(kinds(), [expected]);
     }
@@ -354,9 +359,9 @@ async fn a_link_of_the_operator_and_the_password_remove_all_factors() {
         let password = password.map(|password| Password::unchecked(password.to_owned()));
         factor_reset::use_link(&doorward, secret, password, &requester).await
     };
-    let earlier = factor_reset::create(&doorward, user.id).await.unwrap();
+    let earlier = factor_reset::create(&doorward, user.id, &Administrator::APP).await.unwrap();
     kinds();
-    let ticket = factor_reset::create(&doorward, user.id).await.unwrap();
+    let ticket = factor_reset::create(&doorward, user.id, &Administrator::APP).await.unwrap();
     assert_eq!(kinds(), [EventKind::FactorResetCreated]);
     let link = format!("http://127.0.0.1:3000/factors/reset?code={}", ticket.secret.as_str());
     assert_eq!(ticket.link, Some(link));
@@ -381,7 +386,7 @@ async fn a_link_of_the_operator_and_the_password_remove_all_factors() {
     // Who has no password needs the link alone.
     let grace = doorward.create_user(NewUser::new("Grace", "grace@example.com")).await.unwrap();
     add_totp(&doorward, &grace).await;
-    let ticket = factor_reset::create(&doorward, grace.id).await.unwrap();
+    let ticket = factor_reset::create(&doorward, grace.id, &Administrator::APP).await.unwrap();
     assert!(use_link(ticket.secret.as_str(), None).await.unwrap().factors.is_empty());
 }
 
@@ -401,7 +406,7 @@ async fn an_imported_app_is_stored_encrypted_with_its_user() {
         let held = doorward.store().factors_of(&user, doorward.now()).await.unwrap();
         (user.factors.to_text(), held)
     };
-    import::import(&doorward, &users, false).await.unwrap();
+    import::import(&doorward, &users, false, &Administrator::APP).await.unwrap();
     let (kinds, held) = factors_of(with_app.user.id).await;
     assert_eq!((kinds.as_str(), held.recovery_codes), ("totp", 0));
     let stored = held.totp.unwrap().secret;
@@ -414,7 +419,7 @@ async fn an_imported_app_is_stored_encrypted_with_its_user() {
     let (id, now, store) = (with_app.user.id, doorward.now(), doorward.store());
     assert!(store.remove_totp(id, now, &Effects::NONE).await.unwrap());
     let late = import::UserToImport { totp: Some(secret), ..without.clone() };
-    import::import(&doorward, &[with_app.clone(), late], false).await.unwrap();
+    import::import(&doorward, &[with_app.clone(), late], false, &Administrator::APP).await.unwrap();
     for id in [with_app.user.id, without.user.id] {
         let (kinds, held) = factors_of(id).await;
         assert!(kinds.is_empty() && held.totp.is_none());
@@ -427,7 +432,7 @@ async fn passwords_for_a_reset_link_are_throttled_as_logins() {
     let doorward = open(folder.path()).await;
     let user = register(&doorward).await.user;
     add_totp(&doorward, &user).await;
-    let ticket = factor_reset::create(&doorward, user.id).await.unwrap();
+    let ticket = factor_reset::create(&doorward, user.id, &Administrator::APP).await.unwrap();
     let requester = Requester::new(ClientInfo::new([192, 0, 2, 2].into(), ""));
     for attempt in 0.. {
         let secret = OneTimeSecret::unchecked(ticket.secret.as_str().to_owned()).digest();

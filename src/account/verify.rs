@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Doorward,
-    event::EventKind,
+    event::{Administrator, EventKind},
     network::Requester,
     store::{self, Effects, OneTimeUse},
     throttle::MailPurpose,
@@ -107,10 +107,11 @@ pub(crate) async fn set_verified(
     doorward: &Doorward,
     user: &User,
     verified: bool,
+    by: &Administrator,
 ) -> Result<bool, VerifyError> {
     let now = doorward.now();
     let kind = EventKind::EmailVerificationSet { verified };
-    let effects = doorward.event_by_operator(user.id, kind).into();
+    let effects = doorward.event_by_administrator(by, user.id, kind).into();
     let (store, email) = (doorward.store(), &user.email);
     let changed = store.set_email_verified(user.id, email, verified, now, &effects).await?;
     if !changed && user.email_verified != verified {
@@ -130,6 +131,6 @@ impl Doorward {
         if user.email.key() != EmailKey::of(email) {
             return Err(VerifyError::UserChanged);
         }
-        set_verified(self, &user, true).await
+        set_verified(self, &user, true, &Administrator::APP).await
     }
 }

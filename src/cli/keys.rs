@@ -1,15 +1,20 @@
 //! `doorward keys …`: the keys that tokens are signed with.
 
-use super::{Output, block_on, print_json, run, unexpected_reply};
+use axum::http::Method;
+
+use super::{Output, block_on, or_not_found, print_json, within};
 use crate::{
     Settings,
-    control::{Command, KeyInfo, Reply},
+    control::AdminClient,
+    http::api::admin::signing_keys::{SigningKey, SigningKeys},
     token::signing_keys::KeyStatus,
 };
 
 pub(super) const EXAMPLES: &str = "Examples:
   doorward keys list
   doorward keys rotate";
+
+const PATH: &str = "/api/admin/signing-keys";
 
 #[derive(clap::Subcommand)]
 pub(super) enum Keys {
@@ -33,18 +38,21 @@ pub(super) enum Keys {
 
 impl Keys {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
-        let (command, output) = match self {
-            Self::List(output) => (Command::ListKeys, output),
-            Self::Rotate(output) => (Command::RotateKeys, output),
-            Self::Revoke { kid, output } => (Command::RevokeKey(kid), output),
+        let (method, path, output) = match self {
+            Self::List(output) => (Method::GET, PATH.to_owned(), output),
+            Self::Rotate(output) => (Method::POST, PATH.to_owned(), output),
+            Self::Revoke { kid, output } => (Method::DELETE, within(PATH, &kid), output),
         };
-        let Reply::Keys(keys) = block_on(run(settings, command))? else {
-            return Err(unexpected_reply());
-        };
+        let ordered = block_on(async {
+            let client = AdminClient::open(settings).await?;
+            Ok(client.order(method, &path, &()).await)
+        })?;
+        let SigningKeys { signing_keys: keys } =
+            or_not_found(ordered, "there is no such key: `doorward keys list` shows all keys")?;
         if output.json {
             return print_json(&keys);
         }
-        for KeyInfo { kid, algorithm, stage, until } in &keys {
+        for SigningKey { kid, algorithm, stage, until } in &keys {
             let until = until.as_deref().unwrap_or_default();
             print_line!(
                 "{kid}  {algorithm}  {}",

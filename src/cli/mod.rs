@@ -53,6 +53,7 @@ use std::{
 
 use anyhow::{anyhow, bail};
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use self::{
     exit_code::{Exit, Negative, NotFound},
@@ -271,6 +272,19 @@ async fn run(settings: Settings, command: control::Command) -> anyhow::Result<Re
     reject_failure(control::run(settings, &command).await?)
 }
 
+/// A path below another, for what an operator has typed: every character that has a meaning in a path is encoded.
+fn within(path: &str, name: &str) -> String {
+    format!("{path}/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
+}
+
+/// The answer of the API. If it knows nothing of the name, the error says how to find one.
+fn or_not_found<T>(answer: Result<T, control::Error>, message: &str) -> anyhow::Result<T> {
+    answer.map_err(|error| match error.is_not_found() {
+        true => NotFound(message.to_owned()).into(),
+        false => error.into(),
+    })
+}
+
 /// Turns the reply of a failed command into an error.
 fn reject_failure(reply: Reply) -> anyhow::Result<Reply> {
     match reply {
@@ -286,7 +300,6 @@ fn reject_failure(reply: Reply) -> anyhow::Result<Reply> {
         Reply::NoSuchGuard => {
             not_found("there is no such guard: `doorward guard list` shows all guards")
         }
-        Reply::NoSuchKey => not_found("there is no such key: `doorward keys list` shows all keys"),
         Reply::NoSuchRefusal => not_found(
             "there is no such refusal: the server keeps only the latest ones, until it stops",
         ),

@@ -1,5 +1,6 @@
 //! Settings: one file per section states each name, default and bound once. Nothing else reads the environment.
 
+mod admin;
 mod branding;
 mod builder;
 mod clients;
@@ -68,6 +69,7 @@ pub use self::{
 pub(crate) use self::{key::VARIABLE_PREFIX, service_manager::ServiceManager};
 use crate::{
     access::{
+        admin_role::AdminRoles,
         factor_policy::FactorPolicy,
         guard::{AppOrigin, GuardSet},
         registration::{InvitationPolicy, RegistrationPolicy},
@@ -142,6 +144,8 @@ pub struct Settings {
     /// Sets of identity headers that an admission has besides `X-Auth-…`.
     pub(crate) identity_headers: Vec<IdentityHeaders>,
     pub(crate) guards: Arc<GuardSet>,
+    /// The roles that administer the service, from `[admin]`.
+    pub(crate) admin_roles: AdminRoles,
     /// Whether people can sign in on pages.
     pub(crate) pages: bool,
     pub(crate) branding: BrandingSettings,
@@ -202,6 +206,7 @@ impl Default for Settings {
             trusted_proxies: proxies::loopback().into(),
             identity_headers: Vec::new(),
             guards: Arc::default(),
+            admin_roles: AdminRoles::default(),
             pages: true,
             branding: BrandingSettings::default(),
             registration: RegistrationPolicy::default(),
@@ -220,6 +225,9 @@ impl Default for Settings {
         }
     }
 }
+
+/// How the settings are read again for `doorward reload`.
+pub type ReadSettings = dyn Fn() -> Result<Settings, SettingsError> + Send + Sync;
 
 /// A setting that cannot be used: one line with its place, its value and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::{ffi::OsString, fmt, fs, path::PathBuf, sync::Arc};
 use toml::de::DeValue;
 
 use super::{
-    Settings, SettingsError,
+    Settings, SettingsError, admin,
     file::{self, FileValue, SettingsFile},
     guards,
     key::{Key, VARIABLE_PREFIX},
@@ -22,6 +22,8 @@ pub const URL_VARIABLE: &str = "DOORWARD_URL";
 const FILE_SUFFIX: &str = "_FILE";
 /// The table of the file that declares guards.
 const GUARDS: &str = "guards";
+/// The table of the file that declares which roles administer the service.
+const ADMIN: &str = "admin";
 
 /// Where settings are read from.
 #[derive(Clone)]
@@ -145,6 +147,13 @@ impl Settings {
                 return Err(file.error(guards.span().start, message));
             };
             self.guards = Arc::new(guards::read(file, tables)?);
+        }
+        if let Some(roles) = table.remove(ADMIN) {
+            let DeValue::Table(tables) = roles.get_ref() else {
+                let message = "admin: not a table: write [admin.ROLE]";
+                return Err(file.error(roles.span().start, message));
+            };
+            self.admin_roles = admin::read(file, tables)?;
         }
         let (mut values, mut applied) = (Vec::new(), Vec::new());
         file::flatten("", &table, &mut values);

@@ -2,8 +2,12 @@
 
 use std::{future::pending, sync::Arc};
 
-use super::{ReadSettings, socket::CommandSocket};
-use crate::{Doorward, config, supervisor::supervise};
+use super::socket::CommandSocket;
+use crate::{
+    Doorward,
+    config::{self, ReadSettings},
+    supervisor::supervise,
+};
 
 impl Doorward {
     /// Executes the operator's commands (`doorward user list` and the others) for as long as the future is polled. Spawn

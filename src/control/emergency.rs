@@ -4,6 +4,7 @@ use super::EmergencyReport;
 use crate::{
     Doorward,
     account::emergency::{self, Emergency, EmergencyError},
+    event::Administrator,
     store::{NewPasswords, Revoked},
     user::Role,
 };
@@ -21,10 +22,11 @@ pub(super) enum Error {
 pub(super) async fn run(
     doorward: &Doorward,
     new_passwords: &str,
+    by: &Administrator,
 ) -> Result<EmergencyReport, Error> {
     let parsed = parse(new_passwords);
     let parsed = parsed.ok_or_else(|| Error::NewPasswords(new_passwords.to_owned()))?;
-    let Emergency { keys, revoked } = emergency::run(doorward, &parsed).await?;
+    let Emergency { keys, revoked } = emergency::run(doorward, &parsed, by).await?;
     let Revoked { sessions, one_time_secrets, mails, invitations, passwords } = revoked;
     let in_file = match doorward.settings().key_file {
         Some(_) => doorward.keys().list().await,

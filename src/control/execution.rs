@@ -7,22 +7,24 @@ use std::{
 };
 
 use super::{
-    BrowserCheck, Command, FactorResetInfo, GuardInfo, ImportOutcome, ImportedHashInfo, KeyInfo,
-    Reply, SampleRequest, SampleSession, Secret, SessionInfo, UserInfo, UserRef, diagnosis,
-    emergency, imports, invitations, outbox, person::export_person, refusals,
+    BrowserCheck, Command, FactorResetInfo, GuardInfo, ImportOutcome, ImportedHashInfo, Reply,
+    SampleRequest, SampleSession, Secret, SessionInfo, UserInfo, UserRef, diagnosis, emergency,
+    imports, invitations, outbox, person::export_person, refusals,
 };
 use crate::{
     Caller, Doorward, Settings,
     access::guard::{ExampleRequest, Guard, GuardSet},
     account::{
         InviteError, NewUser, RegisterError, RoleError, SetPasswordError, UserError, VerifyError,
+        disable,
         factor_reset::{self, FactorResetTicket},
-        import, look_up, password, roles,
+        import, invite, leave, look_up, password, register, reset, roles,
         search::{self, UserFilter, UserPage},
         sessions, unlock, verify,
     },
     clock::Timestamp,
-    config::{self, GuardFindings},
+    config::{self, GuardFindings, ReadSettings},
+    event::Administrator,
     network::ClientInfo,
     session::{Method, Session},
     store,
@@ -30,11 +32,13 @@ use crate::{
     user::{EmailKey, User},
 };
 
-/// How the settings are read again for `doorward reload`.
-pub type ReadSettings = dyn Fn() -> Result<Settings, config::SettingsError> + Send + Sync;
-
-pub async fn execute(doorward: &Doorward, read: &ReadSettings, command: &Command) -> Reply {
-    match try_execute(doorward, read, command).await {
+pub async fn execute(
+    doorward: &Doorward,
+    read: &ReadSettings,
+    command: &Command,
+    by: &Administrator,
+) -> Reply {
+    match try_execute(doorward, read, command, by).await {
         Ok(reply) => reply,
         Err(ExecutionError::NoSuchUser) => Reply::NoSuchUser,
         Err(ExecutionError::Failed(cause)) => Reply::Failed(cause),
@@ -45,6 +49,7 @@ async fn try_execute(
     doorward: &Doorward,
     read: &ReadSettings,
     command: &Command,
+    by: &Administrator,
 ) -> Result<Reply, ExecutionError> {
     Ok(match command {
         Command::ListUsers { after, limit, text, role, disabled } => {
@@ -67,20 +72,20 @@ async fn try_execute(
             if let Some(password) = password {
                 user = user.password(password.as_str());
             }
-            Reply::User(doorward.create_user(user).await?.into())
+            Reply::User(register::create(doorward, user, by).await?.into())
         }
         Command::DeleteUser(user) => {
-            doorward.delete_user(find(doorward, user).await?.id).await?;
+            leave::delete(doorward, find(doorward, user).await?.id, by).await?;
             Reply::Done
         }
         Command::EndSessions(user) => {
             let user = find(doorward, user).await?;
-            Reply::SessionsEnded(doorward.end_sessions(user.id).await?)
+            Reply::SessionsEnded(sessions::end_all_of_user(doorward, user.id, by).await?)
         }
         Command::EndSession(user, session) => {
             let user = find(doorward, user).await?;
             let is_ended = match session.parse() {
-                Ok(session) => sessions::end_by_operator(doorward, user.id, session).await?,
+                Ok(session) => sessions::end_of_user(doorward, user.id, session, by).await?,
                 Err(_) => false,
             };
             if is_ended { Reply::Done } else { Reply::NoSuchSession }
@@ -91,46 +96,46 @@ async fn try_execute(
         }
         Command::SetPassword(user, password) => {
             let user = find(doorward, user).await?;
-            password::set(doorward, &user, password.as_str().to_owned()).await?;
+            password::set(doorward, &user, password.as_str().to_owned(), by).await?;
             Reply::Done
         }
         Command::CreateResetCode(user) => {
-            let code = doorward.create_reset_code(find(doorward, user).await?.id).await?;
+            let code = reset::create_code(doorward, find(doorward, user).await?.id, by).await?;
             Reply::ResetCode(Secret::from(code.as_str().to_owned()))
         }
         Command::CreateFactorReset(user) => {
             let user = find(doorward, user).await?;
             let FactorResetTicket { secret, link } =
-                factor_reset::create(doorward, user.id).await?;
+                factor_reset::create(doorward, user.id, by).await?;
             let secret = Secret::from(secret.as_str().to_owned());
             Reply::FactorReset(FactorResetInfo { link: link.map(Secret::from), secret })
         }
         Command::DisableUser(user) => {
-            doorward.disable_user(find(doorward, user).await?.id).await?;
+            disable::disable(doorward, find(doorward, user).await?.id, by).await?;
             Reply::Done
         }
         Command::EnableUser(user) => {
-            doorward.enable_user(find(doorward, user).await?.id).await?;
+            disable::enable(doorward, find(doorward, user).await?.id, by).await?;
             Reply::Done
         }
         Command::UnlockUser(user) => {
-            unlock::unlock(doorward, &find(doorward, user).await?).await?;
+            unlock::unlock(doorward, &find(doorward, user).await?, by).await?;
             Reply::Done
         }
         Command::SetEmailVerified(user, verified) => {
             let user = find(doorward, user).await?;
-            done_or_unchanged(verify::set_verified(doorward, &user, *verified).await?)
+            done_or_unchanged(verify::set_verified(doorward, &user, *verified, by).await?)
         }
         Command::GrantRole(user, role) => {
             let user = find(doorward, user).await?;
-            done_or_unchanged(roles::grant(doorward, &user, role).await?)
+            done_or_unchanged(roles::grant(doorward, &user, role, by).await?)
         }
         Command::RevokeRole(user, role) => {
             let user = find(doorward, user).await?;
-            done_or_unchanged(roles::revoke(doorward, user.id, role).await?)
+            done_or_unchanged(roles::revoke(doorward, user.id, role, by).await?)
         }
-        Command::Invite(invite) => {
-            let (invitation, ticket) = invitations::invite(doorward, invite).await?;
+        Command::Invite(ordered) => {
+            let (invitation, ticket) = invitations::make(doorward, ordered, by).await?;
             Reply::Invited(invitation, ticket)
         }
         Command::ListInvitations { after, limit } => {
@@ -138,7 +143,7 @@ async fn try_execute(
             Reply::Invitations { invitations, next }
         }
         Command::RevokeInvitation(id_or_email) => {
-            match doorward.revoke_invitation(id_or_email).await? {
+            match invite::revoke(doorward, id_or_email, by).await? {
                 true => Reply::Done,
                 false => Reply::NoSuchInvitation,
             }
@@ -164,17 +169,8 @@ async fn try_execute(
             None => Reply::NoSuchRefusal,
         },
         Command::ListRefusals(user) => refusals::of_user(doorward, user).await?,
-        Command::ListKeys => keys(doorward).await,
-        Command::RotateKeys => {
-            doorward.keys().rotate(doorward.now()).await?;
-            keys(doorward).await
-        }
-        Command::RevokeKey(kid) => {
-            let found = doorward.keys().revoke(kid, doorward.now()).await?;
-            if found { keys(doorward).await } else { Reply::NoSuchKey }
-        }
         Command::Emergency { new_passwords } => {
-            Reply::Emergency(emergency::run(doorward, new_passwords).await?)
+            Reply::Emergency(emergency::run(doorward, new_passwords, by).await?)
         }
         Command::ListMail { after } => outbox::page(doorward, after.as_deref()).await?,
         Command::RetryMail => outbox::retry(doorward).await?,
@@ -187,7 +183,7 @@ async fn try_execute(
         Command::ImportUsers { users, only_check } => {
             let users: Result<Vec<_>, _> =
                 users.iter().map(|user| imports::to_user(doorward, user)).collect();
-            let outcomes = import::import(doorward, &users?, *only_check).await?;
+            let outcomes = import::import(doorward, &users?, *only_check, by).await?;
             Reply::Imported(outcomes.into_iter().map(ImportOutcome::from).collect())
         }
         Command::ListImportedHashes { after } => {
@@ -198,7 +194,7 @@ async fn try_execute(
         }
         Command::DropImportedHashes(users) => {
             let users: Result<Vec<_>, _> = users.iter().map(|id| imports::to_user_id(id)).collect();
-            let hashes = import::drop_hashes(doorward, &users?).await?;
+            let hashes = import::drop_hashes(doorward, &users?, by).await?;
             tracing::info!(hashes, "imported password hashes dropped by the operator");
             Reply::HashesDropped(hashes)
         }
@@ -233,10 +229,6 @@ pub fn reload_guards(
 
 fn guards(doorward: &Doorward) -> Reply {
     Reply::Guards(doorward.guards().iter().map(GuardInfo::from).collect())
-}
-
-async fn keys(doorward: &Doorward) -> Reply {
-    Reply::Keys(doorward.keys().list().await.into_iter().map(KeyInfo::from).collect())
 }
 
 async fn find(doorward: &Doorward, user: &UserRef) -> Result<User, ExecutionError> {

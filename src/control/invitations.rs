@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::Secret;
 use crate::{
     Doorward,
-    account::{InvitationTicket, InviteError, NewInvitation},
+    account::{InvitationTicket, InviteError, NewInvitation, invite},
+    event::Administrator,
     store,
     user::{EmailKey, Invitation},
 };
@@ -85,11 +86,12 @@ impl From<InvitationTicket> for TicketInfo {
 }
 
 /// Invites somebody for the operator.
-pub(super) async fn invite(
+pub(super) async fn make(
     doorward: &Doorward,
-    invite: &Invite,
+    ordered: &Invite,
+    by: &Administrator,
 ) -> Result<(InvitationInfo, Option<TicketInfo>), InviteError> {
-    let Invite { email, roles, lifetime, print } = invite;
+    let Invite { email, roles, lifetime, print } = ordered;
     let mut invitation = roles.iter().fold(NewInvitation::new(email), NewInvitation::role);
     if let Some(lifetime) = lifetime {
         invitation = invitation.lifetime(*lifetime);
@@ -97,7 +99,7 @@ pub(super) async fn invite(
     if *print {
         invitation = invitation.by_hand();
     }
-    let invited = doorward.invite(invitation).await?;
+    let invited = invite::make(doorward, invitation, by).await?;
     Ok((invited.invitation.into(), invited.ticket.map(TicketInfo::from)))
 }
 

@@ -2,6 +2,8 @@
 //! command line executes them itself.
 
 mod backup;
+#[cfg(feature = "cli")]
+mod client;
 mod diagnosis;
 mod embedded;
 mod emergency;
@@ -19,20 +21,22 @@ mod sender;
 mod socket;
 mod spool;
 
+#[cfg(feature = "cli")]
+pub use self::client::{AdminClient, Answer, succeed};
 #[cfg(any(feature = "cli", feature = "internals"))]
 pub use self::runner::Error;
 pub use self::{
     backup::is_in_use,
     diagnosis::Diagnosis,
     emergency::is_new_passwords,
-    execution::{ReadSettings, execute, reload_guards},
+    execution::{execute, reload_guards},
     imports::{ImportOutcome, ImportedHashInfo, UserRecord},
     invitations::{InvitationInfo, Invite, TicketInfo},
     person::PersonExport,
     protocol::{
-        BrowserCheck, BudgetState, Command, EmergencyReport, FactorResetInfo, GuardInfo, KeyInfo,
-        MailInfo, NetworkBudgetState, RecentRefusal, RecentRefusals, RefusedAction, Reply,
-        SampleRequest, SampleSession, SessionInfo, ThrottleState, UserInfo, UserRef,
+        BrowserCheck, BudgetState, Command, EmergencyReport, FactorResetInfo, GuardInfo, MailInfo,
+        NetworkBudgetState, RecentRefusal, RecentRefusals, RefusedAction, Reply, SampleRequest,
+        SampleSession, SessionInfo, ThrottleState, UserInfo, UserRef,
     },
     runner::{CommandRunner, ExportError, run},
     secret::Secret,

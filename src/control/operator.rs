@@ -5,6 +5,8 @@ use std::{fs, io};
 use tokio::net::UnixStream;
 use tracing::{Span, error_span};
 
+use crate::event::Administrator;
+
 /// The user and the process that have sent a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Operator {
@@ -20,6 +22,20 @@ impl Operator {
         let uid = credentials.uid();
         let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
         Ok(Self { uid, name: name_of(uid, &users), pid: credentials.pid() })
+    }
+
+    /// Who runs this command, for one that opens the database itself.
+    pub(super) fn of_this_process() -> Self {
+        let uid = rustix::process::getuid().as_raw();
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        Self { uid, name: name_of(uid, &users), pid: Some(pid) }
+    }
+
+    /// Who gives the orders. A user without a name in this machine's list of users has their number.
+    pub(super) fn administrator(&self) -> Administrator {
+        let name = self.name.clone().unwrap_or_else(|| self.uid.to_string());
+        Administrator::operator(Some(name.into()))
     }
 
     /// The span of a command. Every line that is written in it names the operator, whatever level the settings log.

@@ -17,7 +17,6 @@ use crate::{
     account::factor_list,
     network::Arrival,
     session::Session,
-    token::signing_keys::{self, KeyStatus},
     user::{HeldFactors, User},
 };
 
@@ -97,12 +96,6 @@ pub enum Command {
     ShowRefusal(String),
     /// Lists failed logins and refusals of a user.
     ListRefusals(UserRef),
-    /// Lists the keys that tokens are signed with.
-    ListKeys,
-    /// Publishes a new key, which signs in place of the old one later.
-    RotateKeys,
-    /// Refuses all tokens of a key.
-    RevokeKey(String),
     /// Replaces all keys and secrets, ends all sessions and voids all links, codes and invitations.
     Emergency {
         /// Whose passwords are removed: `all`, `none`, or `role:` and a role.
@@ -212,8 +205,6 @@ pub enum Reply {
     Refusal(Box<Refusal>),
     /// Failed logins and refusals of a user.
     Refusals(RecentRefusals),
-    /// The keys after the command.
-    Keys(Vec<KeyInfo>),
     Emergency(EmergencyReport),
     /// A page of mail that waits or was given up.
     Mails {
@@ -235,7 +226,6 @@ pub enum Reply {
     },
     /// The number of imported password hashes that were deleted.
     HashesDropped(usize),
-    NoSuchKey,
     NoSuchGuard,
     /// There is no such refusal in memory.
     NoSuchRefusal,
@@ -390,26 +380,6 @@ pub struct BrowserCheck {
     pub findings: Vec<String>,
     /// What is valid but probably wrong.
     pub warnings: Vec<String>,
-}
-
-/// A signing key as an operator sees it.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct KeyInfo {
-    /// The id in the header of tokens.
-    pub kid: String,
-    pub algorithm: String,
-    pub stage: KeyStatus,
-    /// When that ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
-}
-
-impl From<signing_keys::KeyInfo> for KeyInfo {
-    fn from(key: signing_keys::KeyInfo) -> Self {
-        let signing_keys::KeyInfo { id, algorithm, status, until } = key;
-        let until = until.map(|until| until.to_string());
-        Self { kid: id.to_string(), algorithm: algorithm.name().into(), stage: status, until }
-    }
 }
 
 /// What `doorward emergency` has replaced and revoked.

@@ -5,9 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use axum::http::StatusCode;
+
 use super::{
     Command, Reply,
     execution::{check_browsers, execute},
+    operator::Operator,
     socket,
     spool::{Content, Sent, request},
 };
@@ -51,6 +54,19 @@ pub enum Error {
         folder: PathBuf,
         error: io::Error,
     },
+    /// The API refuses.
+    #[error("{reason}")]
+    Refused { status: StatusCode, reason: String },
+    /// The exchange with the API failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Error {
+    /// Whether the API knows nothing of this name.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Refused { status: StatusCode::NOT_FOUND, .. })
+    }
 }
 
 /// Why users were not exported.
@@ -157,7 +173,8 @@ impl CommandRunner {
             (Place::Database(opened), None) => {
                 let (doorward, settings) = &**opened;
                 let settings = settings.clone();
-                Ok(execute(doorward, &move || Ok(settings.clone()), command).await)
+                let operator = Operator::of_this_process().administrator();
+                Ok(execute(doorward, &move || Ok(settings.clone()), command, &operator).await)
             }
         }
     }
@@ -241,9 +258,6 @@ impl Command {
             | Self::ListGuards
             | Self::CheckGuard { .. }
             | Self::CheckBrowsers { .. }
-            | Self::ListKeys
-            | Self::RotateKeys
-            | Self::RevokeKey(_)
             | Self::Emergency { .. }
             | Self::ListMail { .. }
             | Self::RetryMail

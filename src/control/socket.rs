@@ -2,8 +2,10 @@
 //! reply. Buffers are wiped, because some commands carry a password.
 
 use std::{
+    convert::Infallible,
     fs::{self, Permissions},
     io,
+    net::Ipv4Addr,
     os::unix::fs::PermissionsExt,
     panic::AssertUnwindSafe,
     path::Path,
@@ -11,7 +13,10 @@ use std::{
     time::Duration,
 };
 
+use axum::body::Body;
 use futures_util::FutureExt;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
@@ -22,10 +27,12 @@ use tokio::{
 use tracing::Instrument;
 use zeroize::Zeroizing;
 
-use super::{Command, ReadSettings, Reply, execute, operator::Operator, sender, spool::Content};
+use super::{Command, Reply, execute, operator::Operator, sender, spool::Content};
 use crate::{
     Doorward,
+    config::ReadSettings,
     data_folder::{DataFolder, SocketPath},
+    http::{self, App, admin},
     supervisor,
 };
 
@@ -58,6 +65,7 @@ impl CommandSocket {
 
     /// Executes commands for as long as the future is polled, each in a task of its own.
     pub(super) async fn serve(&self, doorward: &Doorward, read: &Arc<ReadSettings>) {
+        let service = http::service(doorward.clone());
         // Ends the commands that are being executed when the future is dropped.
         let mut commands = JoinSet::new();
         loop {
@@ -67,8 +75,9 @@ impl CommandSocket {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
                     let (doorward, read) = (doorward.clone(), Arc::clone(read));
+                    let service = service.clone();
                     commands.spawn(async move {
-                        if let Err(error) = serve_one(stream, &doorward, &*read).await {
+                        if let Err(error) = serve_one(stream, &doorward, &service, &read).await {
                             tracing::debug!(%error, "the connection of a command failed");
                         }
                     });
@@ -91,10 +100,18 @@ impl Drop for CommandSocket {
 async fn serve_one(
     mut stream: UnixStream,
     doorward: &Doorward,
-    read: &ReadSettings,
+    service: &http::Service,
+    read: &Arc<ReadSettings>,
 ) -> io::Result<()> {
     let operator = Operator::at(&stream)?;
-    let line = in_time(read_line((&mut stream).take(MAX_COMMAND_BYTES as u64))).await??;
+    let mut first = [0];
+    in_time(stream.read_exact(&mut first)).await??;
+    // A command is an object or a text. Everything else is HTTP.
+    if !matches!(first, [b'{' | b'"']) {
+        return serve_http(first, stream, service, read, &operator).await;
+    }
+    let rest = in_time(read_line((&mut stream).take(MAX_COMMAND_BYTES as u64))).await??;
+    let line = Zeroizing::new([&first[..], &rest].concat());
     let span = operator.span(name(&line));
     if let Some(content) = Content::requested_by(&line) {
         return span.in_scope(|| sender::serve(stream.into_std()?, doorward.clone(), content));
@@ -103,7 +120,7 @@ async fn serve_one(
         Ok(command) => {
             let executing = async {
                 tracing::info!("command received");
-                execute(doorward, read, &command).await
+                execute(doorward, &**read, &command, &operator.administrator()).await
             };
             let executing = AssertUnwindSafe(executing.instrument(span.clone())).catch_unwind();
             let failed = |cause: String| {
@@ -128,6 +145,32 @@ async fn serve_one(
         }
     };
     in_time(stream.write_all(&to_line(&reply))).await?
+}
+
+/// Answers the requests of the operator on this connection. `first` is the byte that was read already.
+async fn serve_http(
+    first: [u8; 1],
+    stream: UnixStream,
+    service: &http::Service,
+    read: &Arc<ReadSettings>,
+    operator: &Operator,
+) -> io::Result<()> {
+    let (reader, writer) = stream.into_split();
+    let stream = tokio::io::join((&first[..]).chain(reader), writer);
+    let span = operator.span("");
+    let operator = admin::Operator {
+        administrator: operator.administrator(),
+        read_settings: Arc::clone(read),
+    };
+    let answer = service_fn(move |request: hyper::Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(operator.clone());
+        let answer = service.answer(request, (Ipv4Addr::LOCALHOST, 0).into());
+        let answer = answer.instrument(span.clone());
+        async { Ok::<_, Infallible>(answer.await) }
+    });
+    let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
+    serving.await.map_err(io::Error::other)
 }
 
 /// The name of a command, which is the first text of its line. What follows may be a secret.

@@ -15,7 +15,8 @@ pub(super) fn write(event: &Event) {
     let Event { at: _, actor, subject, kind, client, request_id: _ } = event;
     let user = subject.map(display);
     let network = client.as_ref().map(|client| display(Network::at(client.address)));
-    let is_by_operator = *actor == Actor::Operator;
+    let administrator = event.administrator();
+    let (whom, actor) = (title(actor), administrator.and_then(id_of));
     match kind {
         EventKind::Registered { session: Some(session) } => {
             info!(user, %session, network, "registered")
@@ -30,25 +31,27 @@ pub(super) fn write(event: &Event) {
                 info!(network, reason, "registration refused");
             }
         }
-        EventKind::UserAdded => info!(user, "added by the operator"),
+        EventKind::UserAdded => info!(user, actor, "added by {whom}"),
         EventKind::UsersImported { count } => {
-            info!(users = count, "users imported by the operator")
+            info!(users = count, actor, "users imported by {whom}")
         }
         // The command has one line for all users.
         EventKind::ImportedHashDropped => {}
         EventKind::UserChanged { name, email } => info!(user, network, name, email, "user changed"),
-        EventKind::UserDisabled => info!(user, "disabled by the operator"),
-        EventKind::UserEnabled => info!(user, "enabled by the operator"),
-        EventKind::UserDeleted if is_by_operator => info!(user, "deleted by the operator"),
+        EventKind::UserDisabled => info!(user, actor, "disabled by {whom}"),
+        EventKind::UserEnabled => info!(user, actor, "enabled by {whom}"),
+        EventKind::UserDeleted if administrator.is_some() => {
+            info!(user, actor, "deleted by {whom}")
+        }
         EventKind::UserDeleted => info!(user, network, "deleted by the user"),
         EventKind::UnverifiedUserDeleted => {
             warn!(user, "unverified user deleted: the owner of the address takes it back");
         }
         EventKind::RoleGranted(role) => {
-            info!(user, role = role.as_str(), granted = true, "role set by the operator");
+            info!(user, role = role.as_str(), granted = true, actor, "role set by {whom}");
         }
         EventKind::RoleRevoked(role) => {
-            info!(user, role = role.as_str(), granted = false, "role set by the operator");
+            info!(user, role = role.as_str(), granted = false, actor, "role set by {whom}");
         }
 
         EventKind::VerificationRequested => info!(user, network, "verification mail requested"),
@@ -62,7 +65,7 @@ pub(super) fn write(event: &Event) {
             info!(user, network, purpose = purpose.as_str(), "e-mail address verified");
         }
         EventKind::EmailVerificationSet { verified } => {
-            info!(user, verified, "e-mail address verification set by the operator");
+            info!(user, verified, actor, "e-mail address verification set by {whom}");
         }
         EventKind::EmailRestored => {
             info!(user, network, "e-mail address restored, password set and all sessions ended");
@@ -78,7 +81,9 @@ pub(super) fn write(event: &Event) {
             }
         }
 
-        EventKind::PasswordChanged if is_by_operator => info!(user, "password set by the operator"),
+        EventKind::PasswordChanged if administrator.is_some() => {
+            info!(user, actor, "password set by {whom}")
+        }
         EventKind::PasswordChanged => info!(user, network, "password changed"),
         EventKind::PasswordReset => info!(user, network, "password reset"),
         EventKind::ResetFailed => {
@@ -86,7 +91,7 @@ pub(super) fn write(event: &Event) {
                 info!(network, "failed reset");
             }
         }
-        EventKind::ResetCodeCreated => info!(user, "reset code created by the operator"),
+        EventKind::ResetCodeCreated => info!(user, actor, "reset code created by {whom}"),
         EventKind::UnknownSecret => info!(network, "unknown one-time secret"),
 
         EventKind::SignedIn { session, methods } => {
@@ -101,8 +106,8 @@ pub(super) fn write(event: &Event) {
             info!(user, %session, network, "signed in to an app")
         }
         EventKind::SignedOut { session } => info!(user, %session, network, "logged out"),
-        EventKind::SessionEnded { session } if is_by_operator => {
-            info!(user, %session, "session ended by the operator");
+        EventKind::SessionEnded { session } if administrator.is_some() => {
+            info!(user, %session, actor, "session ended by {whom}");
         }
         EventKind::SessionEnded { session } => {
             info!(user, %session, network, "session ended by its user")
@@ -110,8 +115,8 @@ pub(super) fn write(event: &Event) {
         EventKind::SessionEndedByClient { session, client } => {
             info!(user, %session, client, "session ended by a client");
         }
-        EventKind::SessionsEnded { count } if is_by_operator => {
-            info!(user, ended = count, "sessions ended by the operator");
+        EventKind::SessionsEnded { count } if administrator.is_some() => {
+            info!(user, ended = count, actor, "sessions ended by {whom}");
         }
         EventKind::SessionsEnded { count } => {
             info!(user, network, ended = count, "logged out everywhere")
@@ -133,19 +138,19 @@ pub(super) fn write(event: &Event) {
         EventKind::PasskeyRenamed => info!(user, network, "passkey renamed"),
         EventKind::RecoveryCodesReplaced => info!(user, network, "recovery codes replaced"),
         EventKind::TrustedDeviceRemoved => info!(user, network, "trusted device removed"),
-        EventKind::FactorResetCreated => info!(user, "factor reset link created by the operator"),
+        EventKind::FactorResetCreated => info!(user, actor, "factor reset link created by {whom}"),
         EventKind::FactorsReset => {
             warn!(user, network, "second factors removed by a reset link and all sessions ended");
         }
 
-        EventKind::AccountUnlocked => info!(user, "unlocked by the operator"),
+        EventKind::AccountUnlocked => info!(user, actor, "unlocked by {whom}"),
 
-        EventKind::Invited { invitation } if is_by_operator => {
-            info!(%invitation, "invited by the operator");
+        EventKind::Invited { invitation } if administrator.is_some() => {
+            info!(%invitation, actor, "invited by {whom}");
         }
         EventKind::Invited { invitation } => info!(%invitation, user, "invited by a user"),
-        EventKind::InvitationRevoked { invitation } if is_by_operator => {
-            info!(%invitation, "invitation revoked by the operator");
+        EventKind::InvitationRevoked { invitation } if administrator.is_some() => {
+            info!(%invitation, actor, "invitation revoked by {whom}");
         }
         EventKind::InvitationRevoked { invitation } => {
             info!(%invitation, user, "invitation revoked by its user");
@@ -153,8 +158,26 @@ pub(super) fn write(event: &Event) {
 
         EventKind::EverythingRevoked { sessions, passwords } => warn!(
             sessions,
-            passwords, "all keys and secrets replaced, and all sessions ended, by the operator"
+            passwords, actor, "all keys and secrets replaced, and all sessions ended, by {whom}"
         ),
+    }
+}
+
+/// Who has ordered something, in words.
+fn title(actor: &Actor) -> &'static str {
+    match actor {
+        Actor::User(_) => "an administrator",
+        Actor::Key(_) => "the holder of an API key",
+        Actor::Operator(_) | Actor::Unknown => "the operator",
+    }
+}
+
+/// The id of the user or the key that has ordered something. The span of a command names the operator.
+fn id_of(actor: &Actor) -> Option<String> {
+    match actor {
+        Actor::User(id) => Some(id.to_string()),
+        Actor::Key(id) => Some(id.to_string()),
+        Actor::Operator(_) | Actor::Unknown => None,
     }
 }
 

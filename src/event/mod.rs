@@ -1,6 +1,7 @@
 //! What happened: who did what to whom, and where the request came from. The log line and the counters of an event are made
 //! here and nowhere else.
 
+mod administrator;
 mod counts;
 mod failed_logins;
 mod kind;
@@ -8,16 +9,19 @@ mod log_line;
 mod publication;
 
 pub use self::{
+    administrator::Administrator,
     counts::EventCounts,
     failed_logins::{FailedLogins, LoginRefusal},
     kind::{EventKind, RegistrationRefusal},
     publication::Events,
 };
+use std::sync::Arc;
+
 use crate::{
     clock::Timestamp,
     network::{ClientInfo, Requester},
     request_id::RequestId,
-    user::UserId,
+    user::{ApiKeyId, UserId},
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -33,11 +37,13 @@ pub struct Event {
 }
 
 /// Who did something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Actor {
     User(UserId),
-    /// The operator, or the app that embeds Doorward.
-    Operator,
+    /// The holder of an API key.
+    Key(ApiKeyId),
+    /// The operator, with their login name on the machine if it is known, or the app that embeds Doorward.
+    Operator(Option<Arc<str>>),
     /// Somebody who has not shown who they are.
     Unknown,
 }
@@ -48,9 +54,24 @@ impl Event {
         Self { actor: Actor::User(user), ..Self::by_unknown(Some(user), requester, at, kind) }
     }
 
-    /// What the operator does.
-    pub fn by_operator(subject: Option<UserId>, at: Timestamp, kind: EventKind) -> Self {
-        Self { at, actor: Actor::Operator, subject, kind, client: None, request_id: None }
+    /// What somebody orders about the account of another.
+    pub fn by_administrator(
+        by: &Administrator,
+        subject: Option<UserId>,
+        at: Timestamp,
+        kind: EventKind,
+    ) -> Self {
+        let Administrator { actor, client, request_id } = by.clone();
+        Self { at, actor, subject, kind, client, request_id }
+    }
+
+    /// Who has ordered it, unless people have done it with their own account.
+    pub fn administrator(&self) -> Option<&Actor> {
+        match &self.actor {
+            Actor::User(id) if self.subject != Some(*id) => Some(&self.actor),
+            Actor::User(_) | Actor::Unknown => None,
+            Actor::Key(_) | Actor::Operator(_) => Some(&self.actor),
+        }
     }
 
     /// What somebody does who has not shown who they are.

@@ -85,6 +85,8 @@ pub enum Error {
     NotAForm,
     /// The pages were asked for under a host name that needs HTTPS.
     NeedsHttps,
+    /// An order of an administrator that cannot be carried out, with the status and the reason.
+    NotDone(StatusCode, String),
     /// Too many attempts. The client has to wait this long.
     Throttled(Duration),
     /// A bug or a damaged database. The cause goes to the log only.
@@ -191,6 +193,7 @@ impl Error {
                 StatusCode::FORBIDDEN
             }
             Self::Person(response) => response.status(),
+            Self::NotDone(status, _) => *status,
             Self::NotFound => StatusCode::NOT_FOUND,
             #[cfg(feature = "cli")]
             Self::NoSuchUser(_) => StatusCode::NOT_FOUND,
@@ -402,6 +405,7 @@ impl IntoResponse for Error {
             Self::Refused(_, Some(missing)) => {
                 format!("{}{}", self.message(), advice(*missing)).into()
             }
+            Self::NotDone(_, reason) => reason.clone().into(),
             _ => Cow::Borrowed(self.message()),
         };
         let factor = self.factor();

@@ -16,6 +16,7 @@ pub enum Method {
     /// `GET`, which includes `HEAD`.
     Get,
     Post,
+    Put,
     Patch,
     Delete,
     Any,
@@ -28,6 +29,7 @@ impl Method {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::Put => "PUT",
             Self::Patch => "PATCH",
             Self::Delete => "DELETE",
             Self::Any => "any",
@@ -49,6 +51,7 @@ impl<S: Clone + Send + Sync + 'static> AnyHandler<S> {
         match method {
             Method::Get => routing::on(MethodFilter::GET, self),
             Method::Post => routing::on(MethodFilter::POST, self),
+            Method::Put => routing::on(MethodFilter::PUT, self),
             Method::Patch => routing::on(MethodFilter::PATCH, self),
             Method::Delete => routing::on(MethodFilter::DELETE, self),
             Method::Any => routing::any(self),

@@ -1,7 +1,8 @@
 //! HTTP: the router, built from the table of routes, and the middleware.
 
+pub mod admin;
 mod answer;
-mod api;
+pub mod api;
 mod app;
 pub mod bearer;
 mod browser;

@@ -22,6 +22,7 @@ use futures_util::{FutureExt, future::poll_immediate};
 use tracing::{Instrument, field::display};
 
 use super::{
+    admin::Operator,
     answer::{CROSS_ORIGIN_RESOURCE_POLICY, NOSNIFF, REQUEST_ID, SAME_ORIGIN},
     client_ip::{counted_address, peer},
     error::{DECISION_ID, Error},
@@ -31,6 +32,8 @@ use crate::{Doorward, access::guard::is_host_header, log::LineLimit, request_id:
 
 /// Longer than a legitimate wait for a hash or the database.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(15);
+/// What the operator orders may be about every user.
+const OPERATOR_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// The middleware of every route that is neither polled nor a guard.
 pub(super) async fn log_request(
@@ -67,6 +70,10 @@ async fn log_in_span(
     let span = tracing::info_span!("request", %id);
     let mut hosts = request.headers().get_all(HOST).iter();
     let is_malformed = hosts.any(|host| !is_host_header(host.as_bytes()));
+    let limit = match request.extensions().get::<Operator>() {
+        Some(_) => OPERATOR_TIMEOUT,
+        None => HANDLER_TIMEOUT,
+    };
     let answer = async {
         match is_malformed {
             true => Error::Malformed.into_response(),
@@ -76,7 +83,7 @@ async fn log_in_span(
     // The line of the request has the id itself. In the span it would have it twice, for 3 µs.
     let answer = answer.instrument(span);
     let (answer, started) = (pin!(answer), Instant::now());
-    let request = Logged { id, method, route, trace: || trace, client: || client, started };
+    let request = Logged { id, method, route, trace: || trace, client: || client, started, limit };
     let mut response = run(request, answer, is_routine).await;
     count(doorward, method, route, &response, started);
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
@@ -98,7 +105,8 @@ pub(super) async fn log_guarded_request(
     // Headers are looked up only for a line that is written.
     let trace = || TraceContext::of(&parts.headers);
     let client = || counted_address(&parts.headers, peer, doorward);
-    let request = Logged { id, method, route, trace, client, started: Instant::now() };
+    let (started, limit) = (Instant::now(), HANDLER_TIMEOUT);
+    let request = Logged { id, method, route, trace, client, started, limit };
     run(request, answer, is_routine_of_guards).await
 }
 
@@ -111,7 +119,8 @@ pub(super) async fn refuse_malformed(
     let (method, started) = (known_method(&method), Instant::now());
     let answer = pin!(future::ready(Error::Malformed.into_response()));
     let (id, trace) = (RequestId::next(), || None);
-    let request = Logged { id, method, route: "-", trace, client: || client, started };
+    let (client, limit) = (|| client, HANDLER_TIMEOUT);
+    let request = Logged { id, method, route: "-", trace, client, started, limit };
     let response = run(request, answer, |_| false).await;
     count(&doorward, method, "-", &response, started);
     response
@@ -137,6 +146,8 @@ struct Logged<'r, T, C> {
     /// The address of the client.
     client: C,
     started: Instant,
+    /// The most time for the handler.
+    limit: Duration,
 }
 
 fn is_success(status: StatusCode) -> bool {
@@ -154,13 +165,13 @@ async fn run(
     answer: Pin<&mut impl Future<Output = Response>>,
     is_routine: fn(StatusCode) -> bool,
 ) -> Response {
-    let Logged { id, method, route, trace, client, started } = request;
+    let Logged { id, method, route, trace, client, started, limit } = request;
     let mut answer = AssertUnwindSafe(answer).catch_unwind();
     // An answer that is ready at once needs no deadline. Setting one up reads the clock twice, and its state is boxed so
     // that it does not enlarge the future of every request.
     let answer = match poll_immediate(&mut answer).await {
         Some(answer) => Ok(answer),
-        None => Box::pin(tokio::time::timeout(HANDLER_TIMEOUT, answer)).await,
+        None => Box::pin(tokio::time::timeout(limit, answer)).await,
     };
     let mut response = match answer {
         Ok(Ok(response)) => response,

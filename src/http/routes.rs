@@ -8,8 +8,8 @@ use self::{MayCall::*, Method::*};
 pub use super::handler::Method;
 use super::{
     api::{
-        factor_login, health, invitations, login, logout, look_up, mail_code, me, me::factors,
-        openapi, passkey_origins, refresh, register, reset, sessions, verify,
+        admin::signing_keys, factor_login, health, invitations, login, logout, look_up, mail_code,
+        me, me::factors, openapi, passkey_origins, refresh, register, reset, sessions, verify,
     },
     app::ResponseFuture,
     forward_auth::GuardKind,
@@ -21,7 +21,10 @@ use super::{
         REVOCATIONS, REVOKE,
     },
 };
-use crate::Doorward;
+use crate::{
+    Doorward,
+    access::scope::Scope::{self, *},
+};
 
 /// Every route of the service.
 pub fn routes() -> Vec<Route> {
@@ -67,6 +70,9 @@ pub fn routes() -> Vec<Route> {
         api(Delete, "/api/me/factors/passkeys/{id}", SignedIn, factors::remove_passkey),
         api(Post, "/api/me/factors/recovery-codes", SignedIn, factors::replace_recovery_codes),
         api(Delete, "/api/me/factors/devices/{id}", SignedIn, factors::remove_device),
+        api(Get, "/api/admin/signing-keys", Admin(SigningKeysRead), signing_keys::list),
+        api(Post, "/api/admin/signing-keys", Admin(SigningKeysWrite), signing_keys::rotate),
+        api(Delete, "/api/admin/signing-keys/{kid}", Fresh(SigningKeysWrite), signing_keys::revoke),
         api(Post, INTROSPECT, Client, introspect::introspect),
         api(Post, REVOKE, Client, revoke::revoke),
         api(Get, KEY_SET, Anyone, well_known::keys),
@@ -166,6 +172,13 @@ pub enum MayCall {
     Inviter,
     /// An OAuth client, with its name and secret.
     Client,
+    /// An administrator with the scope: the operator on the machine, a user whose role has it, or an API key.
+    Admin(Scope),
+    /// The same, but a person must have signed in lately.
+    Fresh(Scope),
+    /// The operator on the machine.
+    #[expect(dead_code, reason = "no route yet")]
+    Operator,
 }
 
 /// What handles a route.

@@ -257,7 +257,8 @@ mod tests {
     /// The events that follow a write of one statement, whose row count is the number of ended sessions.
     fn events_after(rows: u64) -> Vec<EventKind> {
         let kind = EventKind::SessionsEnded { count: None };
-        let event = Event::by_operator(None, Timestamp::from_millis(0), kind);
+        let event =
+            Event::by_administrator(&Administrator::APP, None, Timestamp::from_millis(0), kind);
         let mut batch = StatementBatch::default();
         batch.follow_up(&[event], false);
         let ended = batch.add("end sessions", []);

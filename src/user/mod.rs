@@ -1,5 +1,6 @@
 //! Users: their record, and the validation of each field.
 
+mod api_key;
 mod email;
 mod factors;
 mod invitation;
@@ -8,6 +9,7 @@ mod role;
 
 pub(crate) use self::name::is_control;
 pub use self::{
+    api_key::ApiKeyId,
     email::{Email, EmailKey},
     factors::{FactorId, HeldFactors, Passkey, RecoveryDigest, StoredTotp, TrustedDevice},
     invitation::{Invitation, InvitationId},

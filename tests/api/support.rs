@@ -22,7 +22,8 @@ use doorward::{
         clock::{Clock, Timestamp},
         control::{Command, Reply, execute},
         credential::password::Cost,
-        http::{self, App, Service},
+        event::Administrator,
+        http::{self, App, Service, admin::Operator},
     },
 };
 use serde_json::{Value, json};
@@ -192,7 +193,23 @@ impl TestServer {
     /// Executes an operator's command.
     pub async fn command(&self, command: Command) -> Reply {
         let settings = self.doorward.settings().clone();
-        execute(&self.doorward, &move || Ok(settings.clone()), &command).await
+        execute(&self.doorward, &move || Ok(settings.clone()), &command, &Administrator::APP).await
+    }
+
+    /// Calls the admin API as the operator, with a JSON body unless it is null.
+    pub async fn operator(&self, method: &str, path: &str, body: Value) -> Answer {
+        let settings = self.doorward.settings().clone();
+        let operator = Operator {
+            administrator: Administrator::APP,
+            read_settings: Arc::new(move || Ok(settings.clone())),
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::CONTENT_TYPE, "application/json")
+            .extension(operator);
+        let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+        self.send(request.body(body).unwrap()).await
     }
 
     pub async fn register(&self, name: &str, email: &str) -> Member {

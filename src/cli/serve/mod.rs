@@ -22,8 +22,10 @@ use self::notify::Notifier;
 use crate::{
     Doorward, Settings,
     clock::Clock,
-    config::{DatabaseUrl, Origins, ServiceManager, SettingsError, Sources, absolute},
-    control::{self, ReadSettings},
+    config::{
+        DatabaseUrl, Origins, ReadSettings, ServiceManager, SettingsError, Sources, absolute,
+    },
+    control,
     doorward::MissingKey,
     http::{
         self,

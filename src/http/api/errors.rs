@@ -1,5 +1,7 @@
 //! The HTTP error for each error of an account operation.
 
+use axum::http::StatusCode;
+
 use crate::{
     account::{
         Failure, InvalidInput, InviteError, RegisterError, SignInError,
@@ -10,6 +12,7 @@ use crate::{
         reset::ResetError,
     },
     http::{Challenge, Error, factor_challenge::FactorChallenge},
+    token::signing_keys,
 };
 
 impl From<Failure> for Error {
@@ -129,5 +132,11 @@ impl From<RefreshError> for Error {
             RefreshError::TokenReplaced => Self::Unauthorized(Challenge::InvalidToken, None),
             RefreshError::Failed(failure) => failure.into(),
         }
+    }
+}
+
+impl From<signing_keys::Error> for Error {
+    fn from(error: signing_keys::Error) -> Self {
+        Self::NotDone(StatusCode::CONFLICT, error.to_string())
     }
 }

@@ -16,6 +16,7 @@ mod subject;
 mod text_value;
 
 use std::{
+    fmt,
     sync::{Arc, LazyLock},
     thread,
 };
@@ -73,6 +74,19 @@ pub enum Unsatisfied {
     False,
     /// Its evaluation failed, for example because a field is absent. [`Condition::explain`] has the error.
     Error,
+}
+
+/// Conditions with the same text are the same.
+impl PartialEq for Condition {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Condition").field(&self.text()).finish()
+    }
 }
 
 impl Condition {

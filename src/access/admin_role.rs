@@ -1,0 +1,54 @@
+//! Which users administer the service: the role `admin`, and the roles that `[admin.ROLE]` declares.
+
+use std::sync::Arc;
+
+use super::{
+    caller::Caller,
+    guard::{Condition, RequestFacts},
+    scope::Scopes,
+};
+use crate::user::Role;
+
+/// What users with a role may do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdminRole {
+    pub role: Role,
+    pub scopes: Scopes,
+    /// They may do it only while it is true.
+    pub condition: Option<Arc<Condition>>,
+}
+
+/// The roles that administer the service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdminRoles(Vec<AdminRole>);
+
+impl AdminRoles {
+    /// The role that may do everything, unless `[admin.admin]` says otherwise.
+    pub const ADMIN: &str = "admin";
+
+    /// The declared roles, and [`Self::ADMIN`].
+    pub fn new(mut declared: Vec<AdminRole>) -> Self {
+        let admin = Role::parse(Self::ADMIN).expect("it is a valid role");
+        if !declared.iter().any(|declared| declared.role == admin) {
+            declared.push(AdminRole { role: admin, scopes: Scopes::all(), condition: None });
+        }
+        Self(declared)
+    }
+
+    /// What a caller may do with a request.
+    pub fn scopes_of(&self, caller: &Caller, request: &RequestFacts<'_>) -> Scopes {
+        let held = self.0.iter().filter(|declared| {
+            let is_true =
+                |condition: &Arc<Condition>| condition.holds(caller.facts(), request).is_ok();
+            caller.user.roles.contains(declared.role.as_str())
+                && declared.condition.as_ref().is_none_or(is_true)
+        });
+        held.fold(Scopes::NONE, |scopes, declared| scopes.union(declared.scopes))
+    }
+}
+
+impl Default for AdminRoles {
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}

@@ -1,0 +1,202 @@
+//! The client of the admin API: it asks the running server or, if none runs, the same router in this process.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use axum::{
+    body::Body,
+    http::{Method, Request, StatusCode, header},
+};
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use tokio::net::UnixStream;
+use zeroize::Zeroizing;
+
+use super::{operator, runner::Error};
+use crate::{
+    Doorward, OpenError, Settings,
+    data_folder::{self, DataFolder},
+    http::{self, App, admin::Operator},
+};
+
+/// Asks the admin API: on the running server, or on a database that it opens once and keeps open.
+pub struct AdminClient {
+    place: Place,
+}
+
+enum Place {
+    /// The data folder of the running server.
+    Server(PathBuf),
+    Process(Box<InProcess>),
+}
+
+struct InProcess {
+    doorward: Doorward,
+    service: http::Service,
+    operator: Operator,
+}
+
+/// An answer of the API.
+pub type Answer = axum::http::Response<Body>;
+
+impl AdminClient {
+    /// Finds out whether a server runs, and opens the database if none does.
+    ///
+    /// # Errors
+    /// If there is no database, or it cannot be opened.
+    pub async fn open(settings: Settings) -> Result<Self, Error> {
+        Self::open_with(settings, false).await
+    }
+
+    /// The same, for commands that make or encrypt a secret which a server has to read later.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_to_make_secrets(settings: Settings) -> Result<Self, Error> {
+        Self::open_with(settings, true).await
+    }
+
+    async fn open_with(settings: Settings, makes_secrets: bool) -> Result<Self, Error> {
+        settings.database.ensure_exists()?;
+        let folder = settings.folder().map(Path::to_owned);
+        let opened = Doorward::open_for_command(settings.clone(), makes_secrets).await;
+        let place = match (opened, folder) {
+            (Ok(doorward), _) => Place::Process(Box::new(InProcess {
+                service: http::service(doorward.clone()),
+                doorward,
+                operator: Operator {
+                    administrator: operator::Operator::of_this_process().administrator(),
+                    read_settings: Arc::new(move || Ok(settings.clone())),
+                },
+            })),
+            (Err(OpenError::Data(data_folder::Error::InUse { .. })), Some(folder)) => {
+                Place::Server(folder)
+            }
+            (Err(OpenError::Data(data_folder::Error::Io { path, error })), _)
+                if error.kind() == io::ErrorKind::PermissionDenied =>
+            {
+                return Err(Error::NotAllowed { path, error });
+            }
+            (Err(error), _) => return Err(error.into()),
+        };
+        Ok(Self { place })
+    }
+
+    /// Whether a server runs and answers.
+    pub fn is_server(&self) -> bool {
+        matches!(self.place, Place::Server(_))
+    }
+
+    /// What is opened in this process, if no server runs.
+    pub fn doorward(&self) -> Option<&Doorward> {
+        match &self.place {
+            Place::Server(_) => None,
+            Place::Process(process) => Some(&process.doorward),
+        }
+    }
+
+    /// Reads something.
+    ///
+    /// # Errors
+    /// If the API refuses or cannot be asked.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        self.order(Method::GET, path, &()).await
+    }
+
+    /// Orders something. A body of `()` is none, and so is an answer of `()`.
+    ///
+    /// # Errors
+    /// If the API refuses or cannot be asked.
+    pub async fn order<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, Error> {
+        let sent = Zeroizing::new(serde_json::to_vec(body).map_err(io::Error::from)?);
+        let mut request = Request::builder().method(method).uri(path);
+        let body = if *sent == b"null" {
+            Body::empty()
+        } else {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+            Body::from(Bytes::from_owner(sent))
+        };
+        let request = request.body(body).expect("the paths of the API are valid");
+        let answer = succeed(self.send(request).await?).await?;
+        let body = bytes_of(answer).await?;
+        // Nothing is `null` in JSON.
+        let body: &[u8] = if body.is_empty() { b"null" } else { &body };
+        serde_json::from_slice(body).map_err(|error| {
+            io::Error::other(format!("{error}: does the running server have another version?"))
+                .into()
+        })
+    }
+
+    /// Sends a request as the operator. The body of the answer is a stream.
+    ///
+    /// # Errors
+    /// If the running server cannot be reached.
+    pub async fn send(&self, mut request: Request<Body>) -> Result<Answer, Error> {
+        request.headers_mut().insert(header::HOST, header::HeaderValue::from_static("localhost"));
+        match &self.place {
+            Place::Server(folder) => send_to(folder, request).await.map_err(|error| {
+                Error::Unreachable { folder: folder.clone(), error: io::Error::other(error) }
+            }),
+            Place::Process(process) => {
+                request.extensions_mut().insert(process.operator.clone());
+                let nowhere = (std::net::Ipv4Addr::LOCALHOST, 0).into();
+                Ok(process.service.answer(request, nowhere).await)
+            }
+        }
+    }
+}
+
+/// Sends a request to the server that runs on this data folder.
+async fn send_to(
+    folder: &Path,
+    request: Request<Body>,
+) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
+    let stream = UnixStream::connect(&DataFolder::socket(folder)?).await?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // It ends with the body of the answer.
+    tokio::spawn(connection);
+    Ok(sender.send_request(request).await?.map(Body::new))
+}
+
+/// The answer, if it is a success.
+///
+/// # Errors
+/// With the reason that the API gives.
+pub async fn succeed(answer: Answer) -> Result<Answer, Error> {
+    if answer.status().is_success() {
+        return Ok(answer);
+    }
+    let status = answer.status();
+    Err(Error::Refused { status, reason: reason(status, &bytes_of(answer).await?) })
+}
+
+/// Why the API refuses: its message, or what is wrong with each field.
+fn reason(status: StatusCode, body: &[u8]) -> String {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let faults = body["error"][0].as_object().into_iter().flatten();
+    let faults: Vec<_> =
+        faults.filter_map(|(field, fault)| Some(format!("{field}: {}", fault.as_str()?))).collect();
+    match (&faults[..], body["message"].as_str()) {
+        ([], Some(message)) => message.to_owned(),
+        ([], None) => format!("the answer has status {status}"),
+        (faults, _) => faults.join("; "),
+    }
+}
+
+async fn bytes_of(answer: Answer) -> Result<Bytes, Error> {
+    let collected = answer.into_body().collect().await;
+    let cut = |error| io::Error::other(format!("the server stopped before it answered: {error}"));
+    Ok(collected.map_err(cut)?.to_bytes())
+}

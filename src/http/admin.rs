@@ -1,0 +1,192 @@
+//! Who administers the service: the operator on this machine, a user whose role allows it, or the holder of an API key. A handler
+//! that takes `Admin<S>` runs only for somebody with the scope `S`.
+
+use std::{fmt, marker::PhantomData, ops::Deref, sync::Arc};
+
+use axum::{extract::FromRequestParts, http::request::Parts};
+
+use super::{
+    bearer::{identify, refuse},
+    client_ip::{client_info, requester},
+    error::{Challenge, Error},
+};
+use crate::{
+    Caller, Doorward,
+    access::{
+        guard::RequestFacts,
+        refusals::{Refused, RefusedBy},
+        scope::{Scope, Scopes},
+    },
+    account::proof::is_fresh,
+    config::ReadSettings,
+    event::Administrator,
+};
+
+/// The operator on this machine. Only the socket in the data folder and commands without a server put it into a request, so no
+/// client on a network is one.
+#[derive(Clone)]
+pub struct Operator {
+    pub administrator: Administrator,
+    /// How the settings are read again.
+    pub read_settings: Arc<ReadSettings>,
+}
+
+/// A scope as a type, so that the argument of a handler says what it needs.
+pub(super) trait Needs {
+    const SCOPE: Scope;
+}
+
+/// Declares a type for each scope.
+macro_rules! needs {
+    ($($scope:ident),+) => {
+        $(pub(super) enum $scope {}
+
+        impl Needs for $scope {
+            const SCOPE: Scope = Scope::$scope;
+        })+
+    };
+}
+
+needs!(
+    UsersRead,
+    UsersWrite,
+    UsersDelete,
+    InvitationsRead,
+    InvitationsWrite,
+    AuditRead,
+    GuardsRead,
+    SigningKeysRead,
+    SigningKeysWrite,
+    MailRead,
+    MailWrite,
+    KeysRead,
+    KeysWrite,
+    StatusRead,
+    Emergency
+);
+
+/// Somebody who may do what the scope `S` says. Only the extractor constructs it.
+pub(super) struct Admin<S>(Administrator, PhantomData<S>);
+
+/// As [`Admin`], for what cannot be undone or gives access away: a person must have signed in within the last 10 minutes.
+pub(super) struct FreshAdmin<S>(Administrator, PhantomData<S>);
+
+/// The operator on this machine. What it guards is of no use to anybody else, or gives away every secret.
+pub(super) struct OperatorOnly(Operator);
+
+macro_rules! is_administrator {
+    ($guard:ident) => {
+        impl<S> Deref for $guard<S> {
+            type Target = Administrator;
+
+            fn deref(&self) -> &Administrator {
+                &self.0
+            }
+        }
+
+        impl<S: Needs> fmt::Debug for $guard<S> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($guard)).field(&S::SCOPE).field(&self.0).finish()
+            }
+        }
+    };
+}
+
+is_administrator!(Admin);
+is_administrator!(FreshAdmin);
+
+impl Deref for OperatorOnly {
+    type Target = Operator;
+
+    fn deref(&self) -> &Operator {
+        &self.0
+    }
+}
+
+impl<S: Needs> FromRequestParts<Doorward> for Admin<S> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, doorward: &Doorward) -> Result<Self, Error> {
+        let identified = identify_administrator(parts, doorward, S::SCOPE).await?;
+        Ok(Self(identified.administrator, PhantomData))
+    }
+}
+
+impl<S: Needs> FromRequestParts<Doorward> for FreshAdmin<S> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, doorward: &Doorward) -> Result<Self, Error> {
+        let Identified { administrator, person } =
+            identify_administrator(parts, doorward, S::SCOPE).await?;
+        match person {
+            Some(caller) if !is_fresh(doorward, &caller.user, &caller.session) => {
+                Err(Error::SignInAgain)
+            }
+            _ => Ok(Self(administrator, PhantomData)),
+        }
+    }
+}
+
+impl FromRequestParts<Doorward> for OperatorOnly {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Doorward) -> Result<Self, Error> {
+        // The route does not exist for anybody else.
+        operator(parts).cloned().map(Self).ok_or(Error::NotFound)
+    }
+}
+
+fn operator(parts: &Parts) -> Option<&Operator> {
+    parts.extensions.get::<Operator>()
+}
+
+/// Somebody who may do something.
+struct Identified {
+    administrator: Administrator,
+    /// The user, if they are signed in.
+    person: Option<Caller>,
+}
+
+/// The name of the policy in the list of refusals.
+const POLICY: &str = "Admin";
+
+/// Whoever sends a request, if they have the scope. A refusal is recorded.
+async fn identify_administrator(
+    parts: &Parts,
+    doorward: &Doorward,
+    scope: Scope,
+) -> Result<Identified, Error> {
+    if let Some(operator) = operator(parts) {
+        return Ok(Identified { administrator: operator.administrator.clone(), person: None });
+    }
+    let caller = identify(doorward, &parts.headers).await;
+    let caller = caller.map_err(|error| refuse(doorward, POLICY, error))?;
+    let client = client_info(parts, doorward);
+    let request = RequestFacts {
+        method: Some(parts.method.as_str().into()),
+        path: Some(parts.uri.path().into()),
+        address: Some(client.address),
+        ..RequestFacts::at(doorward.now())
+    };
+    if !scopes_of(doorward, &caller, &request).contains(scope) {
+        let missing = doorward.missing_factor(&caller);
+        let missing = missing.filter(|_| doorward.opens_only_account(&caller));
+        let refused = Refused::caller(RefusedBy::Policy(POLICY), &caller, missing, doorward.now());
+        let challenge = missing.map_or(Challenge::InsufficientScope, Challenge::Missing);
+        return Err(Error::Unauthorized(challenge, Some(doorward.record_refusal(refused))));
+    }
+    let administrator = Administrator::user(caller.user.id, &requester(parts, doorward));
+    Ok(Identified { administrator, person: Some(caller) })
+}
+
+/// What a signed-in user may do with a request. Where everybody needs a second factor, a session without one may do nothing.
+pub(super) fn scopes_of(
+    doorward: &Doorward,
+    caller: &Caller,
+    request: &RequestFacts<'_>,
+) -> Scopes {
+    if doorward.opens_only_account(caller) {
+        return Scopes::NONE;
+    }
+    doorward.settings().admin_roles.scopes_of(caller, request)
+}
