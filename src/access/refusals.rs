@@ -1,6 +1,7 @@
 //! The latest refusals and their reasons, for `doorward why`. Kept in memory, bounded, without secrets.
 
 use std::{
+    cmp::Reverse,
     collections::VecDeque,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -241,6 +242,17 @@ impl Refusals {
         of_user.into_iter().map(|(id, refused)| refused.report(id, false)).collect()
     }
 
+    /// All refusals that are kept, newest first, without reasons.
+    pub fn latest(&self) -> Vec<Refusal> {
+        let mut latest: Vec<_> = [&self.callers, &self.unauthenticated]
+            .into_iter()
+            .flat_map(|list| lock(list).iter().rev().cloned().collect::<Vec<_>>())
+            .collect();
+        // Stable, so that refusals of the same moment stay in their order.
+        latest.sort_by_key(|(_, refused)| Reverse(refused.time));
+        latest.into_iter().map(|(id, refused)| refused.report(id, false)).collect()
+    }
+
     /// The most refusals in one report.
     const MAX_BY_USER: usize = 50;
 }
@@ -251,6 +263,8 @@ fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::access::guard::{Declaration, Unsatisfied, sample};
 
@@ -275,6 +289,23 @@ mod tests {
             [recorded.to_string()]
         );
         assert!(refusals.by_user(Caller::sample().user.id).is_empty());
+    }
+
+    #[test]
+    fn the_refusals_of_everybody_are_listed_newest_first() {
+        let refusals = Refusals::default();
+        let at = |seconds| sample::NOW + Duration::from_secs(seconds);
+        let caller = Caller::sample();
+        let no_token = |time| Refused::unauthenticated(STAFF, Unauthenticated::NoToken, time);
+        let recorded = [
+            refusals.record(no_token(at(0))),
+            refusals.record(Refused::caller(STAFF, &caller, None, at(1))),
+            refusals.record(no_token(at(2))),
+            refusals.record(no_token(at(2))),
+        ];
+        let listed: Vec<_> = refusals.latest().into_iter().map(|refusal| refusal.id).collect();
+        let newest_first: Vec<_> = recorded.iter().rev().map(ToString::to_string).collect();
+        assert_eq!(listed, newest_first);
     }
 
     #[test]

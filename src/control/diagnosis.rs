@@ -1,9 +1,12 @@
 //! What a server knows about itself, for `doorward doctor`.
 
-use rustix::process::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
 
-use crate::{Doorward, config::keys, store::DatabaseReport};
+use crate::{
+    Doorward,
+    account::status::{self, Status},
+    store::DatabaseReport,
+};
 
 /// What the process that executes commands knows about itself: the running server or, if none runs, the command.
 #[derive(Debug, Serialize, Deserialize)]
@@ -24,15 +27,15 @@ pub struct Diagnosis {
 }
 
 pub(super) async fn diagnose(doorward: &Doorward) -> Diagnosis {
-    let settings = doorward.settings();
-    let store = doorward.store();
+    let Status { version, listening, settings, clock, open_files, not_ready, .. } =
+        status::status(doorward).await;
     Diagnosis {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        listening: doorward.listen_address().map(|address| address.to_string()),
-        settings: keys().map(|key| (key.name.to_owned(), key.value(settings))).collect(),
-        clock: doorward.now().millis(),
-        open_files: getrlimit(Resource::Nofile).current,
-        not_ready: store.check().await.err().map(|reason| reason.to_string()),
-        database: store.report().await.map_err(|error| error.to_string()),
+        version: version.to_owned(),
+        listening: listening.map(|address| address.to_string()),
+        settings: settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        clock: clock.millis(),
+        open_files,
+        not_ready,
+        database: status::database(doorward).await.map_err(|error| error.to_string()),
     }
 }

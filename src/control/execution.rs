@@ -1,32 +1,26 @@
 //! Executing a command on an open database.
 
-use std::{
-    net::Ipv4Addr,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
-
 use super::{
     BrowserCheck, Command, FactorResetInfo, GuardInfo, ImportOutcome, ImportedHashInfo, Reply,
     SampleRequest, SampleSession, Secret, SessionInfo, UserInfo, UserRef, diagnosis, emergency,
     imports, invitations, outbox, person::export_person, refusals,
 };
 use crate::{
-    Caller, Doorward, Settings,
+    Doorward, Settings,
     access::guard::{ExampleRequest, Guard, GuardSet},
     account::{
         InviteError, NewUser, RegisterError, RoleError, SetPasswordError, UserError, VerifyError,
         disable,
         factor_reset::{self, FactorResetTicket},
-        import, invite, leave, look_up, password, register, reset, roles,
+        guard_check::{self, GuardDecision},
+        guard_reload, import, invite, leave, look_up,
+        mail_queue::MailQueueError,
+        password, register, reset, roles,
         search::{self, UserFilter, UserPage},
         sessions, unlock, verify,
     },
-    clock::Timestamp,
-    config::{self, GuardFindings, ReadSettings},
+    config::{self, ReadSettings},
     event::Administrator,
-    network::ClientInfo,
-    session::{Method, Session},
     store,
     token::signing_keys,
     user::{EmailKey, User},
@@ -149,7 +143,7 @@ async fn try_execute(
             }
         }
         Command::ReloadGuards => {
-            reload_guards(doorward, read)?;
+            guard_reload::reload(doorward, read, by)?;
             guards(doorward)
         }
         Command::ListGuards => guards(doorward),
@@ -173,7 +167,7 @@ async fn try_execute(
             Reply::Emergency(emergency::run(doorward, new_passwords, by).await?)
         }
         Command::ListMail { after } => outbox::page(doorward, after.as_deref()).await?,
-        Command::RetryMail => outbox::retry(doorward).await?,
+        Command::RetryMail => outbox::retry(doorward, by).await?,
         Command::Diagnose => Reply::Diagnosis(Box::new(diagnosis::diagnose(doorward).await)),
         Command::ExpectProbe(nonce) => {
             doorward.probes().expect(nonce.clone());
@@ -201,32 +195,6 @@ async fn try_execute(
     })
 }
 
-/// Reads the settings again and replaces all guards.
-///
-/// # Errors
-/// If any setting is invalid. Then no guard is replaced.
-pub fn reload_guards(
-    doorward: &Doorward,
-    read: &ReadSettings,
-) -> Result<(), config::SettingsError> {
-    /// Otherwise settings that were read earlier could replace those that were read later.
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    match read() {
-        Ok(settings) => {
-            let guards = settings.guards.len();
-            settings.guards.log_warnings();
-            doorward.replace_guards(settings.guards);
-            tracing::info!(guards, "guards reloaded; other settings need a restart");
-            Ok(())
-        }
-        Err(error) => {
-            tracing::error!(%error, "guards not reloaded: the previous guards stay in force");
-            Err(error)
-        }
-    }
-}
-
 fn guards(doorward: &Doorward) -> Reply {
     Reply::Guards(doorward.guards().iter().map(GuardInfo::from).collect())
 }
@@ -240,32 +208,6 @@ fn done_or_unchanged(changed: bool) -> Reply {
     if changed { Reply::Done } else { Reply::Unchanged }
 }
 
-/// A session to decide about. Unless it says otherwise, the user has just signed in, with a second factor if they hold one.
-fn sample_session(
-    user: &User,
-    sample: &SampleSession,
-    client: ClientInfo,
-    now: Timestamp,
-) -> Result<Session, ExecutionError> {
-    let SampleSession { factors, verified_ago } = sample;
-    let methods = match factors {
-        Some(names) => names.iter().map(|name| method(name)).collect::<Result<_, _>>()?,
-        None => {
-            let second = user.factors.iter().last().map(Method::from);
-            [Method::Password].into_iter().chain(second).collect()
-        }
-    };
-    let session = Session::new(user.id, client, now, Duration::ZERO);
-    Ok(Session { methods, authenticated_at: now - *verified_ago, ..session })
-}
-
-fn method(name: &str) -> Result<Method, ExecutionError> {
-    Method::by_name(name).ok_or_else(|| {
-        let known = Method::ALL.map(Method::name).join(", ");
-        ExecutionError::Failed(format!("{name} is not a way to sign in: choose from {known}"))
-    })
-}
-
 /// The decision about a user in a session.
 fn check(
     doorward: &Doorward,
@@ -274,11 +216,12 @@ fn check(
     session: &SampleSession,
     request: &SampleRequest,
 ) -> Result<Reply, ExecutionError> {
-    let now = doorward.now();
     let SampleRequest { method, host, path, address } = request;
-    let client = ClientInfo::new(address.unwrap_or(Ipv4Addr::LOCALHOST.into()), "");
-    let session = sample_session(&user, session, client, now)?;
-    let caller = Caller::new(Arc::new(user), Arc::new(session));
+    let factors = session.factors.as_deref();
+    let methods = factors
+        .map(|names| guard_check::methods_by_name(names.iter().map(String::as_str)))
+        .transpose()?;
+    let session = guard_check::SampleSession { methods, verified_ago: session.verified_ago };
     let request = ExampleRequest {
         method: method.clone(),
         host: host.clone(),
@@ -286,21 +229,9 @@ fn check(
         scheme: None,
         address: *address,
     };
-    let facts = request.facts(now);
-    let is_true = guard.decide(&caller.user, &caller.session, &caller.memo, &facts).is_ok();
-    let admitted = is_true && !doorward.opens_only_account(&caller);
-    let missing = || {
-        let reachable = doorward.reachable(&caller.user);
-        guard.missing(&caller.user, &caller.session, &facts, &reachable)
-    };
-    Ok(Reply::Decision {
-        admitted,
-        condition: guard.condition.text().to_owned(),
-        warning: guard.warning(),
-        missing: if admitted { None } else { missing() },
-        explanation: guard.condition.explain(caller.facts(), &facts),
-        headers: guard.headers.explain(caller.facts(), &facts),
-    })
+    let GuardDecision { admitted, condition, warning, missing, explanation, headers } =
+        guard_check::decide(doorward, guard, user, &session, &request);
+    Ok(Reply::Decision { admitted, condition, warning, missing, explanation, headers })
 }
 
 /// How people with a browser get past the guard with this name. `public_base` is the URL that they are sent to.
@@ -311,13 +242,9 @@ pub(super) fn check_browsers(
     public_base: &str,
 ) -> Reply {
     let Some(guard) = guards.by_name(name) else { return Reply::NoSuchGuard };
-    let GuardFindings { missing, warnings } = config::guard_findings(guard, settings, public_base);
-    Reply::Browsers(BrowserCheck {
-        sign_in: format!("{public_base}/sign-in"),
-        origins: guard.origins.iter().map(ToString::to_string).collect(),
-        findings: missing,
-        warnings,
-    })
+    let guard_check::BrowserCheck { sign_in, origins, findings, warnings } =
+        guard_check::browsers(guard, settings, public_base);
+    Reply::Browsers(BrowserCheck { sign_in, origins, findings, warnings })
 }
 
 /// Why a command was not executed.
@@ -362,6 +289,8 @@ reply_with_text!(
     store::Error,
     signing_keys::Error,
     emergency::Error,
+    guard_check::UnknownMethod,
+    MailQueueError,
     imports::Invalid,
     InviteError,
     RegisterError,

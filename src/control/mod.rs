@@ -29,7 +29,7 @@ pub use self::{
     backup::is_in_use,
     diagnosis::Diagnosis,
     emergency::is_new_passwords,
-    execution::{execute, reload_guards},
+    execution::execute,
     imports::{ImportOutcome, ImportedHashInfo, UserRecord},
     invitations::{InvitationInfo, Invite, TicketInfo},
     person::PersonExport,

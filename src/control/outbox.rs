@@ -3,25 +3,23 @@
 use super::{MailInfo, Reply};
 use crate::{
     Doorward,
+    account::mail_queue::{self, MailPage, MailQueueError},
+    event::Administrator,
     mail::MailId,
-    store::{self, QueuedMail},
+    store::QueuedMail,
 };
 
-/// The answer if mail is not configured.
-const NOT_CONFIGURED: &str =
-    "mail is not configured: set mail.url, such as smtps://mail.example.com, and mail.from";
 /// The most mails in one reply.
 const MAX_PAGE: usize = 200;
 
 /// A page of the queue, the oldest first.
-pub(super) async fn page(doorward: &Doorward, after: Option<&str>) -> Result<Reply, store::Error> {
-    if !doorward.sends_mail() {
-        return Ok(Reply::Failed(NOT_CONFIGURED.into()));
-    }
+pub(super) async fn page(
+    doorward: &Doorward,
+    after: Option<&str>,
+) -> Result<Reply, MailQueueError> {
     let after = after.and_then(|id| id.parse::<MailId>().ok());
-    let queue = doorward.store().mail_queue(after, MAX_PAGE).await?;
-    let last = queue.last().filter(|_| queue.len() == MAX_PAGE);
-    let next = last.map(|queued| queued.mail.id.to_string());
+    let MailPage { mails: queue, next } = mail_queue::page(doorward, after, MAX_PAGE).await?;
+    let next = next.map(|id| id.to_string());
     let now = doorward.now();
     let mails = queue.into_iter().map(|queued| {
         let QueuedMail { mail, attempts, due_at, failure, given_up_at } = queued;
@@ -43,9 +41,9 @@ pub(super) async fn page(doorward: &Doorward, after: Option<&str>) -> Result<Rep
 }
 
 /// Makes all mail due that has not expired.
-pub(super) async fn retry(doorward: &Doorward) -> Result<Reply, store::Error> {
-    if !doorward.sends_mail() {
-        return Ok(Reply::Failed(NOT_CONFIGURED.into()));
-    }
-    Ok(Reply::MailsRetried(doorward.retry_mail().await?))
+pub(super) async fn retry(
+    doorward: &Doorward,
+    by: &Administrator,
+) -> Result<Reply, MailQueueError> {
+    Ok(Reply::MailsRetried(mail_queue::retry(doorward, by).await?))
 }

@@ -7,6 +7,7 @@ mod foreign_hashes;
 mod open;
 mod outbox;
 mod request_counts;
+mod sizes;
 mod upkeep;
 
 use std::{
@@ -20,13 +21,13 @@ use std::{
 
 use arc_swap::{ArcSwap, Guard as Borrowed};
 
-use self::outbox::MailDelivery;
 pub(crate) use self::{
     connection_counts::ConnectionCounts,
     open::{MissingKey, OpenedDatabase, open_database},
     request_counts::Answered,
 };
 pub use self::{counts::Counts, open::OpenError};
+use self::{outbox::MailDelivery, sizes::LastSizes};
 use crate::{
     access::{
         caller::{AuthError, Caller, Callers, WorkDone},
@@ -79,6 +80,7 @@ struct Inner {
     guards: ArcSwap<GuardSet>,
     refusals: Refusals,
     counts: Counts,
+    last_sizes: LastSizes,
     /// The logo of the pages, as a `data:` URI.
     logo: Option<String>,
     clock: Clock,

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use super::{
     Counts, Doorward, Inner,
     outbox::{self, MailDelivery},
+    sizes::LastSizes,
 };
 use crate::{
     access::{caller::Callers, policy::Designated, refusals::Refusals},
@@ -288,6 +289,7 @@ impl Doorward {
             guards: ArcSwap::new(Arc::clone(&settings.guards)),
             refusals: Refusals::default(),
             counts,
+            last_sizes: LastSizes::default(),
             logo: serving.logo,
             settings,
             store,

@@ -150,6 +150,29 @@ pub enum EventKind {
         invitation: InvitationId,
     },
 
+    /// A new signing key was published, which signs later.
+    SigningKeyRotated {
+        /// Its id.
+        kid: String,
+    },
+    /// The tokens of a signing key are refused.
+    SigningKeyRevoked {
+        kid: String,
+    },
+    /// The guards were read again.
+    GuardsReloaded {
+        /// The names of the guards that are new.
+        added: Vec<String>,
+        /// Of those whose declaration has changed.
+        changed: Vec<String>,
+        /// Of those that are gone.
+        removed: Vec<String>,
+    },
+    /// All mail that waited or was given up is due now.
+    MailRetried {
+        count: usize,
+    },
+
     /// All keys, secrets, sessions, links and codes were replaced or revoked.
     EverythingRevoked {
         /// How many sessions have ended.

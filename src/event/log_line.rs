@@ -156,6 +156,23 @@ pub(super) fn write(event: &Event) {
             info!(%invitation, user, "invitation revoked by its user");
         }
 
+        EventKind::SigningKeyRotated { kid } => {
+            info!(kid, actor, "signing key rotated by {whom}");
+        }
+        EventKind::SigningKeyRevoked { kid } => {
+            warn!(kid, actor, "signing key revoked by {whom}");
+        }
+        EventKind::GuardsReloaded { added, changed, removed } => info!(
+            added = added.join(" "),
+            changed = changed.join(" "),
+            removed = removed.join(" "),
+            actor,
+            "guards reloaded by {whom}; other settings need a restart"
+        ),
+        EventKind::MailRetried { count } => {
+            info!(mails = count, actor, "mail tried again by {whom}");
+        }
+
         EventKind::EverythingRevoked { sessions, passwords } => warn!(
             sessions,
             passwords, actor, "all keys and secrets replaced, and all sessions ended, by {whom}"

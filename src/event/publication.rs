@@ -15,9 +15,10 @@ pub struct Events {
 impl Events {
     /// Logs and counts an event that has happened.
     ///
-    /// The event of a change is in the effects of its write, and the store publishes it after the commit. Only what was refused is
+    /// The event of a change is in the effects of its write, and the store publishes it after the commit. What was refused is
     /// published directly, because there is no change that it could be stored with: `RegistrationRefused`, `SignInFailed`,
-    /// `ResetFailed`, `UnknownSecret` and `MailWithheld`.
+    /// `ResetFailed`, `UnknownSecret` and `MailWithheld`. So are changes outside the database: `SigningKeyRotated`,
+    /// `SigningKeyRevoked`, `GuardsReloaded` and `MailRetried`, which only makes mail due.
     pub fn publish(&self, event: &Event) {
         log_line::write(event);
         self.counts.add(event);

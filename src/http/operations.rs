@@ -1,7 +1,7 @@
 //! What the second listener serves, for the operator: metrics, and the health of the service with its causes. It is not a part of
 //! the public service.
 
-use std::{net::IpAddr, sync::Arc};
+use std::net::IpAddr;
 
 use axum::{
     Router,
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     Doorward,
     access::guard::{host_of, is_loopback_host},
-    metrics::{self, Format, LastSizes, Snapshot},
+    metrics::{self, Format, Snapshot},
 };
 
 /// The limits of the second listener. Few programs ask it, and they ask in turn.
@@ -32,7 +32,7 @@ pub fn operations_limits() -> Limits {
 /// The routes of the second listener, for a service with this certificate. If only this machine can connect
 /// (`is_on_loopback`), requests for another host are refused.
 pub fn operations(doorward: Doorward, tls: Option<Tls>, is_on_loopback: bool) -> Router {
-    let state = Operations { doorward, tls, last_sizes: Arc::default() };
+    let state = Operations { doorward, tls };
     let router = Router::new()
         .route("/metrics", get(show_metrics))
         .route("/readyz", get(ready))
@@ -70,7 +70,6 @@ fn cannot_be_rebound(host: &HeaderValue) -> bool {
 struct Operations {
     doorward: Doorward,
     tls: Option<Tls>,
-    last_sizes: Arc<LastSizes>,
 }
 
 async fn show_metrics(
@@ -79,8 +78,8 @@ async fn show_metrics(
 ) -> Result<Response, Error> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let format = Format::accepted(accept);
-    let Operations { doorward, tls, last_sizes } = state;
-    let snapshot = Snapshot::take(&doorward, &last_sizes).await;
+    let Operations { doorward, tls } = state;
+    let snapshot = Snapshot::take(&doorward).await;
     let text = metrics::render(format, move |metrics| {
         metrics::write(&doorward, &snapshot, metrics)?;
         tls.iter().try_for_each(|tls| tls.write_metrics(metrics))

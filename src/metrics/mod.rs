@@ -2,15 +2,11 @@
 
 mod exposition;
 mod process;
-mod sizes;
 
 use std::{fmt, fs, time::UNIX_EPOCH};
 
-pub(crate) use self::{
-    exposition::{Exposition, Format, render},
-    sizes::LastSizes,
-};
-use self::{process::Process, sizes::Measured};
+pub(crate) use self::exposition::{Exposition, Format, render};
+use self::process::Process;
 use crate::{
     Doorward,
     config::DatabaseUrl,
@@ -19,7 +15,7 @@ use crate::{
     data_folder::DataFolder,
     doorward::Answered,
     log,
-    store::{Connectivity, NotReady},
+    store::{Connectivity, NotReady, Sizes},
 };
 
 /// The labels of a metric of guards.
@@ -28,14 +24,14 @@ const GUARD_LABELS: [&str; 2] = ["guard", "decision"];
 /// What a scrape shows and only a query can tell.
 pub(crate) struct Snapshot {
     ready: Result<(), NotReady>,
-    sizes: Option<Measured>,
+    sizes: Option<Sizes>,
 }
 
 impl Snapshot {
     /// Asks the database. While it cannot be read, the sizes are the last ones that were.
-    pub(crate) async fn take(doorward: &Doorward, last: &LastSizes) -> Self {
+    pub(crate) async fn take(doorward: &Doorward) -> Self {
         let ready = doorward.store().check().await;
-        Self { ready, sizes: last.refresh(doorward.store()).await }
+        Self { ready, sizes: doorward.sizes().await }
     }
 }
 
@@ -217,7 +213,7 @@ fn write_store(
             .iter()
             .map(|state| ([("state", state.label())], u64::from(*state == connectivity))),
     )?;
-    if let Some(Measured { sizes, .. }) = snapshot.sizes {
+    if let Some(sizes) = snapshot.sizes {
         metrics.gauge("doorward_users", "Users in the database", sizes.users)?;
         metrics.gauge("doorward_sessions", "Sessions in the database", sizes.sessions)?;
         metrics.gauge(
@@ -258,7 +254,7 @@ fn write_mail(
         "Mails that were tried, by outcome",
         delivery.fates().values().map(|(outcome, count)| ([("outcome", outcome)], count)),
     )?;
-    if let Some(Measured { sizes, .. }) = snapshot.sizes {
+    if let Some(sizes) = snapshot.sizes {
         metrics.gauges(
             "doorward_outbox_mails",
             "Mails in the outbox",

@@ -21,12 +21,13 @@ use tokio::{
 use self::notify::Notifier;
 use crate::{
     Doorward, Settings,
+    account::guard_reload,
     clock::Clock,
     config::{
         DatabaseUrl, Origins, ReadSettings, ServiceManager, SettingsError, Sources, absolute,
     },
-    control,
     doorward::MissingKey,
+    event::Administrator,
     http::{
         self,
         server::{self, Limits, Listeners, Tls},
@@ -142,7 +143,7 @@ impl Serve {
                 }
                 notifier.reloading();
                 // An error has been logged, and the guards in force stay.
-                let _ = control::reload_guards(&doorward, &*read);
+                let _ = guard_reload::reload(&doorward, &*read, &Administrator::APP);
             }
         };
         let tls_of_metrics = tls.clone();

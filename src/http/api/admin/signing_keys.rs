@@ -7,7 +7,7 @@ use axum::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Doorward,
+    Doorward, account,
     http::{
         Error,
         admin::{Admin, FreshAdmin, SigningKeysRead, SigningKeysWrite},
@@ -53,19 +53,19 @@ pub(in crate::http) async fn list(
 /// Publishes a new key, which signs in place of the old one later.
 pub(in crate::http) async fn rotate(
     State(doorward): State<Doorward>,
-    _: Admin<SigningKeysWrite>,
+    admin: Admin<SigningKeysWrite>,
 ) -> Result<NoStore<SigningKeys>, Error> {
-    doorward.keys().rotate(doorward.now()).await?;
+    account::signing_keys::rotate(&doorward, &admin).await?;
     Ok(listed(&doorward).await)
 }
 
 /// Refuses all tokens of a key.
 pub(in crate::http) async fn revoke(
     State(doorward): State<Doorward>,
-    _: FreshAdmin<SigningKeysWrite>,
+    admin: FreshAdmin<SigningKeysWrite>,
     Path(kid): Path<String>,
 ) -> Result<NoStore<SigningKeys>, Error> {
-    match doorward.keys().revoke(&kid, doorward.now()).await? {
+    match account::signing_keys::revoke(&doorward, &kid, &admin).await? {
         true => Ok(listed(&doorward).await),
         false => Err(Error::NotFound),
     }

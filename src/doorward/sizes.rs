@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
+use super::Doorward;
 use crate::store::{Sizes, Store};
 
 /// Sizes, and when and how fast they were counted.
 #[derive(Clone, Copy)]
-pub(crate) struct Measured {
-    pub(super) sizes: Sizes,
+struct Measured {
+    sizes: Sizes,
     at: Instant,
     took: Duration,
 }
@@ -25,12 +26,12 @@ impl Measured {
 
 /// The last sizes that were counted.
 #[derive(Default)]
-pub(crate) struct LastSizes(Mutex<Option<Measured>>);
+pub(super) struct LastSizes(Mutex<Option<Measured>>);
 
 impl LastSizes {
     /// The sizes. Counts again after a pause that depends on how long the last count took. While the database cannot be read,
     /// the last ones stay.
-    pub(super) async fn refresh(&self, store: &Store) -> Option<Measured> {
+    async fn refresh(&self, store: &Store) -> Option<Sizes> {
         let mut last = self.0.lock().await;
         let began = Instant::now();
         if !last.is_some_and(|measured| measured.is_current(began))
@@ -39,7 +40,14 @@ impl LastSizes {
             let at = Instant::now();
             *last = Some(Measured { sizes, at, took: at - began });
         }
-        *last
+        last.map(|measured| measured.sizes)
+    }
+}
+
+impl Doorward {
+    /// How much the database holds, as of some moments ago. `None` if it has not been read yet and cannot be.
+    pub(crate) async fn sizes(&self) -> Option<Sizes> {
+        self.inner.last_sizes.refresh(self.store()).await
     }
 }
 

@@ -1,0 +1,41 @@
+//! The operator's orders about signing keys.
+
+use crate::{
+    Doorward,
+    event::{Administrator, EventKind},
+    token::signing_keys::{Error, KeyStatus},
+};
+
+/// Publishes a new key, which signs in place of the old one later. If one is published already, it stays.
+pub(crate) async fn rotate(doorward: &Doorward, by: &Administrator) -> Result<(), Error> {
+    let before = doorward.keys().list().await;
+    doorward.keys().rotate(doorward.now()).await?;
+    let mut keys = doorward.keys().list().await.into_iter();
+    // Without a time before it signs, it signs already.
+    let published = keys.find(|key| {
+        matches!(key.status, KeyStatus::Next | KeyStatus::Signing)
+            && before.iter().all(|known| known.id != key.id)
+    });
+    if let Some(key) = published {
+        publish(doorward, by, EventKind::SigningKeyRotated { kid: key.id.to_string() });
+    }
+    Ok(())
+}
+
+/// Refuses all tokens of a key. Another key signs in its place. Returns false if there is no such key.
+pub(crate) async fn revoke(
+    doorward: &Doorward,
+    kid: &str,
+    by: &Administrator,
+) -> Result<bool, Error> {
+    let found = doorward.keys().revoke(kid, doorward.now()).await?;
+    if found {
+        publish(doorward, by, EventKind::SigningKeyRevoked { kid: kid.to_owned() });
+    }
+    Ok(found)
+}
+
+/// Keys may be files, so the event cannot be stored in the transaction of the change.
+fn publish(doorward: &Doorward, by: &Administrator, kind: EventKind) {
+    doorward.events().publish(&doorward.event_by_administrator(by, None, kind));
+}

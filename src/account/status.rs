@@ -1,0 +1,59 @@
+//! What a server knows about itself, for the operator.
+
+use std::net::SocketAddr;
+
+use rustix::process::{Resource, getrlimit};
+
+use crate::{
+    Doorward,
+    clock::Timestamp,
+    config,
+    data_folder::DataFolder,
+    store::{self, DatabaseReport, Sizes},
+};
+
+/// What the process that answers knows about itself: the running server or, if none runs, the command.
+#[derive(Debug)]
+pub(crate) struct Status {
+    pub(crate) version: &'static str,
+    pub(crate) opened_at: Timestamp,
+    /// The address that the server listens on.
+    pub(crate) listening: Option<SocketAddr>,
+    /// The settings in force, without secrets: names and values.
+    pub(crate) settings: Vec<(&'static str, String)>,
+    /// Its clock.
+    pub(crate) clock: Timestamp,
+    /// The most files that it may open.
+    pub(crate) open_files: Option<u64>,
+    /// Why requests are refused.
+    pub(crate) not_ready: Option<String>,
+    /// How much the database holds, as of some moments ago. None if it cannot be read.
+    pub(crate) sizes: Option<Sizes>,
+    /// Free space of the disk that has the data folder, in bytes.
+    pub(crate) free_bytes: Option<u64>,
+    /// When the last backup was made by `doorward backup`.
+    pub(crate) last_backup: Option<Timestamp>,
+}
+
+/// What this process knows about itself.
+pub(crate) async fn status(doorward: &Doorward) -> Status {
+    let settings = doorward.settings();
+    let last_backup = settings.folder().and_then(|folder| DataFolder::last_backup(folder).ok());
+    Status {
+        version: env!("CARGO_PKG_VERSION"),
+        opened_at: doorward.opened_at(),
+        listening: doorward.listen_address(),
+        settings: config::keys().map(|key| (key.name, key.value(settings))).collect(),
+        clock: doorward.now(),
+        open_files: getrlimit(Resource::Nofile).current,
+        not_ready: doorward.store().check().await.err().map(|reason| reason.to_string()),
+        sizes: doorward.sizes().await,
+        free_bytes: doorward.folder().and_then(|folder| folder.reserve().available()),
+        last_backup: last_backup.flatten(),
+    }
+}
+
+/// What the database says about itself. SQLite checks its file for damage, which takes up to 5 seconds.
+pub(crate) async fn database(doorward: &Doorward) -> Result<DatabaseReport, store::Error> {
+    doorward.store().report().await
+}
