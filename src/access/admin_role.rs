@@ -7,7 +7,7 @@ use super::{
     guard::{Condition, RequestFacts},
     scope::Scopes,
 };
-use crate::user::Role;
+use crate::user::{Role, Roles};
 
 /// What users with a role may do.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +33,13 @@ impl AdminRoles {
             declared.push(AdminRole { role: admin, scopes: Scopes::all(), condition: None });
         }
         Self(declared)
+    }
+
+    /// Whether somebody with these scopes may give others these roles, or change users who have them: nobody gives more than they have
+    /// themselves, and nobody gets it from the account of another. Conditions do not count, because they may be true later.
+    pub fn may_manage(&self, scopes: Scopes, roles: &Roles) -> bool {
+        let held = self.0.iter().filter(|declared| roles.contains(declared.role.as_str()));
+        held.fold(Scopes::NONE, |all, declared| all.union(declared.scopes)).is_subset_of(scopes)
     }
 
     /// What a caller may do with a request.

@@ -114,6 +114,11 @@ impl Scopes {
     pub fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
+
+    /// Whether all of these are among the others.
+    pub fn is_subset_of(self, others: Self) -> bool {
+        self.intersection(others) == self
+    }
 }
 
 impl FromIterator<Scope> for Scopes {
@@ -142,6 +147,7 @@ mod tests {
         assert_eq!(Scopes::all().iter().count(), Scope::ALL.len());
         assert_eq!(set.intersection([Scope::MailRead].into_iter().collect()).iter().count(), 1);
         assert_eq!(set.union(Scopes::all()), Scopes::all());
+        assert!(set.is_subset_of(Scopes::all()) && !Scopes::all().is_subset_of(set));
         assert!(Scopes::NONE.is_empty());
     }
 }

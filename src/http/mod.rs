@@ -61,7 +61,7 @@ impl Doorward {
 
     /// The pages on which people sign in and manage their account, to be merged into an axum app beside
     /// [`routes`](Self::routes): `/sign-in`, `/sign-up`, `/sign-out`, `/forgot`, `/reset`, `/verify`, `/restore-email`,
-    /// `/account`, `/refused/…` and `/.well-known/change-password`. The start page is the app's own.
+    /// `/account`, `/admin`, `/refused/…` and `/.well-known/change-password`. The start page is the app's own.
     ///
     /// The pages need the setting `public_url` with `https://`, except on loopback hosts.
     ///

@@ -91,6 +91,14 @@ async fn every_endpoint_answers_those_whom_the_table_names() {
                 // Nobody may, by default.
                 assert_eq!(signed_in, 403, "{method} {path}");
             }
+            MayCall::Admin(_) | MayCall::Fresh(_) => {
+                assert_eq!(anonymous, 401, "{method} {path}");
+                assert_eq!(signed_in, 401, "{method} {path}");
+            }
+            MayCall::Operator => {
+                assert_eq!(anonymous, 404, "{method} {path}");
+                assert_eq!(signed_in, 404, "{method} {path}");
+            }
             MayCall::Client => {
                 assert_eq!(anonymous, 401, "{method} {path}");
                 assert_eq!(signed_in, 401, "{method} {path}");

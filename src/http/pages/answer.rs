@@ -26,6 +26,8 @@ pub(in crate::http) struct Pages {
     doorward: Doorward,
     site: Site,
     branding: Branding,
+    /// The same with the style sheet of the administration.
+    admin_branding: Branding,
     /// The headers of every page but `Content-Language`. The content security policy is that of a page whose forms stay on
     /// this site.
     headers: HeaderMap,
@@ -55,6 +57,7 @@ impl Pages {
     /// The pages of a service whose address is known.
     pub(in crate::http) fn new(doorward: Doorward) -> Self {
         let branding = branding(&doorward, Style::new);
+        let admin_branding = self::branding(&doorward, Style::for_admin);
         let site = Site::new(doorward.public_base());
         let mut headers = HeaderMap::with_capacity(14);
         headers.insert(header::CONTENT_TYPE, HTML);
@@ -70,7 +73,7 @@ impl Pages {
         if site.is_https {
             headers.insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
         }
-        Self { doorward, site, branding, headers, docs: OnceLock::new() }
+        Self { doorward, site, branding, admin_branding, headers, docs: OnceLock::new() }
     }
 
     pub(in crate::http) fn doorward(&self) -> &Doorward {
@@ -84,6 +87,16 @@ impl Pages {
     /// What the templates need for a page on this site.
     pub(super) fn context(&self, language: Language) -> PageContext<'_> {
         PageContext { language, branding: &self.branding, base: self.site.base_path() }
+    }
+
+    /// What the templates need for a page of the administration.
+    pub(super) fn admin_context(&self, language: Language) -> PageContext<'_> {
+        PageContext { branding: &self.admin_branding, ..self.context(language) }
+    }
+
+    /// The policy of a page of the administration.
+    pub(super) fn admin_policy(&self) -> HeaderValue {
+        content_security_policy(&self.admin_branding, None)
     }
 
     /// What the templates need for a page on the host of an app, where all links have to be absolute.

@@ -74,7 +74,7 @@ pub(super) fn page(
                 app: errand.app.as_ref().map(|app| &*app.title),
                 ask: step_up.ask,
                 ask_name: step_up.ask.name(),
-                next: step_up.next,
+                next: step_up.next.as_deref(),
                 email: visit.caller().map_or("", |caller| caller.user.email.as_str()),
             },
         },
@@ -174,7 +174,7 @@ impl Errand {
 
     /// The page from which they go on. The sign-in page leads those who are signed in to the app.
     fn path_on(&self) -> String {
-        match (self.step_up.as_ref().and_then(|step_up| step_up.next), &self.app) {
+        match (self.step_up.as_ref().and_then(|step_up| step_up.next.as_ref()), &self.app) {
             (Some(next), app) => with_target(&format!("{next}?done=confirmed"), app.as_ref()),
             (None, Some(app)) => with_target(SIGN_IN, Some(app)),
             (None, None) => "/account".into(),

@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{
     account::{
-        Failure, InvalidInput, InviteError, RegisterError, SignInError,
+        Failure, InvalidInput, InviteError, RegisterError, RoleError, SetPasswordError,
+        SignInError, UserError, VerifyError,
         change::ChangeError,
         factor::{EnrolError, answer::AnswerError},
         factor_reset::FactorResetError,
@@ -39,7 +40,7 @@ pub(super) struct FormRefusal {
     status: StatusCode,
     /// Why the form as a whole was refused.
     pub(super) error: Option<FormError>,
-    faults: Vec<(Cow<'static, str>, FieldFault)>,
+    pub(super) faults: Vec<(Cow<'static, str>, FieldFault)>,
     is_password_wrong: bool,
     retry_after: Option<Duration>,
 }
@@ -173,11 +174,61 @@ impl From<InviteError> for FormFailure {
             InviteError::AlreadyInvited => {
                 Self::at(StatusCode::CONFLICT, "email", FieldFault::AlreadyInvited)
             }
-            InviteError::NotAllowed
-            | InviteError::Closed
-            | InviteError::Role(_)
-            | InviteError::Lifetime => Self::Other(error.into()),
+            InviteError::Closed => Self::whole(StatusCode::CONFLICT, FormError::RegistrationClosed),
+            InviteError::Role(error) => Self::of_role("roles", error),
+            InviteError::Lifetime => {
+                Self::at(StatusCode::BAD_REQUEST, "days", FieldFault::InvalidDays)
+            }
+            InviteError::NotAllowed => Self::Other(error.into()),
             InviteError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl FormFailure {
+    fn of_role(field: &'static str, error: RoleError) -> Self {
+        match error {
+            RoleError::Invalid(_) => {
+                Self::at(StatusCode::BAD_REQUEST, field, FieldFault::InvalidRole)
+            }
+            RoleError::TooMany => Self::at(StatusCode::CONFLICT, field, FieldFault::TooManyRoles),
+            RoleError::NoSuchUser => Self::Other(Error::NotFound),
+            RoleError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<RoleError> for FormFailure {
+    fn from(error: RoleError) -> Self {
+        Self::of_role("role", error)
+    }
+}
+
+impl From<UserError> for FormFailure {
+    fn from(error: UserError) -> Self {
+        match error {
+            UserError::NoSuchUser => Self::Other(Error::NotFound),
+            UserError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<VerifyError> for FormFailure {
+    fn from(error: VerifyError) -> Self {
+        match error {
+            VerifyError::UserChanged => Self::whole(StatusCode::CONFLICT, FormError::UserChanged),
+            VerifyError::NoSuchUser => Self::Other(Error::NotFound),
+            VerifyError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<SetPasswordError> for FormFailure {
+    fn from(error: SetPasswordError) -> Self {
+        match error {
+            SetPasswordError::Invalid(invalid) => invalid.into(),
+            SetPasswordError::NoSuchUser => Self::Other(Error::NotFound),
+            SetPasswordError::Failed(failure) => failure.into(),
         }
     }
 }

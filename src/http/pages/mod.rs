@@ -2,6 +2,7 @@
 //! only to scripts.
 
 pub(super) mod account;
+pub(super) mod admin;
 mod answer;
 mod app_route;
 pub(super) mod docs;

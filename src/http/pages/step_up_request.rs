@@ -6,7 +6,7 @@ use crate::{Caller, Doorward, access::guard::Ask, account::proof::is_fresh};
 /// The page.
 pub(super) const STEP_UP: &str = "/step-up";
 
-/// The pages that people can return to besides an app. Anything else in a URL is ignored.
+/// The pages that people can return to besides an app and the administration. Anything else in a URL is ignored.
 const PAGES: [&str; 5] = [
     "/account",
     "/account/security",
@@ -19,7 +19,19 @@ const PAGES: [&str; 5] = [
 pub(super) struct StepUp {
     pub(super) ask: Ask,
     /// The page of ours that they return to. Otherwise it is the app.
-    pub(super) next: Option<&'static str>,
+    pub(super) next: Option<String>,
+}
+
+/// Whether a path is one below `/admin`, without a query.
+fn is_of_administration(path: &str) -> bool {
+    let is_plain = |part: &str| {
+        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    };
+    let below = path.strip_prefix("/admin");
+    below.is_some_and(|below| {
+        below.is_empty()
+            || below.strip_prefix('/').is_some_and(|rest| rest.split('/').all(is_plain))
+    })
 }
 
 impl StepUp {
@@ -28,7 +40,7 @@ impl StepUp {
             .into_iter()
             .find(|asked| ask.as_deref() == Some(asked.name()));
         let ask = asked.unwrap_or(Ask::Again);
-        let next = PAGES.into_iter().find(|page| next.as_deref() == Some(page));
+        let next = next.filter(|next| PAGES.contains(&&**next) || is_of_administration(next));
         Self { ask, next }
     }
 
@@ -39,7 +51,7 @@ impl StepUp {
 
     /// This page once more.
     pub(super) fn path(&self, app: Option<&AppTarget>) -> String {
-        let next = self.next.map(|next| format!("&next={}", next.replace('/', "%2F")));
+        let next = self.next.as_ref().map(|next| format!("&next={}", next.replace('/', "%2F")));
         let next = next.unwrap_or_default();
         with_target(&format!("{STEP_UP}?ask={}{next}", self.ask.name()), app)
     }
@@ -59,6 +71,33 @@ impl StepUp {
             Ask::Again => true,
             Ask::TwoFactors => !caller.user.factors.is_empty(),
             Ask::PhishingResistant => caller.user.factors.resist_phishing(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_own_pages_are_returned_to() {
+        let kept = |next: &str| StepUp::new(None, Some(next.into())).next.is_some();
+        for next in ["/account", "/admin", "/admin/users/0-f", "/admin/guards/staff"] {
+            assert!(kept(next), "{next}");
+        }
+        for next in [
+            "",
+            "/",
+            "/administer",
+            "/admin//evil.example",
+            "/admin/\\evil.example",
+            "/admin/..",
+            "/admin/users?done=deleted",
+            "//admin",
+            "/account/keys/x",
+            "https://evil.example/admin",
+        ] {
+            assert!(!kept(next), "{next}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The pages for people with a browser, through the router.
 
 mod account;
+mod admin;
 mod apps;
 mod cross_site;
 mod docs;

@@ -37,8 +37,9 @@ use super::{
     visit::{SIGN_IN, SignedInVisit, Visit},
 };
 use crate::{
+    access::guard::RequestFacts,
     account::{self, proof::is_fresh},
-    http::{Error, answer::NoStore, api::me},
+    http::{Error, admin::scopes_of, answer::NoStore, api::me},
     user::Email,
 };
 
@@ -88,7 +89,7 @@ impl SignedInVisit {
     }
 
     /// The redirect of a person who has to prove once more who they are, and returns to the page `next`.
-    fn way_to_step_up(&self, next: &str, app: Option<&AppTarget>) -> Response {
+    pub(super) fn way_to_step_up(&self, next: &str, app: Option<&AppTarget>) -> Response {
         let path = format!("{STEP_UP}?next={}", next.replace('/', "%2F"));
         self.redirect(&with_target(&path, app))
     }
@@ -142,8 +143,21 @@ async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, E
         more_sessions: sessions.len().saturating_sub(MAX_SESSIONS),
         apps: apps(doorward, &guards, caller, visit.requester.client.address),
         may_invite: account::invite::may_invite(doorward, caller),
+        is_admin: is_admin(visit),
     };
     Ok(visit.form(page.render(&visit.context()), refusal, None))
+}
+
+/// Whether the person may do anything in the administration.
+fn is_admin(visit: &SignedInVisit) -> bool {
+    let (doorward, caller) = (visit.doorward(), &visit.caller);
+    let request = RequestFacts {
+        method: Some("GET".into()),
+        path: Some("/admin".into()),
+        address: Some(visit.requester.client.address),
+        ..RequestFacts::at(doorward.now())
+    };
+    !scopes_of(doorward, caller, &request).is_empty()
 }
 
 /// The most sessions on the page, which has to stay small. Those used last come first.

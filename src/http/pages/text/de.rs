@@ -1,6 +1,8 @@
 //! The texts in German.
 
-use super::{FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, factors};
+use super::{
+    FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, admin, factors,
+};
 use crate::{
     access::guard::{Ask, Missing},
     fault::FaultKind,
@@ -192,6 +194,7 @@ pub(super) static TEXTS: Texts = Texts {
     cause: "Ausschlaggebend",
 
     factors: factors::de::TEXTS,
+    admin: admin::de::TEXTS,
 
     notice: |notice| match notice {
         Notice::SignedOut => "Sie sind abgemeldet.",
@@ -253,6 +256,12 @@ pub(super) static TEXTS: Texts = Texts {
         FormError::TooManyPasskeys => {
             "Mehr Passkeys sind nicht möglich. Entfernen Sie zuerst einen.".into()
         }
+        FormError::UserChanged => {
+            "Jemand hat diese Person inzwischen geändert. Sehen Sie nach, und wiederholen Sie es.".into()
+        }
+        FormError::RegistrationClosed => {
+            "Niemand kann ein Konto anlegen: die Einstellung registration ist \"closed\".".into()
+        }
         FormError::LastWayIn => {
             "Das ist der letzte Weg, sich bei Ihrem Konto anzumelden. Legen Sie zuerst ein Passwort fest oder fügen Sie einen anderen Passkey hinzu.".into()
         }
@@ -283,6 +292,13 @@ pub(super) static TEXTS: Texts = Texts {
         }
         FieldFault::Rule(FaultKind::Malformed) => "Dieser Wert ist nicht gültig.".into(),
         FieldFault::WrongPassword => "Das ist nicht Ihr aktuelles Passwort.".into(),
+        FieldFault::InvalidRole => {
+            "Verwenden Sie 1 bis 64 Buchstaben, Ziffern und _ - : . /".into()
+        }
+        FieldFault::TooManyRoles => {
+            "Mehr Rollen kann eine Person nicht haben. Widerrufen Sie zuerst eine.".into()
+        }
+        FieldFault::InvalidDays => "Geben Sie eine Anzahl von 1 bis 90 Tagen ein.".into(),
         FieldFault::AlreadyInvited => "Diese Adresse hat schon jemand anderes eingeladen.".into(),
         FieldFault::WrongCode => "Dieser Code ist falsch, schon benutzt oder abgelaufen.".into(),
         FieldFault::WrongTotp => {
@@ -324,6 +340,10 @@ pub(super) static TEXTS: Texts = Texts {
         Message::MethodNotAllowed => MessageText::new(
             "Das geht hier nicht",
             "Die Seite gibt es, aber sie nimmt diese Art von Anfrage nicht an.",
+        ),
+        Message::NotPermitted => MessageText::new(
+            "Das dürfen Sie nicht",
+            "Sie verwalten diesen Dienst, aber Ihre Rollen schließen das nicht ein. Fragen Sie jemanden, der sie ändern darf.",
         ),
         Message::TooSlow => MessageText::new(
             "Die Anfrage hat zu lange gedauert",
@@ -410,6 +430,7 @@ pub(super) static TEXTS: Texts = Texts {
         LinkTo::Start => "Zur Startseite".into(),
         LinkTo::TryAgain => "Noch einmal versuchen".into(),
         LinkTo::SignIn => "Anmelden".into(),
+        LinkTo::Administration => "Zurück zur Verwaltung".into(),
         LinkTo::Account => "Ihr Konto öffnen".into(),
         LinkTo::NewMail => "Neue Mail senden lassen".into(),
         LinkTo::InvitationCode => "Ich habe den Code einer Einladung".into(),

@@ -1,6 +1,8 @@
 //! The texts in English.
 
-use super::{FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, factors};
+use super::{
+    FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, admin, factors,
+};
 use crate::{
     access::guard::{Ask, Missing},
     fault::FaultKind,
@@ -184,6 +186,7 @@ pub(super) static TEXTS: Texts = Texts {
     cause: "Decisive",
 
     factors: factors::en::TEXTS,
+    admin: admin::en::TEXTS,
 
     notice: |notice| match notice {
         Notice::SignedOut => "You are signed out.",
@@ -241,6 +244,12 @@ pub(super) static TEXTS: Texts = Texts {
         }
         FormError::FactorTaken => "This is set up already.".into(),
         FormError::TooManyPasskeys => "You cannot have more passkeys. Remove one first.".into(),
+        FormError::UserChanged => {
+            "Somebody has changed this user in the meantime. Look again, and repeat it.".into()
+        }
+        FormError::RegistrationClosed => {
+            "Nobody can create an account: the setting registration is \"closed\".".into()
+        }
         FormError::LastWayIn => {
             "This is the last way to sign in to your account. Set a password or add another passkey first.".into()
         }
@@ -269,6 +278,9 @@ pub(super) static TEXTS: Texts = Texts {
         FieldFault::Rule(FaultKind::EmailTaken) => "This address already has an account.".into(),
         FieldFault::Rule(FaultKind::Malformed) => "This value is not valid.".into(),
         FieldFault::WrongPassword => "This is not your current password.".into(),
+        FieldFault::InvalidRole => "Use 1 to 64 letters, digits and _ - : . /".into(),
+        FieldFault::TooManyRoles => "A user cannot have more roles. Revoke one first.".into(),
+        FieldFault::InvalidDays => "Enter a number of days from 1 to 90.".into(),
         FieldFault::AlreadyInvited => "Somebody else has invited this address already.".into(),
         FieldFault::WrongCode => "This code is wrong, was used already or has expired.".into(),
         FieldFault::WrongTotp => {
@@ -307,6 +319,10 @@ pub(super) static TEXTS: Texts = Texts {
         Message::MethodNotAllowed => MessageText::new(
             "This cannot be done here",
             "The page exists, but it does not accept this kind of request.",
+        ),
+        Message::NotPermitted => MessageText::new(
+            "You may not do this",
+            "You administer this service, but your roles do not include this. Ask somebody who may change them.",
         ),
         Message::TooSlow => MessageText::new(
             "The request took too long",
@@ -390,6 +406,7 @@ pub(super) static TEXTS: Texts = Texts {
         LinkTo::Start => "Go to the start page".into(),
         LinkTo::TryAgain => "Try again".into(),
         LinkTo::SignIn => "Sign in".into(),
+        LinkTo::Administration => "Back to the administration".into(),
         LinkTo::Account => "Open your account".into(),
         LinkTo::NewMail => "Have a new mail sent".into(),
         LinkTo::InvitationCode => "I have the code of an invitation".into(),

@@ -11,6 +11,8 @@ pub enum Message {
     SignInAgain,
     /// A form was sent from another site (403).
     CrossSite,
+    /// The administrator lacks the scope of the page (403).
+    NotPermitted,
     /// The app's host has no try cookie: the browser keeps none (403).
     NoCookie,
     /// The sign-in code was used, has expired or is not valid (403).

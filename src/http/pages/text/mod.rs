@@ -1,5 +1,6 @@
 //! The words of the pages: one value of [`Texts`] per language, so that a missing translation does not compile.
 
+mod admin;
 mod de;
 mod en;
 mod factors;
@@ -9,6 +10,7 @@ mod problem;
 mod time;
 
 pub use self::{
+    admin::{AdminTexts, Done},
     factors::FactorTexts,
     message::{Message, MessageText},
     notice::{LinkTo, Notice},
@@ -184,6 +186,8 @@ pub struct Texts {
 
     /// Second factors.
     pub factors: FactorTexts,
+    /// The administration.
+    pub admin: AdminTexts,
 
     // Sentences that depend on what happened.
     pub notice: fn(Notice) -> &'static str,

@@ -52,6 +52,7 @@ pub enum LinkTo<'a> {
     TryAgain,
     SignIn,
     Account,
+    Administration,
     /// The page that sends another mail.
     NewMail,
     /// The page to create an account with the code of an invitation.

@@ -11,6 +11,10 @@ pub enum FieldFault {
     Rule(FaultKind),
     /// It is not the password of the signed-in person.
     WrongPassword,
+    InvalidRole,
+    TooManyRoles,
+    /// It is not a number of days for which an invitation can be valid.
+    InvalidDays,
     /// Somebody else has invited the address.
     AlreadyInvited,
     /// It is not a code, or one that was used or has expired.
@@ -53,6 +57,10 @@ pub enum FormError {
     /// The passkey exists, or there is an authenticator app.
     FactorTaken,
     TooManyPasskeys,
+    /// The user whom an order is about has changed in the meantime.
+    UserChanged,
+    /// Nobody can register, even with an invitation.
+    RegistrationClosed,
     /// The person could not sign in without it.
     LastWayIn,
 }

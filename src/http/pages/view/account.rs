@@ -39,6 +39,8 @@ pub struct Account<'a> {
     /// The apps that admit the person.
     pub apps: Vec<AppLink<'a>>,
     pub may_invite: bool,
+    /// Whether the person administers the service.
+    pub is_admin: bool,
 }
 
 /// A form of the page that was refused. The page shows it open, with what was typed except passwords.

@@ -1,6 +1,7 @@
 //! What each page shows, as plain data, and its HTML. Nothing here reads a request or the store.
 
 mod account;
+mod admin;
 mod branding;
 mod docs;
 mod field;
@@ -27,6 +28,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub use self::{
     account::{Account, AppLink, FailedForm, SessionRow},
+    admin::{
+        AdminInvitations, Frame, GuardPage, GuardRow, Guards, MAX_USER_SESSIONS, MailQueue,
+        NewUserPage, Overview, Place, RefusalPage, Refusals, RefusedForm, Secret, SigningKeysPage,
+        UserPage, Users,
+    },
     branding::Branding,
     docs::Docs,
     invitations::{InvitationRow, Invitations, MAX_INVITATION_ROWS, Ticket},

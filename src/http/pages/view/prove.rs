@@ -49,7 +49,7 @@ pub enum ProveFor<'a> {
         ask: Ask,
         /// The fields that tell both to the next page.
         ask_name: &'static str,
-        next: Option<&'static str>,
+        next: Option<&'a str>,
         /// The address of the person.
         email: &'a str,
     },

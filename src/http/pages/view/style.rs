@@ -16,6 +16,8 @@ pub struct Style {
 }
 
 const SHEET: &str = include_str!("../../../../assets/style.css");
+/// What only the administration needs besides.
+const ADMIN_SHEET: &str = include_str!("../../../../assets/admin.css");
 /// What only the documentation of the API needs besides.
 const DOCS_SHEET: &str = include_str!("../../../../assets/docs.css");
 
@@ -32,6 +34,11 @@ impl Style {
     /// The style sheet of the documentation of the API.
     pub fn for_docs(accent: [u8; 3]) -> Self {
         Self::of_sheets(accent, &[SHEET, DOCS_SHEET])
+    }
+
+    /// The style sheet of the administration.
+    pub fn for_admin(accent: [u8; 3]) -> Self {
+        Self::of_sheets(accent, &[SHEET, ADMIN_SHEET])
     }
 
     fn of_sheets(accent: [u8; 3], sheets: &[&str]) -> Self {
@@ -104,7 +111,7 @@ mod tests {
     #[test]
     fn the_hash_is_that_of_the_sheet() {
         let accent = [0x2b, 0x5c, 0xd9];
-        for style in [Style::new(accent), Style::for_docs(accent)] {
+        for style in [Style::new(accent), Style::for_admin(accent), Style::for_docs(accent)] {
             let hash = STANDARD.encode(digest(&SHA256, style.css.as_bytes()));
             assert_eq!(style.csp_hash, format!("'sha256-{hash}'"));
             assert!(!style.css.contains("</"), "it would end the element");

@@ -80,6 +80,7 @@ fn account(sessions: usize) -> Account<'static> {
             AppLink { title: "Photos of the family", url: "https://photos.example.net/" },
         ],
         may_invite: false,
+        is_admin: false,
     }
 }
 

@@ -1,0 +1,50 @@
+//! `/admin/mail`: mail that waits or was given up.
+
+use axum::response::Response;
+
+use super::{
+    super::{
+        text::Done,
+        view::{MailQueue, Place},
+    },
+    AdminVisit, PAGE_ROWS,
+};
+use crate::{
+    access::scope::Scope,
+    account::mail_queue::{self, MailQueueError},
+    http::{
+        Error,
+        admin::{MailRead, MailWrite},
+    },
+};
+
+const MAIL: &str = "/admin/mail";
+
+pub(in crate::http) async fn show(visit: AdminVisit<MailRead>) -> Result<Response, Error> {
+    let doorward = visit.doorward();
+    let after = visit.parameter("after").and_then(|after| after.parse().ok());
+    let page = match mail_queue::page(doorward, after, PAGE_ROWS).await {
+        Ok(page) => Some(page),
+        Err(MailQueueError::NotConfigured) => None,
+        Err(MailQueueError::Store(error)) => return Err(error.into()),
+    };
+    let next = page.as_ref().and_then(|page| page.next);
+    let view = MailQueue {
+        now: doorward.now(),
+        mails: page.as_ref().map(|page| &*page.mails),
+        next: next.map(|next| format!("{}{MAIL}?after={next}", visit.context().base)),
+        may_write: visit.may(Scope::MailWrite),
+    };
+    let frame = visit.frame(Place::Mail, None);
+    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
+}
+
+/// `POST /admin/mail/retry`
+pub(in crate::http) async fn retry(visit: AdminVisit<MailWrite>) -> Result<Response, Error> {
+    match mail_queue::retry(visit.doorward(), &visit.by).await {
+        Ok(_) => Ok(visit.done(MAIL, Done::MailRetried)),
+        // The page says so.
+        Err(MailQueueError::NotConfigured) => Ok(visit.redirect(MAIL)),
+        Err(MailQueueError::Store(error)) => Err(error.into()),
+    }
+}

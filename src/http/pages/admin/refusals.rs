@@ -1,0 +1,90 @@
+//! `/admin/refusals`: the latest refusals of everybody, as they come in, and why one was refused.
+
+use axum::{
+    extract::{Path, rejection::PathRejection},
+    http::{HeaderValue, StatusCode, header},
+    response::Response,
+};
+
+use super::{
+    super::{
+        text::{LinkTo, Message},
+        view::{Place, RefusalPage, Refusals},
+    },
+    AdminVisit, PAGE_ROWS,
+};
+use crate::{
+    access::refusals::Refusal,
+    account::refused::{self, RefusalFilter},
+    http::{Error, admin::GuardsRead},
+    user::User,
+};
+
+/// Seconds after which a browser loads the first page of the list again.
+const REFRESH: HeaderValue = HeaderValue::from_static("5");
+
+pub(in crate::http) async fn show(visit: AdminVisit<GuardsRead>) -> Result<Response, Error> {
+    let typed = |name| visit.parameter(name).filter(|value| !value.is_empty());
+    let is_only_reported = typed("reported").is_some();
+    let filter =
+        RefusalFilter { guard: typed("guard"), only_reported: is_only_reported.then_some(true) };
+    let after = typed("after");
+    let doorward = visit.doorward();
+    let page = refused::of_everybody(doorward, &filter, after.as_deref(), PAGE_ROWS);
+    let refusals = with_users(&visit, page.refusals).await?;
+    let view = Refusals {
+        now: doorward.now(),
+        refusals: &refusals,
+        next: page.next.as_deref(),
+        guard: filter.guard.as_deref().unwrap_or_default(),
+        is_only_reported,
+    };
+    let frame = visit.frame(Place::Refusals, None);
+    let mut response = visit.admin_page(view.render(&visit.context(), &frame), None);
+    // A later page does not change.
+    if after.is_none() {
+        response.headers_mut().insert(header::REFRESH, REFRESH);
+    }
+    Ok(response)
+}
+
+/// `GET /admin/refusals/{decision}`
+pub(in crate::http) async fn show_one(
+    visit: AdminVisit<GuardsRead>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Response, Error> {
+    let doorward = visit.doorward();
+    let Some(refusal) = id.ok().and_then(|Path(id)| doorward.refusal(&id)) else {
+        let (message, to) = (Message::UnknownDecision, LinkTo::Administration);
+        return Ok(visit.message(StatusCode::NOT_FOUND, message, to, Place::Refusals.path()));
+    };
+    let user = user_of(&visit, refusal.user.as_deref()).await?;
+    let view = RefusalPage {
+        now: doorward.now(),
+        refusal: &refusal,
+        user: user.as_ref(),
+        is_guard: doorward.guards().by_name(&refusal.guard).is_some(),
+    };
+    let heading = (visit.texts().refused_other_heading)(&refusal.guard);
+    let frame = visit.frame(Place::Refusals, None).headed(heading);
+    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
+}
+
+/// Refusals with the users whom they name.
+pub(super) async fn with_users<S>(
+    visit: &AdminVisit<S>,
+    refusals: Vec<Refusal>,
+) -> Result<Vec<(Refusal, Option<User>)>, Error> {
+    let mut found = Vec::with_capacity(refusals.len());
+    for refusal in refusals {
+        let user = user_of(visit, refusal.user.as_deref()).await?;
+        found.push((refusal, user));
+    }
+    Ok(found)
+}
+
+/// The user whom a refusal names, if they still exist.
+async fn user_of<S>(visit: &AdminVisit<S>, id: Option<&str>) -> Result<Option<User>, Error> {
+    let Some(id) = id.and_then(|id| id.parse().ok()) else { return Ok(None) };
+    Ok(visit.doorward().user_by_id(id).await?)
+}

@@ -1,0 +1,108 @@
+//! `GET /admin/users/{id}`: one user, with their sessions, factors, roles and refusals.
+
+use std::cmp::Reverse;
+
+use axum::{
+    extract::{Path, rejection::PathRejection},
+    response::Response,
+};
+
+use super::{
+    super::{
+        form_refusal::{FormFailure, FormRefusal},
+        view::{MAX_USER_SESSIONS, Place, RefusedForm, Secret, UserPage},
+    },
+    AdminVisit,
+};
+use crate::{
+    account::{refused, sessions},
+    http::{Error, admin::UsersRead},
+    user::{Roles, User},
+};
+
+/// The id in the path of a page.
+pub(super) type UserPath = Result<Path<String>, PathRejection>;
+
+pub(in crate::http) async fn show(
+    visit: AdminVisit<UsersRead>,
+    id: UserPath,
+) -> Result<Response, Error> {
+    let user = visit.user(id).await?;
+    page(&visit, &user, Outcome::default()).await
+}
+
+/// What just happened with the user.
+#[derive(Default)]
+pub(super) struct Outcome<'a> {
+    /// What was just made, to be handed over.
+    pub(super) secret: Option<&'a Secret>,
+    pub(super) refused: Option<(&'a RefusedForm, &'a FormRefusal)>,
+}
+
+impl<S> AdminVisit<S> {
+    /// The user with the id in the path.
+    pub(super) async fn user(&self, id: UserPath) -> Result<User, Error> {
+        let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
+        self.doorward().user_by_id(id).await?.ok_or(Error::NotFound)
+    }
+
+    /// The same, whom the administrator wants to change. Nobody changes those who may do more than themselves.
+    pub(super) async fn user_to_change(&self, id: UserPath) -> Result<User, Error> {
+        let user = self.user(id).await?;
+        self.check_rights(&user.roles)?;
+        Ok(user)
+    }
+
+    /// Refuses roles that may do more than the administrator.
+    pub(super) fn check_rights(&self, roles: &Roles) -> Result<(), Error> {
+        match self.doorward().settings().admin_roles.may_manage(self.scopes, roles) {
+            true => Ok(()),
+            false => Err(Error::Person(Box::new(self.not_permitted()))),
+        }
+    }
+
+    /// The page of a user, with the form that was refused.
+    pub(super) async fn refused_order(
+        &self,
+        user: &User,
+        form: &'static str,
+        typed: Vec<(&'static str, String)>,
+        failure: FormFailure,
+    ) -> Result<Response, Error> {
+        let refusal = failure.refusal()?;
+        let refused = self.refused_form(form, typed, &refusal);
+        let refused = Some((&refused, &refusal));
+        page(self, user, Outcome { refused, ..Outcome::default() }).await
+    }
+}
+
+pub(super) async fn page<S>(
+    visit: &AdminVisit<S>,
+    user: &User,
+    outcome: Outcome<'_>,
+) -> Result<Response, Error> {
+    let doorward = visit.doorward();
+    let mut sessions = sessions::list(doorward, user.id).await?;
+    sessions.sort_by_key(|session| Reverse(session.last_seen_at));
+    let more_sessions = sessions.len().saturating_sub(MAX_USER_SESSIONS);
+    sessions.truncate(MAX_USER_SESSIONS);
+    let factors = doorward.store().factors_of(user, doorward.now()).await?;
+    let refusals = refused::of_user(doorward, &user.id.to_string()).await?;
+    let Outcome { secret, refused } = outcome;
+    let view = UserPage {
+        now: doorward.now(),
+        user,
+        sessions: &sessions,
+        more_sessions,
+        factors: &factors,
+        refusals: &refusals.ok_or(Error::NotFound)?,
+        min_password_length: doorward.settings().password_rules().min_length,
+        scopes: visit.scopes,
+        may_manage: doorward.settings().admin_roles.may_manage(visit.scopes, &user.roles),
+        secret,
+        refused: refused.map(|(refused, _)| refused),
+    };
+    let frame = visit.frame(Place::Users, view.refused).headed(user.name.as_str());
+    let html = view.render(&visit.context(), &frame);
+    Ok(visit.admin_page(html, refused.map(|(_, refusal)| refusal)))
+}

@@ -1,0 +1,38 @@
+//! `GET /admin/users`: users by a part of their name or address, page by page.
+
+use axum::response::Response;
+
+use super::{
+    super::view::{Place, Users},
+    AdminVisit, PAGE_ROWS,
+};
+use crate::{
+    access::scope::Scope,
+    account::search::{self, UserFilter, UserPage},
+    http::{Error, admin::UsersRead},
+    user::EmailKey,
+};
+
+pub(in crate::http) async fn show(visit: AdminVisit<UsersRead>) -> Result<Response, Error> {
+    let parameter = |name| visit.parameter(name).map(|value| value.trim().to_owned());
+    let typed = |name| parameter(name).filter(|value| !value.is_empty());
+    let filter = UserFilter {
+        text: typed("text"),
+        role: typed("role"),
+        disabled: typed("disabled").is_some(),
+    };
+    let after = typed("after").map(|after| EmailKey::of(&after));
+    let UserPage { users, next } =
+        search::page(visit.doorward(), after, PAGE_ROWS, &filter).await?;
+    let view = Users {
+        now: visit.doorward().now(),
+        users: &users,
+        text: filter.text.as_deref().unwrap_or_default(),
+        role: filter.role.as_deref().unwrap_or_default(),
+        is_only_disabled: filter.disabled,
+        next: next.as_ref().map(EmailKey::as_str),
+        may_add: visit.may(Scope::UsersWrite),
+    };
+    let frame = visit.frame(Place::Users, None);
+    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
+}

@@ -1,0 +1,205 @@
+//! A request for a page of the administration: what whoever sent it may do, and how they are answered.
+
+use std::{marker::PhantomData, ops::Deref, sync::Arc};
+
+use axum::{
+    extract::FromRequestParts,
+    http::{Method, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+
+use super::super::{
+    answer::Pages,
+    form_refusal::FormRefusal,
+    return_target::{AppTarget, MAX_PATH_BYTES, seal_path, with_target},
+    text::{Done, LinkTo, Message, Texts},
+    view::{Frame, PageContext, Place, RefusedForm},
+    visit::{SIGN_IN, SignedInVisit, Visit},
+};
+use crate::{
+    access::{
+        guard::RequestFacts,
+        scope::{Scope, Scopes},
+    },
+    account::proof::is_fresh,
+    event::Administrator,
+    http::{
+        Error,
+        admin::{Needs, scopes_of},
+    },
+};
+
+/// A request for a page by a signed-in person with the scope `S`. For those who administer nothing, the page does not exist.
+pub(in crate::http) struct AdminVisit<S> {
+    visit: SignedInVisit,
+    /// What the person may do.
+    pub(super) scopes: Scopes,
+    /// Who gives orders.
+    pub(super) by: Administrator,
+    scope: PhantomData<S>,
+}
+
+/// The same, by somebody who has signed in within the last 10 minutes. Anybody else proves once more who they are, and returns to
+/// the page that has the form.
+pub(in crate::http) struct FreshAdminVisit<S>(AdminVisit<S>);
+
+impl<S> Deref for AdminVisit<S> {
+    type Target = SignedInVisit;
+
+    fn deref(&self) -> &SignedInVisit {
+        &self.visit
+    }
+}
+
+impl<S> Deref for FreshAdminVisit<S> {
+    type Target = AdminVisit<S>;
+
+    fn deref(&self) -> &AdminVisit<S> {
+        &self.0
+    }
+}
+
+impl<S: Needs> FromRequestParts<Arc<Pages>> for AdminVisit<S> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Response> {
+        let (visit, scopes) = identify(parts, pages).await?;
+        if !scopes.contains(S::SCOPE) {
+            return Err(lacks_scope(&visit, S::SCOPE, scopes));
+        }
+        let by = Administrator::user(visit.caller.user.id, &visit.requester);
+        Ok(Self { visit, scopes, by, scope: PhantomData })
+    }
+}
+
+impl<S: Needs> FromRequestParts<Arc<Pages>> for FreshAdminVisit<S> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Response> {
+        let visit = AdminVisit::from_request_parts(parts, pages).await?;
+        match is_fresh(visit.doorward(), &visit.caller.user, &visit.caller.session) {
+            true => Ok(Self(visit)),
+            false => Err(visit.way_to_step_up(page_of(parts), None)),
+        }
+    }
+}
+
+/// A signed-in person, and what they may do. They may do something.
+async fn identify(
+    parts: &mut Parts,
+    pages: &Arc<Pages>,
+) -> Result<(SignedInVisit, Scopes), Response> {
+    let visit = Visit::from_request_parts(parts, pages).await;
+    let visit = visit.map_err(IntoResponse::into_response)?;
+    let Some(visit) = SignedInVisit::of(visit) else { return Err(way_to_sign_in(parts, pages)) };
+    let doorward = visit.doorward();
+    if doorward.opens_only_account(&visit.caller) {
+        // There everybody learns which second factor they lack.
+        return Err(visit.redirect("/account"));
+    }
+    let request = RequestFacts {
+        method: Some(parts.method.as_str().into()),
+        path: Some(parts.uri.path().into()),
+        address: Some(visit.requester.client.address),
+        ..RequestFacts::at(doorward.now())
+    };
+    let scopes = scopes_of(doorward, &visit.caller, &request);
+    if scopes.is_empty() {
+        return Err(Error::NotFound.into_response());
+    }
+    Ok((visit, scopes))
+}
+
+/// The answer to an administrator who lacks the scope of a page. From the start page they are led to the first that they may see.
+fn lacks_scope(visit: &SignedInVisit, scope: Scope, scopes: Scopes) -> Response {
+    match Place::visible(scopes).next() {
+        Some(first) if scope == Place::Overview.scope() => visit.redirect(first.path()),
+        _ => not_permitted(visit, scopes),
+    }
+}
+
+/// A page that says that an administrator may not do something.
+fn not_permitted(visit: &SignedInVisit, scopes: Scopes) -> Response {
+    let (to, path) = match Place::visible(scopes).next() {
+        Some(first) => (LinkTo::Administration, first.path()),
+        None => (LinkTo::Account, "/account"),
+    };
+    visit.message(StatusCode::FORBIDDEN, Message::NotPermitted, to, path)
+}
+
+/// The path of the page that has the form or the link that a request comes from: the form is one segment below it.
+fn page_of(parts: &Parts) -> &str {
+    let path = parts.uri.path();
+    path.rsplit_once('/').map_or(path, |(page, _)| page)
+}
+
+/// The redirect of somebody who is not signed in. They return to the page.
+fn way_to_sign_in(parts: &Parts, pages: &Pages) -> Response {
+    let path = match parts.method {
+        Method::GET => parts.uri.path_and_query().map_or("/admin", |path| path.as_str()),
+        _ => page_of(parts),
+    };
+    let path = if path.len() > MAX_PATH_BYTES { "/admin" } else { path };
+    let doorward = pages.doorward();
+    let app = AppTarget::open(doorward, seal_path(doorward, path));
+    pages.redirect_to_page(&with_target(SIGN_IN, app.as_ref()))
+}
+
+impl<S> AdminVisit<S> {
+    pub(super) fn context(&self) -> PageContext<'_> {
+        self.pages.admin_context(self.language)
+    }
+
+    pub(super) fn texts(&self) -> &'static Texts {
+        Texts::of(self.language)
+    }
+
+    /// The answer to an order beyond what the person may do.
+    pub(super) fn not_permitted(&self) -> Response {
+        not_permitted(&self.visit, self.scopes)
+    }
+
+    pub(super) fn may(&self, scope: Scope) -> bool {
+        self.scopes.contains(scope)
+    }
+
+    /// The frame of a page, which says what was just done, as its URL tells.
+    pub(super) fn frame(&self, place: Place, refused: Option<&RefusedForm>) -> Frame {
+        let done = self.parameter("done").as_deref().and_then(Done::by_name);
+        let context = self.context();
+        let done = done.filter(|_| refused.is_none());
+        Frame::new(&context, self.scopes, place).done(&context, done).refused(refused)
+    }
+
+    /// A page, with the status of the form that was refused.
+    pub(super) fn admin_page(&self, html: String, refusal: Option<&FormRefusal>) -> Response {
+        let mut response = self.form(html, refusal, None);
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, self.pages.admin_policy());
+        response
+    }
+
+    /// A refused form in words.
+    pub(super) fn refused_form(
+        &self,
+        form: &'static str,
+        typed: Vec<(&'static str, String)>,
+        refusal: &FormRefusal,
+    ) -> RefusedForm {
+        let t = self.texts();
+        RefusedForm {
+            form,
+            typed,
+            faults: refusal
+                .faults
+                .iter()
+                .map(|(field, fault)| (field.to_string(), (t.field_fault)(*fault)))
+                .collect(),
+            error: refusal.error.map(t.form_error),
+        }
+    }
+
+    /// A redirect to a page that says what was done.
+    pub(super) fn done(&self, path: &str, done: Done) -> Response {
+        self.redirect(&format!("{path}?done={}", done.name()))
+    }
+}

@@ -1,0 +1,175 @@
+//! Guards, what they have decided, and what one says to a chosen user and request.
+
+use askama::Template;
+
+use super::{
+    super::{
+        super::text::{AdminTexts, Texts},
+        PageContext,
+        field::Field,
+        html,
+    },
+    frame::Frame,
+    overview::grouped,
+    parts::{Cell, List, Tag},
+    refusals::list as refusal_list,
+    steps::Steps,
+};
+use crate::{
+    access::{
+        guard::{Guard, Mode},
+        refusals::Refusal,
+    },
+    account::guard_check::GuardDecision,
+    clock::Timestamp,
+    user::User,
+};
+
+/// A guard, and what it has decided since the server started.
+pub struct GuardRow<'a> {
+    pub guard: &'a Guard,
+    pub admitted: u64,
+    pub refused: u64,
+    /// Admitted because the guard only reports.
+    pub only_reported: u64,
+}
+
+/// All guards.
+pub struct Guards<'a> {
+    pub rows: Vec<GuardRow<'a>>,
+}
+
+#[derive(Template)]
+#[template(path = "admin/guards.html", whitespace = "minimize")]
+struct ListHtml<'a> {
+    page: &'a PageContext<'a>,
+    t: &'static Texts,
+    a: &'static AdminTexts,
+    frame: &'a Frame,
+    list: List<'a>,
+}
+
+impl Guards<'_> {
+    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
+        let t = page.texts();
+        html(&ListHtml { page, t, a: &t.admin, frame, list: list(&self.rows, page, t) })
+    }
+}
+
+/// Guards as a table.
+pub(super) fn list(
+    rows: &[GuardRow<'_>],
+    page: &PageContext<'_>,
+    t: &'static Texts,
+) -> List<'static> {
+    let a = &t.admin;
+    let row = |row: &GuardRow<'_>| {
+        let GuardRow { guard, admitted, refused, only_reported } = row;
+        let path = format!("{}/admin/guards/{}", page.base, guard.name);
+        let title = if guard.title == guard.name { String::new() } else { guard.title.clone() };
+        vec![
+            Cell::Link(path, guard.name.clone(), title),
+            Cell::Tags(vec![mode(guard, a)]),
+            Cell::Text(grouped(*admitted)),
+            Cell::Text(grouped(*refused)),
+            Cell::Text(grouped(*only_reported)),
+        ]
+    };
+    let columns = vec![t.guard, a.mode, a.admitted, a.refused_tag, a.would_be_refused];
+    List::new(columns, rows.iter().map(row).collect(), a.no_guards)
+}
+
+fn mode(guard: &Guard, a: &AdminTexts) -> Tag {
+    match guard.mode {
+        Mode::Enforce => Tag::good(a.enforced),
+        Mode::Report => Tag::plain(a.reports),
+    }
+}
+
+/// One guard.
+pub struct GuardPage<'a> {
+    pub now: Timestamp,
+    pub guard: &'a Guard,
+    /// What is probably wrong with it.
+    pub findings: Vec<String>,
+    /// The names and values of the fields of the request to try.
+    pub tried: [(&'static str, String); 5],
+    /// What is wrong with one of them.
+    pub fault: Option<(&'static str, &'static str)>,
+    pub decision: Option<&'a GuardDecision>,
+    /// Whom it has refused, or would have refused, lately.
+    pub refusals: &'a [(Refusal, Option<User>)],
+}
+
+#[derive(Template)]
+#[template(path = "admin/guard.html", whitespace = "minimize")]
+struct Html<'a> {
+    page: &'a PageContext<'a>,
+    t: &'static Texts,
+    a: &'static AdminTexts,
+    frame: &'a Frame,
+    guard: &'a Guard,
+    findings: &'a [String],
+    tags: Vec<Tag>,
+    fields: Vec<Field<'a>>,
+    decision: Option<(Tag, Steps<'a>)>,
+    refusals_heading: &'static str,
+    refusals: List<'a>,
+}
+
+impl GuardPage<'_> {
+    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
+        let t = page.texts();
+        let a = &t.admin;
+        let decision = self.decision.map(|decision| {
+            let tag = match decision.admitted {
+                true => Tag::good(a.admitted),
+                false => Tag::bad(a.refused_tag),
+            };
+            let steps = Steps::new(
+                t,
+                None,
+                Some(&decision.explanation),
+                decision.missing,
+                if decision.admitted { &decision.headers } else { &[] },
+                decision.admitted,
+            );
+            (tag, steps)
+        });
+        html(&Html {
+            page,
+            t,
+            a,
+            frame,
+            guard: self.guard,
+            findings: &self.findings,
+            tags: vec![mode(self.guard, a)],
+            fields: self.tried.iter().map(|(name, value)| self.field(t, name, value)).collect(),
+            decision,
+            refusals_heading: match self.guard.mode {
+                Mode::Enforce => a.refused_by_guard,
+                Mode::Report => a.would_be_refused_by_guard,
+            },
+            refusals: refusal_list(self.refusals, page, t, self.now),
+        })
+    }
+
+    fn field<'a>(&self, t: &Texts, name: &'static str, value: &'a str) -> Field<'a> {
+        let a = &t.admin;
+        let (label, hint) = match name {
+            "user" => (a.user, Some(a.user_hint)),
+            "method" => (a.method, None),
+            "host" => (a.host, None),
+            "path" => (a.path, None),
+            _ => (t.address_column, Some(a.address_hint)),
+        };
+        let fault = self.fault.filter(|(field, _)| *field == name);
+        Field {
+            value,
+            is_optional: name != "user",
+            hint: hint.map(Into::into),
+            fault: fault.map(|(_, words)| words.into()),
+            ..Field::new(name, name, label, "text", "off")
+        }
+    }
+}

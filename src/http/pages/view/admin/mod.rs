@@ -1,0 +1,28 @@
+//! The pages on which the service is administered.
+
+mod frame;
+mod guards;
+mod invitations;
+mod mail;
+mod new_user;
+mod overview;
+mod parts;
+mod refusals;
+mod signing_keys;
+mod steps;
+mod user;
+mod users;
+
+pub use self::{
+    frame::{Frame, Place},
+    guards::{GuardPage, GuardRow, Guards},
+    invitations::AdminInvitations,
+    mail::MailQueue,
+    new_user::NewUserPage,
+    overview::Overview,
+    parts::{RefusedForm, Secret},
+    refusals::{RefusalPage, Refusals},
+    signing_keys::SigningKeysPage,
+    user::{MAX_USER_SESSIONS, UserPage},
+    users::Users,
+};

@@ -1,0 +1,133 @@
+//! The start page of the administration: how the service is doing.
+
+use askama::Template;
+
+use super::{
+    super::{
+        super::text::{AdminTexts, Texts},
+        PageContext, html,
+    },
+    frame::Frame,
+    guards::{GuardRow, list as guard_list},
+    parts::List,
+    signing_keys::list as key_list,
+};
+use crate::{
+    account::status::Status, clock::Timestamp, store::Sizes, token::signing_keys::KeyInfo,
+};
+
+/// How the service is doing.
+pub struct Overview<'a> {
+    pub status: &'a Status,
+    /// What an operator has to look after.
+    pub findings: Vec<String>,
+    /// The kind of the database.
+    pub database: String,
+    /// When the certificate expires, if the service has one.
+    pub certificate: Option<Timestamp>,
+    pub public_url: String,
+    /// For those who may see guards.
+    pub guards: Option<Vec<GuardRow<'a>>>,
+    /// For those who may see signing keys.
+    pub signing_keys: Option<&'a [KeyInfo]>,
+    /// Whether the figures lead to the lists of users and mail.
+    pub may_see_users: bool,
+    pub may_see_mail: bool,
+}
+
+/// A number.
+struct Figure {
+    words: &'static str,
+    value: String,
+    path: Option<&'static str>,
+}
+
+#[derive(Template)]
+#[template(path = "admin/overview.html", whitespace = "minimize")]
+struct Html<'a> {
+    page: &'a PageContext<'a>,
+    t: &'static Texts,
+    a: &'static AdminTexts,
+    frame: &'a Frame,
+    findings: &'a [String],
+    figures: Vec<Figure>,
+    guards: Option<List<'a>>,
+    keys: Option<List<'a>>,
+    facts: Vec<(&'static str, String)>,
+}
+
+impl Overview<'_> {
+    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
+        let t = page.texts();
+        let a = &t.admin;
+        let figures = self.status.sizes.map(|sizes| self.figures(a, sizes));
+        let guards = self.guards.as_ref().map(|guards| guard_list(guards, page, t));
+        let keys = self.signing_keys.map(|keys| key_list(keys, None, t));
+        html(&Html {
+            page,
+            t,
+            a,
+            frame,
+            findings: &self.findings,
+            figures: figures.unwrap_or_default(),
+            guards,
+            keys,
+            facts: self.facts(t),
+        })
+    }
+
+    fn figures(&self, a: &AdminTexts, sizes: Sizes) -> Vec<Figure> {
+        let figure =
+            |words, value: u64, path: Option<_>| Figure { words, value: grouped(value), path };
+        let (users, mail) = (
+            self.may_see_users.then_some("/admin/users"),
+            self.may_see_mail.then_some("/admin/mail"),
+        );
+        vec![
+            figure(a.users, sizes.users, users),
+            figure(a.open_sessions, sizes.sessions, None),
+            figure(a.mail_waiting, sizes.mail_waiting, mail),
+            figure(a.mail_given_up, sizes.mail_given_up, mail),
+        ]
+    }
+
+    fn facts(&self, t: &Texts) -> Vec<(&'static str, String)> {
+        let (a, status) = (&t.admin, self.status);
+        let at = |time: Timestamp| t.language.time(time.millis());
+        let mut facts = vec![
+            (a.version, format!("Doorward {}", status.version)),
+            (a.public_address, self.public_url.clone()),
+            (a.started, at(status.opened_at)),
+            (a.database, self.database.clone()),
+        ];
+        if let Some(bytes) = status.free_bytes {
+            facts.push((a.free_space, format!("{} MB", grouped(bytes / 1_000_000))));
+        }
+        facts.push((a.last_backup, status.last_backup.map_or_else(|| a.never.into(), at)));
+        if let Some(expires) = self.certificate {
+            facts.push((a.certificate_until, at(expires)));
+        }
+        facts
+    }
+}
+
+/// A number in groups of three digits, separated by thin spaces.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join("\u{202f}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_in_groups_of_three() {
+        for (number, words) in
+            [(0, "0"), (999, "999"), (1000, "1\u{202f}000"), (1_234_567, "1\u{202f}234\u{202f}567")]
+        {
+            assert_eq!(grouped(number), words);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What the pages of the administration are made of: tables that become cards on a phone, times in words, and orders behind a
+//! confirmation.
+
+use askama::{Template, filters::HtmlSafe};
+
+use super::super::{
+    super::text::{Span, Texts},
+    field::Field,
+};
+use crate::clock::Timestamp;
+
+/// A moment in words, with the exact time on hover.
+#[derive(Template)]
+#[template(path = "admin/moment.html", whitespace = "minimize")]
+pub(super) struct Moment {
+    datetime: String,
+    exact: String,
+    words: String,
+}
+
+impl HtmlSafe for Moment {}
+
+impl Moment {
+    fn new(t: &Texts, at: Timestamp, words: String) -> Self {
+        Self { datetime: at.to_minute(), exact: t.language.time(at.millis()), words }
+    }
+
+    /// How long ago it was.
+    pub(super) fn past(t: &Texts, at: Timestamp, now: Timestamp) -> Self {
+        Self::new(t, at, (t.ago)(Span::between(at, now)))
+    }
+
+    /// When something ends.
+    pub(super) fn end(t: &Texts, at: Timestamp, now: Timestamp) -> Self {
+        let words = match Span::between(now, at) {
+            span @ (Span::Seconds(_) | Span::Minutes(_) | Span::Hours(_)) => (t.still_valid)(span),
+            _ => (t.valid_until)(&t.language.day(at.millis())),
+        };
+        Self::new(t, at, words)
+    }
+}
+
+/// A short mark.
+pub(super) struct Tag {
+    pub(super) words: String,
+    tone: Tone,
+}
+
+#[derive(Clone, Copy)]
+enum Tone {
+    Plain,
+    Good,
+    Bad,
+}
+
+impl Tag {
+    pub(super) fn plain(words: impl Into<String>) -> Self {
+        Self { words: words.into(), tone: Tone::Plain }
+    }
+
+    pub(super) fn good(words: impl Into<String>) -> Self {
+        Self { words: words.into(), tone: Tone::Good }
+    }
+
+    pub(super) fn bad(words: impl Into<String>) -> Self {
+        Self { words: words.into(), tone: Tone::Bad }
+    }
+
+    pub(super) fn class(&self) -> &'static str {
+        match self.tone {
+            Tone::Plain => "",
+            Tone::Good => " good",
+            Tone::Bad => " bad",
+        }
+    }
+}
+
+/// An order. A button shows what it does, and a second one gives it.
+#[derive(Template)]
+#[template(path = "admin/confirm.html", whitespace = "minimize")]
+pub(super) struct Confirm<'a> {
+    /// Where the form is sent.
+    action: String,
+    label: &'static str,
+    /// Whom or what it is about, where several orders have the same label.
+    about: Option<String>,
+    question: String,
+    button: &'static str,
+    is_danger: bool,
+    is_open: bool,
+    hidden: Vec<(&'static str, String)>,
+    fields: Vec<Field<'a>>,
+}
+
+impl HtmlSafe for Confirm<'_> {}
+
+impl<'a> Confirm<'a> {
+    /// An order with the words of its button and what it does.
+    pub(super) fn new(action: String, label: &'static str, question: impl Into<String>) -> Self {
+        Self {
+            action,
+            label,
+            about: None,
+            question: question.into(),
+            button: label,
+            is_danger: false,
+            is_open: false,
+            hidden: Vec::new(),
+            fields: Vec::new(),
+        }
+    }
+
+    pub(super) fn about(self, about: impl Into<String>) -> Self {
+        Self { about: Some(about.into()), ..self }
+    }
+
+    pub(super) fn danger(self) -> Self {
+        Self { is_danger: true, ..self }
+    }
+
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.hidden.push((name, value.into()));
+        self
+    }
+
+    pub(super) fn field(mut self, field: Field<'a>) -> Self {
+        self.is_open |= field.fault.is_some();
+        self.fields.push(field);
+        self
+    }
+}
+
+/// A cell of a table.
+pub(super) enum Cell<'a> {
+    Text(String),
+    Code(String),
+    /// An address, its words and a note.
+    Link(String, String, String),
+    /// Words and a note.
+    Noted(String, String),
+    Tags(Vec<Tag>),
+    Time(Moment),
+    Confirm(Confirm<'a>),
+    Nothing,
+}
+
+/// Rows with the same columns.
+#[derive(Template)]
+#[template(path = "admin/table.html", whitespace = "minimize")]
+pub(super) struct Table<'a> {
+    pub(super) columns: Vec<&'static str>,
+    pub(super) rows: Vec<Vec<Cell<'a>>>,
+}
+
+impl HtmlSafe for Table<'_> {}
+
+/// A table, what stands in the place of an empty one, and the way to the next page.
+#[derive(Template)]
+#[template(path = "admin/list.html", whitespace = "minimize")]
+pub(super) struct List<'a> {
+    pub(super) table: Table<'a>,
+    pub(super) empty: &'static str,
+    /// The address of the next page.
+    pub(super) next: Option<String>,
+    pub(super) next_words: &'static str,
+}
+
+impl HtmlSafe for List<'_> {}
+
+impl<'a> List<'a> {
+    /// A table of one page.
+    pub(super) fn new(
+        columns: Vec<&'static str>,
+        rows: Vec<Vec<Cell<'a>>>,
+        empty: &'static str,
+    ) -> Self {
+        Self { table: Table { columns, rows }, empty, next: None, next_words: "" }
+    }
+
+    /// The way to the next page, if there is one.
+    pub(super) fn followed_by(self, next: Option<String>, t: &Texts) -> Self {
+        Self { next, next_words: t.admin.next, ..self }
+    }
+}
+
+/// What is shown once, in the answer to the order that made it.
+#[derive(Clone)]
+pub struct Secret {
+    pub explanation: String,
+    /// What it is, and its text.
+    pub lines: Vec<(&'static str, String)>,
+}
+
+/// A form that was refused, with what was typed and what is wrong with it.
+#[derive(Clone, Default)]
+pub struct RefusedForm {
+    /// The last part of its path.
+    pub form: &'static str,
+    pub typed: Vec<(&'static str, String)>,
+    pub faults: Vec<(String, String)>,
+    /// What is wrong with the form as a whole.
+    pub error: Option<String>,
+}
+
+impl RefusedForm {
+    /// The field of a form with what was typed into it and what is wrong with it, if it is this form that was refused.
+    pub(super) fn fill<'a>(refused: Option<&'a Self>, form: &str, field: Field<'a>) -> Field<'a> {
+        let Some(refused) = refused.filter(|refused| refused.form == form) else { return field };
+        let typed = refused.typed.iter().find(|(name, _)| *name == field.name);
+        let fault = refused.faults.iter().find(|(name, _)| name == field.name);
+        Field {
+            value: typed.map_or(field.value, |(_, typed)| typed),
+            fault: fault.map(|(_, words)| words.clone()),
+            ..field
+        }
+    }
+}

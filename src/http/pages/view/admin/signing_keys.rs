@@ -1,0 +1,76 @@
+//! The keys that tokens are signed with.
+
+use askama::Template;
+
+use super::{
+    super::{
+        super::text::{AdminTexts, Texts},
+        PageContext, html,
+    },
+    frame::Frame,
+    parts::{Cell, Confirm, List, Tag},
+};
+use crate::token::signing_keys::{KeyInfo, KeyStatus};
+
+/// The keys that tokens are signed with.
+pub struct SigningKeysPage<'a> {
+    pub keys: &'a [KeyInfo],
+    pub may_write: bool,
+}
+
+#[derive(Template)]
+#[template(path = "admin/signing_keys.html", whitespace = "minimize")]
+struct Html<'a> {
+    page: &'a PageContext<'a>,
+    t: &'static Texts,
+    a: &'static AdminTexts,
+    frame: &'a Frame,
+    list: List<'a>,
+    rotate: Option<Confirm<'a>>,
+}
+
+impl SigningKeysPage<'_> {
+    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
+        let t = page.texts();
+        let a = &t.admin;
+        let order = |form: &str| format!("{}/admin/signing-keys/{form}", page.base);
+        let revoke = self.may_write.then(|| order("revoke"));
+        html(&Html {
+            page,
+            t,
+            a,
+            frame,
+            list: list(self.keys, revoke.as_deref(), t),
+            rotate: self
+                .may_write
+                .then(|| Confirm::new(order("rotate"), a.rotate, a.rotate_question)),
+        })
+    }
+}
+
+/// Signing keys as a table, with the address of the form that revokes one.
+pub(super) fn list(keys: &[KeyInfo], revoke: Option<&str>, t: &'static Texts) -> List<'static> {
+    let a = &t.admin;
+    let row = |key: &KeyInfo| {
+        let stage = (a.key_stage)(key.status);
+        let stage = match key.status {
+            KeyStatus::Signing => Tag::good(stage),
+            _ => Tag::plain(stage),
+        };
+        let id = key.id.to_string();
+        let mut cells = vec![
+            Cell::Code(id.clone()),
+            Cell::Text(key.algorithm.name().into()),
+            Cell::Tags(vec![stage]),
+            Cell::Text(key.until.map(|at| t.language.time(at.millis())).unwrap_or_default()),
+        ];
+        if let Some(action) = revoke {
+            let confirm = Confirm::new(action.into(), t.revoke, a.revoke_signing_key);
+            cells.push(Cell::Confirm(confirm.about(&*id).danger().with("kid", &*id)));
+        }
+        cells
+    };
+    let mut columns = vec![a.id, a.algorithm, a.state, a.until];
+    columns.extend(revoke.map(|_| t.action_column));
+    List::new(columns, keys.iter().map(row).collect(), "")
+}
