@@ -11,10 +11,14 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
+    api_key::RefusedKey,
     caller::{Caller, Unauthenticated},
     guard::{ExplainedHeader, Explanation, Guard, Memo, Missing, Mode, Reachable, RequestFacts},
 };
-use crate::{clock::Timestamp, user::UserId};
+use crate::{
+    clock::Timestamp,
+    user::{ApiKeyId, UserId},
+};
 
 /// The id of a refusal, in its response and for `doorward why`. It is random and reveals nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +42,13 @@ pub struct Refusal {
     pub version: Option<String>,
     /// Whether the request was admitted because the guard only reports.
     pub only_reported: bool,
-    /// What is wrong with the token, or `good`.
+    /// What is wrong with the token or the API key, or `good`.
     pub token: String,
-    /// The user, if the token is valid.
+    /// The user, if the token is valid, or the owner of the API key.
     pub user: Option<String>,
+    /// The id of the API key, if a known one was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// The condition that was not satisfied.
     pub condition: Option<String>,
     /// The parts of the condition with their values.
@@ -72,7 +79,11 @@ enum RefusedCaller {
         missing: Option<Missing>,
         /// The input of the condition of a guard.
         input: Option<ConditionInput>,
+        /// The API key that they have used in the place of a session.
+        key: Option<ApiKeyId>,
     },
+    /// An API key that does not count, or not here.
+    Key(RefusedKey),
 }
 
 /// The guard or policy that refused a request.
@@ -104,7 +115,8 @@ impl Refused {
         missing: Option<Missing>,
         time: Timestamp,
     ) -> Self {
-        Self { time, by, whom: RefusedCaller::Known { user: caller.user.id, missing, input: None } }
+        let whom = RefusedCaller::Known { user: caller.user.id, missing, input: None, key: None };
+        Self { time, by, whom }
     }
 
     /// A known caller whom a guard does not admit, and what they can still reach.
@@ -122,23 +134,48 @@ impl Refused {
             user: caller.user.id,
             missing: guard.missing(&caller.user, &caller.session, request, reachable),
             input: Some(input),
+            key: None,
         };
         Self { time: request.time, by: RefusedBy::Guard(Arc::clone(guard)), whom }
+    }
+
+    /// An API key that does not count, or not here.
+    pub fn key(by: RefusedBy, refused: RefusedKey, time: Timestamp) -> Self {
+        Self { time, by, whom: RefusedCaller::Key(refused) }
+    }
+
+    /// The same refusal of a person who has used this API key.
+    #[must_use]
+    pub fn with_key(mut self, id: ApiKeyId) -> Self {
+        if let RefusedCaller::Known { key, .. } = &mut self.whom {
+            *key = Some(id);
+        }
+        self
     }
 
     /// What the caller lacks to be admitted, if they can reach it.
     pub fn missing(&self) -> Option<Missing> {
         match self.whom {
             RefusedCaller::Known { missing, .. } => missing,
-            RefusedCaller::Unauthenticated(_) => None,
+            RefusedCaller::Unauthenticated(_) | RefusedCaller::Key(_) => None,
         }
     }
 
-    /// The user, if the token is valid.
+    /// The user, if the token is valid, or the owner of the API key.
     fn user(&self) -> Option<UserId> {
-        match self.whom {
+        match &self.whom {
             RefusedCaller::Unauthenticated(_) => None,
-            RefusedCaller::Known { user, .. } => Some(user),
+            RefusedCaller::Known { user, .. } => Some(*user),
+            RefusedCaller::Key(refused) => refused.owner(),
+        }
+    }
+
+    /// The API key, if a known one was sent.
+    fn key_id(&self) -> Option<ApiKeyId> {
+        match &self.whom {
+            RefusedCaller::Unauthenticated(_) => None,
+            RefusedCaller::Known { key, .. } => *key,
+            RefusedCaller::Key(refused) => refused.id(),
         }
     }
 
@@ -150,6 +187,11 @@ impl Refused {
         let (token, input) = match &self.whom {
             RefusedCaller::Unauthenticated(reason) => (reason.to_string(), None),
             RefusedCaller::Known { input, .. } => ("good".to_owned(), input.as_ref()),
+            RefusedCaller::Key(refused) => (refused.fault.to_string(), None),
+        };
+        let key_condition = match &self.whom {
+            RefusedCaller::Key(refused) => refused.condition.as_ref().filter(|_| with_reason),
+            _ => None,
         };
         let input = input.filter(|_| with_reason);
         let explanation = input.zip(guard).and_then(|(input, guard)| {
@@ -158,6 +200,15 @@ impl Refused {
             let decided = guard.condition.holds(facts, &input.request);
             decided.is_err().then(|| guard.condition.explain(facts, &input.request))
         });
+        let explained = match (explanation, guard, key_condition) {
+            (Some(explanation), Some(guard), _) => Some((&guard.condition, explanation)),
+            (None, _, Some(input)) => {
+                let condition = &*input.condition;
+                Some((condition, condition.explain(&input.facts, &input.request)))
+            }
+            _ => None,
+        };
+        let condition = explained.as_ref().map(|(condition, _)| condition.text().to_owned());
         let only_reported = guard.is_some_and(|guard| guard.mode == Mode::Report);
         let headers = input.zip(guard).filter(|_| only_reported).and_then(|(input, guard)| {
             Some(guard.headers.explain(input.caller.known_facts()?, &input.request))
@@ -173,10 +224,9 @@ impl Refused {
             only_reported,
             token,
             user: self.user().map(|user| user.to_string()),
-            condition: guard
-                .filter(|_| explanation.is_some())
-                .map(|guard| guard.condition.text().to_owned()),
-            explanation,
+            key: self.key_id().map(|key| key.to_string()),
+            condition,
+            explanation: explained.map(|(_, explanation)| explanation),
             missing: self.missing(),
             headers: headers.unwrap_or_default(),
         }
@@ -198,7 +248,8 @@ impl Refusals {
     /// Records a refusal and returns its id.
     pub fn record(&self, refused: Refused) -> DecisionId {
         let id = DecisionId(Uuid::new_v4());
-        let list = if refused.user().is_some() { &self.callers } else { &self.unauthenticated };
+        let is_known = refused.user().is_some() || refused.key_id().is_some();
+        let list = if is_known { &self.callers } else { &self.unauthenticated };
         let refused = Arc::new(refused);
         let mut list = lock(list);
         let oldest = if list.len() == Self::MAX_OF_EACH { list.pop_front() } else { None };

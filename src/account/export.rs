@@ -4,14 +4,14 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::sessions;
+use super::{keys, sessions};
 use crate::{
     Doorward,
     credential::password::PasswordHash,
     session::Session,
     store::{self, archive::USERS},
     throttle::KnownNetworks,
-    user::{HeldFactors, User},
+    user::{ApiKey, HeldFactors, User},
 };
 
 /// The most users in memory.
@@ -24,6 +24,7 @@ pub(crate) struct Export {
     pub(crate) known_networks: KnownNetworks,
     /// The second factors, recovery codes and trusted devices.
     pub(crate) factors: HeldFactors,
+    pub(crate) keys: Vec<ApiKey>,
 }
 
 /// Reads the stored data of a user.
@@ -32,6 +33,7 @@ pub(crate) async fn export(doorward: &Doorward, user: &User) -> Result<Export, s
         sessions: sessions::list(doorward, user.id).await?,
         known_networks: doorward.store().known_networks(&user.email.key()).await?,
         factors: doorward.store().factors_of(user, doorward.now()).await?,
+        keys: keys::of_user(doorward, user.id).await?,
     })
 }
 

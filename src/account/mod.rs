@@ -16,6 +16,7 @@ pub(crate) mod guard_check;
 pub(crate) mod guard_reload;
 pub(crate) mod import;
 pub(crate) mod invite;
+pub(crate) mod keys;
 pub(crate) mod leave;
 pub(crate) mod look_up;
 pub(crate) mod mail_code;

@@ -217,7 +217,7 @@ async fn every_change_and_every_failed_login_is_one_event() {
     let [failed] = &published()[..] else { panic!("one event") };
     let reason = LoginRefusal::WrongPassword;
     assert_eq!(failed.kind, EventKind::SignInFailed { reason, email: email() });
-    assert_eq!((failed.actor, failed.subject), (Actor::Unknown, Some(user.id)));
+    assert_eq!((failed.actor.clone(), failed.subject), (Actor::Unknown, Some(user.id)));
 
     let session = doorward.sign_in(EMAIL, PASSWORD, client()).await.unwrap().session.id;
     let methods = Method::Password.into();
@@ -226,7 +226,7 @@ async fn every_change_and_every_failed_login_is_one_event() {
     doorward.grant_role(user.id, "staff").await.unwrap();
     let [granted] = &published()[..] else { panic!("one event") };
     assert_eq!(granted.kind, EventKind::RoleGranted(Role::parse("staff").unwrap()));
-    assert_eq!((granted.actor, &granted.client), (Actor::Operator(None), &None));
+    assert_eq!((granted.actor.clone(), &granted.client), (Actor::Operator(None), &None));
     doorward.grant_role(user.id, "staff").await.unwrap();
     assert_eq!(kinds(), [], "the user has the role already");
 

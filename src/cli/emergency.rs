@@ -71,8 +71,8 @@ fn confirm(new_passwords: &str) -> anyhow::Result<()> {
     let mut screen = io::stderr();
     writeln!(
         screen,
-        "This replaces all signing keys and the secret of cookies, signs everybody out, and makes all links, codes and\n\
-         invitations void. Passwords that are removed: {new_passwords}."
+        "This replaces all signing keys and the secret of cookies, signs everybody out, revokes all API keys, and makes all\n\
+         links, codes and invitations void. Passwords that are removed: {new_passwords}."
     )?;
     write!(screen, "Type yes to continue: ")?;
     let mut answer = String::new();
@@ -91,6 +91,7 @@ fn print(report: &EmergencyReport) {
         codes_revoked,
         mails_deleted,
         invitations_revoked,
+        api_keys_revoked,
         passwords_removed,
     } = report;
     let keys = keys_revoked.len();
@@ -100,5 +101,6 @@ fn print(report: &EmergencyReport) {
     print_line!("{}", counted(*codes_revoked, "link or code voided", "links and codes voided"));
     print_line!("{}", counted(*mails_deleted, "mail with one deleted", "mails with one deleted"));
     print_line!("{}", counted(*invitations_revoked, "invitation voided", "invitations voided"));
+    print_line!("{}", counted(*api_keys_revoked, "API key revoked", "API keys revoked"));
     print_line!("{}", counted(*passwords_removed, "password removed", "passwords removed"));
 }

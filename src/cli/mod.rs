@@ -13,6 +13,7 @@ macro_rules! eprint_line {
     ($($argument:tt)*) => { $crate::cli::eprint_line(format_args!($($argument)*)) };
 }
 
+mod api_key;
 mod backup;
 mod client;
 mod completions;
@@ -97,6 +98,9 @@ enum Command {
     /// List, rotate and revoke the keys that sign tokens
     #[command(subcommand, after_help = keys::EXAMPLES)]
     Keys(keys::Keys),
+    /// Make, list and revoke keys with which programs pass guards and use the admin API
+    #[command(subcommand, after_help = api_key::EXAMPLES)]
+    ApiKey(api_key::ApiKey),
     /// Test the way of mail, and show what waits
     #[command(subcommand, after_help = mail::EXAMPLES)]
     Mail(mail::Mail),
@@ -154,6 +158,7 @@ pub fn main() -> ExitCode {
             Command::User(user) => user.run(settings),
             Command::Guard(guard) => guard.run(settings),
             Command::Keys(keys) => keys.run(settings),
+            Command::ApiKey(api_key) => api_key.run(settings),
             Command::Mail(mail) => mail.run(settings),
             Command::Client(client) => client.run(&settings),
             Command::Why(why) => why.run(settings),

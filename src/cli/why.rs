@@ -97,6 +97,7 @@ fn print(refusal: &Refusal) {
         only_reported,
         token,
         user,
+        key,
         condition,
         explanation,
         missing,
@@ -117,6 +118,9 @@ fn print(refusal: &Refusal) {
     print_line!("token      {token}");
     if let Some(user) = user {
         print_line!("user       {user}");
+    }
+    if let Some(key) = key {
+        print_line!("API key    {key}");
     }
     if let (Some(condition), Some(explanation)) = (condition, explanation) {
         print_line!("condition  {condition}\n");

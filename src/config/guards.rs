@@ -53,6 +53,8 @@ struct GuardTable {
     #[serde(default)]
     cross_site: bool,
     #[serde(default)]
+    keys: bool,
+    #[serde(default)]
     expect: Vec<Spanned<ExampleTable>>,
 }
 
@@ -137,6 +139,7 @@ fn guard(
         title: table.title.map(|Text(Title(title))| title),
         origins: origins.into_iter().map(|Text(origin)| origin).collect(),
         cross_site: table.cross_site,
+        keys: table.keys,
         expectations,
     };
     Guard::declare(declaration).map_err(|invalid| match invalid {

@@ -27,7 +27,7 @@ pub(super) async fn run(
     let parsed = parse(new_passwords);
     let parsed = parsed.ok_or_else(|| Error::NewPasswords(new_passwords.to_owned()))?;
     let Emergency { keys, revoked } = emergency::run(doorward, &parsed, by).await?;
-    let Revoked { sessions, one_time_secrets, mails, invitations, passwords } = revoked;
+    let Revoked { sessions, one_time_secrets, mails, invitations, api_keys, passwords } = revoked;
     let in_file = match doorward.settings().key_file {
         Some(_) => doorward.keys().list().await,
         None => Vec::new(),
@@ -39,6 +39,7 @@ pub(super) async fn run(
         codes_revoked: one_time_secrets,
         mails_deleted: mails,
         invitations_revoked: invitations,
+        api_keys_revoked: api_keys,
         passwords_removed: passwords,
     })
 }

@@ -396,6 +396,7 @@ pub struct EmergencyReport {
     /// Mails with such a link or code that waited and were deleted.
     pub mails_deleted: usize,
     pub invitations_revoked: usize,
+    pub api_keys_revoked: usize,
     pub passwords_removed: usize,
 }
 

@@ -1,5 +1,6 @@
 //! Credentials of users and OAuth clients.
 
+pub mod api_key;
 pub mod factor;
 pub mod oauth_client;
 pub mod passkey;

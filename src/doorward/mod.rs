@@ -30,6 +30,7 @@ pub use self::{counts::Counts, open::OpenError};
 use self::{outbox::MailDelivery, sizes::LastSizes};
 use crate::{
     access::{
+        api_key::{ApiKeys, KeyError, KeyHolder},
         caller::{AuthError, Caller, Callers, WorkDone},
         guard::{GuardSet, Missing, Reachable},
         policy::Designated,
@@ -71,6 +72,7 @@ struct Inner {
     one_time_secrets: OneTimeMint,
     mail_delivery: Option<Arc<MailDelivery>>,
     callers: Callers,
+    api_keys: ApiKeys,
     feed: Feed,
     hasher: Hasher,
     throttle: Throttle,
@@ -130,6 +132,15 @@ impl Doorward {
         origin: &str,
     ) -> Result<Caller, AuthError> {
         self.inner.callers.by_app_cookie(cookie, origin, self.now()).await
+    }
+
+    /// The holder of an API key, if it counts.
+    pub(crate) async fn key_holder(&self, sent: &[u8]) -> Result<KeyHolder, KeyError> {
+        self.inner.api_keys.holder(sent, self.settings().factors, self.now()).await
+    }
+
+    pub(crate) fn api_keys(&self) -> &ApiKeys {
+        &self.inner.api_keys
     }
 
     /// The settings that it was opened with.

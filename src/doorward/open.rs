@@ -10,7 +10,7 @@ use super::{
     sizes::LastSizes,
 };
 use crate::{
-    access::{caller::Callers, policy::Designated, refusals::Refusals},
+    access::{api_key::ApiKeys, caller::Callers, policy::Designated, refusals::Refusals},
     clock::Clock,
     config::{DatabaseUrl, Settings, SettingsError, folder_of},
     credential::password::{Hasher, HasherError},
@@ -275,6 +275,7 @@ impl Doorward {
                 Arc::clone(&cookies),
                 Arc::clone(&store),
             ),
+            api_keys: ApiKeys::new(Arc::clone(&store)),
             cookies,
             one_time_secrets: OneTimeMint::new(&secrets.cookie),
             cookie_secret: Mutex::new(secrets.cookie.clone()),

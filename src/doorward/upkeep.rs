@@ -151,7 +151,7 @@ impl Doorward {
         }
     }
 
-    /// Writes when sessions were last used, and removes expired sessions, revocations of expired tokens and failed
+    /// Writes when sessions and API keys were last used, and removes expired sessions, revocations of expired tokens and failed
     /// logins that no longer count.
     ///
     /// # Errors
@@ -162,6 +162,9 @@ impl Doorward {
         const CLOCK_SKEW: Duration = Duration::from_secs(5 * 60);
         for seen in self.inner.callers.last_seen().take().chunks(BATCH) {
             self.store().set_last_seen(seen).await?;
+        }
+        for used in self.api_keys().take_last_used().chunks(BATCH) {
+            self.store().set_keys_last_used(used).await?;
         }
         while self.store().delete_expired(self.now(), BATCH).await? == BATCH {}
         let expired = self.now() - (self.settings().token.lifetime + CLOCK_SKEW);

@@ -5,7 +5,7 @@ use crate::{
     credential::factor::FactorKind,
     session::{Methods, SessionId},
     token::one_time::Purpose,
-    user::{EmailKey, InvitationId, Role},
+    user::{ApiKeyId, EmailKey, InvitationId, Role},
 };
 
 /// What happened. Who did it, and to whom, stands in the event. A figure that only the write knows is `None` until its statements
@@ -171,6 +171,19 @@ pub enum EventKind {
     /// All mail that waited or was given up is due now.
     MailRetried {
         count: usize,
+    },
+
+    /// An API key was made: by a person for themselves, or for a machine.
+    KeyCreated {
+        key: ApiKeyId,
+        /// What it is called.
+        name: String,
+    },
+    /// An API key does not count any more.
+    KeyRevoked {
+        key: ApiKeyId,
+        /// What it is called.
+        name: String,
     },
 
     /// All keys, secrets, sessions, links and codes were replaced or revoked.

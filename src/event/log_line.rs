@@ -173,6 +173,13 @@ pub(super) fn write(event: &Event) {
             info!(mails = count, actor, "mail tried again by {whom}");
         }
 
+        EventKind::KeyCreated { key, name } => {
+            info!(%key, name, user, actor, network, "API key created by {whom}");
+        }
+        EventKind::KeyRevoked { key, name } => {
+            info!(%key, name, user, actor, network, "API key revoked by {whom}");
+        }
+
         EventKind::EverythingRevoked { sessions, passwords } => warn!(
             sessions,
             passwords, actor, "all keys and secrets replaced, and all sessions ended, by {whom}"

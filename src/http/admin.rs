@@ -6,20 +6,24 @@ use std::{fmt, marker::PhantomData, ops::Deref, sync::Arc};
 use axum::{extract::FromRequestParts, http::request::Parts};
 
 use super::{
-    bearer::{identify, refuse},
-    client_ip::{client_info, requester},
+    bearer::{credentials, identify, refuse},
+    client_ip::requester,
     error::{Challenge, Error},
 };
 use crate::{
     Caller, Doorward,
     access::{
+        api_key::{KeyError, RefusedKey},
         guard::RequestFacts,
+        key_fault::KeyFault,
         refusals::{Refused, RefusedBy},
         scope::{Scope, Scopes},
     },
     account::proof::is_fresh,
     config::ReadSettings,
+    credential::api_key::KEY_PREFIX,
     event::Administrator,
+    network::Requester,
 };
 
 /// The operator on this machine. Only the socket in the data folder and commands without a server put it into a request, so no
@@ -69,7 +73,7 @@ needs!(
 pub(super) struct Admin<S>(Administrator, PhantomData<S>);
 
 /// As [`Admin`], for what cannot be undone or gives access away: a person must have signed in within the last 10 minutes.
-pub(super) struct FreshAdmin<S>(Administrator, PhantomData<S>);
+pub(super) struct FreshAdmin<S>(Administrator, Scopes, PhantomData<S>);
 
 /// The operator on this machine. What it guards is of no use to anybody else, or gives away every secret.
 pub(super) struct OperatorOnly(Operator);
@@ -95,6 +99,13 @@ macro_rules! is_administrator {
 is_administrator!(Admin);
 is_administrator!(FreshAdmin);
 
+impl<S> FreshAdmin<S> {
+    /// Everything that they may do.
+    pub(super) fn scopes(&self) -> Scopes {
+        self.1
+    }
+}
+
 impl Deref for OperatorOnly {
     type Target = Operator;
 
@@ -116,13 +127,13 @@ impl<S: Needs> FromRequestParts<Doorward> for FreshAdmin<S> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, doorward: &Doorward) -> Result<Self, Error> {
-        let Identified { administrator, person } =
+        let Identified { administrator, scopes, person } =
             identify_administrator(parts, doorward, S::SCOPE).await?;
         match person {
             Some(caller) if !is_fresh(doorward, &caller.user, &caller.session) => {
                 Err(Error::SignInAgain)
             }
-            _ => Ok(Self(administrator, PhantomData)),
+            _ => Ok(Self(administrator, scopes, PhantomData)),
         }
     }
 }
@@ -143,7 +154,9 @@ fn operator(parts: &Parts) -> Option<&Operator> {
 /// Somebody who may do something.
 struct Identified {
     administrator: Administrator,
-    /// The user, if they are signed in.
+    /// Everything that they may do.
+    scopes: Scopes,
+    /// The user, if they are signed in. A key was made after a sign-in, for what its scopes say.
     person: Option<Caller>,
 }
 
@@ -157,26 +170,71 @@ async fn identify_administrator(
     scope: Scope,
 ) -> Result<Identified, Error> {
     if let Some(operator) = operator(parts) {
-        return Ok(Identified { administrator: operator.administrator.clone(), person: None });
+        let administrator = operator.administrator.clone();
+        return Ok(Identified { administrator, scopes: Scopes::all(), person: None });
     }
-    let caller = identify(doorward, &parts.headers).await;
-    let caller = caller.map_err(|error| refuse(doorward, POLICY, error))?;
-    let client = client_info(parts, doorward);
+    let requester = requester(parts, doorward);
     let request = RequestFacts {
         method: Some(parts.method.as_str().into()),
         path: Some(parts.uri.path().into()),
-        address: Some(client.address),
+        address: Some(requester.client.address),
         ..RequestFacts::at(doorward.now())
     };
-    if !scopes_of(doorward, &caller, &request).contains(scope) {
+    if let Ok(sent) = credentials("bearer", &parts.headers)
+        && sent.starts_with(KEY_PREFIX)
+    {
+        return identify_key(sent, doorward, scope, &requester, &request).await;
+    }
+    let caller = identify(doorward, &parts.headers).await;
+    let caller = caller.map_err(|error| refuse(doorward, POLICY, error))?;
+    let scopes = scopes_of(doorward, &caller, &request);
+    if !scopes.contains(scope) {
         let missing = doorward.missing_factor(&caller);
         let missing = missing.filter(|_| doorward.opens_only_account(&caller));
         let refused = Refused::caller(RefusedBy::Policy(POLICY), &caller, missing, doorward.now());
         let challenge = missing.map_or(Challenge::InsufficientScope, Challenge::Missing);
         return Err(Error::Unauthorized(challenge, Some(doorward.record_refusal(refused))));
     }
-    let administrator = Administrator::user(caller.user.id, &requester(parts, doorward));
-    Ok(Identified { administrator, person: Some(caller) })
+    let administrator = Administrator::user(caller.user.id, &requester);
+    Ok(Identified { administrator, scopes, person: Some(caller) })
+}
+
+/// The holder of an API key, if the key has the scope and its own condition is true. That of a person has no scope that they do
+/// not have themselves at that moment.
+async fn identify_key(
+    sent: &[u8],
+    doorward: &Doorward,
+    scope: Scope,
+    requester: &Requester,
+    request: &RequestFacts<'_>,
+) -> Result<Identified, Error> {
+    let refuse = |refused: RefusedKey| {
+        let challenge = match refused.fault {
+            KeyFault::NoScope | KeyFault::Condition => Challenge::InsufficientScope,
+            _ => Challenge::InvalidToken,
+        };
+        let refused = Refused::key(RefusedBy::Policy(POLICY), refused, doorward.now());
+        Error::Unauthorized(challenge, Some(doorward.record_refusal(refused)))
+    };
+    let holder = match doorward.key_holder(sent).await {
+        Ok(holder) => holder,
+        Err(KeyError::Refused(refused)) => return Err(refuse(refused)),
+        Err(KeyError::Store(error)) => return Err(error.into()),
+    };
+    let named: Scopes = holder.key.scopes.iter().filter_map(Scope::by_name).collect();
+    let scopes = match holder.caller(requester.client.clone()) {
+        None => named,
+        Some(owner) => {
+            named.intersection(doorward.settings().admin_roles.scopes_of(&owner, request))
+        }
+    };
+    if !scopes.contains(scope) {
+        return Err(refuse(holder.refused(KeyFault::NoScope)));
+    }
+    let checked = doorward.api_keys().check_condition(&holder, None, |_| request.clone());
+    checked.map_err(refuse)?;
+    let administrator = Administrator::key(holder.key.id, requester);
+    Ok(Identified { administrator, scopes, person: None })
 }
 
 /// What a signed-in user may do with a request. Where everybody needs a second factor, a session without one may do nothing.

@@ -13,9 +13,11 @@ use crate::{
     access::{
         caller::{AuthError, Caller, Unauthenticated},
         guard::Missing,
+        key_fault::KeyFault,
         policy::{Designated, Policy},
         refusals::{Refused, RefusedBy},
     },
+    credential::api_key::KEY_PREFIX,
 };
 
 /// The guard of the service's own endpoints: what policy `P` grants to the caller whose token a request carries. They are about the
@@ -161,6 +163,9 @@ pub(super) async fn identify(
     headers: &HeaderMap,
 ) -> Result<Caller, AuthError> {
     let token = credentials("bearer", headers).map_err(Unauthenticated::from)?;
+    if token.starts_with(KEY_PREFIX) {
+        return Err(Unauthenticated::Key(KeyFault::NotTaken).into());
+    }
     doorward.caller_by_token(token).await
 }
 

@@ -45,6 +45,8 @@ pub enum Error {
     FactorRefused(&'static str),
     /// A factor cannot be added or removed. Holds the reason.
     FactorConflict(&'static str),
+    /// The user has the most API keys that one can have.
+    TooManyKeys,
     /// A person at a route of an app that embeds the service gets a page, or the way to one.
     Person(Box<Response>),
     /// A guard refuses a person whose browser holds a valid cookie. Signing in again does not help. They may lack something
@@ -199,9 +201,10 @@ impl Error {
             Self::NoSuchUser(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::EmailTaken | Self::AlreadyInvited | Self::FactorConflict(_) => {
-                StatusCode::CONFLICT
-            }
+            Self::EmailTaken
+            | Self::AlreadyInvited
+            | Self::FactorConflict(_)
+            | Self::TooManyKeys => StatusCode::CONFLICT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson | Self::NotAForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::OtherHost | Self::NeedsHttps => StatusCode::MISDIRECTED_REQUEST,
@@ -219,6 +222,9 @@ impl Error {
             }
             Self::FactorMissing(_) => "A second factor is missing.",
             Self::FactorRefused(reason) | Self::FactorConflict(reason) => reason,
+            Self::TooManyKeys => {
+                "You have the most keys that one can have. Please revoke one first."
+            }
             Self::MayNotRegister => "Registration is not open for this address.",
             Self::MayNotInvite => "You may not invite others.",
             Self::AlreadyInvited => "The address is invited already.",

@@ -4,6 +4,7 @@ pub mod admin;
 mod answer;
 pub mod api;
 mod app;
+mod basic;
 pub mod bearer;
 mod browser;
 mod client_ip;

@@ -1,7 +1,8 @@
-//! When sessions were last used. Requests record it in memory; a background task writes it to the store.
+//! When sessions and API keys were last used. Requests record it in memory; a background task writes it to the store.
 
 use std::{
     collections::HashMap,
+    hash::Hash,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicI64, Ordering},
@@ -12,10 +13,15 @@ use std::{
 use super::SessionId;
 use crate::clock::Timestamp;
 
-/// Times of use that are not yet written to the store.
-#[derive(Default)]
-pub struct LastSeenBuffer {
-    unwritten: Mutex<HashMap<SessionId, Timestamp>>,
+/// Times of use that are not yet written to the store, by the id of what was used.
+pub struct LastSeenBuffer<Id = SessionId> {
+    unwritten: Mutex<HashMap<Id, Timestamp>>,
+}
+
+impl<Id> Default for LastSeenBuffer<Id> {
+    fn default() -> Self {
+        Self { unwritten: Mutex::default() }
+    }
 }
 
 /// When the use of a session was last recorded. It is cached with the session, so that most requests need no lock to see
@@ -35,31 +41,33 @@ impl LastRecorded {
 }
 
 impl LastSeenBuffer {
-    /// The use of a session is recorded at most once in this time.
+    /// A use is recorded at most once in this time.
     pub const INTERVAL: Duration = Duration::from_secs(5 * 60);
-    /// The maximum number of buffered sessions: an app that embeds Doorward may not run the background task.
-    const MAX_SESSIONS: usize = 100_000;
+    /// The maximum number of buffered ids: an app that embeds Doorward may not run the background task.
+    const MAX_BUFFERED: usize = 100_000;
+}
 
-    /// Records that a session is used now, unless that was recorded recently.
-    pub fn record(&self, session: SessionId, last: &LastRecorded, now: Timestamp) {
+impl<Id: Copy + Eq + Hash> LastSeenBuffer<Id> {
+    /// Records that something is used now, unless that was recorded recently.
+    pub fn record(&self, id: Id, last: &LastRecorded, now: Timestamp) {
         let recorded = last.0.load(Ordering::Relaxed);
-        let is_due = Timestamp::from_millis(recorded) + Self::INTERVAL <= now;
+        let is_due = Timestamp::from_millis(recorded) + LastSeenBuffer::INTERVAL <= now;
         if is_due && last.0.swap(now.millis(), Ordering::Relaxed) == recorded {
             let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
-            if unwritten.len() < Self::MAX_SESSIONS {
-                unwritten.insert(session, now);
+            if unwritten.len() < LastSeenBuffer::MAX_BUFFERED {
+                unwritten.insert(id, now);
             }
         }
     }
 
-    /// The buffered time of a session, or the earliest time.
-    pub fn unwritten(&self, session: SessionId) -> Timestamp {
+    /// The buffered time, or the earliest time.
+    pub fn unwritten(&self, id: Id) -> Timestamp {
         let unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
-        unwritten.get(&session).copied().unwrap_or(Timestamp::from_millis(0))
+        unwritten.get(&id).copied().unwrap_or(Timestamp::from_millis(0))
     }
 
     /// Removes and returns the buffered times.
-    pub fn take(&self) -> Vec<(SessionId, Timestamp)> {
+    pub fn take(&self) -> Vec<(Id, Timestamp)> {
         let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *unwritten).into_iter().collect()
     }
@@ -85,11 +93,11 @@ mod tests {
 
     #[test]
     fn the_buffer_is_bounded() {
-        let buffer = LastSeenBuffer::default();
+        let buffer: LastSeenBuffer = LastSeenBuffer::default();
         let (long_ago, now) = (Timestamp::from_seconds(0), Timestamp::from_seconds(1_800_000_000));
-        for _ in 0..LastSeenBuffer::MAX_SESSIONS + 10 {
+        for _ in 0..LastSeenBuffer::MAX_BUFFERED + 10 {
             buffer.record(SessionId::random(), &LastRecorded::new(long_ago), now);
         }
-        assert_eq!(buffer.take().len(), LastSeenBuffer::MAX_SESSIONS);
+        assert_eq!(buffer.take().len(), LastSeenBuffer::MAX_BUFFERED);
     }
 }

@@ -129,6 +129,26 @@ macro_rules! passkey_columns {
     };
 }
 
+/// The columns of an API key, each with a prefix. The digest is not among them.
+macro_rules! api_key_columns {
+    ($prefix:literal) => {
+        $crate::store::columns::column_list!(
+            $prefix,
+            "id",
+            "user_id",
+            "name",
+            "scopes",
+            "condition",
+            "two_factors",
+            "created_at",
+            "expires_at",
+            "last_used_at",
+            "revoked_at"
+        )
+    };
+}
+
+pub(super) use api_key_columns;
 pub(super) use column_list;
 pub(super) use invitation_columns;
 pub(super) use mail_columns;
@@ -143,6 +163,8 @@ pub(super) const USER_COLUMN_COUNT: usize = 12;
 pub(super) const SESSION_COLUMN_COUNT: usize = 11;
 /// The number of columns in [`passkey_columns`].
 pub(super) const PASSKEY_COLUMN_COUNT: usize = 15;
+/// The number of columns in [`api_key_columns`].
+pub(super) const API_KEY_COLUMN_COUNT: usize = 10;
 /// The number of columns in [`one_time_columns`].
 pub(super) const ONE_TIME_COLUMN_COUNT: usize = 9;
 
@@ -155,6 +177,7 @@ mod tests {
         assert_eq!(user_columns!("u.").split(", u.").count(), USER_COLUMN_COUNT);
         assert_eq!(session_columns!("").split(", ").count(), SESSION_COLUMN_COUNT);
         assert_eq!(passkey_columns!("").split(", ").count(), PASSKEY_COLUMN_COUNT);
+        assert_eq!(api_key_columns!("k.").split(", k.").count(), API_KEY_COLUMN_COUNT);
         assert_eq!(one_time_columns!("o.").split(", o.").count(), ONE_TIME_COLUMN_COUNT);
         assert!(user_columns!("u.").starts_with("u.id, u.name, "));
     }

@@ -2,6 +2,7 @@
 
 use super::{
     Error, Store,
+    api_keys::REVOKE_ALL_API_KEYS,
     effects::{Effects, add_effects},
     statements::statements,
     write::{StatementBatch, WriteScope},
@@ -56,6 +57,8 @@ pub struct Revoked {
     /// Mails that waited with such a link or code.
     pub mails: usize,
     pub invitations: usize,
+    /// API keys of machines and people.
+    pub api_keys: usize,
     /// Passwords that were removed.
     pub passwords: usize,
 }
@@ -64,7 +67,7 @@ pub struct Revoked {
 const MAIL_WITH_SECRET: &str = "%\"one_time\":%";
 
 impl Store {
-    /// Ends all sessions, deletes all one-time secrets, the mail that contains them and invitations, and removes
+    /// Ends all sessions, deletes all one-time secrets, the mail that contains them and invitations, revokes all API keys, and removes
     /// passwords: all or nothing. Other instances also read their keys again.
     pub async fn revoke_everything(
         &self,
@@ -89,12 +92,14 @@ impl Store {
             let one_time_secrets = batch.add(DELETE_ALL_ONE_TIME_SECRETS, []);
             let mails = batch.add(DELETE_MAIL_LIKE, [MAIL_WITH_SECRET.into()]);
             let invitations = batch.add(DELETE_ALL_INVITATIONS, []);
+            let api_keys = batch.add(REVOKE_ALL_API_KEYS, [now.into()]);
             add_effects(&mut batch, &effects);
             let write = batch.counting(move |rows| Revoked {
                 sessions: rows.of(sessions),
                 one_time_secrets: rows.of(one_time_secrets),
                 mails: rows.of(mails),
                 invitations: rows.of(invitations),
+                api_keys: rows.of(api_keys),
                 passwords: passwords.map_or(0, |passwords| rows.of(passwords)),
             });
             write.complete_events(|revoked, kind| {

@@ -2,6 +2,7 @@
 
 use super::{
     Error, Store,
+    api_keys::{DELETE_EXPIRED_API_KEYS, KEEP_EXPIRED_KEYS},
     factors::DELETE_EXPIRED_TRUSTED_DEVICES,
     invitations::DELETE_EXPIRED_INVITATIONS,
     one_time_secrets::DELETE_EXPIRED_ONE_TIME_SECRETS,
@@ -24,7 +25,7 @@ const DELETIONS: [&str; 5] = [
 
 impl Store {
     /// Deletes up to `limit` expired rows of each kind: sessions, one-time secrets, invitations, trusted devices, mail that was given
-    /// up long ago and the store's internal records. Returns the largest of these counts.
+    /// up and keys that expired long ago and the store's internal records. Returns the largest of these counts.
     pub async fn delete_expired(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
         let deleted = self.write_uncached(move || {
             let mut batch = StatementBatch::default();
@@ -32,6 +33,8 @@ impl Store {
                 DELETIONS.map(|sql| batch.add(sql, [now.into(), sql_limit(limit)])).to_vec();
             let given_up = [(now - KEEP_GIVEN_UP).into(), sql_limit(limit)];
             counts.push(batch.add(DELETE_GIVEN_UP_MAIL, given_up));
+            let expired_keys = [(now - KEEP_EXPIRED_KEYS).into(), sql_limit(limit)];
+            counts.push(batch.add(DELETE_EXPIRED_API_KEYS, expired_keys));
             batch.counting(move |rows| {
                 counts.into_iter().map(|count| rows.of(count)).max().unwrap_or(0)
             })

@@ -1,6 +1,7 @@
 //! Stores all data in SQLite or PostgreSQL. Only this room uses SQL. Each kind of data is one file of rules and statements, which
 //! are the same for both databases. What differs is in the two engines that run them.
 
+mod api_keys;
 pub mod archive;
 mod changes;
 mod columns;
@@ -51,6 +52,7 @@ pub(crate) use self::postgres::{
     ensure_database_unused as ensure_postgres_unused,
 };
 pub use self::{
+    api_keys::MAX_PERSONAL_KEYS,
     changes::{Changes, Connectivity, Stamp},
     counts::{Sizes, StoreCounts},
     credentials::PasswordCondition,

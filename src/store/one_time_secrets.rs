@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use super::{
     Error, Store,
+    api_keys::REVOKE_API_KEYS_OF_USER,
     columns::{ONE_TIME_COLUMN_COUNT, one_time_columns, user_columns},
     credentials::SET_PASSWORD,
     effects::{DELETE_ONE_TIME_SECRETS, Effects, add_effects},
@@ -65,18 +66,18 @@ pub enum OneTimeUse {
     VerifyEmail,
     /// Makes the address that it was sent to the user's address. Deletes the user's other changes of the address.
     ChangeEmail,
-    /// Makes the address that it was sent to the user's address again, sets a new password, ends all sessions, and deletes the
-    /// user's other one-time secrets. Those that take back an earlier change stay: the later change, and so
+    /// Makes the address that it was sent to the user's address again, sets a new password, ends all sessions and API keys, and
+    /// deletes the user's other one-time secrets. Those that take back an earlier change stay: the later change, and so
     /// this secret, may be an intruder's.
     RestoreEmail(PasswordHash),
-    /// Sets a new password, ends all sessions, and deletes what takes back a change of the address from another address: somebody
+    /// Sets a new password, ends all sessions and API keys, and deletes what takes back a change of the address from another address: somebody
     /// else may have moved an account of theirs to this one.
     ResetPassword(PasswordHash),
-    /// Sets a new password and ends all sessions.
+    /// Sets a new password and ends all sessions and API keys.
     OperatorReset(PasswordHash),
-    /// Removes all second factors and ends all sessions.
+    /// Removes all second factors and ends all sessions and API keys.
     ResetFactors,
-    /// Adds a session as [`Store::add_session`] does. If the address was not verified, ends all other sessions and deletes the
+    /// Adds a session as [`Store::add_session`] does. If the address was not verified, ends all other sessions and API keys and deletes the
     /// user's other one-time secrets: somebody else may have registered it and asked for another address. Without a session, a second
     /// factor is still missing.
     SignIn(Option<Box<Session>>),
@@ -286,12 +287,12 @@ impl UserAfter {
             OneTimeUse::ResetFactors => {
                 delete_factors(batch, id);
                 set_factors(batch, id, self.now);
-                end_sessions(batch, id, None, self.change_id, self.now);
+                self.end_access(batch);
                 (self.user.factors, self.user.updated_at) = (Factors::default(), self.now);
             }
             OneTimeUse::SignIn(session) => {
                 if !self.user.email_verified {
-                    end_sessions(batch, id, None, self.change_id, self.now);
+                    self.end_access(batch);
                     batch.add(DELETE_ONE_TIME_SECRETS, [id.into()]);
                 }
                 self.verify_email(batch, one_time);
@@ -323,12 +324,19 @@ impl UserAfter {
         (self.user.email_verified, self.user.updated_at) = (true, self.now);
     }
 
-    /// Sets a new password and ends all sessions.
+    /// Ends all sessions and revokes all API keys: somebody else may have made them, from whom the user takes the account back.
+    fn end_access(&self, batch: &mut StatementBatch) {
+        let id = self.user.id;
+        end_sessions(batch, id, None, self.change_id, self.now);
+        batch.add(REVOKE_API_KEYS_OF_USER, [id.into(), self.now.into()]);
+    }
+
+    /// Sets a new password and ends all sessions and API keys.
     fn reset_password(&mut self, batch: &mut StatementBatch, password: &PasswordHash) {
         let id = self.user.id;
         batch.add(SET_PASSWORD, [id.into(), password.as_phc().into(), self.now.into()]);
         batch.add(DELETE_IMPORTED_HASH, [id.into()]);
-        end_sessions(batch, id, None, self.change_id, self.now);
+        self.end_access(batch);
         self.user.password_hash = Some(password.clone());
         self.user.password_version =
             PasswordVersion::from_store(self.user.password_version.number() + 1);

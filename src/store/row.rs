@@ -10,7 +10,7 @@ use crate::{
     mail::MailId,
     session::{SessionId, TokenId},
     token::one_time::OneTimeId,
-    user::{FactorId, InvitationId, UserId},
+    user::{ApiKeyId, FactorId, InvitationId, UserId},
 };
 
 /// A row. It may contain a secret, so it does not implement `Debug`.
@@ -126,6 +126,7 @@ from_cells! {
     MailId => |cell| Uuid::from_cell(cell).map(MailId::from_uuid);
     InvitationId => |cell| Uuid::from_cell(cell).map(InvitationId::from_uuid);
     FactorId => |cell| Uuid::from_cell(cell).map(FactorId::from_uuid);
+    ApiKeyId => |cell| Uuid::from_cell(cell).map(ApiKeyId::from_uuid);
 }
 
 impl<'a, T: FromCell<'a>> FromCell<'a> for Option<T> {

@@ -42,6 +42,7 @@ mod tests {
 
     /// All portable statements, by the file that they are in.
     const ALL: &[(&str, &[(&str, &str)])] = &[
+        ("api_keys", api_keys::STATEMENTS),
         ("archive", archive::STATEMENTS),
         ("counts", counts::STATEMENTS),
         ("credentials", credentials::STATEMENTS),

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::engine::DatabaseKind;
 use super::{
     Error,
+    api_keys::api_key_from_row,
     factors::{passkey_from_row, totp_from_row, trusted_device_from_row},
     invitations::invitation_from_row,
     one_time_secrets::one_time_from_row,
@@ -338,8 +339,28 @@ static TRUSTED_DEVICES: Table = Table {
     check: |row| trusted_device_from_row(row).map(drop),
 };
 
+static API_KEYS: Table = Table {
+    name: "api_keys",
+    since: 3,
+    key: "id",
+    columns: &[
+        id("id"),
+        id("user_id").nullable(),
+        text("name"),
+        text("scopes"),
+        text("condition").nullable(),
+        flag("two_factors"),
+        number("created_at"),
+        number("expires_at"),
+        number("last_used_at").nullable(),
+        number("revoked_at").nullable(),
+        bytes("digest"),
+    ],
+    check: |row| api_key_from_row(row).map(drop),
+};
+
 /// All of them, in the order of a backup.
-pub(super) static TABLES: [&Table; 12] = [
+pub(super) static TABLES: [&Table; 13] = [
     &USERS,
     &SESSIONS,
     &ENDED_TOKENS,
@@ -352,6 +373,7 @@ pub(super) static TABLES: [&Table; 12] = [
     &TOTP_SECRETS,
     &RECOVERY_CODES,
     &TRUSTED_DEVICES,
+    &API_KEYS,
 ];
 
 /// The tables that are not moved, and that a restore empties.

@@ -2,6 +2,7 @@
 
 use super::{
     Error, Store,
+    api_keys::DELETE_API_KEYS_OF_USER,
     columns::user_columns,
     effects::{DELETE_MAIL_OF_USER, DELETE_ONE_TIME_SECRETS, Effects, add_effects},
     factors::delete_factors,
@@ -219,7 +220,7 @@ impl Store {
         .await
     }
 
-    /// Deletes a user with all their sessions, second factors, one-time secrets, mail in the outbox, the invitations that they have made and the
+    /// Deletes a user with all their sessions, second factors, API keys, one-time secrets, mail in the outbox, the invitations that they have made and the
     /// one to their address. Returns false if there is no such user.
     pub async fn delete_user(
         &self,
@@ -243,6 +244,7 @@ impl Store {
                 .with(DELETE_MAIL_OF_USER, [id.into()])
                 .with(DELETE_INVITATIONS_OF_USER, [id.into(), key.as_str().into()])
                 .with(DELETE_IMPORTED_HASH, [id.into()])
+                .with(DELETE_API_KEYS_OF_USER, [id.into()])
                 .with(DELETE_USER, [id.into()]);
             Some(batch.returning(true))
         })

@@ -9,7 +9,7 @@ use crate::{
     mail::MailId,
     session::{SessionId, TokenId},
     token::{cookie::CodeId, one_time::OneTimeId},
-    user::{EmailKey, FactorId, InvitationId, UserId},
+    user::{ApiKeyId, EmailKey, FactorId, InvitationId, UserId},
 };
 
 /// A value of a statement, or of a record. It may be a secret, so it does not implement `Debug`.
@@ -47,6 +47,7 @@ values! {
     MailId => |id| Self::Id(Some(id.uuid()));
     InvitationId => |id| Self::Id(Some(id.uuid()));
     FactorId => |id| Self::Id(Some(id.uuid()));
+    ApiKeyId => |id| Self::Id(Some(id.uuid()));
     Option<UserId> => |id| Self::Id(id.map(UserId::uuid));
     &str => |text| Self::Text(Some(text.to_owned()));
     String => |text| Self::Text(Some(text));

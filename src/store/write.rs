@@ -239,7 +239,7 @@ impl<T: Send + 'static> Write<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Timestamp;
+    use crate::{clock::Timestamp, event::Administrator};
 
     #[test]
     fn a_row_count_belongs_to_its_statement_in_a_batch_of_any_size() {

@@ -9,7 +9,7 @@ mod role;
 
 pub(crate) use self::name::is_control;
 pub use self::{
-    api_key::ApiKeyId,
+    api_key::{ApiKey, ApiKeyId, KeyScopes},
     email::{Email, EmailKey},
     factors::{FactorId, HeldFactors, Passkey, RecoveryDigest, StoredTotp, TrustedDevice},
     invitation::{Invitation, InvitationId},

@@ -13,8 +13,8 @@ use doorward::internals::{
 };
 
 use crate::{
-    NOW, invitations::invitation, mail, migrate::add_factors, one_time_secrets::one_time,
-    postgres_store, rows, session, user,
+    NOW, api_keys::api_key, invitations::invitation, mail, migrate::add_factors,
+    one_time_secrets::one_time, postgres_store, rows, session, user,
 };
 
 /// The tables with rows about users. A new one needs a row in [`nothing_stays`].
@@ -48,6 +48,10 @@ async fn nothing_stays(store: &Store) {
     add_factors(store, &ada).await;
     let (invitation, digest) = invitation("friend@example.com", Some(ada.id));
     store.add_invitation(&invitation, &digest, &Effects::NONE).await.unwrap();
+
+    let ada = store.user_by_id(ada.id).await.unwrap().unwrap();
+    let (key, digest) = api_key(Some(ada.id));
+    assert!(store.add_personal_key(&ada, &key, &digest, &Effects::NONE).await.unwrap());
 
     let rows_about_ada = async || {
         let mut rows = rows(store).await.unwrap();

@@ -8,8 +8,8 @@ use doorward::internals::{
 };
 
 use crate::{
-    NOW, mail, one_time_secrets::one_time, operations::wait_until_listed, postgres_store, session,
-    user,
+    NOW, api_keys::api_key, mail, one_time_secrets::one_time, operations::wait_until_listed,
+    postgres_store, session, user,
 };
 
 /// Two users with a session each, a link, a mail with it, a notice and a reset code. Ada is an admin.
@@ -34,13 +34,22 @@ async fn everything_is_revoked(store: &Store) {
     ];
     let effects = Effects { mails, secrets: vec![link.clone(), code.clone()], ..Effects::NONE };
     store.queue_mail(&effects).await.unwrap();
+    let (machine, machine_digest) = api_key(None);
+    store.add_machine_key(&machine, &machine_digest, &Effects::NONE).await.unwrap();
+    let (key, digest) = api_key(Some(ada.id));
+    assert!(store.add_personal_key(&ada, &key, &digest, &Effects::NONE).await.unwrap());
     let stamps = [&ada, &bob].map(|user| store.changes().stamp(user.id));
 
     let admins = NewPasswords::WithRole(role("admin"));
     let revoked = store.revoke_everything(&admins, NOW, &Effects::NONE).await.unwrap();
+    let none = Revoked::default();
     let expected =
-        Revoked { sessions: 2, one_time_secrets: 2, mails: 1, invitations: 0, passwords: 1 };
+        Revoked { sessions: 2, one_time_secrets: 2, mails: 1, api_keys: 2, passwords: 1, ..none };
     assert_eq!(revoked, expected);
+    for digest in [&machine_digest, &digest] {
+        let (key, _) = store.api_key_by_digest(digest).await.unwrap().unwrap();
+        assert_eq!((key.revoked_at, key.expires_at), (Some(NOW), NOW));
+    }
     assert!(stamps.iter().all(|stamp| !store.changes().is_current(*stamp)), "callers are cached");
     for session in &sessions {
         assert!(store.session_with_user(session.id).await.unwrap().is_none());

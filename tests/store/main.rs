@@ -1,6 +1,7 @@
 //! The stores: the same behaviour on SQLite and PostgreSQL, under contention, over lost connections, and when data moves from
 //! one to the other.
 
+mod api_keys;
 mod commit;
 mod concurrency;
 mod deletion;

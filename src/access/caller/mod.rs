@@ -17,7 +17,10 @@ use quick_cache::sync::Cache;
 use self::signature_failures::SignatureFailures;
 #[cfg(test)]
 use super::guard::sample;
-use super::guard::{CallerFacts, Memo};
+use super::{
+    guard::{CallerFacts, Memo},
+    key_fault::KeyFault,
+};
 use crate::{
     clock::Timestamp,
     network::ClientInfo,
@@ -109,6 +112,9 @@ pub enum Unauthenticated {
     /// The user has been deleted.
     #[error("its user has been deleted")]
     UserGone,
+    /// An API key was sent, and it does not count.
+    #[error("{0}")]
+    Key(KeyFault),
 }
 
 impl From<InvalidToken> for Unauthenticated {

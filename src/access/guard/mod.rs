@@ -58,6 +58,8 @@ pub struct Guard {
     pub origins: Vec<AppOrigin>,
     /// Whether requests of other sites that change something are admitted by a cookie.
     pub cross_site: bool,
+    /// Whether API keys are admitted.
+    pub keys: bool,
     /// Examples, which have been checked.
     pub expectations: Vec<Expectation>,
     /// A hash of the declaration: it changes with the condition and the options.
@@ -140,6 +142,8 @@ pub struct Declaration {
     pub origins: Vec<AppOrigin>,
     /// Whether requests of other sites that change something are admitted by a cookie.
     pub cross_site: bool,
+    /// Whether API keys are admitted.
+    pub keys: bool,
     /// Examples of what the guard should decide.
     pub expectations: Vec<Expectation>,
 }
@@ -198,6 +202,7 @@ impl Guard {
             title,
             origins,
             cross_site,
+            keys,
             expectations,
         } = declaration;
         let condition = Condition::parse(&allow).map_err(InvalidGuard::Condition)?;
@@ -215,6 +220,7 @@ impl Guard {
             preflight,
             origins,
             cross_site,
+            keys,
             expectations,
             version,
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
@@ -358,6 +364,7 @@ fn version_of(declaration: &Declaration) -> String {
         title,
         origins,
         cross_site,
+        keys,
         expectations: _,
     } = declaration;
     let mut all = format!("{name}\n{allow}\n{grant:?} {mode:?} {proxy:?} {preflight}");
@@ -368,6 +375,9 @@ fn version_of(declaration: &Declaration) -> String {
     }
     if !headers.is_empty() {
         all += &format!("\n{headers:?} {header_encoding:?}");
+    }
+    if *keys {
+        all += "\nkeys";
     }
     let fingerprint = digest(&SHA256, all.as_bytes());
     fingerprint.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect()

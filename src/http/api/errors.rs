@@ -6,11 +6,13 @@ use crate::{
     account::{
         Failure, InvalidInput, InviteError, RegisterError, SignInError,
         change::ChangeError,
+        keys::KeyError,
         one_time::{MailError, OneTimeError},
         proof::ConfirmError,
         refresh::RefreshError,
         reset::ResetError,
     },
+    fault::Fault,
     http::{Challenge, Error, factor_challenge::FactorChallenge},
     token::signing_keys,
 };
@@ -79,6 +81,21 @@ impl From<ConfirmError> for Error {
             ConfirmError::SignInAgain => Self::SignInAgain,
             ConfirmError::Failed(failure) => failure.into(),
         }
+    }
+}
+
+impl From<KeyError> for Error {
+    fn from(error: KeyError) -> Self {
+        let field = match error {
+            KeyError::SignInAgain => return Self::SignInAgain,
+            KeyError::ByKey => return Self::Unauthorized(Challenge::InsufficientScope, None),
+            KeyError::TooMany => return Self::TooManyKeys,
+            KeyError::Failed(failure) => return failure.into(),
+            KeyError::NoScope | KeyError::Scope(_) => "scopes",
+            KeyError::Condition(_) => "allow",
+            KeyError::Lifetime(_) => "lifetime",
+        };
+        Self::Invalid(vec![(field.into(), Fault::malformed(error.to_string()))])
     }
 }
 

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-use super::{SEC_FETCH_DEST, SEC_FETCH_MODE, Single, X_REQUESTED_WITH, single};
+use super::{SEC_FETCH_DEST, SEC_FETCH_MODE, SEC_FETCH_SITE, Single, X_REQUESTED_WITH, single};
 
 /// Whether a person sees the answer. A frame, a script, a WebSocket or a program does not follow redirects to a page.
 pub(in crate::http) fn is_navigation(headers: &HeaderMap, method: &str) -> bool {
@@ -25,6 +25,13 @@ pub(in crate::http) fn is_in_window(headers: &HeaderMap) -> bool {
         Single::Ambiguous => false,
     };
     is(SEC_FETCH_MODE, "navigate") && is(SEC_FETCH_DEST, "document")
+}
+
+/// Whether a program and no browser has sent a request, as far as the headers tell.
+pub(in crate::http) fn is_from_program(headers: &HeaderMap) -> bool {
+    let of_browsers =
+        [SEC_FETCH_SITE, SEC_FETCH_MODE, SEC_FETCH_DEST, X_REQUESTED_WITH, header::ORIGIN];
+    !of_browsers.iter().any(|name| headers.contains_key(name)) && !accepts_html(headers)
 }
 
 /// Whether `Accept` names HTML. `*/*` alone is what programs send.
@@ -97,6 +104,34 @@ mod tests {
             &[(dest, "document"), (dest, "document")],
         ] {
             assert!(!is_in_window(sent), "{sent:?}");
+        }
+    }
+
+    #[test]
+    fn programs_send_nothing_that_only_browsers_send() {
+        let is_from_program = |sent: &[(&'static str, &'static str)]| {
+            let header = |(name, value): &(&'static str, &'static str)| {
+                (HeaderName::from_static(name), HeaderValue::from_static(value))
+            };
+            is_from_program(&sent.iter().map(header).collect())
+        };
+        for program in [
+            &[][..],
+            &[("user-agent", "git/2.47.3"), ("accept", "*/*")],
+            &[("user-agent", "curl/8.14.1"), ("accept", "*/*")],
+            &[("user-agent", "DAVx5/4.5"), ("accept", "application/xml")],
+        ] {
+            assert!(is_from_program(program), "{program:?}");
+        }
+        for browser in [
+            &[HTML][..],
+            &[("sec-fetch-site", "same-origin"), ("accept", "*/*")],
+            &[("sec-fetch-mode", "cors")],
+            &[("sec-fetch-dest", "image")],
+            &[("origin", "http://app.example")],
+            &[("x-requested-with", "XMLHttpRequest")],
+        ] {
+            assert!(!is_from_program(browser), "{browser:?}");
         }
     }
 

@@ -12,6 +12,7 @@ use super::{
     forwarded_request::ForwardedRequest,
     full_answer::asks_for_full_answer,
     identity::Identity,
+    sent_key::SentKey,
 };
 use crate::{
     Doorward,
@@ -45,6 +46,12 @@ impl GuardRoutes {
             // Boxed, because the future of every guarded request would otherwise reserve space for it.
             return Box::pin(self.answer_browser(guard, request, decision)).await;
         }
+        if guard.keys
+            && let Some(sent) = SentKey::of(headers)
+        {
+            // Boxed, as the request of a browser.
+            return Box::pin(self.answer_key(guard, sent, request, decision)).await;
+        }
         let (challenge, refused, caller) = match identify(doorward, headers).await {
             Ok(caller) => match refusal(doorward, guard, &caller, &request) {
                 None => return Ok(declared_admission(doorward, guard, Some(&caller), &request)),
@@ -76,16 +83,36 @@ impl GuardRoutes {
             }
             Err(AuthError::Store(error)) => return Err(error.into()),
         };
+        self.refuse(guard, Refusal { challenge, refused, caller }, &request, decision)
+    }
+
+    /// Refuses a request, or reports that it would have been refused.
+    pub(super) fn refuse(
+        &self,
+        guard: &Guard,
+        refusal: Refusal,
+        request: &ForwardedRequest<'_>,
+        decision: &mut Decision,
+    ) -> Result<Response, Error> {
+        let Refusal { challenge, refused, caller } = refusal;
         match guard.mode {
             Mode::Enforce => {
-                Err(Error::Unauthorized(challenge, Some(doorward.record_refusal(refused))))
+                let id = self.doorward.record_refusal(refused);
+                Err(Error::Unauthorized(challenge, Some(id)))
             }
             Mode::Report => {
                 *decision = Decision::ReportOnly;
-                Ok(report(doorward, guard, refused, caller.as_ref(), &request))
+                Ok(report(&self.doorward, guard, refused, caller.as_ref(), request))
             }
         }
     }
+}
+
+/// Why a program is refused.
+pub(super) struct Refusal {
+    pub(super) challenge: Challenge,
+    pub(super) refused: Refused,
+    pub(super) caller: Option<Caller>,
 }
 
 /// The refusal of a caller whom the guard does not admit. `doorward why` determines the reason from it.

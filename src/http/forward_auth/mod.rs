@@ -10,6 +10,8 @@ pub(super) mod fast_path;
 mod forwarded_request;
 mod full_answer;
 pub(super) mod identity;
+mod key_answer;
+mod sent_key;
 
 use std::{net::IpAddr, pin::pin, sync::Arc};
 
@@ -24,6 +26,7 @@ use self::{
     built_in::designated_body,
     forwarded_request::{ForwardedRequest, guard_name},
     full_answer::{asks_for_full_answer, replace_admission},
+    sent_key::add_basic_challenge,
 };
 use super::{
     cors,
@@ -156,6 +159,11 @@ impl GuardRoutes {
             GuardRoute::Preflight => Ok(cors::preflight()),
         };
         let mut response = answer.unwrap_or_else(Error::into_guard_response);
+        if let GuardRoute::Declared(guard) = route
+            && guard.keys
+        {
+            add_basic_challenge(&mut response, &parts.headers);
+        }
         if asks_for_full_answer(&parts.uri) {
             // The first request has been counted.
             replace_admission(&mut response);

@@ -18,6 +18,7 @@ use crate::{
         change::ChangeError,
         factor::{EnrolError, answer::AnswerError},
         factor_reset::FactorResetError,
+        keys::KeyError,
         one_time::{MailError, OneTimeError},
         proof::ConfirmError,
         reset::ResetError,
@@ -204,6 +205,19 @@ impl From<RoleError> for FormFailure {
     }
 }
 
+impl FormFailure {
+    /// Why an administrator has not made the key of a machine.
+    pub(super) fn of_machine_key(error: KeyError) -> Self {
+        let at = |field, fault| Self::at(StatusCode::BAD_REQUEST, field, fault);
+        match error {
+            KeyError::NoScope | KeyError::Scope(_) => at("scopes", FieldFault::NoScope),
+            KeyError::Condition(_) => at("allow", FieldFault::InvalidCondition),
+            KeyError::Lifetime(_) => at("days", FieldFault::InvalidKeyDays),
+            error => error.into(),
+        }
+    }
+}
+
 impl From<UserError> for FormFailure {
     fn from(error: UserError) -> Self {
         match error {
@@ -288,6 +302,21 @@ impl From<EnrolError> for FormFailure {
             | EnrolError::Expired
             | EnrolError::NoSuchFactor => Self::Other(error.into()),
             EnrolError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<KeyError> for FormFailure {
+    fn from(error: KeyError) -> Self {
+        match error {
+            KeyError::TooMany => Self::whole(StatusCode::CONFLICT, FormError::TooManyKeys),
+            KeyError::SignInAgain
+            | KeyError::ByKey
+            | KeyError::NoScope
+            | KeyError::Scope(_)
+            | KeyError::Condition(_)
+            | KeyError::Lifetime(_) => Self::Other(error.into()),
+            KeyError::Failed(failure) => failure.into(),
         }
     }
 }

@@ -7,8 +7,9 @@ use crate::{Caller, Doorward, access::guard::Ask, account::proof::is_fresh};
 pub(super) const STEP_UP: &str = "/step-up";
 
 /// The pages that people can return to besides an app and the administration. Anything else in a URL is ignored.
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 6] = [
     "/account",
+    "/account/keys",
     "/account/security",
     "/account/security/passkey",
     "/account/security/key",

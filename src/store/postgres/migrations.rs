@@ -17,6 +17,7 @@ use crate::store::{Error, NewerSchema, row::Row};
 pub(in crate::store) const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/postgres/0001_schema.sql"),
     include_str!("../../../migrations/postgres/0002_factors.sql"),
+    include_str!("../../../migrations/postgres/0003_operator.sql"),
 ];
 
 pub(in crate::store) const CREATE_VERSIONS_TABLE: &str =

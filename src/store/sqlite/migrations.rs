@@ -11,6 +11,7 @@ use crate::store::{
 pub(in crate::store) const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/sqlite/0001_schema.sql"),
     include_str!("../../../migrations/sqlite/0002_factors.sql"),
+    include_str!("../../../migrations/sqlite/0003_operator.sql"),
 ];
 
 /// Why the schema could not be migrated.

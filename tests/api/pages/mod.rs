@@ -8,6 +8,7 @@ mod docs;
 mod errors;
 mod factors;
 mod invitations;
+mod keys;
 mod looks;
 mod mail;
 mod passkeys;

@@ -13,7 +13,7 @@ use crate::{
     clock::Timestamp,
     credential::factor::FactorKind,
     session::Session,
-    user::{Email, Name, User},
+    user::{ApiKey, Email, Name, User},
 };
 
 /// A variable and its fields.
@@ -27,6 +27,9 @@ pub(super) const REGISTRANT: [Fields; 2] =
     [("user", &["name", "email", "domain"]), (REQUEST, &["address", "time"])];
 /// What is known about a user who invites somebody.
 pub(super) const INVITER: [Fields; 2] = [("user", &USER), (REQUEST, &["time"])];
+/// What is known about the use of an API key. Outside of guards, `guard` has no field.
+pub(super) const KEY: [Fields; 3] =
+    [("key", &["id", "name", "createdAt"]), ("guard", &["name"]), (REQUEST, &REQUEST_FIELDS)];
 
 const USER: [&str; 11] = [
     "id",
@@ -58,8 +61,8 @@ const MAX_WORD_BYTES: usize = 32;
 
 /// The facts about a caller. They are built once and reused until the user or the session changes.
 pub struct CallerFacts {
-    user: Variable,
-    session: Variable,
+    /// By name.
+    variables: [(&'static str, Variable); 2],
 }
 
 type Field = (&'static str, Box<dyn Val>);
@@ -88,15 +91,12 @@ impl Variable {
 impl CallerFacts {
     /// The facts about this user in this session.
     pub fn new(user: &User, session: &Session) -> Self {
-        Self {
-            user: Variable::new(user_fields(user)),
-            session: Variable::new(session_fields(session)),
-        }
+        Self::of(("user", user_fields(user)), ("session", session_fields(session)))
     }
 
     /// The facts about a user without a session.
     pub fn of_user(user: &User) -> Self {
-        Self { user: Variable::new(user_fields(user)), session: Variable::new(Vec::new()) }
+        Self::of(("user", user_fields(user)), ("session", Vec::new()))
     }
 
     /// The facts about somebody who registers with this name and address.
@@ -106,7 +106,22 @@ impl CallerFacts {
             ("email", owned_text(email.as_str())),
             ("domain", owned_text(&domain_of(email))),
         ];
-        Self { user: Variable::new(user), session: Variable::new(Vec::new()) }
+        Self::of(("user", user), ("session", Vec::new()))
+    }
+
+    /// The facts about the use of a key, at this guard if it is one.
+    pub fn of_key(key: &ApiKey, guard: Option<&str>) -> Self {
+        let fields = vec![
+            ("id", owned_text(&key.id.to_string())),
+            ("name", owned_text(&key.name)),
+            ("createdAt", timestamp(key.created_at)),
+        ];
+        let guard = guard.map(|name| ("name", owned_text(name)));
+        Self::of(("key", fields), ("guard", guard.into_iter().collect()))
+    }
+
+    fn of(first: (&'static str, Vec<Field>), second: (&'static str, Vec<Field>)) -> Self {
+        Self { variables: [first, second].map(|(name, fields)| (name, Variable::new(fields))) }
     }
 }
 
@@ -215,17 +230,13 @@ impl<'a> Variables<'a> {
             Some((variable, field)) => (variable, Some(field)),
             None => (name, None),
         };
-        let facts = match variable {
-            "user" => &self.caller.user,
-            "session" => &self.caller.session,
-            REQUEST => {
-                return match field {
-                    Some(field) => self.request.field(field).map(CowVal::Owned),
-                    None => Some(CowVal::Owned(self.request.value())),
-                };
-            }
-            _ => return None,
-        };
+        if variable == REQUEST {
+            return match field {
+                Some(field) => self.request.field(field).map(CowVal::Owned),
+                None => Some(CowVal::Owned(self.request.value())),
+            };
+        }
+        let (_, facts) = self.caller.variables.iter().find(|(name, _)| *name == variable)?;
         match field {
             Some(field) => facts.field(field).map(CowVal::Borrowed),
             None => Some(CowVal::Borrowed(facts.whole())),

@@ -143,7 +143,7 @@ impl<'p> Count<'p> {
                 Some(Part::List(..)) => true,
                 Some(Part::Loop(a_loop)) => matches!(a_loop.kind, Kind::Filter | Kind::Map),
                 Some(Part::Pattern(_) | Part::Network(_)) => false,
-                None => Subject::Caller.fields(name).is_some(),
+                None => Subject::is_variable(name),
             },
             Expr::Select(select) => !select.test && select.field == "roles",
             Expr::Call(call) => match (call.func_name.as_str(), call.args.as_slice()) {

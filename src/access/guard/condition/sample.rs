@@ -8,7 +8,7 @@ use crate::{
     credential::factor::FactorKind,
     network::ClientInfo,
     session::{Method, Session},
-    user::{Email, Name, Role, User},
+    user::{ApiKey, ApiKeyId, Email, KeyScopes, Name, Role, User},
 };
 
 /// A day in 2027.
@@ -51,6 +51,23 @@ pub(crate) fn stranger_facts() -> CallerFacts {
         ..session(&user, [203, 0, 113, 7].into())
     };
     CallerFacts::new(&user, &session)
+}
+
+/// A key of a machine that was made an hour before the sample request.
+pub(crate) fn api_key() -> ApiKey {
+    let created_at = NOW + A_DAY;
+    ApiKey {
+        id: ApiKeyId::random(),
+        owner: None,
+        name: "ci of the wiki".into(),
+        scopes: KeyScopes::from_store("guard:wiki"),
+        condition: None,
+        two_factors: false,
+        created_at,
+        expires_at: created_at + A_DAY,
+        last_used_at: None,
+        revoked_at: None,
+    }
 }
 
 pub(crate) fn request() -> RequestFacts<'static> {

@@ -1,7 +1,7 @@
 //! Whom a condition decides about, and so what it can read.
 
 use super::{
-    facts::{CALLER, CallerFacts, INVITER, REGISTRANT},
+    facts::{CALLER, CallerFacts, INVITER, KEY, REGISTRANT},
     sample,
 };
 
@@ -14,6 +14,8 @@ pub enum Subject {
     Registrant,
     /// A user who invites somebody.
     Inviter,
+    /// Who uses an API key.
+    Key,
 }
 
 impl Subject {
@@ -23,7 +25,13 @@ impl Subject {
             Self::Caller => &CALLER,
             Self::Registrant => &REGISTRANT,
             Self::Inviter => &INVITER,
+            Self::Key => &KEY,
         }
+    }
+
+    /// Whether any condition has a variable of this name.
+    pub(super) fn is_variable(name: &str) -> bool {
+        [Self::Caller, Self::Key].iter().any(|subject| subject.fields(name).is_some())
     }
 
     /// The fields of a variable.
@@ -39,6 +47,7 @@ impl Subject {
             Self::Caller => sample::caller_facts(),
             Self::Registrant => CallerFacts::of_registrant(&user.name, &user.email),
             Self::Inviter => CallerFacts::of_user(&user),
+            Self::Key => CallerFacts::of_key(&sample::api_key(), Some("wiki")),
         }
     }
 
@@ -48,6 +57,7 @@ impl Subject {
             Self::Caller => "when a guard decides",
             Self::Registrant => "when somebody registers",
             Self::Inviter => "when a user invites somebody",
+            Self::Key => "when a key is used",
         }
     }
 }
@@ -67,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_condition_reads_only_what_is_known_about_its_subject() {
-        use Subject::{Inviter, Registrant};
+        use Subject::{Inviter, Key, Registrant};
         for (subject, text) in [
             (Registrant, r#"user.name == "Ada Lövelace" && user.domain == "example.com""#),
             (Registrant, r#"user.email.endsWith(".com") && request.time.getFullYear() > 2000"#),
@@ -75,11 +85,14 @@ mod tests {
             (Registrant, r#"["name", "email", "domain"].all(field, field in user)"#),
             (Inviter, r#""staff" in user.roles && user.emailVerified && !user.disabled"#),
             (Inviter, r#"request.time - user.createdAt > duration("1h")"#),
+            (Key, r#"guard.name in ["wiki", "git"] && key.name.startsWith("ci")"#),
+            (Key, r#"request.time - key.createdAt < duration("720h") && key.id.size() == 36"#),
+            (Key, r#"has(guard.name) && request.address.inNetwork("192.0.2.0/24")"#),
         ] {
             let condition = Condition::parse_about(subject, text);
             let condition = condition.unwrap_or_else(|error| panic!("{text}: {error:?}"));
             let request = RequestFacts {
-                address: (subject == Registrant).then_some([192, 0, 2, 9].into()),
+                address: (subject != Inviter).then_some([192, 0, 2, 9].into()),
                 ..RequestFacts::at(sample::request().time)
             };
             assert_eq!(condition.holds(&subject.sample_facts(), &request), Ok(()), "{text}");
@@ -122,6 +135,13 @@ mod tests {
                 7,
                 "request.address: cannot be read when a user invites somebody (request has time)",
             ),
+            (
+                Key,
+                r#""staff" in user.roles"#,
+                11,
+                "user: cannot be read when a key is used (there are key, guard and request)",
+            ),
+            (Key, r#"guard.nmae == "wiki""#, 5, "guard.nmae: did you mean name?"),
         ] {
             assert_eq!(error(subject, text), (at, message.to_owned()), "{text}");
         }

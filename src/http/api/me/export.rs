@@ -16,7 +16,10 @@ use crate::{
     http::{
         Error,
         answer::NoStore,
-        api::sessions::{ListedSession, listed},
+        api::{
+            admin::keys::ApiKeyInfo,
+            sessions::{ListedSession, listed},
+        },
         bearer::Bearer,
     },
 };
@@ -32,6 +35,8 @@ pub(crate) struct Exported {
     /// How many there are.
     recovery_codes: usize,
     trusted_devices: Vec<TrustedDeviceInfo>,
+    /// The keys themselves are not stored.
+    keys: Vec<ApiKeyInfo>,
 }
 
 /// A network with its own budget of failed logins, because the user has signed in from it.
@@ -82,5 +87,6 @@ pub(crate) async fn exported(doorward: &Doorward, caller: &Caller) -> Result<Exp
         factors: factor_list::factors(&stored.factors),
         recovery_codes: stored.factors.recovery_codes,
         trusted_devices: factor_list::trusted_devices(&stored.factors),
+        keys: stored.keys.into_iter().map(ApiKeyInfo::from).collect(),
     })
 }

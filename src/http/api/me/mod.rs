@@ -4,6 +4,7 @@ mod change;
 mod delete;
 mod export;
 pub(crate) mod factors;
+pub(crate) mod keys;
 mod password;
 mod pending_email;
 

@@ -3,6 +3,7 @@
 mod apps;
 mod change;
 mod invitations;
+mod keys;
 mod leave;
 mod security;
 mod sessions;
@@ -19,6 +20,7 @@ use self::apps::apps;
 pub(in crate::http) use self::{
     change::{cancel_email, change_email, change_name, change_password, send_email_again},
     invitations::{invite, revoke_invitation, show_invitations},
+    keys::{create_key, revoke_key, show_keys},
     leave::delete,
     security::{
         add_key, add_passkey, confirm_totp, remove_device, remove_passkey, remove_totp,

@@ -3,6 +3,7 @@
 
 pub(in crate::http) mod guards;
 pub(in crate::http) mod invitations;
+pub(in crate::http) mod keys;
 pub(in crate::http) mod mail;
 pub(in crate::http) mod new_user;
 pub(in crate::http) mod overview;

@@ -1,7 +1,7 @@
 //! The texts in German.
 
 use super::{
-    FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, admin, factors,
+    FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, admin, factors, keys,
 };
 use crate::{
     access::guard::{Ask, Missing},
@@ -195,6 +195,7 @@ pub(super) static TEXTS: Texts = Texts {
 
     factors: factors::de::TEXTS,
     admin: admin::de::TEXTS,
+    keys: keys::de::TEXTS,
 
     notice: |notice| match notice {
         Notice::SignedOut => "Sie sind abgemeldet.",
@@ -224,6 +225,7 @@ pub(super) static TEXTS: Texts = Texts {
         }
         Notice::Invited => "Die Einladung ist unterwegs.",
         Notice::InvitationRevoked => "Die Einladung ist zurückgezogen.",
+        Notice::KeyRevoked => "Der Schlüssel ist zurückgezogen.",
         Notice::AnswerExpired => "Das hat zu lange gedauert. Bitte melden Sie sich noch einmal an.",
         Notice::Confirmed => "Sie sind es. Machen Sie innerhalb der nächsten 10 Minuten weiter.",
         Notice::PasskeyAdded => "Der Passkey ist hinzugefügt.",
@@ -262,6 +264,7 @@ pub(super) static TEXTS: Texts = Texts {
         FormError::RegistrationClosed => {
             "Niemand kann ein Konto anlegen: die Einstellung registration ist \"closed\".".into()
         }
+        FormError::TooManyKeys => "Mehr Schlüssel sind nicht möglich. Ziehen Sie zuerst einen zurück.".into(),
         FormError::LastWayIn => {
             "Das ist der letzte Weg, sich bei Ihrem Konto anzumelden. Legen Sie zuerst ein Passwort fest oder fügen Sie einen anderen Passkey hinzu.".into()
         }
@@ -295,6 +298,9 @@ pub(super) static TEXTS: Texts = Texts {
         FieldFault::InvalidRole => {
             "Verwenden Sie 1 bis 64 Buchstaben, Ziffern und _ - : . /".into()
         }
+        FieldFault::NoScope => "Wählen Sie, wofür der Schlüssel ist.".into(),
+        FieldFault::InvalidCondition => "Diese Bedingung ist nicht gültig.".into(),
+        FieldFault::InvalidKeyDays => "Geben Sie eine Anzahl von 1 bis 3660 Tagen ein.".into(),
         FieldFault::TooManyRoles => {
             "Mehr Rollen kann eine Person nicht haben. Widerrufen Sie zuerst eine.".into()
         }

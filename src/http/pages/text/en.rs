@@ -1,7 +1,7 @@
 //! The texts in English.
 
 use super::{
-    FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, admin, factors,
+    FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, admin, factors, keys,
 };
 use crate::{
     access::guard::{Ask, Missing},
@@ -187,6 +187,7 @@ pub(super) static TEXTS: Texts = Texts {
 
     factors: factors::en::TEXTS,
     admin: admin::en::TEXTS,
+    keys: keys::en::TEXTS,
 
     notice: |notice| match notice {
         Notice::SignedOut => "You are signed out.",
@@ -216,6 +217,7 @@ pub(super) static TEXTS: Texts = Texts {
         }
         Notice::Invited => "The invitation is on its way.",
         Notice::InvitationRevoked => "The invitation is revoked.",
+        Notice::KeyRevoked => "The key is revoked.",
         Notice::AnswerExpired => "That took too long. Please sign in again.",
         Notice::Confirmed => "It is you. Go on within the next 10 minutes.",
         Notice::PasskeyAdded => "The passkey is added.",
@@ -250,6 +252,7 @@ pub(super) static TEXTS: Texts = Texts {
         FormError::RegistrationClosed => {
             "Nobody can create an account: the setting registration is \"closed\".".into()
         }
+        FormError::TooManyKeys => "You cannot have more keys. Revoke one first.".into(),
         FormError::LastWayIn => {
             "This is the last way to sign in to your account. Set a password or add another passkey first.".into()
         }
@@ -279,6 +282,9 @@ pub(super) static TEXTS: Texts = Texts {
         FieldFault::Rule(FaultKind::Malformed) => "This value is not valid.".into(),
         FieldFault::WrongPassword => "This is not your current password.".into(),
         FieldFault::InvalidRole => "Use 1 to 64 letters, digits and _ - : . /".into(),
+        FieldFault::NoScope => "Choose what the key is for.".into(),
+        FieldFault::InvalidCondition => "This condition is not valid.".into(),
+        FieldFault::InvalidKeyDays => "Enter a number of days from 1 to 3660.".into(),
         FieldFault::TooManyRoles => "A user cannot have more roles. Revoke one first.".into(),
         FieldFault::InvalidDays => "Enter a number of days from 1 to 90.".into(),
         FieldFault::AlreadyInvited => "Somebody else has invited this address already.".into(),

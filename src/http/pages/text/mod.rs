@@ -4,6 +4,7 @@ mod admin;
 mod de;
 mod en;
 mod factors;
+mod keys;
 mod message;
 mod notice;
 mod problem;
@@ -12,6 +13,7 @@ mod time;
 pub use self::{
     admin::{AdminTexts, Done},
     factors::FactorTexts,
+    keys::KeyTexts,
     message::{Message, MessageText},
     notice::{LinkTo, Notice},
     problem::{FieldFault, FormError},
@@ -188,6 +190,8 @@ pub struct Texts {
     pub factors: FactorTexts,
     /// The administration.
     pub admin: AdminTexts,
+    /// API keys.
+    pub keys: KeyTexts,
 
     // Sentences that depend on what happened.
     pub notice: fn(Notice) -> &'static str,

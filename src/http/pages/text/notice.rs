@@ -28,6 +28,8 @@ pub enum Notice {
     EmailRestored,
     Invited,
     InvitationRevoked,
+    /// An API key was revoked.
+    KeyRevoked,
     /// A second factor came too late.
     AnswerExpired,
     /// The person has proved once more who they are.

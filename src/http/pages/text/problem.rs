@@ -12,6 +12,12 @@ pub enum FieldFault {
     /// It is not the password of the signed-in person.
     WrongPassword,
     InvalidRole,
+    /// A key without a scope.
+    NoScope,
+    /// A condition in CEL.
+    InvalidCondition,
+    /// It is not a number of days for which a key can be valid.
+    InvalidKeyDays,
     TooManyRoles,
     /// It is not a number of days for which an invitation can be valid.
     InvalidDays,
@@ -61,6 +67,8 @@ pub enum FormError {
     UserChanged,
     /// Nobody can register, even with an invitation.
     RegistrationClosed,
+    /// API keys.
+    TooManyKeys,
     /// The person could not sign in without it.
     LastWayIn,
 }

@@ -6,6 +6,7 @@ mod branding;
 mod docs;
 mod field;
 mod invitations;
+mod keys;
 mod mail_request;
 mod message;
 mod one_time;
@@ -29,13 +30,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 pub use self::{
     account::{Account, AppLink, FailedForm, SessionRow},
     admin::{
-        AdminInvitations, Frame, GuardPage, GuardRow, Guards, MAX_USER_SESSIONS, MailQueue,
-        NewUserPage, Overview, Place, RefusalPage, Refusals, RefusedForm, Secret, SigningKeysPage,
-        UserPage, Users,
+        AdminInvitations, ApiKeys, Frame, GuardPage, GuardRow, Guards, MAX_USER_SESSIONS,
+        MailQueue, NewUserPage, Overview, Place, RefusalPage, Refusals, RefusedForm, Secret,
+        SigningKeysPage, UserPage, Users,
     },
     branding::Branding,
     docs::Docs,
     invitations::{InvitationRow, Invitations, MAX_INVITATION_ROWS, Ticket},
+    keys::{KeyApp, KeyRow, KeyState, Keys, MAX_KEY_ROWS},
     mail_request::{MailRequest, MailRequestKind},
     message::MessagePage,
     one_time::{CodeEntry, OneTimeForm, OneTimeKind},

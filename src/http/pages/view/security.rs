@@ -27,6 +27,8 @@ pub struct Security<'a> {
     pub is_fresh: bool,
     pub offers_passkeys: bool,
     pub offers_totp: bool,
+    /// Whether there are keys, or apps that take them.
+    pub has_keys: bool,
     pub passkeys: Vec<PasskeyRow<'a>>,
     /// When the authenticator app was set up, and when it was used last.
     pub totp: Option<(Timestamp, Option<Timestamp>)>,

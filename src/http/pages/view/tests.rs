@@ -122,6 +122,61 @@ fn invitations() -> Vec<(&'static str, Invitations<'static>)> {
     ]
 }
 
+fn keys() -> Vec<(&'static str, Keys<'static>)> {
+    let row = |number: usize| KeyRow {
+        id: format!("00000000-0000-4000-8000-{number:012}"),
+        name: ["Backup of the calendar", "laptop", "phone"][number % 3],
+        app: (number % 2 == 1).then(|| "Wiki of the whole company".into()),
+        state: [KeyState::Valid, KeyState::Expired, KeyState::Revoked][number % 3],
+        last_used: (number > 0).then(|| NOW - Duration::from_secs(number as u64 * 3000)),
+        expires: NOW + Duration::from_secs(number as u64 * 7 * 60 * 60),
+    };
+    let none = Keys {
+        now: NOW,
+        is_fresh: true,
+        apps: vec![
+            KeyApp { guard: "calendar", title: "Calendar" },
+            KeyApp { guard: "wiki", title: "Wiki of the whole company" },
+        ],
+        days: &[30, 90, 365],
+        chosen_days: 90,
+        ..Keys::default()
+    };
+    let some = |count| Keys { rows: (0..count).map(row).collect(), ..none.clone() };
+    let apps = (0..20).map(|_| KeyApp { guard: "photos", title: "Photos of the family" });
+    vec![
+        ("keys-none", none.clone()),
+        ("keys-no-apps", Keys { apps: Vec::new(), ..none.clone() }),
+        ("keys-not-fresh", Keys { is_fresh: false, ..some(3) }),
+        ("keys-revoked", Keys { notice: Some(Notice::KeyRevoked), ..some(2) }),
+        (
+            "keys-made",
+            Keys { made: Some("dw_pat_9HqW1sXe5DrC7fTv2GbY4hNu6JmIkK0KqFJX"), ..some(1) },
+        ),
+        (
+            "keys-refused",
+            Keys {
+                name: "x",
+                chosen_days: 365,
+                name_fault: Some(FieldFault::Rule(FaultKind::TooShort(2))),
+                ..none.clone()
+            },
+        ),
+        ("keys-too-many", Keys { error: Some(FormError::TooManyKeys), ..some(3) }),
+        ("keys-most", Keys { apps: apps.collect(), has_more: true, ..some(MAX_KEY_ROWS) }),
+        (
+            "keys-hostile",
+            Keys {
+                name: HOSTILE,
+                made: Some(HOSTILE),
+                apps: vec![KeyApp { guard: HOSTILE, title: HOSTILE }],
+                rows: vec![KeyRow { name: HOSTILE, app: Some(HOSTILE.into()), ..row(0) }],
+                ..none
+            },
+        ),
+    ]
+}
+
 /// A secret of a mailed link.
 const SECRET: &str = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE";
 
@@ -421,6 +476,7 @@ fn securities() -> Vec<(&'static str, Security<'static>)> {
         is_fresh: true,
         offers_passkeys: true,
         offers_totp: true,
+        has_keys: true,
         passkeys: Vec::new(),
         totp: None,
         recovery_codes: 0,
@@ -450,7 +506,10 @@ fn securities() -> Vec<(&'static str, Security<'static>)> {
     vec![
         ("security-none", none.clone()),
         ("security-app", Security { app: Some("Reports"), target: Some("abc"), ..none.clone() }),
-        ("security-only-codes", Security { offers_passkeys: false, ..none.clone() }),
+        (
+            "security-only-codes",
+            Security { offers_passkeys: false, has_keys: false, ..none.clone() },
+        ),
         ("security", some.clone()),
         ("security-not-fresh", Security { is_fresh: false, target: Some("abc"), ..some.clone() }),
         ("security-removed", Security { signal: Some(Signal::Unknown(OPTIONS)), ..some }),
@@ -803,6 +862,7 @@ fn gallery(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
     all.extend(securities().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(verifications().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(one_time_secrets().into_iter().map(|(state, view)| (state, view.render(page))));
+    all.extend(keys().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(invitations().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(mail_requests().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(sign_ins().into_iter().map(|(state, view)| (state, view.render(page))));

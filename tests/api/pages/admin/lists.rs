@@ -1,6 +1,7 @@
 //! Guards, refusals, signing keys, mail and the overview.
 
 use axum::http::header;
+use serde_json::json;
 
 use super::*;
 use crate::pages::PASSWORD;
@@ -105,4 +106,35 @@ async fn a_service_without_mail_says_so() {
     let mut admin = admin_browser(&server).await;
     assert_shows(&admin.get("/admin/mail").await, 200, &["This service sends no mail."]);
     assert_goes_to(&admin.post("/admin/mail/retry", &[]).await, "/admin/mail");
+}
+
+#[tokio::test]
+async fn a_key_of_a_machine_is_made_shown_once_and_revoked() {
+    let server = server().await;
+    let mut admin = admin_browser(&server).await;
+    let page = admin.get("/admin/keys").await;
+    assert_shows(&page, 200, &["There is no API key.", "scope-guard:*", "scope-users:read"]);
+    assert!(!page.body.contains("scope-guard:staff"), "it takes no keys");
+    let create = "/admin/keys/create";
+    let refused = admin.post(create, &[("name", "CI"), ("days", "90")]).await;
+    assert_shows(&refused, 400, &["Choose what the key is for.", "value=\"CI\"", "<details open>"]);
+    let fields = [("name", "CI"), ("days", "90"), ("scope-users:read", "1"), ("allow", "ip")];
+    let refused = admin.post(create, &fields).await;
+    assert_shows(&refused, 400, &["This condition is not valid.", "checked", "value=\"ip\""]);
+    let fields = [("name", "CI"), ("days", "9999"), ("scope-users:read", "1")];
+    assert_shows(&admin.post(create, &fields).await, 400, &["from 1 to 3660"]);
+    let fields = [("name", "CI"), ("days", "90"), ("scope-users:read", "1")];
+    let made = admin.post(create, &fields).await;
+    assert_shows(&made, 200, &["Copy this key now.", "dw_key_", "users:read"]);
+    let (_, rest) = made.body.split_once("<code>dw_key_").unwrap();
+    let key = format!("dw_key_{}", rest.split('<').next().unwrap());
+    assert!(!admin.get("/admin/keys").await.body.contains("dw_key_"), "it is shown once");
+    let call = async || server.request_as(&key, "GET", "/api/admin/keys", json!(null)).await;
+    assert_eq!(call().await.status, 401, "it lacks the scope");
+    let id = crate::pages::hidden(&made, "id");
+    let revoked = admin.post("/admin/keys/revoke", &[("id", &id)]).await;
+    assert_goes_to(&revoked, "/admin/keys?done=revoked");
+    let page = admin.get("/admin/keys").await;
+    assert_shows(&page, 200, &["tag bad\">Revoked"]);
+    assert!(!page.body.contains("/admin/keys/revoke"));
 }

@@ -28,6 +28,7 @@ use super::super::{
 use crate::{
     account::{
         factor::{Enrolled, totp::is_offered},
+        keys::of_user,
         proof::is_fresh,
         trusted_devices,
     },
@@ -110,6 +111,8 @@ async fn page(
         is_fresh: is_fresh(doorward, &caller.user, &caller.session),
         offers_passkeys: relying_party.is_some(),
         offers_totp: is_offered(doorward),
+        has_keys: doorward.guards().iter().any(|guard| guard.keys)
+            || !of_user(doorward, caller.user.id).await?.is_empty(),
         passkeys: passkeys.iter().map(row).collect(),
         totp: totp.map(|totp| (totp.created_at, totp.last_used_at)),
         recovery_codes,

@@ -167,6 +167,23 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     retry_mail: "Jetzt erneut versuchen",
     retry_mail_question: "Versucht alle E-Mails, die nicht abgelaufen sind.",
 
+    // API keys.
+    new_key: "Neuer Schlüssel einer Maschine",
+    new_key_explanation: "Damit weist sich ein Programm aus. Personen erstellen ihre eigenen Schlüssel in ihrem Konto.",
+    create_key: "Schlüssel erstellen",
+    key_made: "Kopieren Sie diesen Schlüssel jetzt. Er wird nicht wieder angezeigt. Programme senden ihn als Bearer-Token oder als Passwort von HTTP Basic.",
+    key: "Schlüssel",
+    owner: "Gehört",
+    machine: "Einer Maschine",
+    scopes: "Was er darf",
+    key_name_hint: "Zum Beispiel das Programm, das ihn benutzt.",
+    key_condition_hint: "Eine Bedingung in CEL, zum Beispiel inNetwork(request.ip, \"192.0.2.0/24\").",
+    revoke_key_question: "Was ihn benutzt, wird ab der nächsten Anfrage abgelehnt.",
+    revoked: "Widerrufen",
+    expired: "Abgelaufen",
+    deleted_user: "Eine gelöschte Person",
+    no_keys: "Es gibt keinen API-Schlüssel.",
+
     failures_counted: |used, size| {
         format!("{used} von {size} Fehlversuchen zählen gegen dieses Konto.")
     },

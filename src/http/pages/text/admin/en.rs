@@ -167,6 +167,23 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     retry_mail: "Try again now",
     retry_mail_question: "Tries all mail that has not expired.",
 
+    // API keys.
+    new_key: "New key of a machine",
+    new_key_explanation: "A program proves with it who it is. People make their own keys in their account.",
+    create_key: "Create the key",
+    key_made: "Copy this key now. It is not shown again. Programs send it as a bearer token, or as the password of HTTP Basic.",
+    key: "Key",
+    owner: "Owner",
+    machine: "A machine",
+    scopes: "What it may do",
+    key_name_hint: "Such as the program that uses it.",
+    key_condition_hint: "A condition in CEL, such as inNetwork(request.ip, \"192.0.2.0/24\").",
+    revoke_key_question: "Whatever uses it is refused from the next request on.",
+    revoked: "Revoked",
+    expired: "Expired",
+    deleted_user: "A deleted user",
+    no_keys: "There is no API key.",
+
     failures_counted: |used, size| {
         format!("{used} of {size} failed sign-ins count against this account.")
     },

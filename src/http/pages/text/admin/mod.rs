@@ -219,6 +219,23 @@ pub struct AdminTexts {
     pub retry_mail: &'static str,
     pub retry_mail_question: &'static str,
 
+    // API keys.
+    pub new_key: &'static str,
+    pub new_key_explanation: &'static str,
+    pub create_key: &'static str,
+    pub key_made: &'static str,
+    pub key: &'static str,
+    pub owner: &'static str,
+    pub machine: &'static str,
+    pub scopes: &'static str,
+    pub key_name_hint: &'static str,
+    pub key_condition_hint: &'static str,
+    pub revoke_key_question: &'static str,
+    pub revoked: &'static str,
+    pub expired: &'static str,
+    pub deleted_user: &'static str,
+    pub no_keys: &'static str,
+
     // Sentences with parameters.
     /// So many of so many failed sign-ins.
     pub failures_counted: fn(u32, u32) -> String,

@@ -21,12 +21,13 @@ pub enum Place {
 }
 
 impl Place {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Overview,
         Self::Users,
         Self::Invitations,
         Self::Guards,
         Self::Refusals,
+        Self::Keys,
         Self::SigningKeys,
         Self::Mail,
     ];

@@ -3,6 +3,7 @@
 mod frame;
 mod guards;
 mod invitations;
+mod keys;
 mod mail;
 mod new_user;
 mod overview;
@@ -17,6 +18,7 @@ pub use self::{
     frame::{Frame, Place},
     guards::{GuardPage, GuardRow, Guards},
     invitations::AdminInvitations,
+    keys::ApiKeys,
     mail::MailQueue,
     new_user::NewUserPage,
     overview::Overview,

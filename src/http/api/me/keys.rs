@@ -1,0 +1,56 @@
+//! `/api/me/keys`: the API keys of the caller. Making one needs a sign-in within the last 10 minutes. A key does not count here.
+
+use axum::{
+    extract::{Path, State, rejection::PathRejection},
+    http::StatusCode,
+};
+
+use crate::{
+    Doorward,
+    access::{
+        api_key::EVERY_GUARD,
+        policy::{Authenticated, SignedIn},
+    },
+    account::keys,
+    http::{
+        Error,
+        answer::{NoContent, NoStore},
+        api::admin::keys::{ApiKeyInfo, CreatedApiKey, new_key},
+        bearer::Bearer,
+        form::Form,
+    },
+    network::Requester,
+};
+
+pub(crate) async fn create(
+    State(doorward): State<Doorward>,
+    caller: Bearer<SignedIn>,
+    requester: Requester,
+    form: Form,
+) -> Result<NoStore<CreatedApiKey>, Error> {
+    let new = new_key(form, Some(EVERY_GUARD))?;
+    let made = keys::create_personal(&doorward, &caller, new, &requester).await?;
+    Ok(NoStore(StatusCode::CREATED, made.into()))
+}
+
+pub(crate) async fn list(
+    State(doorward): State<Doorward>,
+    user_id: Bearer<Authenticated>,
+) -> Result<NoStore<Vec<ApiKeyInfo>>, Error> {
+    let keys = keys::of_user(&doorward, *user_id).await?;
+    Ok(NoStore(StatusCode::OK, keys.into_iter().map(ApiKeyInfo::from).collect()))
+}
+
+pub(crate) async fn revoke(
+    State(doorward): State<Doorward>,
+    user_id: Bearer<Authenticated>,
+    requester: Requester,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<NoContent, Error> {
+    // An invalid id gets the same answer as an unknown one, and as one of somebody else.
+    let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
+    match keys::revoke_own(&doorward, *user_id, id, &requester).await? {
+        true => Ok(NoContent),
+        false => Err(Error::NotFound),
+    }
+}
